@@ -4,23 +4,18 @@ A plugin of pytest's: where there is no Chromium, the tests that are marked `bro
 says so; in CI (CI is set) they fail.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+from _pytest.terminal import TerminalReporter
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.wait import WebDriverWait
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from _pytest.terminal import TerminalReporter
 
 PROGRAMS = ("chromium", "chromedriver")
 PATIENCE = 60  # seconds
@@ -30,14 +25,8 @@ LEFT_OUT = (
 )
 # So that it asks nobody on the net for anything.
 FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
     "--disable-dev-shm-usage",
 )
 

@@ -1,23 +1,17 @@
-from __future__ import annotations
-
 import contextlib
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import hypothesis
 import pytest
 
 from tests import databases, in_process, postgresql, projects
-from tests.databases import SERVER
+from tests.databases import SERVER, Database, NewDatabase
+from tests.projects import NewProject, Project
 from tests.server import FeedServer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.databases import Database, NewDatabase
-    from tests.projects import NewProject, Project
 
 pytest_plugins = ["tests.browser", "tests.servers"]
 STORES = ("sqlite", "postgresql")

@@ -1,7 +1,5 @@
 """Makes requests of walks for tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from scrapy import Request

@@ -1,26 +1,20 @@
 """The databases that tests keep a store in: SQLite's, or with `--store=postgresql` a PostgreSQL server's."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sqlalchemy import Engine, NullPool, create_engine
+from sqlalchemy import Connection, Dialect, Engine, NullPool, Pool, create_engine
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.util import LRUCache
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-
-    NewDatabase = Callable[[], AbstractContextManager["Database"]]
-
-    from sqlalchemy import Connection, Dialect, Pool
+NewDatabase = Callable[[], AbstractContextManager["Database"]]
 
 # URL of the server that this run of the tests has started; in the environment, for the workers.
 SERVER = "TEST_POSTGRESQL_URL"

@@ -4,22 +4,18 @@
 of octets, it dies in the middle of an upload that is longer.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import IO, Any, cast
 
 import boto3
 
 from tests.projects import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 USER, PASSWORD = "ann", "hidden-s3cret"
 BUCKET = "bucket"
@@ -59,12 +55,7 @@ def serving(kind: str, folder: Path, dies_after: int | None = None) -> Iterator[
     more = () if dies_after is None else (str(dies_after),)
     command = [sys.executable, "-m", "tests.elsewhere", kind, str(folder), *more]
     with subprocess.Popen(
-        command,
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
         try:
             yield _place(kind, int(cast("IO[str]", process.stdout).readline()), folder)

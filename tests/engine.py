@@ -3,14 +3,13 @@
 For tests that need thousands of crawls; everything that Scrapy's engine adds is tested with real crawls.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging
 from collections import deque
+from collections.abc import AsyncIterator, Iterable, Mapping
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from scrapy import Request, signals
 from scrapy.exceptions import DropItem
@@ -24,15 +23,11 @@ from fhcrawl import signals as our_signals
 from fhcrawl.core.components import COMPONENTS
 from fhcrawl.core.item_processor import ItemPipelineManager
 from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.logical_feed.results import CommitBatch, DocumentResult
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.spidermiddlewares.deltafetch import DeltaFetch
 from fhcrawl.spiders.history import HistorySpider
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping
-
-    from fhcrawl.logical_feed.results import CommitBatch, DocumentResult
-    from fhcrawl.store import Store
+from fhcrawl.store import Store
 
 logger = logging.getLogger(__name__)
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from datetime import datetime
+from collections.abc import Iterator
+from datetime import datetime, tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.servers import leave_out
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import tzinfo
 
 PLACES = ("/usr/lib", "/usr/lib64", "/usr/local/lib")
 NAME = "faketime/libfaketime.so.1"

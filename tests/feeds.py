@@ -1,19 +1,14 @@
 """Writes feed documents for tests."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from fhcrawl import documents
 from fhcrawl.crawling import parser
-from fhcrawl.documents import FeedDocument
+from fhcrawl.crawling.parser import Job
+from fhcrawl.documents import DocumentList, FeedDocument
 from fhcrawl.documents.model import DETAILS
-
-if TYPE_CHECKING:
-    from fhcrawl.crawling.parser import Job
-    from fhcrawl.documents import DocumentList
 
 
 def feed_of(found: FeedDocument | DocumentList) -> FeedDocument:

@@ -1,7 +1,5 @@
 """Processes that run `scrapy`, forked from one that has imported it: what most of their time would go to."""
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import io
@@ -15,36 +13,22 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module, reload
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from typing_extensions import Self
+from typing_extensions import Self
 
 ROOT = Path(__file__).parent.parent
 # What `scrapy` imports, packages with all that is in them; not what installs a reactor.
 PRELOADED = (
-    "fhcrawl",
-    "protego",
-    "psycopg",
-    "queuelib",
-    "scrapy.commands",
-    "scrapy.core.downloader.handlers",
-    "scrapy.core.engine",
-    "scrapy.crawler",
-    "scrapy.downloadermiddlewares",
-    "scrapy.extensions",
-    "scrapy.pqueues",
-    "scrapy.spidermiddlewares",
-    "scrapy.squeues",
-    "sqlalchemy.dialects.postgresql.psycopg",
-    "sqlalchemy.dialects.sqlite.pysqlite",
-    "sqlite3",
+    *("fhcrawl", "protego", "psycopg", "queuelib", "scrapy.commands", "scrapy.core.downloader.handlers"),
+    *("scrapy.core.engine", "scrapy.crawler", "scrapy.downloadermiddlewares", "scrapy.extensions"),
+    *("scrapy.pqueues", "scrapy.spidermiddlewares", "scrapy.squeues"),
+    *("sqlalchemy.dialects.postgresql.psycopg", "sqlalchemy.dialects.sqlite.pysqlite", "sqlite3"),
     "stringprep",
 )
 # What Python and its libraries read when they start.

@@ -15,39 +15,31 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from email.utils import formatdate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 from unittest import mock
 from weakref import WeakValueDictionary
 
-from scrapy import cmdline
-from scrapy.crawler import AsyncCrawlerProcess
+from scrapy import Request, cmdline
+from scrapy.crawler import AsyncCrawlerProcess, Crawler
 from scrapy.exceptions import DownloadConnectionRefusedError, DownloadTimeoutError
-from scrapy.http import Headers
+from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.log import _uninstall_scrapy_root_handler
 from scrapy.utils.project import get_project_settings
 from twisted.logger import globalLogPublisher
+from typing_extensions import Self
 
 from fhcrawl.crawling.context import ANY_ADDRESS, FIRST_USE
 from fhcrawl.downloadhandlers import guarded
 from fhcrawl.utils.addresses import canonical
 from tests import projects
-from tests.projects import Project
+from tests.projects import Process, Project, Stream
 from tests.server import Answer, FeedServer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import AbstractContextManager
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-    from typing_extensions import Self
-
-    from tests.projects import Process, Stream
 
 # Nobody listens there.
 _ports = itertools.count(10_000)

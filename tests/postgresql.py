@@ -1,7 +1,5 @@
 """A PostgreSQL server of the tests' own, on loopback."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pwd
@@ -9,13 +7,10 @@ import secrets
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.ports import free_port
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Debian keeps the server's programs off the PATH.
 DEBIAN = Path("/usr/lib/postgresql")

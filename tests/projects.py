@@ -1,7 +1,5 @@
 """Runs fhcrawl as its users do: `scrapy` in a process of its own."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import gc
@@ -13,27 +11,24 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from scrapy.statscollectors import StatsCollector
 
 from tests import fork_server
 from tests.databases import Database, new_database, on_postgresql
+from tests.fork_server import ForkedProcess
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from contextlib import AbstractContextManager
+Process = subprocess.Popen[bytes] | ForkedProcess
+# A file or its descriptor; mypy would not know it from a variable of the environment.
+Stream = Any
 
-    from tests.fork_server import ForkedProcess
-
-    Process = subprocess.Popen[bytes] | ForkedProcess
-    # A file or its descriptor; mypy would not know it from a variable of the environment.
-    Stream = Any
-
-    NewProject = Callable[[Path], AbstractContextManager["Project"]]
+NewProject = Callable[[Path], AbstractContextManager["Project"]]
 
 ROOT = fork_server.ROOT
 STATS_FILE = "TEST_STATS_FILE"

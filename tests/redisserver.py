@@ -1,20 +1,15 @@
 """A Redis server of the tests' own, on loopback."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.ports import free_port
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MISSING = "redis-server was not found: apt-get install redis-server, or put its folder on the PATH"
 START_SECONDS = 60

@@ -1,20 +1,16 @@
 """Names that stand for what a test says, in a crawl of its own process."""
 
-from __future__ import annotations
-
 import json
 import os
 from ipaddress import IPv4Network
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.interfaces import IHostnameResolver
+from typing_extensions import Self
 from zope.interface import implementer
 
 from fhcrawl.utils import addresses
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 NAMES = "TEST_NAMES"
 # What counts as public with PublicLoopbackResolver, though a test can listen there.

@@ -9,9 +9,10 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
@@ -19,9 +20,6 @@ from zipfile import ZipFile
 
 from tests.ports import free_port
 from tests.projects import ROOT, USER_AGENT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 PROJECT = ("fhcrawl", "pipelines_config", "setup.py", "pyproject.toml", "scrapy.cfg", "README.md", "LICENSE")
 TARGET = "http://localhost:6800"

@@ -8,15 +8,12 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from io import BufferedIOBase
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from io import BufferedIOBase
-
-    from typing_extensions import Self
+from typing_extensions import Self
 
 
 @dataclass

@@ -1,22 +1,17 @@
 """Servers of the tests' own that last for all: PostgreSQL, whatever the stores are on, Redis, WordPress."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from tests import postgresql, redisserver, wordpress_server
 from tests.databases import SERVER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.wordpress_server import WordPress
+from tests.wordpress_server import WordPress
 
 NO_MOUNT = "a disk of its own needs the right to mount"
 

@@ -12,16 +12,12 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from tests.server import FeedServer
 from tests.servers import leave_out
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.server import FeedServer
 
 FOLDER = Path(os.environ.get("STARLIGHT_BLOG") or Path.home() / ".cache" / "fhcrawl-starlight-blog")
 PACKAGES = {"astro": "7.3.5", "@astrojs/starlight": "0.42.4", "starlight-blog": "0.30.0"}

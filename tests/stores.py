@@ -1,11 +1,6 @@
 """What tests do with stores."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from fhcrawl.store import Store, Subscription
+from fhcrawl.store import Store, Subscription
 
 
 def begin_walk(store: Store, feed: str, run: int, now: str) -> Subscription:

@@ -1,22 +1,18 @@
 """A terminal for a process."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os
 import pty
 import struct
 import termios
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from subprocess import Popen
+from typing import Any
 
 import pyte
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from subprocess import Popen
-
-    from tests.fork_server import ForkedProcess
+from tests.fork_server import ForkedProcess
 
 WIDTH, HEIGHT = 100, 50
 

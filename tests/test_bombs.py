@@ -1,23 +1,17 @@
 """Documents that are made to use up memory or time: each loses itself, and never without a word."""
 
-from __future__ import annotations
-
 import time
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from io import BufferedIOBase
+from pathlib import Path
 
 import brotli
 import pytest
 
 from tests.feeds import E, atom
+from tests.projects import NewProject, Project
 from tests.server import Answer, FeedServer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from io import BufferedIOBase
-    from pathlib import Path
-
-    from tests.projects import NewProject, Project
 
 pytestmark = [
     pytest.mark.any_store("what reading a document may cost"),

@@ -1,7 +1,5 @@
 """The example of the documentation, in a virtual environment into which the wheel was installed."""
 
-from __future__ import annotations
-
 import csv
 import os
 import re
@@ -9,8 +7,9 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,10 +17,6 @@ from fhcrawl.items import FIELDS
 from tests.feeds import E, atom
 from tests.projects import ROOT, read_export
 from tests.server import FeedServer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = [
     pytest.mark.sqlite_only("the store that a project has by default"),

@@ -1,17 +1,12 @@
 """Every reader with mutated fixtures, and with what fuzzing has found (see tests/fuzz/)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.fuzz.readers import FINDINGS, READERS, seeds, tokens
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FOUND = sorted(path for path in FINDINGS.rglob("*") if path.is_file())
 MOST_REPEATS = 300

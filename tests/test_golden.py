@@ -3,25 +3,18 @@
 `pytest tests/test_golden.py --update-golden` writes the files anew: read what differs before it is committed.
 """
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.feeds import E, atom
-from tests.projects import ROOT
-from tests.server import Answer
+from tests.projects import ROOT, Project
+from tests.server import Answer, FeedServer
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.projects import Project
-    from tests.server import FeedServer
-
-    Crawl = Callable[[FeedServer, Project], list[dict[str, Any]]]
+Crawl = Callable[[FeedServer, Project], list[dict[str, Any]]]
 
 GOLDEN = ROOT / "tests" / "data" / "golden"
 COMMANDS = (

@@ -1,22 +1,15 @@
 """Documents that are made to use up memory or time; tests/benchmarks/hostile.py has all kinds."""
 
-from __future__ import annotations
-
 import gzip
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.benchmarks.hostile_documents import KINDS, MIB
 from tests.feeds import E, atom
-from tests.server import Answer
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.projects import Project, Run
-    from tests.server import FeedServer
+from tests.projects import Project, Run
+from tests.server import Answer, FeedServer
 
 pytestmark = [
     pytest.mark.any_store("what reading a document may cost"),

@@ -1,21 +1,16 @@
 """The rules are pure; that arrows only go down is import-linter's to say (pyproject.toml)."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
-from typing import TYPE_CHECKING
 
 import grimp
 
 from fhcrawl.reasons import ReasonKind
 from tests.projects import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def test_the_rules_do_without_scrapy_and_without_a_database() -> None:

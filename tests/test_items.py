@@ -1,22 +1,17 @@
 """Entries in the pipelines of users: attributes, keys, copies."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import json
 import pickle
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from itemadapter import ItemAdapter
 
-from fhcrawl.crawling.pending import EntryVersion
+from fhcrawl.crawling.pending import EntryVersion, PendingDocument
 from fhcrawl.items import ALL_FIELDS, EntryItem, added_fields
-
-if TYPE_CHECKING:
-    from fhcrawl.crawling.pending import PendingDocument
-    from fhcrawl.logical_feed import Version
+from fhcrawl.logical_feed import Version
 
 VALUES: dict[str, Any] = {name: [name] if name in ("authors", "categories") else name for name in ALL_FIELDS}
 

@@ -1,13 +1,12 @@
 """The command `fhcrawl`, in any folder."""
 
-from __future__ import annotations
-
+import argparse
 import os
 import shlex
 import subprocess
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from scrapy.settings import Settings
@@ -16,13 +15,8 @@ from fhcrawl.__main__ import build_parser, load_commands
 from fhcrawl.store import Store
 from tests.feeds import E, atom
 from tests.projects import ROOT, USER_AGENT, read_export
+from tests.server import FeedServer
 from tests.terminal import Terminal
-
-if TYPE_CHECKING:
-    import argparse
-    from pathlib import Path
-
-    from tests.server import FeedServer
 
 STARTS = "starts the command, in a folder that is no project's"
 

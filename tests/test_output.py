@@ -1,28 +1,20 @@
 """What comes out: text from feeds drives no terminal, forges no log line, is no formula and no path."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 import os
 import pty
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from fhcrawl.exporters import CsvItemExporter
 from tests.databases import on_postgresql
 from tests.feeds import E, atom, rss
-from tests.projects import read_export
-from tests.server import Answer
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project, read_export
+from tests.server import Answer, FeedServer
 
 # What XML can say: of the controls below a space only the line ends; JSON says the others too.
 FORGED = "2026-01-01 00:00:00 [root] ERROR: forged"
@@ -110,18 +102,8 @@ def test_export_to_a_terminal_does_not_drive_it(server: FeedServer, project: Pro
 
 
 FORMULAS = [
-    "=1+1",
-    "+1",
-    "-1",
-    "@SUM(A1)",
-    "\t=1",
-    "\r=1",
-    "\n=1",
-    " =1",
-    "\ufeff=1",
-    "\uff1d1",
-    '=cmd|" /C calc"!A0',
-    "'=1",
+    *("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "\ufeff=1", "\uff1d1"),
+    *('=cmd|" /C calc"!A0', "'=1"),
 ]
 PLAIN = ["", "text", "1-1", "a=b", "mail@example.org", '"quoted"', "a,b;c"]
 

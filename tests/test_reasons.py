@@ -1,7 +1,5 @@
 """What each kind of reason means: its name, what to do about it, and when it is looked at again."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

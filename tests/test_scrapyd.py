@@ -1,12 +1,12 @@
 """fhcrawl on a real Scrapyd: deployed with scrapyd-deploy, scheduled, cancelled."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import threading
+from collections.abc import Iterator
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,12 +16,7 @@ from tests.docs.pages import source
 from tests.feeds import E, atom
 from tests.projects import read_export
 from tests.scrapyd_server import PATIENCE_SECONDS, VERSION, Job, Scrapyd, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.server import FeedServer
+from tests.server import FeedServer
 
 pytestmark = [
     pytest.mark.sqlite_only("the deployment that the egg has by default"),

@@ -3,22 +3,15 @@
 Its documents have no times, and its archives are written anew at each build.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.faketime import clock
-from tests.starlight import new_site
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.projects import Project, Run
-    from tests.server import FeedServer
-    from tests.starlight import Site
+from tests.projects import Project, Run
+from tests.server import FeedServer
+from tests.starlight import Site, new_site
 
 POSTS, ARCHIVES = 130, 26
 BEGIN = date(2027, 1, 1)

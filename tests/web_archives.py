@@ -4,8 +4,6 @@ pywb comes from PyPI, in an environment of its own, since it needs an old redis:
 into the folder that the variable PYWB names, or into `~/.cache/fhcrawl-pywb`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
@@ -17,20 +15,17 @@ import time
 import urllib.error
 import urllib.request
 from base64 import b32encode
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.feeds import E, atom
 from tests.ports import free_port
+from tests.projects import Project, Run
 from tests.server import Answer, FeedServer
 from tests.servers import leave_out
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tests.projects import Project, Run
 
 FOLDER = Path(os.environ.get("PYWB") or Path.home() / ".cache" / "fhcrawl-pywb")
 START_SECONDS = 60

@@ -1,7 +1,5 @@
 """A real WordPress of the tests' own, on loopback: Debian's package, MariaDB and PHP's web server."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
@@ -9,13 +7,10 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.ports import free_port
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 MISSING = "WordPress was not found: apt-get install wordpress php-cli php-mysql mariadb-server-core ({0})"
 PACKAGE = Path("/usr/share/wordpress")

@@ -3,21 +3,16 @@
 A simulation, without a network: run from the repository's root: python -m tests.benchmarks.captures
 """
 
-from __future__ import annotations
-
 import random
 from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from statistics import mean
-from typing import TYPE_CHECKING
 
 from fhcrawl.documents.dates import shift
 from fhcrawl.logical_feed.captures import CaptureRead, next_captures
 from fhcrawl.logical_feed.coverage import coverage_after, mark
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    Publisher = Callable[[random.Random], list[float]]
+Publisher = Callable[[random.Random], list[float]]
 
 BEGIN = "2014-01-01T00:00:00Z"
 DAYS = 10 * 365

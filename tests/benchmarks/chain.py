@@ -1,7 +1,5 @@
 """A chain of Atom documents of varied text; the same every time, document by document."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property

@@ -5,8 +5,6 @@ Hosts take their time to answer, and each has one worker at a time.
 Run from the repository's root: python -m tests.benchmarks.cluster
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -21,6 +19,7 @@ from statistics import median
 
 from tests import postgresql, redisserver
 from tests.benchmarks.measuring import ROOT
+from tests.benchmarks.running import arguments
 from tests.benchmarks.server import Site, serving_feeds
 from tests.databases import Database
 from tests.projects import STATS_FILE
@@ -36,7 +35,15 @@ SETTINGS = {
 
 
 def main() -> None:
-    options = _options()
+    options = arguments(
+        __doc__,
+        feeds=(64, "how many"),
+        hosts=(32, "how many"),
+        documents=(4, "in each chain"),
+        entries=(5, "in each document"),
+        latency=(4.0, "seconds before an answer"),
+        rounds=(1, "how often each is run"),
+    ).parse_args()
     print(
         f"{options.feeds} feeds on {options.hosts} hosts, of {options.documents} documents with "
         f"{options.entries} entries, each after {options.latency} s",
@@ -56,17 +63,6 @@ def main() -> None:
         rounds = [_round(options, number, feeds, database, redis) for number in range(options.rounds)]
     ratio = median(one / two for one, two in rounds)
     print(f"1 worker's time to 2 workers' {ratio:.2f}   at least {AIM}")
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--feeds", type=int, default=64, help="how many (default: 64)")
-    parser.add_argument("--hosts", type=int, default=32, help="how many (default: 32)")
-    parser.add_argument("--documents", type=int, default=4, help="in each chain (default: 4)")
-    parser.add_argument("--entries", type=int, default=5, help="in each document (default: 5)")
-    parser.add_argument("--latency", type=float, default=4.0, help="seconds before an answer (default: 4)")
-    parser.add_argument("--rounds", type=int, default=1, help="how often each is run (default: 1)")
-    return parser.parse_args()
 
 
 def _round(

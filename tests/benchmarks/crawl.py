@@ -3,14 +3,13 @@
 Run from the repository's root: python -m tests.benchmarks.crawl
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tests import postgresql
 from tests.benchmarks.measuring import Cost, measure
@@ -18,10 +17,6 @@ from tests.benchmarks.reporting import RATIO_HEAD, WIDTH, ratio, said, table
 from tests.benchmarks.running import HERE, OUTPUT, arguments, conditions, fhcrawl, folder, plain, project
 from tests.benchmarks.server import serving
 from tests.databases import Database
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-    from pathlib import Path
 
 LONGER = 10
 MEMORY_TARGET = 1.15

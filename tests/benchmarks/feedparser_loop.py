@@ -1,7 +1,5 @@
 """What people write today: a loop of urllib, feedparser and a dict. Arguments: URL, output."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

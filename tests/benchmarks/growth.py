@@ -7,13 +7,14 @@ what a unit of the larger one costs, beside a unit of the smaller one; both with
 which is little more than a start. All are medians over the rounds.
 """
 
-from __future__ import annotations
-
+import argparse
 import sqlite3
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
+from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from tests.benchmarks.measuring import Cost, measure
@@ -30,11 +31,6 @@ from tests.benchmarks.running import (
     project,
 )
 from tests.benchmarks.server import Site, serving, serving_feeds
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 T = TypeVar("T")
 TIME_AIM, MEMORY_AIM, DOCUMENT_AIM = 1.1, 1.15, 10

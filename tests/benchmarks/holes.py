@@ -3,19 +3,15 @@
 A simulation, without a network: run from the repository's root: python -m tests.benchmarks.holes
 """
 
-from __future__ import annotations
-
 import random
 from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from fhcrawl.documents.dates import elapsed, shift
 from fhcrawl.logical_feed.coverage import Coverage, coverage_after, mark
 from fhcrawl.logical_feed.polling import Limits, Poll, interval, next_due
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 BEGIN = "2026-01-01T00:00:00Z"
 MINUTE, HOUR, DAY = 60, 3600, 86400

@@ -6,24 +6,19 @@ Peak is the most memory that the crawl's process and the one that reads document
 the crawl's own process, its start included; feeds is what `scrapy feeds` takes afterwards.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from tests.benchmarks.hostile_documents import FOLDER, KINDS, MIB
+from tests.benchmarks.hostile_documents import FOLDER, KINDS, MIB, Hostile
 from tests.benchmarks.measuring import Watch
 from tests.feeds import E, atom
 from tests.projects import CPU, USER_AGENT, Project
 from tests.server import Answer, FeedServer
-
-if TYPE_CHECKING:
-    from tests.benchmarks.hostile_documents import Hostile
 
 MOST_MEMORY, MOST_CPU = 1024, 10
 SETTINGS = {

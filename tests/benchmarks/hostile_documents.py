@@ -1,15 +1,10 @@
 """Documents that are made to use up memory or time, of every kind that a URL may answer with."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tests.feeds import tombstone
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MIB = 1024**2
 ATOM_HEAD = (
@@ -115,8 +110,7 @@ KINDS: dict[str, Hostile] = {
     "index, pages that differ": Hostile(index('"a%d",'), JSON),
     "index, pages in a deep folder": Hostile(index('"a%d",'), JSON, "/" + "d" * 1900),
     "index, long URLs": Hostile(
-        lambda size: numbered(INDEX_HEAD, f'"http://127.0.0.1/{"a" * (size // 90_000)}%d",', "]}", size),
-        JSON,
+        lambda size: numbered(INDEX_HEAD, f'"http://127.0.0.1/{"a" * (size // 90_000)}%d",', "]}", size), JSON
     ),
     "index, one long URL": Hostile(of("a", INDEX_HEAD + '"', '"]}'), JSON),
     "index, long id": Hostile(

@@ -7,18 +7,14 @@ one core. Each total is compared with the larger of the two; what others kept a 
 count, as far as the system tells.
 """
 
-from __future__ import annotations
-
+import argparse
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tests.benchmarks.measuring import Cost, measure
 from tests.benchmarks.reporting import WIDTH, said, table
 from tests.benchmarks.running import arguments, conditions, expect_lines, fhcrawl_list, project
 from tests.benchmarks.server import Site, serving_feeds
-
-if TYPE_CHECKING:
-    import argparse
 
 AIM = 1.2
 

@@ -1,19 +1,15 @@
 """What a process costs: time, CPU time and memory."""
 
-from __future__ import annotations
-
 import compileall
 import os
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent.parent
 PROC = Path("/proc")

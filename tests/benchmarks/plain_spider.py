@@ -1,17 +1,12 @@
 """What somebody who knows Scrapy writes: entries to JSON lines, no store and no deduplication."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 from lxml import etree
+from lxml.etree import _Element
 from scrapy import Request, Spider
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from lxml.etree import _Element
-    from scrapy.http import Response
+from scrapy.http import Response
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 
@@ -33,12 +28,7 @@ class PlainSpider(Spider):
             yield response.follow(before.get("href", ""))
         updated = root.findtext(f"{ATOM}updated")
         for entry in root.iterchildren(f"{ATOM}entry"):
-            yield {
-                "feed": self.feed,
-                **_fields(entry),
-                "document": response.url,
-                "document_updated": updated,
-            }
+            yield {"feed": self.feed, **_fields(entry), "document": response.url, "document_updated": updated}
 
 
 def _fields(entry: _Element) -> dict[str, Any]:

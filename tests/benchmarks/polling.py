@@ -3,12 +3,10 @@
 Run from the repository's root: python -m tests.benchmarks.polling
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.benchmarks.measuring import Cost, measure
 from tests.benchmarks.reporting import RATIO_HEAD, ratio, said, table
@@ -24,9 +22,6 @@ from tests.benchmarks.running import (
     project,
 )
 from tests.benchmarks.server import Site, serving_feeds
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 AIM = 1.3
 POLLS = "polls.json"

@@ -1,17 +1,12 @@
 """What asks whether feeds have changed, and does nothing about it."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request, Spider
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from scrapy.http import Response
+from scrapy.http import Response
 
 
 class PollingSpider(Spider):

@@ -6,16 +6,15 @@ A time is that of a call until its result is freed. Memory is what a call adds t
 has imported the reader and holds the document.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lxml import etree
 
@@ -23,9 +22,6 @@ from tests.benchmarks.chain import Chain
 from tests.benchmarks.measuring import ROOT
 from tests.benchmarks.running import arguments, conditions
 from tests.projects import peak_memory
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 URL = "https://example.org/index.xml"
 ENTRY_SIZE = 1450  # octets, on average

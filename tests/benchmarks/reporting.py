@@ -1,16 +1,11 @@
 """Tables of what contestants cost, and ratios of them."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from statistics import median
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from tests.benchmarks.measuring import Cost
 
-    from tests.benchmarks.measuring import Cost
-
-    Round = dict[str, Cost]
+Round = dict[str, Cost]
 
 WIDTH = 28
 RATIO_HEAD = f"{'ratio':{WIDTH}}{'wall':>8}{'CPU':>8}   target (of wall)"

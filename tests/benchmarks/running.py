@@ -1,7 +1,5 @@
 """How the benchmarks run crawls, and what they look for in what a crawl leaves."""
 
-from __future__ import annotations
-
 import argparse
 import importlib.metadata
 import os
@@ -9,14 +7,11 @@ import platform
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.benchmarks.measuring import LOG, ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 HERE = Path(__file__).parent
 OUTPUT = "out.jsonl"

@@ -1,7 +1,5 @@
 """Serves feeds from a process of its own, which ends when its standard input does."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hashlib
@@ -9,16 +7,13 @@ import json
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from tests.benchmarks.chain import Chain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
 
 ROOT = Path(__file__).parent.parent.parent
 FIRST_HOST = IPv4Address("127.0.0.1")

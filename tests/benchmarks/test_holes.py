@@ -1,7 +1,5 @@
 """A year of polls, as the documentation has it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.benchmarks.holes import PUBLISHERS, line

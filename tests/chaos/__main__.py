@@ -1,7 +1,5 @@
 """`python -m tests.chaos --seeds 300`: each seed that fails is named, and its folder is kept."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

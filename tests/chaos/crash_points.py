@@ -4,15 +4,14 @@ What a process that dies leaves behind changes at these moments alone. Most of t
 that nobody who kills it from outside hits what is between them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
 import sys
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from sqlalchemy import Connection, Engine, event
@@ -21,9 +20,6 @@ from fhcrawl.core import checks
 from fhcrawl.extensions import verdicts
 from fhcrawl.store.database import Pipeline
 from fhcrawl.store.opening import BEGINS, IMMEDIATE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 COMMIT, RENAME, COMMIT_AFTER_RENAME = "commit", "rename", "commit after rename"
 EXPORTS = ".jsonl"

@@ -1,7 +1,5 @@
 """What the publishers write: versions of entries, in Atom and RSS documents."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime

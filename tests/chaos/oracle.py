@@ -6,19 +6,14 @@ A complete feed is its last document. What the pages of a paged feed hold now mu
 left them may be there, if any document ever held it.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
+from fhcrawl.store import Feed
 from tests.chaos.documents import Version, expected
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from fhcrawl.store import Feed
-    from tests.chaos.publishers import Publisher
+from tests.chaos.publishers import Publisher
 
 CONTENT = ("title", "link", "authors", "categories", "summary", "content", "content_type", "enclosures")
 

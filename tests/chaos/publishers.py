@@ -1,15 +1,10 @@
 """Publishers of generated feeds, which change as they are asked. They know what a reader has to know."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from random import Random
 
 from tests.chaos.documents import Document, Style, Version, http_date, iso, render
-
-if TYPE_CHECKING:
-    from random import Random
 
 # Few, so that what was said once is said again.
 TEXTS = ("one", "two", "three")

@@ -1,7 +1,5 @@
 """One seed: publishers, hosts, runs that are killed and started again, and what must hold."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random
@@ -10,21 +8,17 @@ import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fhcrawl.store import Store
+from fhcrawl.store import Feed, Store
 from tests import fork_server
 from tests.chaos.crash_points import COMMIT, COMMIT_AFTER_RENAME, RENAME, Moment
 from tests.chaos.documents import Style
 from tests.chaos.oracle import BrokenPromise, Reader, check_claim, check_once, check_whole, demand, read_lines
 from tests.chaos.publishers import Archived, Complete, Paged
 from tests.chaos.server import QUIET, Hosts, Kill, Plan
-from tests.projects import new_project, read_export
-
-if TYPE_CHECKING:
-    from fhcrawl.store import Feed
-    from tests.fork_server import ForkedProcess
-    from tests.projects import Project
+from tests.fork_server import ForkedProcess
+from tests.projects import Project, new_project, read_export
 
 ADDRESSES = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 RUN_SECONDS = 120

@@ -1,24 +1,20 @@
 """Hosts that serve publishers and misbehave, as a seed says; they kill the crawl when its time has come."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import hashlib
 import socket
 import struct
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, NamedTuple
+from random import Random
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from random import Random
+from typing_extensions import Self
 
-    from typing_extensions import Self
-
-    from tests.chaos.publishers import Answer, Publisher
+from tests.chaos.publishers import Answer, Publisher
 
 STATUSES = (500, 502, 503, 429, 404, 410, 403, 304)
 BODIES = ("cut", "cut-close", "cut-chunked", "bad-gzip", "cut-gzip", "empty", "html", "reset-amid")

@@ -3,16 +3,11 @@
 `--first N` repeats a seed that fails.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.chaos.scenario import live
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # The last ones have found something: archives that are cut anew while the oldest of them is read; entries
 # that move on by a whole page while pages are read.

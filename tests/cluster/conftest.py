@@ -1,18 +1,13 @@
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.cluster.workers import Cluster
 from tests.databases import Database
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _numbers = itertools.count(1)
 

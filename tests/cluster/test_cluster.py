@@ -1,18 +1,12 @@
 """Workers share hosts: each entry is exported once, and a host never has two workers."""
 
-from __future__ import annotations
-
 import json
 import signal
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cluster.workers import hosts, wait_until
-
-if TYPE_CHECKING:
-    from tests.cluster.workers import Cluster
+from tests.cluster.workers import Cluster, hosts, wait_until
 
 HOSTS = 12
 # One test of the cluster is enough for each change.
@@ -133,10 +127,7 @@ def test_only_feeds_that_are_still_due_are_crawled(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (
-            ("-a", "feed=http://127.0.0.1/"),
-            "feed is not for workers, which get their feeds from",
-        ),
+        (("-a", "feed=http://127.0.0.1/"), "feed is not for workers, which get their feeds from"),
         (("-a", "warc=captures"), "warc is not for workers"),
         (("-s", "JOBDIR=job"), "JOBDIR is not for workers"),
         (("-s", "REDIS_URL=redis://127.0.0.1:1/0"), "Redis cannot be used: "),

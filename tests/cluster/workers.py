@@ -1,27 +1,20 @@
 """Workers of a cluster, in processes of their own, and hosts on addresses of this machine."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import redis
 
-from fhcrawl.store import Store
+from fhcrawl.store import Feed, Store
 from tests.feeds import E, atom
 from tests.projects import ROOT, Project, read_export
 from tests.server import FeedServer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from fhcrawl.store import Feed
 
 # The tests run on machines that have much else to do.
 WAIT = 120

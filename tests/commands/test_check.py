@@ -1,22 +1,16 @@
 """`fhcrawl check`, in a process of its own, of feeds that are served."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fhcrawl.demo import Publisher
 from tests.feeds import E, atom
-from tests.projects import USER_AGENT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.projects import Project
-    from tests.server import FeedServer
-    from tests.wordpress_server import WordPress
+from tests.projects import USER_AGENT, Project
+from tests.server import FeedServer
+from tests.wordpress_server import WordPress
 
 MONTHS = 3
 
@@ -48,12 +42,7 @@ def test_archived_feed_passes_and_nothing_is_stored(server: FeedServer, project:
     assert sorted(path.name for path in project.folder.iterdir()) == ["scrapy.cfg"]
     # The two conditional requests at the end.
     assert server.asked() == [
-        "/index.atom",
-        "/2021/03.atom",
-        "/2021/02.atom",
-        "/2021/01.atom",
-        "/index.atom",
-        "/2021/03.atom",
+        *("/index.atom", "/2021/03.atom", "/2021/02.atom", "/2021/01.atom", "/index.atom", "/2021/03.atom")
     ]
 
 

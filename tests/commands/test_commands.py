@@ -1,7 +1,5 @@
 """The commands beside `scrapy crawl`."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -9,7 +7,6 @@ import subprocess
 import sysconfig
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import make_url
@@ -18,12 +15,9 @@ from fhcrawl.items import FIELDS
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import opening
 from tests.feeds import E, atom
-from tests.projects import read_export
+from tests.projects import Project, read_export
+from tests.server import FeedServer
 from tests.terminal import Terminal
-
-if TYPE_CHECKING:
-    from tests.projects import Project
-    from tests.server import FeedServer
 
 
 @pytest.fixture
@@ -144,9 +138,7 @@ def test_feeds_of_an_empty_store(project: Project) -> None:
 @pytest.mark.parametrize(
     "args",
     [
-        ("feeds",),
-        ("export", "-o", "x.jsonl"),
-        ("report", "-o", "x.html"),
+        *(("feeds",), ("export", "-o", "x.jsonl"), ("report", "-o", "x.html")),
         ("history", "http://a.example/", "1"),
     ],
     ids=lambda args: args[0],
@@ -209,12 +201,8 @@ def test_export_replaces_the_file(crawled: FeedServer, project: Project) -> None
 @pytest.mark.parametrize(
     "args",
     [
-        ("feeds",),
-        ("history", "--json", "FEED", "1"),
-        ("export", "-o", "-:jsonl"),
-        ("export", "-o", "whole.jsonl"),
-        ("report", "-o", "-"),
-        ("subscribe", "FEED"),
+        *(("feeds",), ("history", "--json", "FEED", "1"), ("export", "-o", "-:jsonl")),
+        *(("export", "-o", "whole.jsonl"), ("report", "-o", "-"), ("subscribe", "FEED")),
     ],
     ids=" ".join,
 )

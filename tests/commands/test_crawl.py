@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from scrapy.settings import Settings
 
@@ -9,11 +5,8 @@ from fhcrawl.commands.crawl import check_names
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.spiders.history import HistorySpider
 from tests.feeds import E, atom
-from tests.projects import FROZEN, GARBAGE
-
-if TYPE_CHECKING:
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import FROZEN, GARBAGE, Project
+from tests.server import FeedServer
 
 # Scrapy alone are more.
 MANY_OBJECTS = 50_000

@@ -1,12 +1,10 @@
 """`scrapy export`: what is chosen, in which format, and where it goes."""
 
-from __future__ import annotations
-
 import json
 import socket
 from contextlib import closing
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import feedparser
 import pytest
@@ -17,11 +15,8 @@ from fhcrawl.crawling import subscriptions
 from fhcrawl.exporters.rows import TIMES
 from fhcrawl.items import FIELDS
 from tests.feeds import E, atom, read, rss, tombstone
-from tests.projects import read_export
-
-if TYPE_CHECKING:
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project, read_export
+from tests.server import FeedServer
 
 FILE = '<enclosure url="http://example.org/1.mp3" length="9999999999999999999" type="audio/mpeg"/>'
 OURS = "{urn:x-fhcrawl:export}"

@@ -1,19 +1,15 @@
 """`scrapy history`, and the versions that FHCRAWL_KEEP_VERSIONS_ENABLED keeps."""
 
-from __future__ import annotations
-
 import json
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from fhcrawl.logical_feed import captured, position_of_capture
 from tests.feeds import E, atom, tombstone
-
-if TYPE_CHECKING:
-    from tests.projects import Project, Run
-    from tests.server import FeedServer
+from tests.projects import Project, Run
+from tests.server import FeedServer
 
 
 def crawl(server: FeedServer, project: Project, **settings: object) -> Run:

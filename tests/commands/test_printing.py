@@ -1,18 +1,13 @@
 """What commands print: in any encoding, and a sentence where it cannot be written."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 pytestmark = pytest.mark.any_store("what becomes of printed text")
 

@@ -1,14 +1,10 @@
 """Command lines that cannot be used: one sentence, before anything is requested or written."""
 
-from __future__ import annotations
-
 import shlex
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.projects import Project
+from tests.projects import Project
 
 FEED = "crawl history -a feed=http://127.0.0.1/"
 REFUSED = {

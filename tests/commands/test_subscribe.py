@@ -1,14 +1,8 @@
 """`scrapy subscribe` and `scrapy unsubscribe`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 
 def test_crawl_without_arguments_crawls_what_is_subscribed(server: FeedServer, project: Project) -> None:

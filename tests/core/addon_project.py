@@ -1,7 +1,5 @@
 """Settings of a user's project that has the add-on, and components of its own."""
 
-from __future__ import annotations
-
 from tests.core.own_components import COMPONENTS
 
 ADDONS = {"fhcrawl.Addon": 500}

@@ -1,7 +1,5 @@
 """A module of a user's that imports the reactor when it is imported."""
 
-from __future__ import annotations
-
 from twisted.internet import reactor
 
 from tests.core import own_components

@@ -1,20 +1,17 @@
 """Components of a user's, of each kind; each counts that it has been used."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from scrapy.settings import BaseSettings
+from typing_extensions import Self
 
 from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
 from fhcrawl.downloadhandlers.guarded import GuardedDownloadHandler
 from fhcrawl.spiders.history import HistorySpider
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-    from scrapy.settings import BaseSettings
-    from typing_extensions import Self
 
 PATH = __name__
 

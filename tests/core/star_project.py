@@ -1,7 +1,5 @@
 """Settings of a user's project that is made of fhcrawl's, with components of its own."""
 
-from __future__ import annotations
-
 from fhcrawl.settings import *  # noqa: F403
 from tests.core.own_components import COMPONENTS
 

@@ -1,13 +1,12 @@
 """The add-on: settings of fhcrawl's for its own crawls, and nothing for others."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings, default_settings
 
@@ -20,13 +19,9 @@ from fhcrawl.items import FIELDS
 from fhcrawl.spiders.check import WITHOUT, CheckSpider
 from fhcrawl.spiders.history import HistorySpider
 from tests.feeds import E, atom
+from tests.projects import Project
+from tests.server import FeedServer
 from tests.spiders.own import OwnSpider, PlainSpider
-
-if TYPE_CHECKING:
-    from scrapy import Spider
-
-    from tests.projects import Project
-    from tests.server import FeedServer
 
 OCTETS = "fhcrawl.downloadermiddlewares.limits.OctetsMiddleware"
 OWN_PIPELINE = "tests.pipelines.adding.SetsAttribute"

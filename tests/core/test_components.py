@@ -1,12 +1,10 @@
 """fhcrawl's components belong to each of its crawls, whatever components a user names."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scrapy.settings import Settings
@@ -16,10 +14,8 @@ from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
 from fhcrawl.exceptions import ArgumentError
 from tests.core.own_components import COUNTED, ON_COMMAND_LINE, PATH, OwnGuard
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from tests.projects import Project, Run
-    from tests.server import FeedServer
+from tests.projects import Project, Run
+from tests.server import FeedServer
 
 GUARD = "fhcrawl.downloadermiddlewares.guard.GuardMiddleware"
 STORE = "fhcrawl.extensions.store.StoreExtension"

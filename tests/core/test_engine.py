@@ -1,14 +1,8 @@
 """The downloader and the priority queue."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tests.feeds import E, atom
+from tests.projects import Project
 from tests.server import FeedServer
-
-if TYPE_CHECKING:
-    from tests.projects import Project
 
 
 def test_host_with_the_most_requests_has_every_second_turn(server: FeedServer, project: Project) -> None:

@@ -1,17 +1,11 @@
 """What is logged in other words than Scrapy's."""
 
-from __future__ import annotations
-
 import socket
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 from tests.feeds import E, atom
-from tests.server import Answer
-
-if TYPE_CHECKING:
-    from tests.projects import Project, Run
-    from tests.server import FeedServer
+from tests.projects import Project, Run
+from tests.server import Answer, FeedServer
 
 ONCE = {"RETRY_TIMES": 0}
 

@@ -1,15 +1,9 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from fhcrawl.core.robotstxt import LARGEST, MOST_RULES, beginning
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 RULES = b"User-agent: *\nDisallow: /first\n"
 

@@ -1,26 +1,20 @@
 """The scheduler knows which feeds are done, and says of none that it is if it cannot know."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
+from scrapy import Request
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from fhcrawl.core.scheduler import Scheduler
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.spiders.history import HistorySpider
+from fhcrawl.store import Store
 from tests.contexts import walk_request
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from scrapy import Request
-
-    from fhcrawl.store import Store
 
 FEED = "http://example.org/feed"
 

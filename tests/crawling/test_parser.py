@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 import io
 import os
@@ -8,7 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,11 +14,9 @@ from fhcrawl import logical_feed
 from fhcrawl.crawling import parser
 from fhcrawl.crawling.parser import TURN, Job
 from fhcrawl.crawling.parser_process import ReaderProcess
+from fhcrawl.documents import FeedDocument
 from fhcrawl.exceptions import NotAFeedError
 from tests.feeds import E, atom, feed_of, read_feed
-
-if TYPE_CHECKING:
-    from fhcrawl.documents import FeedDocument
 
 URL = "https://example.org/feed"
 

@@ -1,7 +1,5 @@
 """A document whose entries are passing through the pipelines."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

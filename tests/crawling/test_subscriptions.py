@@ -1,17 +1,12 @@
 """Lists of feeds."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from fhcrawl.crawling.subscriptions import EXAMPLE, FeedOptions, from_arguments, with_subscribed
 from fhcrawl.exceptions import ArgumentError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NINES = "9" * 5000
 A, B, C = "http://example.org/a", "https://example.org/b?x=1#top", "https://[::1]:8080/c"
@@ -80,10 +75,8 @@ def test_list_that_cannot_be_used_is_refused(tmp_path: Path, content: str, sente
     ("word", "meant"),
     [
         ("example.org/feed?x=1", "https://example.org/feed?x=1"),
-        ("localhost:8000/feed", "https://localhost:8000/feed"),
-        ("10.0.0.1", "https://10.0.0.1"),
-        ("../lists/index.atom", "file://{}/index.atom"),
-        (".", "file://{}/"),
+        *(("localhost:8000/feed", "https://localhost:8000/feed"), ("10.0.0.1", "https://10.0.0.1")),
+        *(("../lists/index.atom", "file://{}/index.atom"), (".", "file://{}/")),
         ("../missing.atom", EXAMPLE),
         ("https", EXAMPLE),
         ("list.opml", "fhcrawl crawl --feeds list.opml"),
@@ -182,16 +175,11 @@ def test_opml_attributes_are_options(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "sentence"),
     [
-        (
-            "nxt = 1",
-            "there is no option nxt; write one of headers, limit, merge_renamed, next, rev",
-        ),
+        ("nxt = 1", "there is no option nxt; write one of headers, limit, merge_renamed, next, rev"),
         ('web_archive = "archive.org"', "web_archive is archive.org, which is no web archive: write wayback"),
-        ('next = "x"', "next is x: write archive, or page"),
-        ("limit = -1", "limit is -1: write a number"),
+        *(('next = "x"', "next is x: write archive, or page"), ("limit = -1", "limit is -1: write a number")),
         ('reversed = "perhaps"', "reversed is perhaps: write 1 or 0"),
-        ("headers = {X = 1}", 'write headers = {Name = "value"}'),
-        ("[[", "is no list of feeds in TOML"),
+        *(("headers = {X = 1}", 'write headers = {Name = "value"}'), ("[[", "is no list of feeds in TOML")),
         (f"limit = {'9' * 19}", "write a number of up to 18 digits"),
         (f"limit = {NINES}", "is no list of feeds in TOML (a number of too many digits)"),
         (f"limit = '{NINES}'", "write a number of up to 18 digits"),

@@ -1,18 +1,14 @@
 """The pages of the documentation, and the examples in them."""
 
-from __future__ import annotations
-
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import docs_generated
 
 from tests.projects import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DOCS = ROOT / "docs"
 README = "../README"

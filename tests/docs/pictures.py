@@ -3,8 +3,6 @@
 Feeds on loopback stand in the place of https://example.org. Look at the pictures before you commit them.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import re
@@ -13,11 +11,11 @@ import tempfile
 from functools import partial
 from itertools import cycle, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pyte
 from lxml import etree
+from pyte.screens import Char
 from rich.console import Console
 from rich.style import Style
 from rich.terminal_theme import DIMMED_MONOKAI
@@ -30,9 +28,6 @@ from tests.feeds import E, atom
 from tests.projects import ROOT
 from tests.server import FeedServer
 from tests.terminal import Terminal
-
-if TYPE_CHECKING:
-    from pyte.screens import Char
 
 TERMINAL = ROOT / "docs" / "_static" / "terminal.svg"
 REPORT = ROOT / "docs" / "_static" / "report.png"

@@ -1,24 +1,17 @@
 """Runs the shell examples of a page; feeds on loopback stand in the place of https://example.org."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import stat
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from fhcrawl.demo import Publisher
 from tests.feeds import E, atom
 from tests.projects import ROOT
-from tests.server import Answer
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.server import FeedServer
+from tests.server import Answer, FeedServer
 
 SITE = "https://example.org"
 HOME = "/home/you"
@@ -89,11 +82,7 @@ def serve(server: FeedServer) -> None:
 
 def environment(folder: Path) -> dict[str, str]:
     """The environment of a reader, with the commands that `install` has put beside their home."""
-    return {
-        "HOME": str(folder),
-        "PATH": f"{folder.parent / 'bin'}:{os.environ['PATH']}",
-        "LANG": "C.UTF-8",
-    }
+    return {"HOME": str(folder), "PATH": f"{folder.parent / 'bin'}:{os.environ['PATH']}", "LANG": "C.UTF-8"}
 
 
 def run(

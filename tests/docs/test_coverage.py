@@ -1,11 +1,11 @@
 """What users meet is documented: commands, settings, fields, reasons, stats, views, promises."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
 
 import docs_generated
 import pytest
@@ -20,11 +20,6 @@ from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import Store, schema
 from tests.docs.pages import DOCS, PAGES, commands, source, text
 from tests.projects import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from enum import Enum
-    from pathlib import Path
 
 STAT = re.compile(r"(?:fhcrawl/[a-z]+|deltafetch)/[a-z]+")
 OURS = ("FHCRAWL_", "DELTAFETCH_")

@@ -1,29 +1,19 @@
 """The spider that downloads episodes can be stopped."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal
 import subprocess
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.docs import shell
 from tests.docs.pages import DOCS
-from tests.server import Answer
+from tests.server import Answer, FeedServer
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.server import FeedServer
-
-pytestmark = [
-    pytest.mark.sqlite_only("has no store"),
-    pytest.mark.full_lane("starts Scrapy, and stops it"),
-]
+pytestmark = [pytest.mark.sqlite_only("has no store"), pytest.mark.full_lane("starts Scrapy, and stops it")]
 # A second each, at least: they cannot all be there when the signal arrives.
 EPISODES = 60
 

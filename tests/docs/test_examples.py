@@ -3,11 +3,9 @@
 `pytest tests/docs --lane=full --update-golden` writes outputs anew: read what differs before it is committed.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,11 +13,7 @@ from tests import fork_server
 from tests.docs import shell
 from tests.docs.pages import CONSOLE, DOCS, PAGES, PROMPT, Example, examples, source
 from tests.projects import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.server import FeedServer
+from tests.server import FeedServer
 
 pytestmark = [
     pytest.mark.sqlite_only("the store that a reader has by default"),

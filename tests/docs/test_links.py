@@ -1,14 +1,9 @@
 """Links inside the site are checked when it is built."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import docs_links
 import pytest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HERE = '<p id="here"></p><a href="#here"></a><a href="https://example.org/#x"></a><a href="b.html#there"></a>'
 

@@ -1,19 +1,13 @@
 """The pictures of the README show what is printed today: `python -m tests.docs.pictures` makes them anew."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from lxml import etree
 
 from tests.docs import pictures, shell
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.server import FeedServer
+from tests.server import FeedServer
 
 pytestmark = [
     pytest.mark.sqlite_only("the store that a reader has by default"),

@@ -1,7 +1,5 @@
 """README.md is one screen or two, and leads to all the rest."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,11 +1,9 @@
 """The examples of the pages on PostgreSQL and on several machines, with servers on this machine."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,11 +11,7 @@ from tests.databases import Database
 from tests.docs import shell
 from tests.docs.pages import SHELL, source
 from tests.projects import read_export
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.server import FeedServer
+from tests.server import FeedServer
 
 pytestmark = [
     pytest.mark.sqlite_only("has a database of its own"),

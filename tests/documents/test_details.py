@@ -1,7 +1,5 @@
 """The fields of entries that do not count as content: types, base URL, language."""
 
-from __future__ import annotations
-
 import pytest
 
 from fhcrawl.documents.model import DETAILS

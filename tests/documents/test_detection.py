@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import codecs
 import json
 import re
@@ -136,7 +134,15 @@ class Outline:
         return self.body.index(b">", self.parser.CurrentByteIndex) + 1
 
 
-@pytest.mark.parametrize("path", XML_FEEDS, ids=name_of)
+# The others take some seconds each.
+QUICK = {"atom-authors.atom", "rss-0.92.rss"}
+ALL_BYTES = pytest.mark.full_lane("reads each document some thousand times")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=path.name, marks=() if path.name in QUICK else ALL_BYTES) for path in XML_FEEDS],
+)
 def test_feed_cut_at_any_byte_has_the_entries_before_the_cut_and_claims_nothing_more(path: Path) -> None:
     body = path.read_bytes()
     whole = read_feed(path)
@@ -238,6 +244,7 @@ def test_arbitrary_bytes_raise_nothing_but_not_a_feed(body: bytes, charset: str 
     check(body, charset)
 
 
+@pytest.mark.full_lane("reads a thousand documents")
 @settings(max_examples=1000)
 @given(path=st.sampled_from(FEEDS), edits=st.lists(EDIT, min_size=1, max_size=4), charset=CHARSETS)
 def test_mutated_feeds_raise_nothing_but_not_a_feed(

@@ -1,20 +1,16 @@
 """Reads the same documents with feedparser; where it reads another thing, a clause says why ours is right."""
 
-from __future__ import annotations
-
 import calendar
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import feedparser
 import pytest
 
+from fhcrawl.documents import Entry, FeedDocument
 from tests.documents.generated.comparing import cut_fraction
 from tests.feeds import read
-
-if TYPE_CHECKING:
-    from fhcrawl.documents import Entry, FeedDocument
 
 DATA = Path(__file__).parent.parent / "data"
 FEEDS = sorted(

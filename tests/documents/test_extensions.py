@@ -1,7 +1,5 @@
 """What an entry says beyond the fields, from its original."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -62,10 +60,7 @@ ELEMENTS = (
     # a length that is no number
     ('<link rel="enclosure" href="/1" length="3:40"/>', node(rel="enclosure", href="/1", length="3:40")),
     # more than a name
-    (
-        "<author><name>A</name><email>a@example.org</email></author>",
-        node(children={"atom": NAMED | ADDRESS}),
-    ),
+    ("<author><name>A</name><email>a@example.org</email></author>", node(children={"atom": NAMED | ADDRESS})),
     ('<category term="c" scheme="urn:s" label="C"/>', node(term="c", scheme="urn:s", label="C")),
     ("<contributor><name>A</name></contributor>", node(children={"atom": NAMED})),
     ("<rights type='html'> &amp;copy; </rights>", node("&copy;", type="html")),

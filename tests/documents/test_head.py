@@ -1,14 +1,9 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from fhcrawl.documents import UpdateSchedule
 from tests.feeds import read
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LOCATION = "http://feeds.example/dir/feed"
 ATOM = "http://www.w3.org/2005/Atom"

@@ -1,7 +1,5 @@
 """The head section of a document as it came."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

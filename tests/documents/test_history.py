@@ -1,7 +1,5 @@
 """RFC 5005's elements and those of its drafts, in every format that has a head section."""
 
-from __future__ import annotations
-
 import pytest
 
 from fhcrawl.documents import FeedDocument
@@ -39,10 +37,8 @@ def test_head_without_anything_is_of_an_empty_feed(wrapper: str) -> None:
 @pytest.mark.parametrize(
     ("head", "archive", "complete"),
     [
-        ("<fh:archive/>", True, False),
-        ("<fh:complete>with text</fh:complete>", False, True),
-        ("<fh:archive/><fh:complete/>", True, True),
-        ('<archive xmlns=""/><complete/>', False, False),
+        *(("<fh:archive/>", True, False), ("<fh:complete>with text</fh:complete>", False, True)),
+        *(("<fh:archive/><fh:complete/>", True, True), ('<archive xmlns=""/><complete/>', False, False)),
         ("<x><fh:complete/><fh:archive/></x>", False, False),
         ("<atom:entry><fh:complete/></atom:entry><item><fh:archive/></item>", False, False),
     ],
@@ -57,13 +53,11 @@ def test_kind_of_the_document_is_said_in_its_head(
 @pytest.mark.parametrize(
     ("head", "complete", "incremental"),
     [
-        ("<fh:stateful>0</fh:stateful>", True, False),
-        ("<fh:stateful>\n\t 0 </fh:stateful>", True, False),
+        *(("<fh:stateful>0</fh:stateful>", True, False), ("<fh:stateful>\n\t 0 </fh:stateful>", True, False)),
         ("<fh:stateful>1</fh:stateful>", False, True),
         ("<fh:incremental>false</fh:incremental>", True, False),
         ("<fh:incremental> True </fh:incremental>", False, True),
-        ("<fh:stateful>2</fh:stateful>", False, False),
-        ("<fh:stateful/>", False, False),
+        *(("<fh:stateful>2</fh:stateful>", False, False), ("<fh:stateful/>", False, False)),
         ("<fh:complete/><fh:incremental>true</fh:incremental>", True, True),
         # What contradicts itself deletes nothing.
         ("<fh:stateful>0</fh:stateful><fh:incremental>true</fh:incremental>", False, True),

@@ -1,7 +1,5 @@
 """Feeds that an HTML page names."""
 
-from __future__ import annotations
-
 import pytest
 
 from fhcrawl.documents.html import feed_links

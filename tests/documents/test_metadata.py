@@ -1,7 +1,5 @@
 """What the head section of a feed says of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from fhcrawl.documents.metadata import Person, person_of

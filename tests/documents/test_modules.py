@@ -1,7 +1,5 @@
 """What RSS's modules say of an item, where the fixtures leave a question open."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

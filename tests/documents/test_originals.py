@@ -1,21 +1,15 @@
 """Entries know their own XML or JSON, if they are asked to."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from lxml import etree
 
+from fhcrawl.documents import Entry
 from tests.documents.test_detection import FEEDS, LOCATION, XML_FEEDS, name_of
 from tests.feeds import read
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from fhcrawl.documents import Entry
 
 ATOM = "http://www.w3.org/2005/Atom"
 # Around an entry that stands by itself, so that it can be read again; its root's local name chooses.

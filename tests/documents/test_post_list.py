@@ -1,7 +1,5 @@
 """A page of WordPress's list of posts, also from a server that lies."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

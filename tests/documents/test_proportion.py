@@ -3,12 +3,12 @@
 Each of these takes minutes, or gigabytes, where one rule is missing; hence the limits of time.
 """
 
-from __future__ import annotations
-
 import sys
 import tracemalloc
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
 
 import pytest
 from lxml import etree
@@ -18,10 +18,6 @@ from fhcrawl.documents import FeedDocument, html, link_header
 from fhcrawl.documents.xml import elements, encoding
 from fhcrawl.exceptions import NotAFeedError
 from tests.feeds import read, read_feed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import FrameType
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.nightly("measures what documents of some MB cost")]
 

@@ -1,13 +1,12 @@
 """draft-nottingham-atompub-feed-history-07, appendix B, gives the same logical feed as fhcrawl's rules."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fhcrawl.documents import FeedDocument
 from fhcrawl.logical_feed import (
     ChainPosition,
     Kind,
@@ -22,9 +21,6 @@ from fhcrawl.logical_feed import (
 )
 from fhcrawl.logical_feed.versions import latest_time, order
 from tests.feeds import read
-
-if TYPE_CHECKING:
-    from fhcrawl.documents import FeedDocument
 
 FH = 'xmlns:fh="http://purl.org/syndication/history/1.0"'
 LATEST = latest_time("2020-01-01T00:00:00Z")

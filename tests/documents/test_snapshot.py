@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -117,9 +115,7 @@ def test_entities_of_a_page_are_numbered_in_its_order() -> None:
     links = ['<http://feeds.example/>; rel="next"']
     read_page = page(multipart.read(body, LOCATION, "multipart/mixed; boundary=b", links), "urn:snapshot:1:7")
     assert [(entry.id, entry.content) for entry in read_page.entries] == [
-        ("urn:snapshot:1:7:2", "third"),
-        ("own@x", "second"),
-        ("urn:snapshot:1:7:0", "first"),
+        *(("urn:snapshot:1:7:2", "third"), ("own@x", "second"), ("urn:snapshot:1:7:0", "first")),
     ]
     assert read_page.problems == []
     assert read_page.links == {}

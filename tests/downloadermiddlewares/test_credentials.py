@@ -1,9 +1,6 @@
 """Credentials stay where they belong; requests that never leave."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 from scrapy import Request
@@ -15,15 +12,10 @@ from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
 from fhcrawl.utils.addresses import AllowedHosts
 from tests.contexts import walk_request
-from tests.downloadermiddlewares.test_guard import (
-    TABLES,
-    port_of,
-)
+from tests.downloadermiddlewares.test_guard import TABLES, port_of
 from tests.feeds import E, atom
+from tests.projects import Project
 from tests.server import FeedServer
-
-if TYPE_CHECKING:
-    from tests.projects import Project
 
 
 class TestCredentials:
@@ -88,14 +80,7 @@ class TestRequests:
     guard = GuardMiddleware(AllowedHosts())
 
     @pytest.mark.parametrize(
-        "url",
-        [
-            "http://ann@127.0.0.1/",
-            "ftp://127.0.0.1/",
-            "data:,x",
-            "file:///etc/passwd",
-            "s3://b/k",
-        ],
+        "url", ["http://ann@127.0.0.1/", "ftp://127.0.0.1/", "data:,x", "file:///etc/passwd", "s3://b/k"]
     )
     @pytest.mark.parametrize("feed", [None, "http://127.0.0.1/"])
     def test_what_is_never_fetched(self, url: str, feed: str | None) -> None:

@@ -1,23 +1,16 @@
 """FHCRAWL_MIN_FREE_DISK: a crawl that leaves room on the disks that it writes to."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from fhcrawl.reporting.summary import FAILURES
 from tests.feeds import E, atom
-from tests.projects import read_export
+from tests.projects import Project, Run, read_export
+from tests.server import FeedServer
 from tests.servers import small_disk
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.projects import Project, Run
-    from tests.server import FeedServer
 
 MIB = 1024**2
 # What there has to be of a disk of 8 MiB, by default.

@@ -1,12 +1,12 @@
 """Crawls of feeds that lead where nobody has let them."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import socket
 import ssl
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -16,15 +16,10 @@ from cryptography.x509.oid import NameOID
 
 from fhcrawl.store import schema
 from tests.feeds import E, atom
+from tests.projects import Project, Run
 from tests.resolver import NEVER, names
 from tests.server import FeedServer
 from tests.utils.test_addresses import LOOPBACK_SPELLINGS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.projects import Project, Run
 
 pytestmark = pytest.mark.any_store("which addresses are connected to")
 
@@ -122,15 +117,8 @@ def test_no_spelling_of_a_special_address_is_fetched(
 ) -> None:
     hosts = [
         *LOOPBACK_SPELLINGS,
-        *(
-            "localhost",
-            "LOCALHOST.",
-            "x.localhost",
-            "127.0.0.2",
-            "[::1]",
-            "[::ffff:127.0.0.1]",
-            "[::ffff:7f00:1]",
-        ),
+        *("localhost", "LOCALHOST.", "x.localhost", "127.0.0.2", "[::1]", "[::ffff:127.0.0.1]"),
+        "[::ffff:7f00:1]",
         *("0", "10.0.0.1", "169.254.169.254", "[fe80::1%25lo]", "[64:ff9b::7f00:1]", "[2002:7f00:1::1]"),
     ]
     run = crawl_links(project, server, [f"http://{host}:{trap.port}/a1" for host in hosts], **names({}))
@@ -196,10 +184,7 @@ def test_private_host_of_one_feed_is_closed_to_another(project: Project, server:
         other.serve("/spy", atom([E("3")], prev=f"{intranet}/secret"))
         other.serve("/robots.txt", "", status=302, headers={"Location": f"{intranet}/delete"})
         run = project.crawl(
-            f"{intranet}/index",
-            other.url("/spy"),
-            settings=STUB,
-            **names({"intranet.test": [["127.0.0.1"]]}),
+            f"{intranet}/index", other.url("/spy"), settings=STUB, **names({"intranet.test": [["127.0.0.1"]]})
         )
     assert reasons(project) == {"index": [], "spy": ["private-address"]}
     assert set(run.changes) == {"1", "2", "3"}

@@ -1,12 +1,9 @@
 """Compressed bodies: one without its end, or with another one, is not whole."""
 
-from __future__ import annotations
-
 import gzip
 import random
 import sys
 import zlib
-from typing import TYPE_CHECKING
 
 import brotli
 import pytest
@@ -24,11 +21,10 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 
 def raw_deflate(body: bytes) -> bytes:

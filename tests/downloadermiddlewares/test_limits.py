@@ -1,13 +1,12 @@
 """FHCRAWL_MAX_BYTES: how many octets a feed may bring in one run."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import pickle
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
+from scrapy import Request
 from scrapy.http import Response
 from scrapy.utils.request import request_from_dict
 from scrapy.utils.test import get_crawler
@@ -20,16 +19,9 @@ from fhcrawl.logical_feed import ChainPosition, Role
 from fhcrawl.spiders.history import HistorySpider
 from fhcrawl.store import DocumentRef
 from tests.feeds import E, atom
-from tests.server import Answer
+from tests.projects import Project
+from tests.server import Answer, FeedServer
 from tests.warc.test_captures import Archive
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy import Request
-
-    from tests.projects import Project
-    from tests.server import FeedServer
 
 pytestmark = pytest.mark.any_store("what reading a document may cost")
 

@@ -1,7 +1,5 @@
 """Responses of web archives become captured documents, whatever they are of the archive's own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -118,11 +116,8 @@ def test_requests_stay_at_the_archive() -> None:
         assert refusal(request, f"{ARCHIVE}/2011id_/https://example.org/other") == ""
         for url in (
             FEED,
-            "http://archive.example/web/2011id_/x",
-            "https://archive.example:8443/web",
-            "https://archive.example.org/web",
-            "https://user@archive.example/web",
-            "file:///etc/passwd",
+            *("http://archive.example/web/2011id_/x", "https://archive.example:8443/web"),
+            *("https://archive.example.org/web", "https://user@archive.example/web", "file:///etc/passwd"),
             "file:///captures.warc.gz#0",
         ):
             assert refusal(request, url) == "refused-url", url

@@ -1,11 +1,10 @@
 """Requests that belong to no walk, of a user's own spiders and pipelines, are left as they are."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import Settings
@@ -19,9 +18,6 @@ from fhcrawl.exceptions import ContextError
 from fhcrawl.spidermiddlewares.httperror import HttpErrorMiddleware
 from fhcrawl.spiders.history import HistorySpider
 from tests.contexts import walk_request
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 URL, FEED, THERE = "http://a.test/page", "http://a.test/index", "http://user:pw@b.test/"
 ROBOTS: dict[str, Any] = {"callback": NO_CALLBACK, "meta": {"dont_obey_robotstxt": True}}

@@ -1,14 +1,13 @@
 """What servers ask for is done: Crawl-delay, Retry-After; and no host waits for another."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time
 from email.utils import formatdate
+from io import BufferedIOBase
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -25,12 +24,8 @@ from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.downloadermiddlewares.politeness import PolitenessMiddleware
 from fhcrawl.logical_feed.polling import LONGEST
 from tests.feeds import E, atom
+from tests.projects import Project
 from tests.server import Answer, FeedServer
-
-if TYPE_CHECKING:
-    from io import BufferedIOBase
-
-    from tests.projects import Project
 
 pytestmark = pytest.mark.any_store("when hosts are sent requests")
 
@@ -158,17 +153,11 @@ def test_walk_is_given_up_where_the_wait_is_too_long(server: FeedServer, project
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [
-        ("120", 120),
-        (" 7 ", 7),
-        ("Wed, 21 Oct 2015 07:29:00 GMT", 60),
-        ("Wednesday, 21-Oct-15 07:29:00 GMT", 60),
-        ("Wed, 21 Oct 2015 07:27:00 GMT", -60),
+        *(("120", 120), (" 7 ", 7), ("Wed, 21 Oct 2015 07:29:00 GMT", 60)),
+        *(("Wednesday, 21-Oct-15 07:29:00 GMT", 60), ("Wed, 21 Oct 2015 07:27:00 GMT", -60)),
         ("9" * 500, LONGEST),
         ("Wed, 21 Oct 9999 07:28:00 GMT", LONGEST),
-        ("soon", 0),
-        ("-5", 0),
-        ("", 0),
-        ("Wed, 99 Oct 2015 07:27:00 GMT", 0),
+        *(("soon", 0), ("-5", 0), ("", 0), ("Wed, 99 Oct 2015 07:27:00 GMT", 0)),
     ],
 )
 def test_retry_after_is_seconds_or_a_date(value: str, seconds: float) -> None:

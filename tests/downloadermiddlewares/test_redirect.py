@@ -1,16 +1,10 @@
 """Crawls of feeds whose documents move or are served in another way, with the validators of before."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 pytestmark = [pytest.mark.in_process, pytest.mark.full_lane("many crawls")]
 

@@ -1,16 +1,10 @@
-from __future__ import annotations
-
 import resource
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from tests.benchmarks.server import Site, serving_feeds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.projects import Project
+from tests.projects import Project
 
 pytestmark = pytest.mark.any_store("how many connections there are")
 

@@ -1,10 +1,9 @@
 """An archive set in a folder: what its archives hold stays there."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import feedparser
 import pytest
@@ -18,13 +17,8 @@ from fhcrawl.items import FIELDS
 from fhcrawl.store.rows import StoredVersion
 from tests.feeds import E, atom, rss, tombstone
 from tests.feeds import read as read_document
-from tests.projects import read_export
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project, read_export
+from tests.server import FeedServer
 
 pytestmark = [pytest.mark.in_process, pytest.mark.full_lane("many crawls")]
 

@@ -1,9 +1,7 @@
 """The columns that settings choose, and their values."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scrapy.settings import Settings
@@ -15,10 +13,8 @@ from fhcrawl.exceptions import ArgumentError
 from fhcrawl.exporters.columns import Rows
 from fhcrawl.exporters.profiles import PROFILES
 from fhcrawl.items import FIELDS
-
-if TYPE_CHECKING:
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 PODCAST = [*PROFILES["podcast"]]
 ENTRY = {name: name for name in FIELDS}

@@ -1,28 +1,20 @@
 """Exports that are cut off between their file and their mark."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import shutil
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from fhcrawl.exporters import delivery
 from fhcrawl.store import Store
 from fhcrawl.utils.locks import locked
+from tests.databases import Database
 from tests.engine import Engine, Killed
 from tests.feeds import E, atom, tombstone
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.databases import Database
-
-pytestmark = pytest.mark.both_stores
 
 FEED = "http://example.org/index"
 
@@ -60,6 +52,7 @@ def begin(store: Store, *files: delivery.WrittenFile) -> int:
     return number
 
 
+@pytest.mark.both_stores
 def test_delivery_names_the_file_and_settles_the_changes(store: Store, tmp_path: Path) -> None:
     assert pending(store) == 1
     delivery.deliver(store, store.exports.begin(1), [written(tmp_path)])
@@ -81,6 +74,7 @@ def test_delivery_names_the_file_and_settles_the_changes(store: Store, tmp_path:
         (["named", "gone"], False),
     ],
 )
+@pytest.mark.both_stores
 def test_delivery_that_died_is_finished_or_exported_anew(
     store: Store, tmp_path: Path, states: list[str], counts: bool
 ) -> None:
@@ -102,6 +96,7 @@ def test_delivery_that_died_is_finished_or_exported_anew(
 @pytest.mark.parametrize(
     "changed", [[E("1", "old", updated="2005-01-01T00:00:00Z")], []], ids=["edited", "deleted"]
 )
+@pytest.mark.both_stores
 def test_export_that_is_cut_off_while_another_crawl_is_open_counts_before_that_changes_anything(
     database: Database, tmp_path: Path, changed: list[E]
 ) -> None:
@@ -243,9 +238,7 @@ def test_parts_of_the_file_that_others_left_are_removed(tmp_path: Path) -> None:
     """Whoever writes beside the file has its lock."""
     left = [".out.jsonl.00000001.part", ".out.jsonl.0123abcd.part"]
     others = [
-        ".out.0123abcd.part",
-        ".out.jsonl.gz.0123abcd.part",
-        ".out.jsonl.kept.part",
+        *(".out.0123abcd.part", ".out.jsonl.gz.0123abcd.part", ".out.jsonl.kept.part"),
         "out.jsonl.0123abcd.part",
     ]
     for name in (*left, *others):

@@ -1,11 +1,9 @@
 """Documents of feeds: what is written of an entry and of a head section is read back."""
 
-from __future__ import annotations
-
 import io
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.sax.saxutils import unescape
 
 import feedparser
@@ -21,10 +19,8 @@ from fhcrawl.exporters.feeds import XML_FORMATS
 from fhcrawl.items import FIELDS
 from fhcrawl.logical_feed.versions import identity
 from tests.feeds import read
-
-if TYPE_CHECKING:
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 ATOM = "http://www.w3.org/2005/Atom"
 GEORSS = "{http://www.georss.org/georss}point"
@@ -207,18 +203,7 @@ def test_content_of_every_type_without_an_original(kind: str, content_type: str,
 
 IRIS = ("http://example.org/?a=b#c", "tag:example.org,2003:1", "urn:uuid:1", "http://x/\u00e4", "a:1")
 NO_IRIS = (
-    "a b",
-    "tag:a b",
-    "ep-1",
-    "1",
-    "/a/b",
-    "http:1",
-    "?p=1",
-    "100%",
-    "a:%zz",
-    "\u00e4",
-    "#1",
-    "//host/1",
+    *("a b", "tag:a b", "ep-1", "1", "/a/b", "http:1", "?p=1", "100%", "a:%zz", "\u00e4", "#1", "//host/1"),
 )
 
 

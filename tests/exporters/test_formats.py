@@ -1,7 +1,5 @@
 """Formats that are written as they come: exact, and never silently cut."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

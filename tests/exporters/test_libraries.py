@@ -1,11 +1,11 @@
 """Exports as DuckDB, pandas and polars read them."""
 
-from __future__ import annotations
-
 import io
 import json
+from collections.abc import Callable
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import pandas as pd
@@ -22,10 +22,6 @@ from fhcrawl.exporters import (
 from fhcrawl.exporters.columns import Rows
 from fhcrawl.exporters.profiles import PROFILES
 from fhcrawl.items import FIELDS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 EXPORTERS: dict[str, Any] = {
     "jsonl": JsonLinesItemExporter,

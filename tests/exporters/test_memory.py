@@ -1,17 +1,12 @@
 """How much memory an export takes does not depend on how many entries there are."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.projects import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCRIPT = """
 import itertools, sys

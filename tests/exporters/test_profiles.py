@@ -1,7 +1,5 @@
 """Profiles: the values of their columns."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

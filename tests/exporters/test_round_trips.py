@@ -1,9 +1,9 @@
 """What `scrapy export` writes as a feed is, crawled again, the same logical feed."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import feedparser
 import pytest
@@ -13,14 +13,8 @@ from fhcrawl.exporters.selection import Wanted
 from fhcrawl.store import Store
 from tests.documents.test_detection import FEEDS, LOCATION
 from tests.feeds import read
-from tests.projects import read_export
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project, read_export
+from tests.server import FeedServer
 
 # What says where a version came from, and what no feed of another kind can say.
 OF_THE_WAY = {"feed", "document", "document_updated", "change"}

@@ -1,11 +1,10 @@
 """CSV for Excel, and as a spreadsheet reads it."""
 
-from __future__ import annotations
-
 import io
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from lxml import etree
@@ -14,9 +13,6 @@ from fhcrawl.exporters import CsvItemExporter
 from fhcrawl.exporters.columns import Rows
 from fhcrawl.exporters.profiles import PROFILES
 from tests.servers import leave_out
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MARK = b"\xef\xbb\xbf"
 COLUMNS = ["title", "published", "summary", "authors", *PROFILES["podcast"]]

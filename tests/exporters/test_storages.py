@@ -1,9 +1,8 @@
 """What `-o` adds to a file that is there: one file of its format, before and after, or a refusal."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,13 +10,8 @@ from fhcrawl.exceptions import ExportError
 from fhcrawl.exporters import storages
 from fhcrawl.items import FIELDS
 from tests.feeds import E, atom
-from tests.projects import read_export
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project, read_export
+from tests.server import FeedServer
 
 
 @pytest.mark.in_process
@@ -34,10 +28,8 @@ def test_last_line_without_an_end_gets_one(server: FeedServer, project: Project)
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("all.csv", "name,price\nx,1\n", "other columns"),
-        ("all.json", "[]\n", "json has an end"),
-        ("all.xml", "<items/>\n", "xml has an end"),
-        ("all.parquet", "PAR1", "parquet has an end"),
+        *(("all.csv", "name,price\nx,1\n", "other columns"), ("all.json", "[]\n", "json has an end")),
+        *(("all.xml", "<items/>\n", "xml has an end"), ("all.parquet", "PAR1", "parquet has an end")),
     ],
 )
 def test_what_nothing_can_be_appended_to_is_refused_before_the_first_request(

@@ -1,22 +1,17 @@
 """Exports to S3 and FTP, by Scrapy's feed storages, seen on the other side."""
 
-from __future__ import annotations
-
 import gzip
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from tests import elsewhere
+from tests.elsewhere import Place
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.elsewhere import Place
-    from tests.projects import Project, Run
-    from tests.server import FeedServer
+from tests.projects import Project, Run
+from tests.server import FeedServer
 
 pytestmark = pytest.mark.nightly("starts servers of S3 and FTP")
 

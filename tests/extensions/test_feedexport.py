@@ -1,14 +1,12 @@
 """Exports: whole or absent, each change once."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scrapy import Spider
@@ -17,11 +15,8 @@ from fhcrawl.exporters.storages import FileFeedStorage
 from fhcrawl.items import FIELDS
 from tests.extensions.test_other_places import BUCKET
 from tests.feeds import E, atom
-from tests.projects import read_export
-
-if TYPE_CHECKING:
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project, read_export
+from tests.server import FeedServer
 
 RICH = """<?xml version="1.0"?>
 <feed xmlns="http://www.w3.org/2005/Atom"><title>Rich</title><id>urn:f</id><updated>2004-01-01T00:00:00Z</updated>
@@ -154,9 +149,7 @@ def test_empty_export_that_cannot_be_written_fails_the_run(server: FeedServer, p
     [
         ("out.jsonl", ""),
         ("out.csv", ",".join(FIELDS) + "\n"),
-        ("out.json", "[\n\n]"),
-        ("out.parquet", None),
-        ("out-%(batch_id)d.json", None),
+        *(("out.json", "[\n\n]"), ("out.parquet", None), ("out-%(batch_id)d.json", None)),
     ],
 )
 def test_file_without_entries_is_stored_if_scrapys_setting_says_so(

@@ -1,18 +1,14 @@
 """Exports to places that are no files: what fails is delivered by the next run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import IO, TYPE_CHECKING
+from typing import IO
+
+from scrapy import Spider
 
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from scrapy import Spider
-
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 
 class Bucket:

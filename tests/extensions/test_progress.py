@@ -1,26 +1,19 @@
 """A crawl that is watched: in a terminal, and without one."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
 from fhcrawl.reporting.summary import FAILURES, NOT_EXPORTED
 from tests.feeds import E, atom
-from tests.projects import USER_AGENT
+from tests.projects import USER_AGENT, Project
+from tests.server import FeedServer
 from tests.terminal import WIDTH, Terminal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.projects import Project
-    from tests.server import FeedServer
 
 shown = pytest.mark.any_store("what becomes of printed text")
 # How a terminal is told to erase a line, and all that it is told.

@@ -1,23 +1,17 @@
-from __future__ import annotations
-
 import contextlib
 import json
 import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 pytestmark = pytest.mark.any_store("which process parses a document")
 

@@ -1,14 +1,8 @@
 """Feeds that could never be read: what is said of them, and what stays of them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 QUICK = {"RETRY_TIMES": 0, "ROBOTSTXT_OBEY": 0}
 UNREACHABLE = ("unknown", "unreachable")

@@ -1,14 +1,13 @@
 """The verdict in every place: the store, the stats, the log's closing lines."""
 
-from __future__ import annotations
-
 import csv
 import json
 import signal
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,16 +15,10 @@ from fhcrawl.exporters import delivery
 from fhcrawl.store import Store
 from fhcrawl.utils.locks import locked
 from tests.feeds import E, atom
-from tests.projects import read_export
+from tests.projects import Process, Project, read_export
+from tests.server import FeedServer
 from tests.store.test_leases import FEED, NOW, read
 from tests.stores import begin_walk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tests.projects import Process, Project
-    from tests.server import FeedServer
 
 
 def stored(project: Project) -> dict[str, tuple[str | None, list[dict[str, str]] | None]]:

@@ -7,8 +7,6 @@ fuzz-findings/. When its cause is mended, it belongs in the reader's folder in t
 the tests replay it.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """One reader's fuzzing, in a process of its own: python -m tests.fuzz.one READER [libFuzzer's arguments]."""
 
-from __future__ import annotations
-
 import sys
 
 import atheris

@@ -1,23 +1,18 @@
 """The readers of documents and lists, each as a function of bytes that raises only what it should not."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict
 from email import message_from_bytes
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fhcrawl.crawling.subscriptions import from_file
 from fhcrawl.documents import FeedDocument, dates, html, json_text, link_header, snapshot
 from fhcrawl.exceptions import ArgumentError, NotAFeedError
 from tests.feeds import read
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 URL = "https://feeds.example/dir/feed"
 DATA = Path(__file__).parent.parent / "data"
@@ -99,12 +94,8 @@ SEEDS: dict[str, tuple[bytes, ...]] = {
         b'{"id": 1, "started": 1700000000000, "completed": 1700000000001, "uris": ["1"]}',
     ),
     "date": (
-        b"Thu, 1 Jan 2004 19:48:21.5 +0100 (CET)",
-        b"2004-366T24:00:00,0Z",
-        b"20040229 1200 pm EST",
-        b"Sunday, 06-Nov-94 08:49:37 GMT",
-        b"Nov 6th, 1994 at 8:49:37 a.m.",
-        b"Sun Nov  6 08:49:37 1994",
+        *(b"Thu, 1 Jan 2004 19:48:21.5 +0100 (CET)", b"2004-366T24:00:00,0Z", b"20040229 1200 pm EST"),
+        *(b"Sunday, 06-Nov-94 08:49:37 GMT", b"Nov 6th, 1994 at 8:49:37 a.m.", b"Sun Nov  6 08:49:37 1994"),
     ),
     "list": (
         b"https://feeds.example/a # a\nfile:///a\n",
@@ -117,43 +108,12 @@ SEEDS: dict[str, tuple[bytes, ...]] = {
 FIXTURES = {"document": ("documents", "repaired"), "response": ("multipart",)}
 TOKENS = (
     *b"<>&;:=\"'/ \n\r\t\0\xff#,@-[](){}\\",
-    *(
-        "<!DOCTYPE x [<!ENTITY a '",
-        "]>",
-        "<![CDATA[",
-        "]]>",
-        "<!--",
-        "-->",
-        "<?x ",
-        "?>",
-        "&a;",
-        "&#x0;",
-        "&#55296;",
-    ),
-    *(
-        "<entry>",
-        "</entry>",
-        "<item>",
-        "</item>",
-        "<a:b>",
-        "</feed>",
-        "</channel>",
-        ' xmlns:a="b"',
-        ' xml:base="//["',
-    ),
-    *(
-        "--b\n",
-        "--b--",
-        "\n\n",
-        "charset=utf-7",
-        "utf-16",
-        "windows-1252",
-        "\ud800",
-        "\ufeff",
-        "\ufffe",
-        '{"a":',
-        "1e999",
-    ),
+    *("<!DOCTYPE x [<!ENTITY a '", "]>", "<![CDATA[", "]]>", "<!--", "-->", "<?x ", "?>", "&a;", "&#x0;"),
+    "&#55296;",
+    *("<entry>", "</entry>", "<item>", "</item>", "<a:b>", "</feed>", "</channel>", ' xmlns:a="b"'),
+    ' xml:base="//["',
+    *("--b\n", "--b--", "\n\n", "charset=utf-7", "utf-16", "windows-1252", "\ud800", "\ufeff", "\ufffe"),
+    *('{"a":', "1e999"),
 )
 
 

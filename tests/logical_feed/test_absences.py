@@ -1,9 +1,8 @@
 """No entry is taken for gone that was published, whatever a publisher does while the documents are read."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from random import Random
+from typing import NamedTuple
 
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
@@ -22,9 +21,6 @@ from fhcrawl.logical_feed.absences import (
 )
 from fhcrawl.logical_feed.contents import EarlierReading
 from fhcrawl.logical_feed.versions import order
-
-if TYPE_CHECKING:
-    from random import Random
 
 ON_A_PAGE = 2
 

@@ -1,10 +1,8 @@
 """Which captures of a web archive are read, and what they cover."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -15,18 +13,7 @@ from fhcrawl.logical_feed import captures as rule
 from fhcrawl.logical_feed.captures import CaptureRead, Covered, next_captures
 from fhcrawl.logical_feed.coverage import Coverage, Hole, Span, coverage_after
 from tests.benchmarks import captures as simulation
-from tests.logical_feed.test_coverage import (
-    DAY,
-    OPERATIONS,
-    Entry,
-    Publisher,
-    after_days,
-    at,
-    marks,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+from tests.logical_feed.test_coverage import DAY, OPERATIONS, Entry, Publisher, after_days, at, marks
 
 # The number of captures that are read, at most: times as many as would do.
 MOST_READ = 1.3

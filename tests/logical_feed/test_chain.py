@@ -1,7 +1,5 @@
 """Feeds of multipart pages: where they begin, and whether neighbouring pages agree."""
 
-from __future__ import annotations
-
 import pytest
 
 from fhcrawl.documents import Entry, FeedDocument

@@ -1,10 +1,8 @@
 """Which spans of time a plain feed was seen for without a hole."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -13,9 +11,6 @@ from hypothesis import strategies as st
 from fhcrawl.documents.dates import shift
 from fhcrawl.logical_feed import coverage
 from fhcrawl.logical_feed.coverage import WINDOW, Coverage, Hole, Span, coverage_after, mark
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BEGIN = "2026-03-01T00:00:00Z"
 HOUR, DAY = 3600, 86400

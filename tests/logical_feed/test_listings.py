@@ -1,10 +1,8 @@
 """The check of a feed against its publisher's list, on a model of WordPress."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -23,9 +21,6 @@ from fhcrawl.logical_feed.listings import (
     is_held,
 )
 from fhcrawl.logical_feed.versions import Order
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SIZE = 10
 NOW = "9999-12-31T23:59:59.5Z"

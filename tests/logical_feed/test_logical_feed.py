@@ -1,7 +1,5 @@
 """The rules, one by one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """When a feed is due."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -40,13 +38,7 @@ polls = st.builds(
     interval=st.none() | seconds,
 )
 gaps = st.lists(
-    st.builds(
-        Reason,
-        st.sampled_from(ReasonKind),
-        st.just("http://example.org/"),
-        st.just(""),
-        times,
-    ),
+    st.builds(Reason, st.sampled_from(ReasonKind), st.just("http://example.org/"), st.just(""), times),
     max_size=3,
 )
 
@@ -196,11 +188,8 @@ LATER = "Fri, 20 Nov 2026 13:00:00 GMT"
 @pytest.mark.parametrize(
     ("cache_control", "expires", "age", "seconds"),
     [
-        ("", None, None, None),
-        ("private", None, None, None),
-        ("max-age=600", None, None, 600),
-        ('Public, MAX-AGE="600"', None, None, 600),
-        ("s-maxage=5, max-age=600", None, None, 600),
+        *(("", None, None, None), ("private", None, None, None), ("max-age=600", None, None, 600)),
+        *(('Public, MAX-AGE="600"', None, None, 600), ("s-maxage=5, max-age=600", None, None, 600)),
         ('private="a, max-age=9", max-age=600', None, None, 600),
         ("max-age=600", LATER, None, 600),
         ("max-age=600", None, "100", 500),

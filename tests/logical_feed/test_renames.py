@@ -1,9 +1,8 @@
 """Entries whose id has changed are found, and no two entries are taken for one that were published as two."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from itertools import permutations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from hypothesis import event, given
@@ -12,9 +11,6 @@ from hypothesis import strategies as st
 from fhcrawl.logical_feed import ChainPosition
 from fhcrawl.logical_feed.contents import digest_of_id
 from fhcrawl.logical_feed.renames import NamedEntry, Search, confirmed, with_other_scheme
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 DAYS = [f"2003-12-{day:02}T18:30:02Z" for day in range(1, 31)]
 OLD, NEW = ChainPosition(1, 0), ChainPosition(2, 0)
@@ -47,11 +43,9 @@ def renamed(
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("http://a.example/?p=1", "https://a.example/?p=1"),
-        ("https://a.example/1", "http://a.example/1"),
+        *(("http://a.example/?p=1", "https://a.example/?p=1"), ("https://a.example/1", "http://a.example/1")),
         ("http://a.example/?p=1", "https://b.example:8000/?p=1"),
-        ("http://a.example?p=1", "http://b.example?p=1"),
-        ("tag:a.example,2003:1", "tag:b.example,2003:1"),
+        *(("http://a.example?p=1", "http://b.example?p=1"), ("tag:a.example,2003:1", "tag:b.example,2003:1")),
         # Another id, and the same link.
         ("1 at http://a.example", "urn:uuid:1"),
         ("http://a.example/1", "https://b.example/2"),

@@ -1,7 +1,5 @@
 """What verdicts say of the time for which a feed is covered, by its reads and by captures."""
 
-from __future__ import annotations
-
 import pytest
 
 from fhcrawl.logical_feed import Evidence, Kind, Reason, Verdict, verdict

@@ -1,7 +1,5 @@
 """The order of versions, by the times that count."""
 
-from __future__ import annotations
-
 import pytest
 
 from fhcrawl.logical_feed import ChainPosition

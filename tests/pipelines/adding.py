@@ -1,7 +1,5 @@
 """Pipelines of a user that add fields to entries."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Pipelines of a user, to stand behind fhcrawl's own."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import dataclasses

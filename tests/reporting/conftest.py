@@ -1,24 +1,18 @@
 """Reports that several modules look at."""
 
-from __future__ import annotations
-
 import os
 import pty
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TextIO
 
 import pytest
 
 from tests.feeds import E, atom
+from tests.projects import NewProject, Project
 from tests.reporting.stores import many_feeds
 from tests.server import FeedServer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-    from typing import TextIO
-
-    from tests.projects import NewProject, Project
 
 
 def report(project: Project) -> Path:

@@ -1,14 +1,10 @@
 """Stores with many feeds, written without a crawl."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fhcrawl.store import Store, schema
-
-if TYPE_CHECKING:
-    from tests.projects import Project
+from tests.projects import Project
 
 CRAWLED = "2026-03-01T04:05:06Z"
 HOSTILE = (
@@ -116,15 +112,10 @@ def _entry(number: int, root: str, position: int) -> dict[str, Any]:
         "id": f"{root}/{position}",
         "title": f"Report {position}",
         "link": "javascript:alert(1)" if position == 1 else f"{root}/reports/{position}.html",
-        "published": time,
-        "updated": time,
         "authors": json.dumps([]),
         "digest": "x",
         "details": "{}",
-        "order_time": time,
-        "order_tombstone": 0,
-        "order_document_time": time,
         "order_walk": 1,
-        "order_step": 0,
-        "order_position": 0,
+        **dict.fromkeys(("published", "updated", "order_time", "order_document_time"), time),
+        **dict.fromkeys(("order_tombstone", "order_step", "order_position"), 0),
     }

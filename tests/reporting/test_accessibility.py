@@ -4,18 +4,14 @@ axe-core comes from npm: `.ci/servers` installs it into the folder that the vari
 `~/.cache/fhcrawl-axe-core`.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.browser import Browser
 from tests.servers import leave_out
-
-if TYPE_CHECKING:
-    from tests.browser import Browser
 
 pytestmark = [
     pytest.mark.browser,

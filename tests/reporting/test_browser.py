@@ -1,20 +1,16 @@
 """The report in a real browser, from its file: seen, filtered, followed and printed."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.browser import Browser
-    from tests.projects import NewProject
+from tests.browser import Browser
+from tests.projects import NewProject
 
 pytestmark = [
     pytest.mark.browser,

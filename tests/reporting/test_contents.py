@@ -1,7 +1,5 @@
 """What the report says of a feed, from what the store says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -127,10 +125,7 @@ def test_worst_feeds_come_first() -> None:
 @pytest.mark.parametrize(
     ("feed", "summary"),
     [
-        (
-            stored("http://x/0", Verdict.INCOMPLETE, [reason(ReasonKind.HTTP_404)]),
-            "An archive is http-404",
-        ),
+        (stored("http://x/0", Verdict.INCOMPLETE, [reason(ReasonKind.HTTP_404)]), "An archive is http-404"),
         (
             stored("http://x/0", Verdict.INCOMPLETE, [reason(ReasonKind.HTTP_404, 7)] * 2),
             "The feed is http-404; and 1 more gap",

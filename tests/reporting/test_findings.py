@@ -1,7 +1,5 @@
 """The findings of a check on a terminal, and as JSON."""
 
-from __future__ import annotations
-
 import json
 
 from rich.cells import cell_len
@@ -24,17 +22,9 @@ def test_each_sentence_stands_once_with_its_documents() -> None:
     several = [finding(Severity.WARNING, "It is wrong.", f"https://example.org/{n}", n) for n in range(1, 6)]
     lines = list(shown.lines([*several, finding(Severity.GOOD, "All is well.")], SUMMARY, Look()))
     assert lines == [
-        "Warnings",
-        "- It is wrong. [RFC 5005, 4]",
-        "  https://example.org/1, line 1",
-        "  https://example.org/2, line 2",
-        "  https://example.org/3, line 3",
-        "  and 2 more",
-        "  To do: Mend it.",
-        "",
-        "Good",
-        "- All is well. [RFC 5005, 4]",
-        "",
+        *("Warnings", "- It is wrong. [RFC 5005, 4]", "  https://example.org/1, line 1"),
+        *("  https://example.org/2, line 2", "  https://example.org/3, line 3", "  and 2 more"),
+        *("  To do: Mend it.", "", "Good", "- All is well. [RFC 5005, 4]", ""),
         "The archive is walked to its end",
     ]
 

@@ -1,10 +1,8 @@
 """The page as it is written: markup that needs nothing else, and that no feed can write to."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from lxml import html
@@ -14,13 +12,9 @@ from fhcrawl.logical_feed import Reason
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import page
 from tests.feeds import E, atom
+from tests.projects import Project
 from tests.reporting.stores import HOSTILE
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.server import FeedServer
 
 STYLE = page._read("style.css")
 
@@ -146,10 +140,7 @@ def test_latest_entries_have_their_titles_with_links(root: html.HtmlElement) -> 
     feed = root.xpath("//tbody[.//bdi = 'Feed 14 of weather reports']")[0]
     latest = feed.xpath(".//ul[@class='latest']/li")
     assert [" ".join(entry.text_content().split()) for entry in latest] == [
-        "2026-01-28 Report 0",
-        "2026-01-21 Report 1",
-        "2026-01-14 Report 2",
-        "2026-01-07 Report 3",
+        *("2026-01-28 Report 0", "2026-01-21 Report 1", "2026-01-14 Report 2", "2026-01-07 Report 3"),
         "2025-12-28 Report 4",
     ]
     links = [entry.xpath("string(a/@href)") for entry in latest]
@@ -169,9 +160,7 @@ def test_plain_feed_has_its_holes_as_a_picture_and_as_a_table(root: html.HtmlEle
     [with_hole] = [svg for svg in drawn if svg.xpath("rect[@class='hole']")][:1]
     table = with_hole.xpath("following::table[1]")[0]
     assert [cell.text_content().strip() for cell in table.xpath(".//tbody//*[self::th or self::td]")] == [
-        "2026-01-20 00:00 UTC",
-        "2026-02-01 00:00 UTC",
-        "3",
+        *("2026-01-20 00:00 UTC", "2026-02-01 00:00 UTC", "3"),
     ]
 
 

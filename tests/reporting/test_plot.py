@@ -1,7 +1,5 @@
 """Plots: numbers that can be read, whatever the times are."""
 
-from __future__ import annotations
-
 import itertools
 import re
 
@@ -30,9 +28,7 @@ def bars_of(svg: etree._Element) -> list[tuple[float, int]]:
 
 def test_months_are_drawn_without_holes() -> None:
     assert plot.bins({"2003-12": 3, "2004-02": 1, "": 9, "2004-13": 9}) == [
-        ("2003-12", 3, 3, True),
-        ("2004-01", 0, 3, True),
-        ("2004-02", 1, 4, True),
+        *(("2003-12", 3, 3, True), ("2004-01", 0, 3, True), ("2004-02", 1, 4, True)),
     ]
 
 

@@ -1,14 +1,13 @@
 """How far a crawl has come, from what its signals say."""
 
-from __future__ import annotations
-
 import io
 import os
 import pty
 import re
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TextIO
 
 import pytest
 from rich.cells import cell_len
@@ -19,10 +18,6 @@ from fhcrawl.logical_feed.results import CommitBatch, DocumentFailure, DocumentR
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import progress as shown_progress
 from fhcrawl.reporting.progress import MOST_FEEDS, WINDOW_SECONDS, Counts, Progress, Rate, console_of, line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import TextIO
 
 MISSING = DocumentFailure(State.MISSING, ReasonKind.HTTP_404, "is not there (404)")
 

@@ -1,11 +1,9 @@
 """The table of feeds, and what is missing in them: at the end of a crawl, and of `feeds`."""
 
-from __future__ import annotations
-
 import io
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TextIO
 
 import pytest
 from rich.cells import cell_len
@@ -24,9 +22,6 @@ from fhcrawl.reporting.summary import (
 from fhcrawl.reporting.table import Look
 from fhcrawl.store import Feed
 from tests.reporting.test_progress import HOSTILE, UNFIT
-
-if TYPE_CHECKING:
-    from typing import TextIO
 
 WIDTHS = [40, 60, 80, 132]
 LONG = f"http://example.org/{'long/' * 30}"

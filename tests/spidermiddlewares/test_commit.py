@@ -1,35 +1,27 @@
 """What is committed when something breaks: code in the middle of a document, or the store."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from scrapy import Request
 from scrapy.http import TextResponse
 
 from fhcrawl.crawling.context import context_of, with_context
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.logical_feed import Verdict
 from fhcrawl.spidermiddlewares import commit
-from fhcrawl.store import Store
+from fhcrawl.spiders.history import HistorySpider
+from fhcrawl.store import Feed, Store
+from tests.databases import Database
 from tests.engine import Engine
 from tests.feeds import E, atom, tombstone
 from tests.pipelines import faulty
-
-if TYPE_CHECKING:
-    from scrapy import Request
-
-    from fhcrawl.spiders.history import HistorySpider
-    from fhcrawl.store import Feed
-    from tests.databases import Database
-    from tests.projects import Project
-    from tests.server import FeedServer
-
-pytestmark = pytest.mark.both_stores
+from tests.projects import Project
+from tests.server import FeedServer
 
 INDEX, A1, A0 = (f"http://example.org/{name}" for name in ("index", "a1", "a0"))
 DOCUMENTS = {
@@ -66,6 +58,7 @@ class TestOrderOfPipelines:
 
 
 class TestErrorInTheMiddleOfADocument:
+    @pytest.mark.both_stores
     def test_document_is_unmarked_and_read_again(self, server: FeedServer, project: Project) -> None:
         server.serve("/index", atom([E("5")], prev="/a2"))
         server.serve("/a2", atom([E("4"), E("3"), E("2")], prev="/a1"))
@@ -95,6 +88,7 @@ class TestErrorInTheMiddleOfADocument:
         assert project.crawl(server.url("/index")).changes == {"1": "new"}
 
 
+@pytest.mark.both_stores
 def test_document_is_under_way_until_it_is_committed(database: Database) -> None:
     """Else a crawl might end, or another process go on, while nobody knows whether it is in the store."""
     committed: list[list[str]] = []
@@ -110,6 +104,7 @@ def test_document_is_under_way_until_it_is_committed(database: Database) -> None
 
 
 @pytest.mark.parametrize("life", range(4))
+@pytest.mark.both_stores
 def test_document_killed_among_its_entries_is_committed_whole_or_not(database: Database, life: int) -> None:
     documents = {INDEX: atom([E(number) for number in "012"], head="<fh:complete/>")}
     assert (Engine(database.url, documents, life).crawl(INDEX) is None) == (life < 3)

@@ -1,24 +1,19 @@
 """What is marked when, and what is skipped."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 import scrapy_deltafetch
 
 from fhcrawl.spidermiddlewares.deltafetch import DeltaFetch
+from tests.databases import Database
 from tests.engine import Engine
 from tests.feeds import E, atom
 from tests.pipelines import faulty
-
-if TYPE_CHECKING:
-    from tests.databases import Database
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 
 def serve_chain(server: FeedServer, archives: int, first: int = 1) -> str:

@@ -1,29 +1,23 @@
 """A store that fails on the way loses nothing."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from fhcrawl.exceptions import StoreError
-from fhcrawl.logical_feed import Verdict
+from fhcrawl.logical_feed import Verdict, Winner
+from fhcrawl.logical_feed.results import DocumentResult
 from fhcrawl.store import Store, opening
 from fhcrawl.store.documents import Documents
 from fhcrawl.store.entries import Entries
+from tests.databases import Database
 from tests.engine import Engine
 from tests.feeds import E, atom
+from tests.projects import Project
+from tests.server import FeedServer
 from tests.spidermiddlewares.test_commit import A0, A1, DOCUMENTS, INDEX, crawl, stored
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fhcrawl.logical_feed import Winner
-    from fhcrawl.logical_feed.results import DocumentResult
-    from tests.databases import Database
-    from tests.projects import Project
-    from tests.server import FeedServer
 
 pytestmark = pytest.mark.both_stores
 

@@ -1,19 +1,15 @@
 """A user's spider with a bug: it raises at an entry."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
+
+from scrapy import Request
+from scrapy.http import Response
 
 from fhcrawl.crawling.pending import EntryVersion
 from fhcrawl.spiders.history import HistorySpider
 from tests.pipelines.faulty import CHOSEN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from scrapy import Request
-    from scrapy.http import Response
 
 
 class BreakingSpider(HistorySpider):

@@ -1,13 +1,10 @@
 """A user's spider, whose archives have a session in their URL."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
+from scrapy import Request
 
 from fhcrawl.spiders.history import HistorySpider
-
-if TYPE_CHECKING:
-    from scrapy import Request
 
 
 class KeyedSpider(HistorySpider):

@@ -1,17 +1,12 @@
 """Spiders of a user's: a plain one, and a subclass with requests and items of its own."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 from scrapy import Request, Spider
+from scrapy.http import Response
 
 from fhcrawl.spiders.history import HistorySpider
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from scrapy.http import Response
 
 
 class PlainSpider(Spider):

@@ -1,8 +1,6 @@
 """The logical feed does not depend on the order of arrival, interruptions, gaps or clocks."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from hypothesis import example, given, settings
@@ -15,13 +13,10 @@ from fhcrawl.logical_feed.results import CommitBatch
 from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.logical_feed.versions import order as logical_order
 from fhcrawl.store import Store
-from tests.databases import examples
+from tests.databases import NewDatabase, examples
 from tests.engine import Engine
 from tests.faketime import clock_at
 from tests.feeds import E, atom, tombstone
-
-if TYPE_CHECKING:
-    from tests.databases import NewDatabase
 
 INDEX = "http://example.org/index"
 NOW = "2026-01-01T00:00:00Z"

@@ -1,11 +1,10 @@
 """`-a due=1`: the feeds that are due, by what they, their servers and their habits say."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -15,13 +14,8 @@ from fhcrawl.utils.clock import now
 from tests.docs import shell
 from tests.docs.pages import source
 from tests.feeds import E, atom, rss
-from tests.projects import read_export
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from tests.projects import Project, Run
-    from tests.server import FeedServer
+from tests.projects import Project, Run, read_export
+from tests.server import FeedServer
 
 pytestmark = pytest.mark.in_process
 HOUR = 3600
@@ -177,7 +171,6 @@ def test_server_of_an_archive_can_ask_for_time_too(server: FeedServer, project: 
     assert 4900 < wait(project) <= 5000
 
 
-@pytest.mark.both_stores
 def test_feed_with_a_gap_is_due_before_its_news_are(server: FeedServer, project: Project) -> None:
     header = {"Cache-Control": "max-age=80000"}
     server.serve("/whole", atom([E("1")], head="<fh:complete/>"), headers=header)
@@ -213,7 +206,6 @@ def test_walk_that_a_limit_has_ended_goes_on_in_the_next_run(server: FeedServer,
     assert server.asked() == []
 
 
-@pytest.mark.both_stores
 def test_habit_of_a_feed_is_learnt(server: FeedServer, project: Project) -> None:
     def passes(hours: int) -> None:
         times = {name: row(project)[name] for name in ("polled", "news", "changed", "due")}

@@ -1,23 +1,17 @@
 """A publisher edits, backdates and posts while it is crawled: at last, the store has what is published."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fhcrawl.documents.dates import shift
-from tests.databases import examples
+from tests.databases import NewDatabase, examples
 from tests.engine import Engine
 from tests.faketime import clock_at
 from tests.feeds import E, rss
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from tests.databases import NewDatabase
 
 ROOT = "http://example.org/"
 START = "2010-01-01T00:00:00Z"

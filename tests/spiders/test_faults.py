@@ -1,22 +1,14 @@
 """What is wrong with servers and documents: one sentence, one stat, and the rest goes on."""
 
-from __future__ import annotations
-
 import signal
 import time
-from typing import TYPE_CHECKING
+from io import BufferedIOBase
 
 import pytest
 
 from tests.feeds import E, atom, rss
-from tests.projects import read_export
-from tests.server import Answer
-
-if TYPE_CHECKING:
-    from io import BufferedIOBase
-
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project, read_export
+from tests.server import Answer, FeedServer
 
 pytestmark = pytest.mark.in_process
 QUICK = {"DOWNLOAD_TIMEOUT": 1, "RETRY_TIMES": 1}
@@ -39,44 +31,32 @@ FAULTS = {
     "empty": (Answer(), "invalid", "empty", "is not a feed: it is empty"),
     "HTML": (
         Answer(b"<!DOCTYPE html><html><body><p>Hello<br></body></html>"),
-        "invalid",
-        "html",
-        "is not a feed: it is an HTML page",
+        *("invalid", "html", "is not a feed: it is an HTML page"),
     ),
     "not XML": (Answer(b"Moved, sorry"), "invalid", "not-xml", "is not a feed: it is not XML"),
     "other XML": (Answer(b"<map/>"), "invalid", "not-a-feed", "it is XML whose root element is <map>"),
     "OPML": (Answer(b"<opml/>"), "invalid", "opml", "is not a feed: it is a list in OPML"),
     "cut off": (
         Answer(CUT, cut=len(CUT) - 300),
-        "invalid",
-        "not-well-formed",
-        "is cut off or not well-formed",
+        *("invalid", "not-well-formed", "is cut off or not well-formed"),
     ),
     "a part": (
         Answer(PART, status=206),
-        "failed",
-        "http-206",
-        "comes in part, though all of it was asked for",
+        *("failed", "http-206", "comes in part, though all of it was asked for"),
     ),
     "a difference": (Answer(PART, status=226), "failed", "http-226", "comes as a difference"),
     "nothing of what is promised": (
         Answer(CUT, cut=0),
-        "failed",
-        "cut-off",
-        "comes incomplete, and is not a",
+        *("failed", "cut-off", "comes incomplete, and is not a"),
     ),
     "no answer": (
         Answer(raw=lambda file: None),
-        "failed",
-        "download-error",
-        "its server closes the connection before it has answered",
+        *("failed", "download-error", "its server closes the connection before it has answered"),
     ),
     "no HTTP": (Answer(raw=write_no_http), "failed", "download-error", "cannot be fetched (ParseError: "),
     "redirect loop": (
         Answer(status=302, headers={"Location": "/a1"}),
-        "failed",
-        "redirects",
-        "redirects too often",
+        *("failed", "redirects", "redirects too often"),
     ),
 }
 

@@ -1,19 +1,13 @@
 """Crawls of what publishers do besides plain archived feeds."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.feeds import E, atom, rss
 from tests.in_process import MemoryServer
+from tests.projects import Project
 from tests.server import FeedServer
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.projects import Project
 
 pytestmark = pytest.mark.in_process
 LOOPBACK = {"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.0/8,localhost"}
@@ -127,14 +121,6 @@ class TestOddPublishers:
         listed = project.folder / "feeds.toml"
         listed.write_text(f'[[feed]]\nurl = "{server.url("/index")}"\n{options}\n')
         self.run = project.crawl(args=("-a", "feeds=feeds.toml"), settings=LOOPBACK)
-
-    def test_next_as_archives(self, server: FeedServer, project: Project) -> None:
-        server.serve("/index", atom([E("3")], links={"next": "/a2"}))
-        server.serve("/a2", atom([E("2")], links={"next": "/a1"}))
-        server.serve("/a1", atom([E("1")]))
-        self.crawl(project, server, 'next = "archive"')
-        assert set(self.run.changes) == {"1", "2", "3"}
-        assert project.verdict() == ("complete", [])
 
     def test_reversed_links(self, server: FeedServer, project: Project) -> None:
         server.serve("/index", atom([E("3")], links={"next-archive": "/a2"}))

@@ -1,20 +1,14 @@
 """Real crawls of archived feeds, from start to export."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from fhcrawl.items import FIELDS
 from tests.feeds import E, atom, rss
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 pytestmark = pytest.mark.in_process
 FORMATS = pytest.mark.parametrize("write", [atom, rss])

@@ -1,17 +1,13 @@
 """Pages that were read before a run died, or that could not be had, hide nothing behind them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from fhcrawl.store import Store
+from tests.databases import Database
 from tests.engine import Engine
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from tests.databases import Database
 
 SIZE = 2
 INDEX = "http://example.org/index"

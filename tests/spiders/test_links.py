@@ -1,17 +1,12 @@
 """Links of which a walk can follow only one, or none: what is not followed is a reason, in each run."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.feeds import E, atom, rss
-
-if TYPE_CHECKING:
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 pytestmark = pytest.mark.in_process
 FH = 'xmlns:fh="http://purl.org/syndication/history/1.0"'

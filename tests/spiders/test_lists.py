@@ -1,20 +1,15 @@
 """Crawls of lists of documents: snapshots, alone and before a feed, and folders of files."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 pytestmark = pytest.mark.in_process
 TYPE = "multipart/mixed; boundary=b"

@@ -1,17 +1,12 @@
 """Crawls of drafts of RFC 5005, of other formats than Atom, and of WordPress without links to its pages."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.feeds import E, atom, rss
+from tests.projects import Project
 from tests.server import Answer, FeedServer
-
-if TYPE_CHECKING:
-    from tests.projects import Project
 
 pytestmark = pytest.mark.in_process
 FH = "http://purl.org/syndication/history/1.0"

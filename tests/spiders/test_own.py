@@ -1,20 +1,14 @@
 """Spiders of a user's in a project whose settings are fhcrawl's."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from fhcrawl.items import FIELDS
 from tests.feeds import E, atom
-from tests.projects import read_export
-
-if TYPE_CHECKING:
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project, read_export
+from tests.server import FeedServer
 
 pytestmark = pytest.mark.in_process
 OWN = {"SPIDER_MODULES": "tests.spiders.own"}

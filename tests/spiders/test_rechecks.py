@@ -1,23 +1,18 @@
 """Archives and pages that were read are checked again (FHCRAWL_RECHECK), since publishers rewrite them."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from fhcrawl.logical_feed import Verdict
 from fhcrawl.store import Store
+from tests.databases import Database
 from tests.engine import Engine
 from tests.faketime import clock_at
 from tests.feeds import E, rss
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.databases import Database
 
 FEED, NEWER, OLDER = (f"http://example.org/{name}" for name in ("index", "2", "1"))
 DAILY = {"FHCRAWL_RECHECK": "1,100"}
@@ -151,10 +146,7 @@ def built(day: int) -> str:
     return f"{day:02} Jan 2009 00:00:00 GMT"
 
 
-@pytest.mark.both_stores
-def test_old_copy_in_an_archive_does_not_replace_an_edit_of_the_newest_document(
-    archives: Publisher,
-) -> None:
+def test_old_copy_in_an_archive_does_not_replace_an_edit_of_the_newest_document(archives: Publisher) -> None:
     """The publisher edits an entry in the subscription document only, and builds all documents anew."""
     served = archives.served
     served[FEED] = document(undated("7"), undated("3", "edited"), older=NEWER, updated=built(1))
@@ -166,9 +158,7 @@ def test_old_copy_in_an_archive_does_not_replace_an_edit_of_the_newest_document(
     assert archives.crawl() == {"4": ("updated", "text")}
 
 
-def test_edit_counts_when_the_subscription_document_has_dropped_the_entry(
-    archives: Publisher,
-) -> None:
+def test_edit_counts_when_the_subscription_document_has_dropped_the_entry(archives: Publisher) -> None:
     served = archives.served
     served[NEWER] = document(undated("5", "edited"), undated("4"), undated("3"), older=OLDER)
     assert archives.crawl() == {}
@@ -236,9 +226,7 @@ def test_what_a_subscription_document_has_lost_is_not_gone(archives: Publisher) 
     assert archives.absent() == []
 
 
-def test_entry_that_was_dropped_is_gone_only_if_no_archive_has_it(
-    archives: Publisher,
-) -> None:
+def test_entry_that_was_dropped_is_gone_only_if_no_archive_has_it(archives: Publisher) -> None:
     archives.served[FEED] = document(undated("8"), undated("7"), undated("6"), older=NEWER)
     archives.crawl()
     # The walk reads this archive; the entry is not in the others.
@@ -253,9 +241,7 @@ def test_entry_that_was_dropped_is_gone_only_if_no_archive_has_it(
 
 
 @pytest.mark.both_stores
-def test_entry_that_is_gone_is_deleted_if_asked_for_and_new_when_back(
-    archives: Publisher,
-) -> None:
+def test_entry_that_is_gone_is_deleted_if_asked_for_and_new_when_back(archives: Publisher) -> None:
     deleting = {**DAILY, "FHCRAWL_DELETE_ABSENT": True}
     archives.served[OLDER] = document(undated("2"))
     changes = [archives.crawl(deleting) for _ in range(3)]
@@ -285,9 +271,7 @@ def test_archive_that_is_new_behind_another_does_not_replace_what_that_one_has(d
     assert [publisher.crawl() for _ in range(3)] == [{}, {"2": ("new", "text")}, {}]
 
 
-def test_missing_archive_does_not_replace_what_was_newer(
-    database: Database,
-) -> None:
+def test_missing_archive_does_not_replace_what_was_newer(database: Database) -> None:
     publisher = Publisher(database)
     publisher.served |= {FEED: document(undated("5"), undated("2", "new text"), older=NEWER), OLDER: 404}
     publisher.crawl()

@@ -1,11 +1,10 @@
 """A publisher moves, and names its entries anew: both are kept, or one of them if the user wants that."""
 
-from __future__ import annotations
-
 import logging
 from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -14,14 +13,9 @@ from hypothesis import strategies as st
 
 from fhcrawl.store import Store
 from fhcrawl.store.renames import Renames
-from tests.databases import examples
+from tests.databases import Database, NewDatabase, examples
 from tests.engine import Engine, Killed
 from tests.feeds import E, atom, rss, tombstone
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tests.databases import Database, NewDatabase
 
 FEED, NEWER, OLDER = (f"http://example.org/{name}" for name in ("index", "2", "1"))
 OLD, NEW, NEXT = "http://old.example", "https://new.example", "https://next.example"
@@ -195,7 +189,6 @@ def test_entry_that_a_tombstone_has_deleted_is_not_what_is_new(reader: Reader) -
     assert set(reader.live()) == names(NEW, 1, 2)
 
 
-@pytest.mark.both_stores
 def test_former_id_that_comes_back_is_an_entry_again(reader: Reader) -> None:
     reader.crawl(atom(posts(OLD, 2, 1)))
     reader.crawl(atom(posts(NEW, 2, 1)), **MERGE)

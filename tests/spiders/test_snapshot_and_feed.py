@@ -1,20 +1,15 @@
 """Crawls of a snapshot before a feed, and of folders of files."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.feeds import E, atom
+from tests.projects import Project, Run
+from tests.server import FeedServer
 from tests.spiders.test_lists import TYPE, contents, date, page, serve_snapshot
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.projects import Project, Run
-    from tests.server import FeedServer
 
 pytestmark = pytest.mark.in_process
 

@@ -1,15 +1,14 @@
 """A store that fails: a sentence, an exit code, and nothing lost when the fault is over."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from sqlalchemy import make_url
@@ -17,14 +16,8 @@ from sqlalchemy import make_url
 from fhcrawl.reporting.summary import FAILURES
 from tests import servers
 from tests.feeds import E, atom
-from tests.projects import read_export
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project, read_export
+from tests.server import FeedServer
 
 pytestmark = pytest.mark.sqlite_only("files that are locked, read-only, damaged or gone")
 

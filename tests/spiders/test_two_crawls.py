@@ -1,25 +1,18 @@
 """Two crawls of one feed at once, in processes of their own: one works, the other leaves the feed alone."""
 
-from __future__ import annotations
-
 import json
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.extensions.test_progress import TOLD, watch
 from tests.feeds import E, atom
-from tests.projects import read_export
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.projects import Process, Project
-    from tests.server import FeedServer
+from tests.projects import Process, Project, read_export
+from tests.server import FeedServer
 
 WAIT = 90
 

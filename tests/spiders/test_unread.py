@@ -1,16 +1,10 @@
 """What documents say in odd ways: it is read, or the verdict says that it is not."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.feeds import E, atom, rss, tombstone
-
-if TYPE_CHECKING:
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 pytestmark = pytest.mark.in_process
 ENTRY = "<entry><id>in entity</id><title>t</title></entry>"
@@ -68,14 +62,7 @@ def json_feed(*ids: bytes) -> bytes:
 
 def test_ids_that_differ_in_odd_characters_are_as_many_entries(server: FeedServer, project: Project) -> None:
     raw = (
-        b"a",
-        b"a\\u0000",
-        b"a\\u0001",
-        b"a\xfe",
-        b"a\xff",
-        b"a\\ud800",
-        b"a\xef\xbf\xbd",
-        b"a\xc2\xa0",
+        *(b"a", b"a\\u0000", b"a\\u0001", b"a\xfe", b"a\xff", b"a\\ud800", b"a\xef\xbf\xbd", b"a\xc2\xa0"),
         b"\\u001ca",
     )
     server.serve("/json", json_feed(*raw, b" a\\n"))

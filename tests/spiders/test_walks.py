@@ -3,17 +3,11 @@
 tests/spiders/walks.py explains the lines.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.projects import Project
+from tests.server import FeedServer
 from tests.spiders.walks import Walk
-
-if TYPE_CHECKING:
-    from tests.projects import Project
-    from tests.server import FeedServer
 
 pytestmark = pytest.mark.in_process
 
@@ -39,7 +33,9 @@ IN_SQL = {
         /index 2 3 prev:/a1; /a1 1; crawl /index
         /index 2 complete; crawl /index; exports 1:deleted 3:deleted
         /index 2 3 prev:/a1; crawl /index; exports 1 3; has 1 2 3; verdict complete""",
-    "so has one without any times": """
+}
+OTHERS = {
+    "a feed without any times that was complete for a while has its archives back": """
         /index 2 3 prev:/a1 undated; /a1 1 undated; crawl /index
         /index 2 complete undated; crawl /index; exports 1:deleted 3:deleted
         /index 2 3 prev:/a1 undated; crawl /index; exports 1 3; verdict complete""",
@@ -84,8 +80,6 @@ IN_SQL = {
     "an older page of an unchanged feed does not win over its newest one": """
         /index e=new undated next:/p2; crawl /index
         /p2 e=old a=a undated; crawl /index; exports a""",
-}
-OTHERS = {
     "archives that have moved do not count while the subscription document cannot be read": """
         /index 2 prev:/a1; /a1 301 /b1; /b1 1 archive; crawl /index; verdict incomplete moved
         /index 304; crawl /index; verdict incomplete http-304
@@ -348,9 +342,9 @@ WITH_CLOCKS = {
     "script",
     [
         *(
-            pytest.param(script.replace("way:", f"{way}:"), id=f"{name} ({way})", marks=marks)
+            pytest.param(script.replace("way:", f"{way}:"), id=f"{name} ({way})")
             for name, script in WITH_CLOCKS.items()
-            for way, marks in (("prev", pytest.mark.both_stores), ("next", ()))
+            for way in ("prev", "next")
         ),
         *(pytest.param(IN_SQL[name], id=name, marks=pytest.mark.both_stores) for name in IN_SQL),
         *(pytest.param(OTHERS[name], id=name) for name in OTHERS),

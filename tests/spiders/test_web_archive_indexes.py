@@ -1,18 +1,11 @@
 """What a web archive says that it has of a feed: CDX answers and TimeMaps."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.feeds import E, atom
-from tests.server import Answer
+from tests.projects import Project, Run
+from tests.server import Answer, FeedServer
 from tests.web_archives import archive_of, captures_of, crawl, serve
-
-if TYPE_CHECKING:
-    from tests.projects import Project, Run
-    from tests.server import FeedServer
 
 pytestmark = pytest.mark.in_process
 
@@ -37,10 +30,7 @@ def test_index_in_parts(server: FeedServer, project: Project, wayback: FeedServe
     assert len(crawl(project, wayback, feed).items) == 6
     asked = [path for path in wayback.asked() if path.startswith("/cdx")]
     assert [path.partition("&from=")[2][:14] for path in asked] == [
-        "",
-        "20090102000000",
-        "20090103000000",
-        "20090104000000",
+        *("", "20090102000000", "20090103000000", "20090104000000")
     ]
 
 

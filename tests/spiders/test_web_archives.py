@@ -1,19 +1,14 @@
 """Captures that web archives have of feeds: `--web-archive`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.faketime import clock, clock_at
 from tests.feeds import E, atom
+from tests.projects import NewProject, Project, Run
 from tests.server import Answer, FeedServer
 from tests.web_archives import archive_of, captures_of, crawl, pywb, serve
-
-if TYPE_CHECKING:
-    from tests.projects import NewProject, Project, Run
 
 pytestmark = pytest.mark.in_process
 ITUNES = "http://www.itunes.com/dtds/podcast-1.0.dtd"
@@ -302,7 +297,6 @@ def test_archive_of_a_network_is_listed(server: FeedServer, project: Project, wa
     assert "cannot say what it has" in run.log
 
 
-@pytest.mark.both_stores
 def test_missing_archive_former_address(server: FeedServer, project: Project, wayback: FeedServer) -> None:
     """Captures of an archive that is gone, and of other addresses; none of what a walk has read."""
     feed, archive = server.url("/feed"), archive_of(wayback)

@@ -1,20 +1,15 @@
 """Crawls of a real WordPress, whose pages no link names, and of which its REST API has a list of posts."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import pytest
 from w3lib.url import url_query_cleaner, url_query_parameter
 
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from tests.projects import Project, Run
-    from tests.server import FeedServer
-    from tests.wordpress_server import WordPress
+from tests.projects import Project, Run
+from tests.server import FeedServer
+from tests.wordpress_server import WordPress
 
 pytestmark = pytest.mark.nightly("starts a WordPress")
 ON = {"FHCRAWL_WORDPRESS_ENABLED": 1}

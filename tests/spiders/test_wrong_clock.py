@@ -1,8 +1,6 @@
 """A machine whose clock was wrong once: what was compared then is compared again, and nothing waits."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,12 +8,8 @@ from fhcrawl.documents.dates import elapsed
 from fhcrawl.utils.clock import now
 from tests.faketime import clock, clock_at
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 pytestmark = pytest.mark.in_process
 # Of a machine without a battery; and of one whose clock was set by mistake.

@@ -1,16 +1,11 @@
 """Crawls, written down as lines: what is served, crawled, asked for, exported and said."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
 
 from tests.faketime import clock_at
 from tests.feeds import E, atom, rss, tombstone
-
-if TYPE_CHECKING:
-    from tests.projects import Project, Run
-    from tests.server import FeedServer
+from tests.projects import Project, Run
+from tests.server import FeedServer
 
 RELATIONS = ("prev", "prev-archive", "next", "next-archive", "current", "self", "first", "last", "previous")
 HEADS = {

@@ -1,20 +1,14 @@
 """What a document changes in the store."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
 from fhcrawl.store import Store
+from tests.databases import Database
 from tests.engine import Engine
 from tests.feeds import E, atom, tombstone
 from tests.pipelines import faulty
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from tests.databases import Database
 
 FEED = "http://example.org/index"
 COMPLETE = "<fh:complete/>"

@@ -1,20 +1,14 @@
 """A store that is copied to another database, and back."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from fhcrawl.store import Store
 from tests.databases import new_database
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 
 @pytest.fixture
@@ -63,10 +57,7 @@ def test_copy_there_and_back_has_the_same_feeds(
     assert run.stats["fhcrawl/feed/complete"] == 4
     changes = sorted((item["feed"].rpartition("/")[2], item["id"], item["change"]) for item in run.items)
     assert changes == [
-        ("complete", "1", "deleted"),
-        ("gap", "0", "new"),
-        ("new", "0", "new"),
-        ("new", "1", "new"),
+        *(("complete", "1", "deleted"), ("gap", "0", "new"), ("new", "0", "new"), ("new", "1", "new")),
         ("whole", "3", "new"),
     ]
 

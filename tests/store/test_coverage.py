@@ -1,8 +1,6 @@
 """What crawls store of the time for which plain feeds are covered."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -10,13 +8,11 @@ from fhcrawl.documents.dates import elapsed
 from fhcrawl.logical_feed.coverage import Hole, Span
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import Store
+from fhcrawl.store.rows import Feed
+from tests.databases import Database
 from tests.engine import Engine
 from tests.faketime import clock_at
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from fhcrawl.store.rows import Feed
-    from tests.databases import Database
 
 FEED = "http://example.org/index"
 DAY = 86400

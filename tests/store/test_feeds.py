@@ -1,18 +1,13 @@
 """What the store knows of one feed's documents and entries."""
 
-from __future__ import annotations
-
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
 
 from fhcrawl.store import Details, Store
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 pytestmark = [pytest.mark.in_process, pytest.mark.full_lane("many crawls")]
 

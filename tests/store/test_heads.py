@@ -1,18 +1,13 @@
 """The head sections of feeds in the store."""
 
-from __future__ import annotations
-
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 from sqlalchemy import create_engine
 
 from fhcrawl.store import Store
+from tests.databases import Database
 from tests.engine import Engine
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from tests.databases import Database
 
 FEED = "http://example.org/index"
 LATER = "2004-01-01T00:00:00Z"

@@ -1,13 +1,12 @@
 """Which of several crawls may write to a feed."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,13 +17,8 @@ from fhcrawl.logical_feed import ChainPosition, Role, Version
 from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch
 from fhcrawl.logical_feed.versions import Order
 from fhcrawl.store import Store, Subscription, leases
+from tests.databases import Database
 from tests.stores import begin_walk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.databases import Database
 
 FEED = "http://example.org/index"
 NOW = "2004-01-01T00:00:00Z"

@@ -1,17 +1,11 @@
 """Entries' own XML in the store."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from lxml import etree
 
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 pytestmark = [pytest.mark.in_process, pytest.mark.full_lane("many crawls")]
 

@@ -1,28 +1,21 @@
 """Transactions that are sent to PostgreSQL, and their results."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from psycopg import DatabaseError, OperationalError
-from sqlalchemy import text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
 from fhcrawl.store import database as pipelines
 from fhcrawl.store import opening
 from fhcrawl.store.database import Pipeline
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from sqlalchemy import Connection, Engine
-
-    from tests.databases import Database
+from tests.databases import Database
 
 pytestmark = pytest.mark.postgresql_only("pipelines")
 

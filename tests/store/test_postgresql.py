@@ -1,12 +1,11 @@
 """What differs on PostgreSQL."""
 
-from __future__ import annotations
-
 import hashlib
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import pytest
+from sqlalchemy import Connection
 
 from fhcrawl.documents.lists import ListedDocument
 from fhcrawl.exceptions import StoreError
@@ -15,20 +14,14 @@ from fhcrawl.logical_feed.results import CommitBatch, DocumentFailure, DocumentR
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import ChainEnd, Store, statements
 from fhcrawl.store.statements import ORDER
+from tests.databases import Database
 from tests.engine import Engine
 from tests.feeds import E, atom
 from tests.pipelines import faulty
+from tests.projects import Project
+from tests.server import FeedServer
 from tests.store.wire import Wire, wire_to
 from tests.stores import begin_walk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from sqlalchemy import Connection
-
-    from tests.databases import Database
-    from tests.projects import Project
-    from tests.server import FeedServer
 
 pytestmark = pytest.mark.postgresql_only("round trips, collations, lost connections")
 

@@ -1,8 +1,6 @@
 """Feeds that a run which is still at work has finished with: other runs may have them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import select
@@ -10,16 +8,11 @@ from sqlalchemy import select
 from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.logical_feed import Verdict
 from fhcrawl.logical_feed.polling import Limits
-from fhcrawl.store import VerdictRecord
+from fhcrawl.store import Store, VerdictRecord
 from fhcrawl.store.schema import entries, versions
+from tests.databases import Database
 from tests.store.test_leases import FEED, NOW, opened, read, refuse_all_writes
 from tests.stores import begin_walk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fhcrawl.store import Store
-    from tests.databases import Database
 
 OTHER = "http://example.org/other"
 

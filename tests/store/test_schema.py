@@ -1,28 +1,21 @@
 """Stores with another version of the schema."""
 
-from __future__ import annotations
-
 import hashlib
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.store import Store, schema
+from tests.databases import Database
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sqlalchemy import Connection
-
-    from tests.databases import Database
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 # Opens a store in some processes at the very same time; with one more argument, as a version with a step.
 AT_ONCE = """
@@ -194,7 +187,6 @@ def test_views_answer_what_one_asks_first(crawled: FeedServer, project: Project)
         (gap, "Gap", crawled.url("/gone"), "http-404", "is not there (404)")
     ]
     [(since, first, last)] = query(
-        project,
-        "SELECT gaps.since, first_crawled, last_crawled FROM gaps JOIN feed_verdicts USING (feed)",
+        project, "SELECT gaps.since, first_crawled, last_crawled FROM gaps JOIN feed_verdicts USING (feed)"
     )
     assert str(first) <= str(since) <= str(last)

@@ -1,11 +1,10 @@
 """The store by itself."""
 
-from __future__ import annotations
-
 import sqlite3
 import sys
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,13 +13,8 @@ from fhcrawl.logical_feed import ChainPosition, Link, Role, Verdict
 from fhcrawl.logical_feed.results import CommitBatch, DocumentFailure, DocumentResult, Fetch, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import ChainEnd, DocumentRef, Store
+from tests.databases import Database
 from tests.stores import begin_walk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.databases import Database
 
 FEED = "http://example.org/index"
 NOW = "2004-01-01T00:00:00Z"

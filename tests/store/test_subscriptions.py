@@ -1,8 +1,6 @@
 """Subscriptions in the store, and which of them are due."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,12 +11,8 @@ from fhcrawl.logical_feed.polling import Limits
 from fhcrawl.store import Store, VerdictRecord
 from fhcrawl.store.schema import feeds
 from fhcrawl.utils.clock import now
+from tests.databases import Database
 from tests.stores import begin_walk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.databases import Database
 
 URL = "http://example.org/"
 THEN, DUE, BEFORE = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-01T23:59:59Z"

@@ -1,17 +1,12 @@
 """The wire between a store and PostgreSQL: counts round trips, and can be cut."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import struct
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from sqlalchemy import make_url
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # https://www.postgresql.org/docs/current/protocol-message-formats.html
 BIND, QUERY, SYNC = b"B", b"Q", b"S"

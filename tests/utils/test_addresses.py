@@ -1,7 +1,5 @@
 """Hosts and addresses."""
 
-from __future__ import annotations
-
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import pytest
@@ -23,23 +21,9 @@ from fhcrawl.utils.addresses import (
 )
 
 LOOPBACK_SPELLINGS = [
-    "127.0.0.1",
-    "127.0.0.1.",
-    "127.1",
-    "127.0.1",
-    "2130706433",
-    "0177.0.0.1",
-    "017700000001",
-    "0x7f.1",
-    "0X7F.0x0.0x0.0x1",
-    "0x7f000001",
-    "00000177.0000.0x00.000000001",
-    "127%2e0%2E0.1",
-    "%31%32%37.0.0.1",
-    "\uff11\uff12\uff17.0.0.1",
-    "127\u30020\uff0e0\uff611",
-    "\u2460\u2461\u2466.0.0.1",
-    "127\u200b.0.0.1",
+    *("127.0.0.1", "127.0.0.1.", "127.1", "127.0.1", "2130706433", "0177.0.0.1", "017700000001", "0x7f.1"),
+    *("0X7F.0x0.0x0.0x1", "0x7f000001", "00000177.0000.0x00.000000001", "127%2e0%2E0.1", "%31%32%37.0.0.1"),
+    *("\uff11\uff12\uff17.0.0.1", "127\u30020\uff0e0\uff611", "\u2460\u2461\u2466.0.0.1", "127\u200b.0.0.1"),
     "\uff10\uff58\uff17\uff46.1",
 ]
 
@@ -182,11 +166,9 @@ def test_credentials_are_taken_out_of_urls() -> None:
     for url, without in [
         ("https://ann:secret@example.org/a?b@c#d", "https://example.org/a?b@c#d"),
         ("https://ann@example.org", "https://example.org"),
-        ("//ann:sec@ret@example.org/", "//example.org/"),
-        ("ftp://ann:secret@[::1/", "ftp://[::1/"),
+        *(("//ann:sec@ret@example.org/", "//example.org/"), ("ftp://ann:secret@[::1/", "ftp://[::1/")),
         ("https://example.org//ann:secret@x", "https://example.org//ann:secret@x"),
-        ("mailto:ann@example.org", "mailto:ann@example.org"),
-        ("a@b", "a@b"),
+        *(("mailto:ann@example.org", "mailto:ann@example.org"), ("a@b", "a@b")),
     ]:
         assert without_credentials(url) == without
     assert has_credentials("http://@example.org/")
@@ -196,15 +178,9 @@ def test_credentials_are_taken_out_of_urls() -> None:
 @pytest.mark.parametrize(
     ("url", "is_ours"),
     [
-        ("file:///srv/feeds/", True),
-        ("http://localhost:8000/", True),
-        ("http://feeds.localhost./", True),
-        ("https://127.8.9.1/", True),
-        ("http://[::1]:8000/", True),
-        ("http://[::ffff:127.0.0.1]/", True),
-        ("http://10.0.0.1/", False),
-        ("http://8.8.8.8/", False),
-        ("http://localhost.example.org/", False),
+        *(("file:///srv/feeds/", True), ("http://localhost:8000/", True), ("http://feeds.localhost./", True)),
+        *(("https://127.8.9.1/", True), ("http://[::1]:8000/", True), ("http://[::ffff:127.0.0.1]/", True)),
+        *(("http://10.0.0.1/", False), ("http://8.8.8.8/", False), ("http://localhost.example.org/", False)),
     ],
 )
 def test_urls_of_this_machine_are_told_from_others(url: str, is_ours: bool) -> None:

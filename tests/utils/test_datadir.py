@@ -1,18 +1,12 @@
-from __future__ import annotations
-
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from scrapy.settings import Settings
 
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.utils.datadir import base_of, data_dir, data_file
-from tests.projects import ROOT
-
-if TYPE_CHECKING:
-    from tests.projects import Project
+from tests.projects import ROOT, Project
 
 
 @pytest.fixture

@@ -1,14 +1,13 @@
 """Locks of exported files: of all who can write them, and nobody's trap."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import pytest
 
@@ -16,13 +15,8 @@ from fhcrawl.exporters.delivery import replacing
 from fhcrawl.utils import locks
 from fhcrawl.utils.locks import locked
 from tests.feeds import E, atom
-from tests.projects import read_export
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project, read_export
+from tests.server import FeedServer
 
 NAME = "out.jsonl"
 LOCK = f".{NAME}.lock"

@@ -1,15 +1,9 @@
 """A fault in a history that has none else."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-from fhcrawl.validation import Severity
+from fhcrawl.validation import Fetched, Severity
 from tests.validation.histories import ATOM_SET, SITE, served
-
-if TYPE_CHECKING:
-    from fhcrawl.validation import Fetched
 
 ERROR, WARNING, ADVICE, GOOD = Severity
 LINK_TO_2 = '<link rel="prev-archive" href="https://example.org/2"/>'
@@ -25,18 +19,18 @@ class Case:
 
     In its texts, `@` stands for the site.
 
-    :param document: its path
-    :param line: the line of the fault; None if the finding has none
     :param words: words of the sentence
+    :param line: the line of the fault; None if the finding has none
+    :param document: its path
     """
 
     rule: str
     severity: Severity
     words: str
-    document: str = "index"
+    line: int | None = None
     old: str = ""
     new: str = ""
-    line: int | None = None
+    document: str = "index"
     history: dict[str, str] = field(default_factory=lambda: ATOM_SET)
     headers: dict[str, str] = field(default_factory=dict)
     redirects: tuple[int, ...] = ()

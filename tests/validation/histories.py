@@ -1,17 +1,10 @@
 """Histories without a fault, by URL, and a check of them without a network."""
 
-from __future__ import annotations
-
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from fhcrawl.validation import Fetched, HistoryCheck, Purpose
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fhcrawl.validation import Finding, Summary
+from fhcrawl.validation import Fetched, Finding, HistoryCheck, Purpose, Summary
 
 SITE = "https://example.org"
 FEED = f"{SITE}/index"

@@ -1,7 +1,5 @@
 """What holds for the check of any history, however its documents link to each other."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

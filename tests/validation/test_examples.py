@@ -1,7 +1,5 @@
 """The examples of RFC 5005 pass, served at the URLs that they name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

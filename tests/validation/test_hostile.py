@@ -1,7 +1,5 @@
 """Documents that are made to use up time or memory, or to make a rule fail."""
 
-from __future__ import annotations
-
 import pytest
 
 from fhcrawl.validation import entries

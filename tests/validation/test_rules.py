@@ -1,14 +1,10 @@
 """Each rule finds its fault, at its document and line, and nothing in a history without one."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-from fhcrawl.validation import CHAIN_RULES, DOCUMENT_RULES
+from fhcrawl.validation import CHAIN_RULES, DOCUMENT_RULES, Finding, Severity
 from tests.validation import chain_cases, document_cases, histories
-from tests.validation.cases import ADVICE, ERROR, GOOD, LINK_TO_2, WARNING
+from tests.validation.cases import ADVICE, ERROR, GOOD, LINK_TO_2, WARNING, Case
 from tests.validation.histories import (
     ARCHIVE,
     ATOM_SET,
@@ -20,10 +16,6 @@ from tests.validation.histories import (
     check,
     served,
 )
-
-if TYPE_CHECKING:
-    from fhcrawl.validation import Finding, Severity
-    from tests.validation.cases import Case
 
 CASES = [*document_cases.CASES, *chain_cases.CASES]
 

@@ -1,11 +1,10 @@
 """Crawls that complete feeds with what web archives have of them."""
 
-from __future__ import annotations
-
 import gzip
 from contextlib import closing
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from warcio.statusandheaders import StatusAndHeaders
@@ -13,12 +12,8 @@ from warcio.warcwriter import WARCWriter
 
 from fhcrawl.warc.captures import Captures
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.projects import NewProject, Project, Run
-    from tests.server import FeedServer
+from tests.projects import NewProject, Project, Run
+from tests.server import FeedServer
 
 pytestmark = [pytest.mark.in_process, pytest.mark.full_lane("many crawls")]
 
@@ -366,10 +361,7 @@ def test_capture_of_a_wrong_clock_counts_as_no_later_than_now(
 
 @pytest.mark.parametrize(
     ("args", "sentence"),
-    [
-        (("-a", "warc=none.warc.gz"), "there is no none.warc.gz"),
-        (("-a", "warc=."), "--warc names no file"),
-    ],
+    [(("-a", "warc=none.warc.gz"), "there is no none.warc.gz"), (("-a", "warc=."), "--warc names no file")],
 )
 def test_files_that_are_not_there_get_a_sentence(
     project: Project, args: tuple[str, ...], sentence: str

@@ -1,18 +1,12 @@
 """What is taken for a WARC file."""
 
-from __future__ import annotations
-
 import gzip
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.warc import naming
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 RECORD = b"WARC/1.1\r\nWARC-Type: response\r\n"
 CUT_OFF = b"http://example.org/feed 127.0.0.1 20050101000000 application/atom+xml 99\n"

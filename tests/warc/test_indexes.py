@@ -1,7 +1,5 @@
 """What web archives say of their captures: CDX in two dialects, and TimeMaps."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -62,9 +60,7 @@ def test_revisits_are_known(status: str | None) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "http://example.org/feed",
-        "http://example.org:80/feed",
-        "https://www.example.org/feed",
+        *("http://example.org/feed", "http://example.org:80/feed", "https://www.example.org/feed"),
         "https://EXAMPLE.org/Feed/",
     ],
 )
@@ -75,12 +71,8 @@ def test_urls_that_archives_do_not_distinguish_are_the_same(url: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        *(
-            "https://example.org/feed#x",
-            "https://example.org/\ud800",
-            "https://u:p@example.org/feed",
-            "ftp://example.org/feed",
-        ),
+        *("https://example.org/feed#x", "https://example.org/\ud800", "https://u:p@example.org/feed"),
+        "ftp://example.org/feed",
         *("https://example.com/feed", "https://example.org/feed/2", "file:///etc/passwd"),
         *("", "https://[", "x" * 10**6),
     ],
@@ -225,15 +217,8 @@ def test_names_of_archives(given: str, url: str) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        *(
-            "Wayback",
-            "",
-            "file:///x",
-            "https://",
-            "https://u:p@a.example",
-            "https://a.example/?x",
-            "https://[",
-        ),
+        *("Wayback", "", "file:///x", "https://", "https://u:p@a.example", "https://a.example/?x"),
+        "https://[",
         "https://a b/",
     ],
 )

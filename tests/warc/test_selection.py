@@ -1,21 +1,16 @@
 """Which captures in WARC files are read, and which files are opened for that."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fhcrawl.warc.writing import digest
 from tests.feeds import E, atom
+from tests.projects import Project, Run
+from tests.server import FeedServer
 from tests.warc.test_captures import Archive, read
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.projects import Project, Run
-    from tests.server import FeedServer
 
 pytestmark = [pytest.mark.in_process, pytest.mark.full_lane("many crawls")]
 

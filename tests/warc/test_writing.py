@@ -1,7 +1,5 @@
 """Crawls that keep what they fetch in WARC files."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import resource
@@ -10,7 +8,8 @@ import subprocess
 import sys
 import time
 from base64 import b32encode
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy import Request
@@ -20,12 +19,8 @@ from warcio.archiveiterator import ArchiveIterator
 from fhcrawl.reporting.summary import FAILURES
 from fhcrawl.warc.writing import WarcFiles, record_headers
 from tests.feeds import E, atom
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.projects import Project, Run
-    from tests.server import FeedServer
+from tests.projects import Project, Run
+from tests.server import FeedServer
 
 PROFILE = "http://netpreserve.org/warc/1.1/revisit/"
 SETTINGS = {"FHCRAWL_WARC": "kept/%(name)s-%(serial)03d.warc.gz"}

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from fhcrawl.documents import Entry, FeedDocument, Problem
@@ -133,10 +131,8 @@ def test_first_child_that_has_a_value_counts() -> None:
 @pytest.mark.parametrize(
     ("type_", "content", "content_type"),
     [
-        ("XHTML", "<b>a</b>", "xhtml"),
-        (" xhtml ", "<b>a</b>", "xhtml"),
-        ("HTML", "<div><b>a</b></div>", "html"),
-        ("Text/HTML", "<div><b>a</b></div>", "Text/HTML"),
+        *(("XHTML", "<b>a</b>", "xhtml"), (" xhtml ", "<b>a</b>", "xhtml")),
+        *(("HTML", "<div><b>a</b></div>", "html"), ("Text/HTML", "<div><b>a</b></div>", "Text/HTML")),
     ],
 )
 def test_type_may_be_in_another_case(type_: str, content: str, content_type: str) -> None:

@@ -1,14 +1,9 @@
-from __future__ import annotations
-
 import base64
-from typing import TYPE_CHECKING
 
 import pytest
 
+from fhcrawl.documents import Entry, FeedDocument
 from tests.feeds import read
-
-if TYPE_CHECKING:
-    from fhcrawl.documents import Entry, FeedDocument
 
 LOCATION = "http://feeds.example/dir/feed"
 
@@ -25,10 +20,8 @@ def read_entry(inside: str) -> Entry:
 @pytest.mark.parametrize(
     ("attributes", "inside", "content", "content_type"),
     [
-        ("", " plain ", " plain ", "text"),
-        ("", "a<b/>&lt;", "a<b></b>&lt;", "html"),
-        ("mode='escaped'", "&lt;b>", "<b>", "text"),
-        ("type='text/html'", "&lt;b>", "<b>", "html"),
+        *(("", " plain ", " plain ", "text"), ("", "a<b/>&lt;", "a<b></b>&lt;", "html")),
+        *(("mode='escaped'", "&lt;b>", "<b>", "text"), ("type='text/html'", "&lt;b>", "<b>", "html")),
         ("type='text/html'", "a <b>c</b>", "a <b>c</b>", "html"),
         ("type='TEXT/HTML' mode=' ESCAPED '", "&lt;b>", "<b>", "html"),
         ("type='text/html' mode='xml'", "&lt;b>", "&lt;b&gt;", "html"),

@@ -1,21 +1,15 @@
 """Compares what fhcrawl reads of generated documents with what they say."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
+from fhcrawl.documents import Entry, FeedDocument
 from fhcrawl.exceptions import NotAFeedError
-from tests.documents.generated.documents import LOCATION
+from tests.documents.generated.documents import LOCATION, Document, Element
 from tests.documents.generated.expected import expected, markup
 from tests.documents.generated.generator import generate
 from tests.feeds import read
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from fhcrawl.documents import Entry, FeedDocument
-    from tests.documents.generated.documents import Document, Element
 
 # An id that fhcrawl makes of an entry that has none.
 MADE = "urn:sha256:"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urljoin
 from xml.sax.saxutils import quoteattr
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LOCATION = "http://feeds.example/dir/feed.xml"
 ATOM = "http://www.w3.org/2005/Atom"
@@ -24,12 +22,7 @@ NAMESPACES = {
     "sy": "http://purl.org/rss/1.0/modules/syndication/",
     "other": "http://example.org/ns#",
 }
-ROOTS = {
-    "atom": ATOM,
-    "atom03": "http://purl.org/atom/ns#",
-    "rdf": "http://purl.org/rss/1.0/",
-    "rss": "",
-}
+ROOTS = {"atom": ATOM, "atom03": "http://purl.org/atom/ns#", "rdf": "http://purl.org/rss/1.0/", "rss": ""}
 Part = TypeVar("Part")
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 

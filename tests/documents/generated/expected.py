@@ -1,17 +1,13 @@
 """What the fields of a generated document are, by the clauses of its format."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable
 from html import unescape
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from lxml import etree
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tests.documents.generated.documents import Document, Element, Piece
+from tests.documents.generated.documents import Document, Element, Piece
 
 T = TypeVar("T")
 TAG = re.compile(r"<[^>]*>")

@@ -1,17 +1,12 @@
 """Generates feed documents of all XML formats from a seed."""
 
-from __future__ import annotations
-
 import codecs
 import random
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from random import Random
 
 from tests.documents.generated import pieces
 from tests.documents.generated.documents import NAMESPACES, ROOTS, Document, Element, Encoding
-
-if TYPE_CHECKING:
-    from random import Random
 
 FORMATS = ("atom", "atom", "rss", "rss", "rss", "rdf", "atom03")
 VERSIONS = {"atom": ("",), "atom03": ("0.3",), "rdf": ("",), "rss": ("2.0", "2.0", "0.91", "0.92", "")}

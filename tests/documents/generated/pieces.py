@@ -1,9 +1,8 @@
 """Writes the children of entries and of heads."""
 
-from __future__ import annotations
-
 import base64
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from random import Random
 from urllib.parse import urljoin
 from xml.sax.saxutils import quoteattr
 
@@ -20,10 +19,6 @@ from tests.documents.generated.values import (
     write,
     write_time,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from random import Random
 
 __all__ = ["BASES", "Writer"]
 

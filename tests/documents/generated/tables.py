@@ -1,7 +1,5 @@
 """What entries and heads of generated documents have, and how often."""
 
-from __future__ import annotations
-
 
 def _percents(text: str) -> dict[str, int]:
     found = (each.rsplit(" ", 1) for each in text.split(", "))

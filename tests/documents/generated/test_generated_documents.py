@@ -1,7 +1,5 @@
 """Of generated documents, fhcrawl reads what they say."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.documents.generated.comparing import hunt

@@ -1,51 +1,30 @@
 """Texts, times and URLs of generated documents, in many ways of writing them."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from html import escape as escape_all
 from html.entities import codepoint2name
-from typing import TYPE_CHECKING, NamedTuple
+from random import Random
+from typing import NamedTuple
 from xml.sax.saxutils import escape
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from random import Random
 
 # What documents may have an entity for.
 OWN = "an own text"
 TEXTS = (
-    "Plain words",
-    "Größe, naïve, 5 €",
-    "日本語 — “quoted”",
-    "a < b && c > d",
-    'AT&T\'s "best"',
-    "AT&amp;T and &eacute;",
-    "<b>bold</b> text",
-    "two\n  lines",
-    "x\x92y",
-    "Ã© twice",
-    "😀 beyond",
-    "end ]]> end",
-    "0",
+    *("Plain words", "Größe, naïve, 5 €", "日本語 — “quoted”", "a < b && c > d", 'AT&T\'s "best"'),
+    *("AT&amp;T and &eacute;", "<b>bold</b> text", "two\n  lines", "x\x92y", "Ã© twice", "😀 beyond"),
+    *("end ]]> end", "0"),
     OWN,
 )
 HTML = (
-    '<p>See <a href="rel/there?a=1&amp;b=2">this</a> &amp; that</p>',
-    "<ul><li>one<li>two</ul>",
-    "no markup",
-    "5 &lt; 6&nbsp;&eacute;",
-    '<img src="/i.png" alt="é"> — <br>\n<b>bold</b>',
-    "<p>one</p>\n<p>two <em>three</em></p>",
-    "tail<br/>",
+    *('<p>See <a href="rel/there?a=1&amp;b=2">this</a> &amp; that</p>', "<ul><li>one<li>two</ul>"),
+    *("no markup", "5 &lt; 6&nbsp;&eacute;", '<img src="/i.png" alt="é"> — <br>\n<b>bold</b>'),
+    *("<p>one</p>\n<p>two <em>three</em></p>", "tail<br/>"),
 )
 # Well-formed, so that it can stand without escapes too.
 XHTML = (
-    '<p>See <a href="rel/there?a=1&amp;b=2">this</a> &amp; that</p>',
-    "one <em>two</em> three",
-    "<p>one</p><p>Größe<br/>two</p>",
-    '<img src="/i.png" alt="x"/> after',
-    "only text",
+    *('<p>See <a href="rel/there?a=1&amp;b=2">this</a> &amp; that</p>', "one <em>two</em> three"),
+    *("<p>one</p><p>Größe<br/>two</p>", '<img src="/i.png" alt="x"/> after', "only text"),
 )
 
 
@@ -179,15 +158,8 @@ def write_time(rng: Random) -> Time:
 # -- URLs -----------------------------------------------------------------------------------------
 
 REFERENCES = (
-    "http://example.org/{n}",
-    "https://example.org/a/{n}?x=1&y=2",
-    "http://example.org/{n}#part",
-    "{n}.html",
-    "/abs/{n}",
-    "../up/{n}?q={n}",
-    "//other.example/{n}",
-    "http://example.org/é/{n}",
-    "mailto:{n}@example.org",
-    "?p={n}",
+    *("http://example.org/{n}", "https://example.org/a/{n}?x=1&y=2", "http://example.org/{n}#part"),
+    *("{n}.html", "/abs/{n}", "../up/{n}?q={n}", "//other.example/{n}", "http://example.org/é/{n}"),
+    *("mailto:{n}@example.org", "?p={n}"),
 )
 BASES = ("http://base.example/x/y", "sub/dir/", "/rooted/", "https://other.example/z/", "../")

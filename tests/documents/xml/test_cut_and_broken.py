@@ -1,9 +1,7 @@
 """What is cut off stays cut off, and a page that repairs would make well-formed is no feed."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -15,9 +13,6 @@ from fhcrawl.exceptions import NotAFeedError
 from tests.documents.test_detection import name_of, read_feed
 from tests.documents.xml.test_repair import ATOM, BROKEN, LOCATION, SOUND, entry, ids, read_atom
 from tests.feeds import read
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # --- what is cut off stays cut off
 

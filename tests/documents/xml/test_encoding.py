@@ -1,20 +1,15 @@
 """The encoding of a document: its bytes, a header and a declaration, which may all be wrong."""
 
-from __future__ import annotations
-
 import codecs
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from webencodings.labels import LABELS
 
+from fhcrawl.documents import FeedDocument
 from fhcrawl.documents.xml import encoding
 from tests.feeds import read
-
-if TYPE_CHECKING:
-    from fhcrawl.documents import FeedDocument
 
 LOCATION = "http://feeds.example/feed"
 ATOM = "http://www.w3.org/2005/Atom"
@@ -45,10 +40,8 @@ def test_both_orders_of_utf_16_are_read(name: str) -> None:
 @pytest.mark.parametrize(
     ("title", "codec", "charset", "declared"),
     [
-        ("Привет", "koi8-r", "koi8-r", "iso-8859-1"),
-        ("Caféø", "cp1252", "iso-8859-1", "utf-8"),
-        ("Ã© é ø", "cp1252", None, "windows-1252"),
-        ("Café", "cp1252", "x-unknown", "latin1"),
+        *(("Привет", "koi8-r", "koi8-r", "iso-8859-1"), ("Caféø", "cp1252", "iso-8859-1", "utf-8")),
+        *(("Ã© é ø", "cp1252", None, "windows-1252"), ("Café", "cp1252", "x-unknown", "latin1")),
         ("Café 日本", "utf-8", None, None),
     ],
 )
@@ -76,13 +69,8 @@ def test_declaration_is_read_however_it_is_written(start: str, charset: str | No
 @pytest.mark.parametrize(
     ("charset", "declared"),
     [
-        ("iso-8859-1", "utf-8"),
-        ("iso-8859-1", None),
-        (None, "iso-8859-1"),
-        ("windows-1251", "utf-8"),
-        (None, "windows-1251"),
-        (None, "iso-8859-7"),
-        ("utf-8", "iso-8859-1"),
+        *(("iso-8859-1", "utf-8"), ("iso-8859-1", None), (None, "iso-8859-1"), ("windows-1251", "utf-8")),
+        *((None, "windows-1251"), (None, "iso-8859-7"), ("utf-8", "iso-8859-1")),
     ],
 )
 @pytest.mark.parametrize("stray", [b"", b"\xe9"])
@@ -163,11 +151,8 @@ def test_charset_that_is_none_is_ignored(charset: str) -> None:
 @pytest.mark.parametrize(
     ("charset", "declared", "codec"),
     [
-        ("utf-8", "iso-8859-1", "cp1252"),
-        ("utf-8", "windows-1251", "cp1251"),
-        ("shift_jis", "utf-8", "utf-8"),
-        ("shift_jis", None, "utf-8"),
-        (None, "euc-kr", "utf-8"),
+        *(("utf-8", "iso-8859-1", "cp1252"), ("utf-8", "windows-1251", "cp1251")),
+        *(("shift_jis", "utf-8", "utf-8"), ("shift_jis", None, "utf-8"), (None, "euc-kr", "utf-8")),
         ("euc-jp", "x-unknown", "utf-8"),
     ],
 )

@@ -1,34 +1,23 @@
 """Entities and document types, deep nesting, base URLs, and markup in entries."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from lxml import etree
 
+from fhcrawl.documents import FeedDocument
 from fhcrawl.documents.xml.elements import resolve
 from fhcrawl.exceptions import NotAFeedError
 from tests.feeds import read
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from fhcrawl.documents import FeedDocument
 
 LOCATION = "http://feeds.example/dir/feed"
 ATOM = "http://www.w3.org/2005/Atom"
 
 
-def read_atom(
-    inside: str,
-    attributes: str = "",
-    doctype: str = "",
-    max_entries: int = 0,
-) -> FeedDocument:
+def read_atom(inside: str, attributes: str = "", doctype: str = "", max_entries: int = 0) -> FeedDocument:
     body = f'{doctype}<feed xmlns="{ATOM}" {attributes}>{inside}</feed>'.encode()
     return read(body, LOCATION, max_entries=max_entries)
 
@@ -267,15 +256,11 @@ def test_text_in_deep_nesting_is_read() -> None:
 @pytest.mark.parametrize(
     ("reference", "expected"),
     [
-        ("../x", "http://feeds.example/x"),
-        ("?q", "http://feeds.example/dir/feed?q"),
-        ("", "http://feeds.example/dir/feed"),
-        ("  x\n", "http://feeds.example/dir/x"),
+        *(("../x", "http://feeds.example/x"), ("?q", "http://feeds.example/dir/feed?q")),
+        *(("", "http://feeds.example/dir/feed"), ("  x\n", "http://feeds.example/dir/x")),
         ("https://other.example/a/../b", "https://other.example/a/../b"),
-        ("HTTP://other.example/x", "HTTP://other.example/x"),
-        ("urn:x", "urn:x"),
-        ("//[broken", "//[broken"),
-        ("http://[broken", "http://[broken"),
+        *(("HTTP://other.example/x", "HTTP://other.example/x"), ("urn:x", "urn:x")),
+        *(("//[broken", "//[broken"), ("http://[broken", "http://[broken")),
     ],
 )
 def test_reference_is_resolved_against_the_base(reference: str, expected: str) -> None:

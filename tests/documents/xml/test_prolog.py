@@ -1,7 +1,5 @@
 """What stands before a document."""
 
-from __future__ import annotations
-
 import pytest
 
 from fhcrawl.exceptions import NotAFeedError
