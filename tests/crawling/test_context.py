@@ -71,7 +71,7 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
         return st.lists(*parts, max_size=3).map(get_origin(kind))
     if issubclass(kind, Enum):
         return st.sampled_from(kind)
-    fields = get_type_hints(kind, None, {"ReasonKind": ReasonKind})
+    fields = get_type_hints(kind, None, {"DocumentRef": DocumentRef, "ReasonKind": ReasonKind})
     return st.builds(kind, **{name: values(one) for name, one in fields.items()})
 
 
