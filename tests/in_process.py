@@ -115,7 +115,19 @@ class _Memory:
 
 
 class _CrawlerProcess(AsyncCrawlerProcess):
-    """Leaves signals to pytest."""
+    """Leaves signals to pytest; a process without a crawl is closed too."""
+
+    last: ClassVar[Any] = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        type(self).last = self
+        super().__init__(*args, **kwargs)
+
+    @classmethod
+    def end(cls) -> None:
+        process, cls.last = cls.last, None
+        if process is not None and process._reactorless_loop is not None:
+            process._close_loop()
 
     def start(self, stop_after_crawl: bool = True, install_signal_handlers: bool = False) -> None:
         super().start(stop_after_crawl, install_signal_handlers=False)
@@ -157,6 +169,8 @@ def _execute(argv: list[str]) -> int:
             cmdline.execute(list(argv), settings)
         except SystemExit as exit_:
             return exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
+        finally:
+            _CrawlerProcess.end()
     raise AssertionError("a command exits")
 
 
