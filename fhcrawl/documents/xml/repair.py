@@ -102,11 +102,10 @@ def _with_sound_declarations(text: str, repairs: dict[str, None]) -> str:
 # Ids that differ only in forbidden characters must stay different. A CDATA section has no references.
 def _distinct_id(match: re.Match[str]) -> str:
     known = match["id"] if match["data"] else NUMBER.sub(_character, match["id"])
-    return match["tag"] + match["data"] + FORBIDDEN.sub(_number_of, known)
+    return match["tag"] + match["data"] + FORBIDDEN.sub(lambda found: f"\ufffd{{{ord(found[0]):04X}}}", known)
 
 
 def _character(reference: re.Match[str]) -> str:
-    """Return the character of a reference if XML forbids it; else the reference unchanged."""
     character = _character_of(reference[1])
     return character if character is not None and FORBIDDEN.match(character) else reference[0]
 
@@ -116,10 +115,6 @@ def _character_of(number: str) -> str | None:
         return None
     code = int(number[1:], 16) if number[0] in "xX" else int(number)
     return chr(code) if code <= sys.maxunicode else None
-
-
-def _number_of(character: re.Match[str]) -> str:
-    return f"\ufffd{{{ord(character[0]):04X}}}"
 
 
 def declares_entities(text: str) -> bool:
@@ -176,7 +171,8 @@ def _name(name: str, reference: str, declared: frozenset[str]) -> tuple[str, str
 def _with_prefixes(text: str) -> tuple[str, list[str]]:
     """Declare undeclared prefixes on the root element; return the text and those prefixes."""
     tags = [match for match in TAG.finditer(text) if match["tag"]]
-    used = {prefix for tag in tags for prefix in PREFIX.findall(_without_values(tag["tag"]))}
+    named = (match["tag"] for match in tags if ":" in match["tag"])
+    used = {prefix for tag in named for prefix in PREFIX.findall(VALUE.sub("", tag))}
     missing = sorted(used - RESERVED_PREFIXES - set(DECLARED_PREFIX.findall(text)))
     if len(missing) > MOST_UNKNOWN:
         missing = [prefix for prefix in missing if prefix in NAMESPACES]
@@ -187,10 +183,6 @@ def _with_prefixes(text: str) -> tuple[str, list[str]]:
         f' xmlns:{prefix}="{NAMESPACES.get(prefix, UNKNOWN_NAMESPACE + prefix)}"' for prefix in missing
     )
     return text[:position] + declarations + text[position:], missing
-
-
-def _without_values(tag: str) -> str:
-    return VALUE.sub("", tag) if ":" in tag else ""
 
 
 def split(text: str) -> list[str] | None:
