@@ -98,7 +98,7 @@ class Addon:
             _remove_disabled(settings)
             _mask_secrets(settings)
         elif settings["ITEM_PROCESSOR"] == ours.ITEM_PROCESSOR:
-            remove_components(settings)
+            _remove_components(settings)
 
 
 def add_settings(settings: BaseSettings) -> None:
@@ -127,9 +127,8 @@ def add_environment(settings: BaseSettings) -> None:
 
 def has_addon(settings: BaseSettings) -> bool:
     """Return whether ADDONS has the add-on."""
-    return Addon in (
-        load_object(one) for one, order in settings.getdict("ADDONS").items() if order is not None
-    )
+    addons = settings.getdict("ADDONS").items()
+    return Addon in (load_object(one) for one, order in addons if order is not None)
 
 
 def is_missing(settings: BaseSettings) -> bool:
@@ -144,7 +143,7 @@ def _merge(settings: BaseSettings, name: str, values: Mapping[str, Any]) -> None
 
 
 # A project whose settings module is made of `fhcrawl.settings` gives them to each of its spiders.
-def remove_components(settings: BaseSettings) -> None:
+def _remove_components(settings: BaseSettings) -> None:
     """Replace fhcrawl's components by Scrapy's own, and export all fields of items."""
     for name in list(settings):
         value = settings[name]

@@ -83,7 +83,8 @@ def read(original: str | bytes | None) -> Tree | None:
         parser: Any = parsers.new(recover=True)
         parser.feed(octets)
         with suppress(XMLSyntaxError):
-            return _of_entry(parser.close())
+            if (root := parser.close()) is not None:
+                return _of_entry(root)
         return None
 
 
@@ -106,10 +107,7 @@ def _of_entry(entry: _Element) -> Tree:
 def _unsaid(
     named: list[tuple[_Element, Names]], own: Own, prefix: str, tags: Container[str]
 ) -> Iterator[tuple[_Element, Names]]:
-    """Yield the children of which fields do not have everything, with their names.
-
-    :param tags: tags of the children that fields are read from
-    """
+    """Yield the children of which fields do not have everything; fields are read from those with `tags`."""
     counts = Counter(names for _child, names in named)
     has_link = False
     for child, names in named:

@@ -50,7 +50,6 @@ class _Head:
         self.links: list[dict[str, str]] = []
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Handle a start tag."""
         if tag == "link":
             self.links.append(dict(attributes))
         elif tag == "base" and self.base is None:

@@ -117,7 +117,6 @@ def parse(original: str) -> tuple[_Element, _Element, str] | None:
 
 
 def _each(head: elements.Head, *tags: str) -> Iterator[_Element]:
-    """Yield the children with some tags: those of the first one first."""
     for tag in tags:
         yield from head.get(tag, ())
 
@@ -195,7 +194,6 @@ def _read_rss(head: elements.Head, namespace: str, base: str) -> FeedMetadata:
 
 
 def _rss_authors(head: elements.Head, namespace: str, creators: tuple[str, ...]) -> list[Person]:
-    """Return the authors of a channel, by the first of the vocabularies that it has."""
     if authors := _persons(head, f"{ATOM}author"):
         return authors
     for tags in ((f"{modules.ITUNES}author",), creators, (f"{namespace}managingEditor",)):

@@ -166,10 +166,6 @@ DATES = {
     **{f"{DCTERMS}{name}": ("published", f"dcterms:{name}") for name in ("issued", "date", "created")},
     **{f"{dc}date": ("published", "dc:date") for dc in DC},
 }
-OTHER_AUTHORS: dict[str, Callable[[_Element], str | None]] = {
-    f"{ATOM}author": person,
-    f"{ITUNES}author": elements.line,
-}
 
 
 def substitute(
@@ -194,12 +190,6 @@ def without_repetition(entry: Entry) -> None:
         entry.categories = list(dict.fromkeys(entry.categories))
     if len(entry.authors) > 1:
         entry.authors = list(dict.fromkeys(entry.authors))
-
-
-def finish(entry: Entry, children: Iterable[_Element]) -> None:
-    """Read the authors of an RSS item that has none of its own."""
-    others = (OTHER_AUTHORS[child.tag](child) for child in children if child.tag in OTHER_AUTHORS)
-    entry.authors = entry.authors or list(filter(None, others))
 
 
 def unescaped(children: Iterable[_Element], tags: Container[str], name: str) -> Iterator[Problem]:

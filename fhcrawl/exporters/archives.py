@@ -34,6 +34,7 @@ from fhcrawl.utils.locks import locked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
+    from sqlite3 import Connection
 
     from lxml.etree import _Element
 
@@ -114,7 +115,9 @@ def write(
     """
     target.folder.mkdir(parents=True, exist_ok=True)
     lock = locked(target.folder.resolve() / INDEX)
-    with lock, contextlib.closing(ArchiveSet(target, chosen, tombstones)) as written:
+    # SQLite keeps a database without a name in memory, and in a temporary file when it is large.
+    with lock, contextlib.closing(sqlite3.connect("")) as index:
+        written = _ArchiveSet(target, chosen, tombstones, index)
         written.read()
         try:
             return written.add(versions(), gaps)
@@ -123,10 +126,10 @@ def write(
             return written.add(versions(), gaps)
 
 
-class ArchiveSet:
+class _ArchiveSet:
     """The documents of an archive set, with an index of the entries in its archives."""
 
-    def __init__(self, target: Target, chosen: Selection, tombstones: bool) -> None:
+    def __init__(self, target: Target, chosen: Selection, tombstones: bool, index: Connection) -> None:
         self._target = target
         self._chosen = chosen
         self._tombstones = tombstones
@@ -136,19 +139,11 @@ class ArchiveSet:
         self._latest = ""
         # The update time of the subscription document that is replaced.
         self._shown = ""
-        # SQLite keeps a database without a name in memory, and in a temporary file when it is large.
-        self._index = sqlite3.connect("")
+        self._index = index
         self._index.execute("CREATE TABLE known (id TEXT PRIMARY KEY, mark BLOB, time TEXT) WITHOUT ROWID")
 
-    def close(self) -> None:
-        """Delete the index."""
-        self._index.close()
-
     def read(self) -> None:
-        """Index the entries of the archives; forget them all if one is missing.
-
-        :raises ExportError: if one of them, or the subscription document, does not belong to this set
-        """
+        """Index the entries of the archives; forget them all if one is missing."""
         if self._target.path(None).exists():
             self._shown = comparable(self._head(None).findtext(f"{ATOM}updated"))
         is_whole = True
@@ -186,7 +181,6 @@ class ArchiveSet:
         self._number, self._latest = number, max(self._latest, updated)
 
     def _mark(self, element: _Element) -> bytes:
-        """Return a digest that differs between versions of an entry."""
         entry = self._target.form.entry.read(_copy(element))
         own = _copy(element)
         # xml:base and placeholders depend on the document of the entry, which may differ between crawls.
@@ -235,10 +229,7 @@ class ArchiveSet:
         return [*links, (PREV_ARCHIVE, url(before))] if has_older else links
 
     def add(self, versions: Iterable[StoredVersion], gaps: Sequence[_Element]) -> int:
-        """Write new archives, then the subscription document; return the number of archives.
-
-        :raises WriteAnewError: if an older version in an archive would take precedence over the newest one
-        """
+        """Write new archives, then the subscription document; return the number of archives."""
         waiting: list[Event] = []
         for event in chain(self._events(versions), self._replaced()):
             waiting.append(event)
@@ -264,7 +255,6 @@ class ArchiveSet:
                 yield event
 
     def _take(self, entry_id: str) -> Known | None:
-        """Remove an entry from the index, and return its state."""
         row = self._index.execute("SELECT mark, time FROM known WHERE id = ?", (entry_id,)).fetchone()
         if row is None:
             return None

@@ -153,8 +153,7 @@ def _is_foreign(child: _Element) -> bool:
         return False
     if child.tag == f"{ATOM}link":
         return not {"alternate", "enclosure"}.intersection(elements.relations(child))
-    namespace = child.tag[: child.tag.rfind("}") + 1]
-    return namespace not in NATIVE or child.tag in KEPT_OF_ATOM
+    return child.tag[: child.tag.rfind("}") + 1] not in NATIVE or child.tag in KEPT_OF_ATOM
 
 
 # RFC 4287, 2: relative references in the markup resolve against the base, in any document.
@@ -290,10 +289,10 @@ class FeedHead:
         if self._parsed is None:
             return []
         root, section, namespace = self._parsed
-        around = [section] if root is section else [section, root]
-        found = [child for parent in around for child in parent.iterchildren(f"{namespace}{name}")]
         return [
-            self._copy(child) if self.is_atom else _without_namespace(child, namespace) for child in found
+            self._copy(child) if self.is_atom else _without_namespace(child, namespace)
+            for parent in dict.fromkeys((section, root))
+            for child in parent.iterchildren(f"{namespace}{name}")
         ]
 
     def atom(self, name: str) -> list[_Element]:
@@ -425,7 +424,6 @@ class _Noting:
         self.error: BaseException | None = None
 
     def write(self, octets: bytes) -> int:
-        """Write, and record an error."""
         try:
             return self._file.write(octets)
         except BaseException as error:

@@ -120,7 +120,6 @@ class FeedExporter(feedexport.FeedExporter):
         await super().close_spider(spider)
 
     async def _export(self, spider: Spider, is_last: bool) -> None:
-        """Export all remaining changes, or those of the feeds that are done, if there are any."""
         extension = StoreExtension.of(self.crawler)
         self._failed, self._is_settled, self._failures = False, True, self._count_failures()
         number, count = None, 0
@@ -302,11 +301,11 @@ def _is_awaited(slot: FeedSlot) -> bool:
     taken for the changes of this run; and for the items of Scrapyd's jobs, which link to them.
     """
     is_replaced = bool(slot.feed_options.get("overwrite"))
-    if isinstance(slot.storage, FileFeedStorage):
-        path = Path(slot.storage.path)
-        is_replaced = is_replaced and path.exists()
-        return is_replaced or delivery.is_named_pipe(path) or hasattr(slot.spider, SCRAPYD_JOB)
-    return is_replaced
+    if not isinstance(slot.storage, FileFeedStorage):
+        return is_replaced
+    path = Path(slot.storage.path)
+    is_awaited = delivery.is_named_pipe(path) or hasattr(slot.spider, SCRAPYD_JOB)
+    return is_awaited or (is_replaced and path.exists())
 
 
 def _takes_more(slot: FeedSlot) -> bool:

@@ -63,7 +63,6 @@ def read(found: Json, url: str, keep_originals: bool) -> FeedDocument | None:
 
 
 def _has_bare_version(found: Json) -> bool:
-    """Return whether a document is a JSON Feed whose version is not a URL, by its first item."""
     if _string(found.members, "version") not in BARE_VERSIONS:
         return False
     first = found.items[0] if found.items else None

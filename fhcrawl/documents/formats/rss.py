@@ -94,7 +94,6 @@ def _items_elsewhere(
     """Yield the items beside the channel, then those in other elements, with their outer base URLs.
 
     :param sections: the channel's other children, and those of the root, to be filled here
-    :param url: base URL of the document
     """
     beside = sections[1]
     around = elements.base_of(parsed.root, url)
@@ -148,7 +147,8 @@ def _finish(entry: Entry, children: list[_Element], base: str, vocabulary: Vocab
     modules.substitute(entry, children, base, vocabulary.substitutes)
     known = {enclosure["url"] for enclosure in enclosures}
     entry.enclosures = [*enclosures, *(each for each in entry.enclosures if each["url"] not in known)]
-    modules.finish(entry, children)
+    others = (OTHER_AUTHORS[child.tag](child) for child in children if child.tag in OTHER_AUTHORS)
+    entry.authors = entry.authors or list(filter(None, others))
     media.finish(entry, children, base)
     if not is_identified:
         entry.id = _other_id(entry, own, children)
@@ -217,6 +217,7 @@ FIELDS: dict[str, FieldReader] = {
     "category": modules.subject,
     "enclosure": _enclosure,
 }
+OTHER_AUTHORS = {f"{ATOM}author": modules.person, f"{modules.ITUNES}author": elements.line}
 # Identifiers of items whose own elements do not identify them.
 IDENTIFIERS = (f"{ATOM}id", *(f"{dc}identifier" for dc in (*modules.DC, modules.DCTERMS)))
 # In order of precedence. RSS 1.0, 6.1: its modules are used for what its own elements do not have.

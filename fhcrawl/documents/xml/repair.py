@@ -33,6 +33,12 @@ SUSPECT = re.compile(
     r"|(?P<ampersand>&)|(?P<end>\]\]>)|(?P<less><(?=[\s\d=]))",
     re.DOTALL,
 )
+AS_TEXT: dict[str, tuple[str, str | None]] = {
+    "ampersand": ("&amp;", "ampersands that stand alone are taken as text"),
+    # XML 1.0, 2.4: ">" "MUST, for compatibility, be escaped" where it ends "]]>" outside a CDATA section.
+    "end": ("]]&gt;", "']]>' outside a CDATA section is taken as text"),
+    "less": ("&lt;", "'<' that begins no tag is taken as text"),
+}
 DOCTYPE = re.compile(DOCUMENT_TYPE, re.DOTALL)
 LOWER_DOCTYPE = re.compile(r"<!doctype(?=\s)")
 BEFORE_DOCTYPE = re.compile(r"\s+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
@@ -141,14 +147,7 @@ def _repair(match: re.Match[str], declared: frozenset[str]) -> tuple[str, str | 
         return _number(match["number"], match[0])
     if kind == "name":
         return _name(match["name"], match[0], declared)
-    if kind == "ampersand":
-        return "&amp;", "ampersands that stand alone are taken as text"
-    # XML 1.0, 2.4: ">" "MUST, for compatibility, be escaped" where it ends "]]>" outside a CDATA section.
-    if kind == "end":
-        return "]]&gt;", "']]>' outside a CDATA section is taken as text"
-    if kind == "less":
-        return "&lt;", "'<' that begins no tag is taken as text"
-    return match[0], None
+    return AS_TEXT.get(kind or "", (match[0], None))
 
 
 # XML 1.0, 4.1: "Characters referred to using character references MUST match the production for Char."
