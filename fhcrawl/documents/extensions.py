@@ -55,13 +55,11 @@ class Own(NamedTuple):
 
     :param name: name of an entry's element, under which its attributes stand
     :param once: attributes that fields have, of elements that fields have once; repeated, all stay
-    :param with_markup: those of them whose markup is in the field
     :param often: return whether the fields have all of an element that can occur several times
     """
 
     name: str
     once: dict[str, frozenset[str]]
-    with_markup: frozenset[str]
     often: dict[str, Callable[[_Element], bool]]
 
 
@@ -120,7 +118,7 @@ def _unsaid(
             is_said = (
                 counts[names] + counts[prefix, FIRST.get(name, "")] == 1
                 and own.once[name].issuperset(map(str, child.keys()))
-                and (name in own.with_markup or _is_leaf(child, names))
+                and (name in WITH_MARKUP or _is_leaf(child, names))
             )
         else:
             is_said = name in own.often and own.often[name](child)
@@ -217,7 +215,6 @@ OWN_ATOM = Own(
         **dict.fromkeys(("title", "summary"), frozenset({"type", "mode"})),
         "content": frozenset({"type", "mode", "src", XML_BASE, XML_LANG}),
     },
-    frozenset({"summary", "content"}),
     {
         "author": _is_named_person,
         "category": lambda element: _has_only("term")(element) or _has_only()(element),
@@ -227,13 +224,14 @@ OWN_ATOM = Own(
 OWN_RSS = Own(
     "item",
     dict.fromkeys(("guid", "title", "link", "description", "pubDate"), NOTHING),
-    frozenset({"description"}),
     {
         "author": _has_only(),
         "category": _has_only(),
         "enclosure": lambda element: _is_plain_file(element, "url"),
     },
 )
+# Elements that fields have once, with their markup.
+WITH_MARKUP = frozenset({"summary", "content", "description"})
 # Atom 0.3: `created` fills a field if there is no `issued`.
 FIRST = {"created": "issued"}
 DATES = frozenset(

@@ -67,23 +67,21 @@ class Target(NamedTuple):
     size: int
     source: FeedHead | None = None
 
-    def name(self, number: int | None) -> str:
-        """Return the file name of an archive, or of the subscription document (None)."""
+    def _name(self, number: int | None) -> str:
         return f"{INDEX if number is None else ARCHIVE.format(number)}.{self.form.suffix}"
 
     def path(self, number: int | None) -> Path:
         """Return the path of an archive, or of the subscription document (None)."""
-        return self.folder / self.name(number)
+        return self.folder / self._name(number)
 
     def url(self, number: int | None) -> str:
         """Return the URL of an archive, or of the subscription document (None)."""
-        return self.base + self.name(number)
+        return self.base + self._name(number)
 
     def numbers(self) -> list[int]:
         """Return the numbers of the archives in the folder, in ascending order."""
-        found = ((path.name, NUMBERED.match(path.name)) for path in self.folder.iterdir())
-        numbered = ((name, int(match[1])) for name, match in found if match)
-        return sorted(number for name, number in numbered if name == self.name(number))
+        found = filter(None, (NUMBERED.match(path.name) for path in self.folder.iterdir()))
+        return sorted(number for match in found if match.string == self._name(number := int(match[1])))
 
 
 # An entry, or its tombstone, that no archive contains yet, and its update time; '' for none.

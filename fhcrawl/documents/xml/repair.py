@@ -145,8 +145,8 @@ def _repair(match: re.Match[str], declared: frozenset[str]) -> tuple[str, str | 
     kind = match.lastgroup
     if kind == "number":
         return _number(match["number"], match[0])
-    if kind == "name":
-        return _name(match["name"], match[0], declared)
+    if kind == "name" and match["name"] not in declared:
+        return _name(match["name"])
     return AS_TEXT.get(kind or "", (match[0], None))
 
 
@@ -158,9 +158,7 @@ def _number(number: str, reference: str) -> tuple[str, str | None]:
     return (f"&#x{number[1:]};", "'&#X' is read as '&#x'") if number[0] == "X" else (reference, None)
 
 
-def _name(name: str, reference: str, declared: frozenset[str]) -> tuple[str, str | None]:
-    if name in declared:
-        return reference, None
+def _name(name: str) -> tuple[str, str | None]:
     characters = html5.get(f"{name};")
     if characters is None:
         return f"&amp;{name};", "references to undeclared entities are taken as text"
