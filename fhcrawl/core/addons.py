@@ -24,27 +24,20 @@ EXPORTED = "FEED_EXPORT_FIELDS"
 # The settings that environment variables of the same name set, instead of a settings module.
 ENVIRONMENT = ("FHCRAWL_DATA_DIR", "FHCRAWL_STORE_URL")
 # The settings that name a project and its modules, and those that are read before add-ons change them.
-OF_A_PROJECT = frozenset(
-    {"ADDONS", "BOT_NAME", "COMMANDS_MODULE", "NEWSPIDER_MODULE", "SPIDER_MODULES"},
-)
+OF_A_PROJECT = ("ADDONS", "BOT_NAME", "COMMANDS_MODULE", "NEWSPIDER_MODULE", "SPIDER_MODULES")
 OURS = {name: value for name, value in vars(ours).items() if name.isupper() and name not in OF_A_PROJECT}
 # The settings that are dictionaries by format or place, to which projects add their own.
 MERGED = frozenset(name for name in OURS if hasattr(default_settings, f"{name}_BASE"))
 # Scrapy's components that do nothing while the setting is off.
+MIDDLEWARES = "DOWNLOADER_MIDDLEWARES"
 SWITCHED = {
-    "COOKIES_ENABLED": ("DOWNLOADER_MIDDLEWARES", "scrapy.downloadermiddlewares.cookies.CookiesMiddleware"),
-    "HTTPCACHE_ENABLED": (
-        "DOWNLOADER_MIDDLEWARES",
-        "scrapy.downloadermiddlewares.httpcache.HttpCacheMiddleware",
-    ),
+    "COOKIES_ENABLED": (MIDDLEWARES, "scrapy.downloadermiddlewares.cookies.CookiesMiddleware"),
+    "HTTPCACHE_ENABLED": (MIDDLEWARES, "scrapy.downloadermiddlewares.httpcache.HttpCacheMiddleware"),
     "REMOTE_CONTROL_ENABLED": ("EXTENSIONS", "scrapy.extensions.remote_control.RemoteControl"),
     "TELNETCONSOLE_ENABLED": ("EXTENSIONS", "scrapy.extensions.telnet.TelnetConsole"),
 }
 SECRETS = (
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
-    "FTP_PASSWORD",
-    "HTTPAUTH_PASS",
+    *("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "FTP_PASSWORD", "HTTPAUTH_PASS"),
     "TELNETCONSOLE_PASSWORD",
 )
 
@@ -102,10 +95,10 @@ class Addon:
 
                 check_components(settings)
                 remove_store(settings)
-            remove_disabled(settings)
-            mask_secrets(settings)
+            _remove_disabled(settings)
+            _mask_secrets(settings)
         elif settings["ITEM_PROCESSOR"] == ours.ITEM_PROCESSOR:
-            remove_components(settings)
+            _remove_components(settings)
 
 
 def add_settings(settings: BaseSettings) -> None:
@@ -134,9 +127,8 @@ def add_environment(settings: BaseSettings) -> None:
 
 def has_addon(settings: BaseSettings) -> bool:
     """Return whether ADDONS has the add-on."""
-    return Addon in (
-        load_object(one) for one, order in settings.getdict("ADDONS").items() if order is not None
-    )
+    addons = settings.getdict("ADDONS").items()
+    return Addon in (load_object(one) for one, order in addons if order is not None)
 
 
 def is_missing(settings: BaseSettings) -> bool:
@@ -151,7 +143,7 @@ def _merge(settings: BaseSettings, name: str, values: Mapping[str, Any]) -> None
 
 
 # A project whose settings module is made of `fhcrawl.settings` gives them to each of its spiders.
-def remove_components(settings: BaseSettings) -> None:
+def _remove_components(settings: BaseSettings) -> None:
     """Replace fhcrawl's components by Scrapy's own, and export all fields of items."""
     for name in list(settings):
         value = settings[name]
@@ -169,8 +161,7 @@ def _is_path(value: object) -> bool:
 
 # Scrapy imports components to learn that they are off, even where they are set to None. Their own imports (a
 # web server, lists of domains, a shell) take a quarter of the time of a crawl of an unchanged feed.
-def remove_disabled(settings: BaseSettings) -> None:
-    """Remove the components that a setting switches off, so that Scrapy does not import them."""
+def _remove_disabled(settings: BaseSettings) -> None:
     for switch, (components, path) in SWITCHED.items():
         if not settings.getbool(switch):
             settings[f"{components}_BASE"].pop(path, None)
@@ -186,8 +177,8 @@ class Secret(str):
         return "'***'"
 
 
-def mask_secrets(settings: BaseSettings) -> None:
-    """Wrap passwords in `Secret`, because Scrapy logs each setting that differs from its default."""
+# Scrapy logs each setting that differs from its default.
+def _mask_secrets(settings: BaseSettings) -> None:
     for name in SECRETS:
         if settings.get(name):
             settings.set(name, Secret(settings[name]), settings.getpriority(name) or 0)

@@ -126,19 +126,15 @@ def add_components(settings: BaseSettings) -> None:
     handlers.update({key: path for key, path in DOWNLOAD_HANDLERS.items() if key not in handlers}, PRIORITY)
 
 
-# A module of the user's may import the reactor, which would install another one than the crawl's.
+# Scrapy does this a moment later. A module of the user's may import the reactor, which would install another
+# one than the crawl's.
 def _prepare_imports(settings: BaseSettings) -> None:
-    """Install the reactor of a crawl, as Scrapy does a moment later."""
     is_needed = settings.getbool("TWISTED_REACTOR_ENABLED") and settings["TWISTED_REACTOR"]
     if is_needed and not is_reactor_installed():
         install_reactor(settings["TWISTED_REACTOR"], settings["ASYNCIO_EVENT_LOOP"])
 
 
 def _load(name: str, key: Any) -> Any:
-    """Return the object of a key of a dictionary of components.
-
-    :raises ArgumentError: if it cannot be loaded
-    """
     try:
         return load_object(key)
     except Exception as error:  # code of the user's

@@ -101,13 +101,11 @@ def in_english(text: str) -> str | None:
     return replaced if known else None
 
 
+# Names from feeds are no paths of files.
+_zones = lru_cache(maxsize=1)(available_timezones)
+
+
 def zone(name: str) -> ZoneInfo | None:
     """Return the zone of a name of the IANA's database, or of one that its users have for two offsets."""
     name = ZONES.get(name.upper(), name)
     return ZoneInfo(name) if "/" in name and name in _zones() else None
-
-
-# Names from feeds are no paths of files.
-@lru_cache(maxsize=1)
-def _zones() -> frozenset[str]:
-    return frozenset(available_timezones())

@@ -16,7 +16,7 @@ from lxml.etree import Element, QName, XMLSyntaxError
 
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.formats import atom, atom03, rss
-from fhcrawl.documents.modules import LONGEST_LENGTH
+from fhcrawl.documents.modules import is_length
 from fhcrawl.documents.xml import elements, parsers
 from fhcrawl.documents.xml.elements import XML_BASE, XML_LANG
 from fhcrawl.documents.xml.prefixes import RSS, prefix_of
@@ -55,13 +55,11 @@ class Own(NamedTuple):
 
     :param name: name of an entry's element, under which its attributes stand
     :param once: attributes that fields have, of elements that fields have once; repeated, all stay
-    :param with_markup: those of them whose markup is in the field
     :param often: return whether the fields have all of an element that can occur several times
     """
 
     name: str
     once: dict[str, frozenset[str]]
-    with_markup: frozenset[str]
     often: dict[str, Callable[[_Element], bool]]
 
 
@@ -77,23 +75,15 @@ def read(original: str | bytes | None) -> Tree | None:
         with suppress(ValueError, RecursionError):
             return _of_item(json.loads(octets))
         return None
-    entry = _parsed(octets)
-    return None if entry is None else _of_entry(entry)
-
-
-def _parsed(octets: bytes) -> _Element | None:
     try:
-        return parsers.parse_strict(octets)
+        return _of_entry(parsers.parse_strict(octets))
     except XMLSyntaxError:
-        root: Any = parsers.new(recover=True)
-        root.feed(octets)
+        parser: Any = parsers.new(recover=True)
+        parser.feed(octets)
         with suppress(XMLSyntaxError):
-            found: _Element = root.close()
-            return found
+            if (root := parser.close()) is not None:
+                return _of_entry(root)
         return None
-
-
-# -- XML ------------------------------------------------------------------------------------------
 
 
 def _of_entry(entry: _Element) -> Tree:
@@ -115,10 +105,7 @@ def _of_entry(entry: _Element) -> Tree:
 def _unsaid(
     named: list[tuple[_Element, Names]], own: Own, prefix: str, tags: Container[str]
 ) -> Iterator[tuple[_Element, Names]]:
-    """Yield the children of which fields do not have everything, with their names.
-
-    :param tags: tags of the children that fields are read from
-    """
+    """Yield the children of which fields do not have everything; fields are read from those with `tags`."""
     counts = Counter(names for _child, names in named)
     has_link = False
     for child, names in named:
@@ -128,7 +115,11 @@ def _unsaid(
         elif names == ENCODED:
             is_said = counts[names] == 1 and not child.attrib
         elif name in own.once:
-            is_said = counts[names] + counts[prefix, FIRST.get(name, "")] == 1 and _is_said(child, names, own)
+            is_said = (
+                counts[names] + counts[prefix, FIRST.get(name, "")] == 1
+                and own.once[name].issuperset(map(str, child.keys()))
+                and (name in WITH_MARKUP or _is_leaf(child, names))
+            )
         else:
             is_said = name in own.often and own.often[name](child)
         if is_said and name in own.often and _is_alternate(child):
@@ -138,11 +129,7 @@ def _unsaid(
             yield child, names
 
 
-def _is_said(element: _Element, names: Names, own: Own) -> bool:
-    if not own.once[names[1]].issuperset(map(str, element.keys())):
-        return False
-    if names[1] in own.with_markup:
-        return True
+def _is_leaf(element: _Element, names: Names) -> bool:
     return not len(element) and (names not in DATES or _is_moment(element.text))
 
 
@@ -163,7 +150,6 @@ def _node(element: _Element, depth: int) -> Node:
 
 
 def _text_beside(element: _Element) -> str | None:
-    """Return the text of an element beside its children."""
     texts = (element.text, *(child.tail for child in element))
     return " ".join(text.strip() for text in texts if text and not text.isspace()) or None
 
@@ -209,16 +195,8 @@ def _is_plain_link(link: _Element) -> bool:
 
 
 def _is_plain_file(element: _Element, *names: str) -> bool:
-    return _has_only(*names, "type", "length")(element) and _is_length(element.get("length"))
-
-
-def _is_length(value: str | None) -> bool:
-    digits = (value or "").strip()
-    return not digits or (digits.isascii() and digits.isdigit() and len(digits) <= LONGEST_LENGTH)
-
-
-def _is_term(category: _Element) -> bool:
-    return _has_only("term")(category) or _has_only()(category)
+    digits = (element.get("length") or "").strip()
+    return _has_only(*names, "type", "length")(element) and (not digits or is_length(digits))
 
 
 def _is_named_person(author: _Element) -> bool:
@@ -237,19 +215,23 @@ OWN_ATOM = Own(
         **dict.fromkeys(("title", "summary"), frozenset({"type", "mode"})),
         "content": frozenset({"type", "mode", "src", XML_BASE, XML_LANG}),
     },
-    frozenset({"summary", "content"}),
-    {"author": _is_named_person, "category": _is_term, "link": _is_plain_link},
+    {
+        "author": _is_named_person,
+        "category": lambda element: _has_only("term")(element) or _has_only()(element),
+        "link": _is_plain_link,
+    },
 )
 OWN_RSS = Own(
     "item",
     dict.fromkeys(("guid", "title", "link", "description", "pubDate"), NOTHING),
-    frozenset({"description"}),
     {
         "author": _has_only(),
         "category": _has_only(),
         "enclosure": lambda element: _is_plain_file(element, "url"),
     },
 )
+# Elements that fields have once, with their markup.
+WITH_MARKUP = frozenset({"summary", "content", "description"})
 # Atom 0.3: `created` fills a field if there is no `issued`.
 FIRST = {"created": "issued"}
 DATES = frozenset(
@@ -257,9 +239,6 @@ DATES = frozenset(
     for vocabulary in (atom.VOCABULARY, atom03.VOCABULARY, *rss.VOCABULARIES.values())
     for tag in vocabulary.dates
 )
-
-
-# -- JSON Feed ------------------------------------------------------------------------------------
 
 
 def _of_item(item: Any) -> Tree:
@@ -285,23 +264,16 @@ def _is_text(value: Any, item: Any) -> bool:
     return isinstance(value, str)
 
 
-def _is_time(value: Any, item: Any) -> bool:
-    return isinstance(value, str) and _is_moment(value)
-
-
 def _have_only(*names: str) -> Callable[[Any, Any], bool]:
-    def holds(values: Any, item: Any) -> bool:
-        return isinstance(values, list) and all(
-            isinstance(each, dict) and set(names).issuperset(each) for each in values
-        )
-
-    return holds
+    return lambda values, item: (
+        isinstance(values, list)
+        and all(isinstance(each, dict) and set(names).issuperset(each) for each in values)
+    )
 
 
 # Whether fields have all that a member says.
 SAID: dict[str, Callable[[Any, Any], bool]] = {
-    **dict.fromkeys(("id", "url", "title", "summary", "content_html"), _is_text),
-    "language": _is_text,
+    **dict.fromkeys(("id", "url", "title", "summary", "content_html", "language"), _is_text),
     # JSON Feed 1.1: an item can have both; the field has the HTML.
     "content_text": lambda value, item: (
         _is_text(value, item) and not _is_text(item.get("content_html"), item)
@@ -309,6 +281,7 @@ SAID: dict[str, Callable[[Any, Any], bool]] = {
     "tags": lambda value, item: isinstance(value, list) and all(isinstance(each, str) for each in value),
     "authors": _have_only("name"),
     "attachments": _have_only("url", "mime_type", "size_in_bytes"),
-    "date_published": _is_time,
-    "date_modified": _is_time,
+    **dict.fromkeys(
+        ("date_published", "date_modified"), lambda value, item: isinstance(value, str) and _is_moment(value)
+    ),
 }

@@ -14,16 +14,10 @@ if TYPE_CHECKING:
 
 FEED_TYPES = frozenset(
     {
-        "application/atom+xml",
-        "application/rss+xml",
-        "application/rdf+xml",
-        "application/feed+json",
-        "application/xml",
+        *(f"application/{kind}" for kind in ("atom+xml", "rss+xml", "rdf+xml", "feed+json", "xml")),
         "text/xml",
     }
 )
-
-
 # Octets. A page takes many times its size in memory, and its head has the links to feeds.
 LONGEST_HEAD = 1024**2
 # Only the first one that can be fetched is used.
@@ -56,7 +50,6 @@ class _Head:
         self.links: list[dict[str, str]] = []
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Handle a start tag."""
         if tag == "link":
             self.links.append(dict(attributes))
         elif tag == "base" and self.base is None:

@@ -87,12 +87,16 @@ def read(original: str, url: str) -> FeedMetadata:
         if isinstance(child.tag, str) and child.get(PLACEHOLDER) in (None, OF_THE_FEED):
             head.setdefault(child.tag, []).append(child)
     base = elements.base_inside(section, url)
-    read_format = _read_atom if namespace in ATOM_NAMESPACES else _read_rss
-    found = read_format(head, namespace, base)
+    found = (_read_atom if namespace in ATOM_NAMESPACES else _read_rss)(head, namespace, base)
     found.image = found.image or _reference(_each(head, f"{modules.ITUNES}image"), "href", base)
-    found.language = _language(section, root, head, namespace)
-    found.owner = _owner(head)
-    found.categories = list(dict.fromkeys([*found.categories, *_itunes_categories(head)]))
+    declared = elements.language_of(section) or elements.language_of(root)
+    languages = (f"{namespace}language", *(f"{dc}language" for dc in modules.DC))
+    found.language = declared or _line(head, *languages)
+    found.owner = next(iter(_persons(head, f"{modules.ITUNES}owner")), None)
+    # Each of iTunes' categories is followed by its subcategories.
+    tag = f"{modules.ITUNES}category"
+    of_itunes = ((one.get("text") or "").strip() for each in head.get(tag, ()) for one in each.iter(tag))
+    found.categories = list(dict.fromkeys(filter(None, (*found.categories, *of_itunes))))
     return found
 
 
@@ -113,7 +117,6 @@ def parse(original: str) -> tuple[_Element, _Element, str] | None:
 
 
 def _each(head: elements.Head, *tags: str) -> Iterator[_Element]:
-    """Yield the children with some tags: those of the first one first."""
     for tag in tags:
         yield from head.get(tag, ())
 
@@ -135,9 +138,6 @@ def _reference(found: Iterable[_Element], attribute: str | None, base: str) -> s
     return None
 
 
-# -- Atom -------------------------------------------------------------------------------------------
-
-
 def _read_atom(head: elements.Head, namespace: str, base: str) -> FeedMetadata:
     alternates = (link for link in _each(head, f"{namespace}link") if "alternate" in elements.relations(link))
     return FeedMetadata(
@@ -148,10 +148,8 @@ def _read_atom(head: elements.Head, namespace: str, base: str) -> FeedMetadata:
         link=_reference(alternates, "href", base),
         image=_reference(_each(head, f"{namespace}logo"), None, base),
         icon=_reference(_each(head, f"{namespace}icon"), None, base),
-        authors=[person for one in _each(head, f"{namespace}author") if any(person := _person(one))],
-        categories=[
-            term for one in _each(head, f"{namespace}category") if (term := (one.get("term") or "").strip())
-        ],
+        authors=_persons(head, f"{namespace}author"),
+        categories=[(each.get("term") or "").strip() for each in _each(head, f"{namespace}category")],
         copyright=_line(head, f"{namespace}rights", f"{namespace}copyright"),
         generator=_line(head, f"{namespace}generator"),
     )
@@ -166,12 +164,10 @@ def _construct(head: elements.Head, *tags: str) -> Text | None:
     return None
 
 
-def _person(element: _Element) -> Person:
-    parts = {elements.local_name(child): elements.line(child) for child in element}
-    return Person(parts.get("name"), parts.get("email"), parts.get("uri") or parts.get("url"))
-
-
-# -- RSS --------------------------------------------------------------------------------------------
+def _persons(head: elements.Head, tag: str) -> list[Person]:
+    parts = ({elements.local_name(c): elements.line(c) for c in each} for each in head.get(tag, ()))
+    persons = (Person(p.get("name"), p.get("email"), p.get("uri") or p.get("url")) for p in parts)
+    return [person for person in persons if any(person)]
 
 
 def _read_rss(head: elements.Head, namespace: str, base: str) -> FeedMetadata:
@@ -191,20 +187,14 @@ def _read_rss(head: elements.Head, namespace: str, base: str) -> FeedMetadata:
         image=_reference(images, None, base),
         icon=_reference(_each(head, f"{ATOM}icon"), None, base),
         authors=_rss_authors(head, namespace, of_dc["creator"]),
-        categories=[
-            term
-            for one in _each(head, f"{namespace}category", *of_dc["subject"])
-            if (term := elements.line(one))
-        ],
+        categories=[elements.line(c) or "" for c in _each(head, f"{namespace}category", *of_dc["subject"])],
         copyright=_line(head, f"{namespace}copyright", *of_dc["rights"]),
         generator=_line(head, f"{namespace}generator"),
     )
 
 
 def _rss_authors(head: elements.Head, namespace: str, creators: tuple[str, ...]) -> list[Person]:
-    """Return the authors of a channel, by the first of the vocabularies that it has."""
-    authors = [person for one in _each(head, f"{ATOM}author") if any(person := _person(one))]
-    if authors:
+    if authors := _persons(head, f"{ATOM}author"):
         return authors
     for tags in ((f"{modules.ITUNES}author",), creators, (f"{namespace}managingEditor",)):
         if lines := [line for one in _each(head, *tags) if (line := elements.line(one))]:
@@ -216,33 +206,6 @@ def person_of(text: str) -> Person:
     """Return the person that a line names, with its mail address, if it has one."""
     found = MAIL_AND_NAME.fullmatch(text) or NAME_AND_MAIL.fullmatch(text) or MAIL.fullmatch(text)
     return Person(found["name"].strip() or None, found["email"]) if found else Person(text)
-
-
-# -- both -------------------------------------------------------------------------------------------
-
-
-def _language(section: _Element, root: _Element, head: elements.Head, namespace: str) -> str | None:
-    declared = elements.language_of(section) or elements.language_of(root)
-    return declared or _line(head, f"{namespace}language", *(f"{dc}language" for dc in modules.DC))
-
-
-def _owner(head: elements.Head) -> Person | None:
-    for owner in _each(head, f"{modules.ITUNES}owner"):
-        if any(person := _person(owner)):
-            return person
-    return None
-
-
-def _itunes_categories(head: elements.Head) -> Iterator[str]:
-    """Yield the categories of iTunes, each followed by its subcategories."""
-    tag = f"{modules.ITUNES}category"
-    for category in head.get(tag, ()):
-        for one in category.iter(tag):
-            if text := (one.get("text") or "").strip():
-                yield text
-
-
-# -- JSON Feed --------------------------------------------------------------------------------------
 
 
 def _read_json(feed: dict[str, Any], url: str) -> FeedMetadata:

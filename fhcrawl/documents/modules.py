@@ -38,19 +38,18 @@ LONGEST_SHARED_AUTHORS = 2000  # characters
 
 def fill(entry: Entry, element: _Element, base: str, fields: dict[str, FieldReader]) -> list[_Element]:
     """Read the children of an entry's element; return those that have to be processed after all others."""
-    again: list[_Element] = []
-    for child in element:
-        read = fields.get(child.tag)
-        if read is not None and read(entry, child, base):
-            again.append(child)
-    return again
+    return [child for child in element if (read := fields.get(child.tag)) and read(entry, child, base)]
 
 
 def enclosure(url: str, media_type: str | None, length: str | None) -> Enclosure:
     """Return an enclosure; a length (in octets) that is not a number becomes None."""
     digits = (length or "").strip()
-    known = digits.isascii() and digits.isdigit() and len(digits) <= LONGEST_LENGTH
-    return Enclosure(url=url, type=media_type or None, length=int(digits) if known else None)
+    return Enclosure(url=url, type=media_type or None, length=int(digits) if is_length(digits) else None)
+
+
+def is_length(digits: str) -> bool:
+    """Return whether a text is a number of octets."""
+    return digits.isascii() and digits.isdigit() and len(digits) <= LONGEST_LENGTH
 
 
 def person(author: _Element) -> str | None:
@@ -167,10 +166,6 @@ DATES = {
     **{f"{DCTERMS}{name}": ("published", f"dcterms:{name}") for name in ("issued", "date", "created")},
     **{f"{dc}date": ("published", "dc:date") for dc in DC},
 }
-OTHER_AUTHORS: dict[str, Callable[[_Element], str | None]] = {
-    f"{ATOM}author": person,
-    f"{ITUNES}author": elements.line,
-}
 
 
 def substitute(
@@ -197,12 +192,6 @@ def without_repetition(entry: Entry) -> None:
         entry.authors = list(dict.fromkeys(entry.authors))
 
 
-def finish(entry: Entry, children: Iterable[_Element]) -> None:
-    """Read the authors of an RSS item that has none of its own."""
-    others = (OTHER_AUTHORS[child.tag](child) for child in children if child.tag in OTHER_AUTHORS)
-    entry.authors = entry.authors or list(filter(None, others))
-
-
 def unescaped(children: Iterable[_Element], tags: Container[str], name: str) -> Iterator[Problem]:
     """Yield a problem for each element that should hold escaped markup, and has child elements.
 
@@ -210,15 +199,15 @@ def unescaped(children: Iterable[_Element], tags: Container[str], name: str) -> 
     :param name: name of the entry in problems
     """
     for child in children:
-        if child.tag in tags and len(child) and not _holds_markup(child):
+        # RFC 4287, 4.1.3.3: child elements are the content of the types xhtml, …+xml and …/xml.
+        if (
+            child.tag in tags
+            and len(child)
+            and not (child.get("type") or "").strip().lower().endswith(("xhtml", "+xml", "/xml"))
+        ):
             label = "content:encoded" if child.tag == ENCODED else elements.local_name(child)
             detail = f"the markup in its {label} is not escaped; it is read as HTML"
             yield Problem("nonstandard", name, detail)
-
-
-# RFC 4287, 4.1.3.3: child elements are the content of the types xhtml, …+xml and …/xml.
-def _holds_markup(element: _Element) -> bool:
-    return (element.get("type") or "").strip().lower().endswith(("xhtml", "+xml", "/xml"))
 
 
 def date_problems(

@@ -34,6 +34,7 @@ from fhcrawl.utils.locks import locked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
+    from sqlite3 import Connection
 
     from lxml.etree import _Element
 
@@ -66,40 +67,27 @@ class Target(NamedTuple):
     size: int
     source: FeedHead | None = None
 
-    def name(self, number: int | None) -> str:
-        """Return the file name of an archive, or of the subscription document (None)."""
+    def _name(self, number: int | None) -> str:
         return f"{INDEX if number is None else ARCHIVE.format(number)}.{self.form.suffix}"
 
     def path(self, number: int | None) -> Path:
         """Return the path of an archive, or of the subscription document (None)."""
-        return self.folder / self.name(number)
+        return self.folder / self._name(number)
 
     def url(self, number: int | None) -> str:
         """Return the URL of an archive, or of the subscription document (None)."""
-        return self.base + self.name(number)
+        return self.base + self._name(number)
 
     def numbers(self) -> list[int]:
         """Return the numbers of the archives in the folder, in ascending order."""
-        found = ((path.name, NUMBERED.match(path.name)) for path in self.folder.iterdir())
-        numbered = ((name, int(match[1])) for name, match in found if match)
-        return sorted(number for name, number in numbered if name == self.name(number))
+        found = filter(None, (NUMBERED.match(path.name) for path in self.folder.iterdir()))
+        return sorted(number for match in found if match.string == self._name(number := int(match[1])))
 
 
-class Event(NamedTuple):
-    """An entry, or its tombstone, that no archive contains yet.
-
-    :param time: the update time as a comparable string; '' for none
-    """
-
-    element: _Element
-    time: str
-
-
-class Known(NamedTuple):
-    """An entry's state in the archives: digest of its version (b'' if deleted), and comparable time."""
-
-    mark: bytes
-    time: str
+# An entry, or its tombstone, that no archive contains yet, and its update time; '' for none.
+Event = tuple["_Element", str]
+# An entry's state in the archives: digest of its version (b'' if deleted), and comparable time.
+Known = tuple[bytes, str]
 
 
 class WriteAnewError(Exception):
@@ -124,21 +112,22 @@ def write(
     :raises OSError: if a document cannot be written
     """
     target.folder.mkdir(parents=True, exist_ok=True)
-    with locked(target.folder.resolve() / INDEX):
-        written = ArchiveSet(target, chosen, tombstones)
-        with contextlib.closing(written):
-            written.read()
-            try:
-                return written.add(versions(), gaps)
-            except WriteAnewError:
-                written.begin_anew()
-                return written.add(versions(), gaps)
+    lock = locked(target.folder.resolve() / INDEX)
+    # SQLite keeps a database without a name in memory, and in a temporary file when it is large.
+    with lock, contextlib.closing(sqlite3.connect("")) as index:
+        written = _ArchiveSet(target, chosen, tombstones, index)
+        written.read()
+        try:
+            return written.add(versions(), gaps)
+        except WriteAnewError:
+            written.begin_anew()
+            return written.add(versions(), gaps)
 
 
-class ArchiveSet:
+class _ArchiveSet:
     """The documents of an archive set, with an index of the entries in its archives."""
 
-    def __init__(self, target: Target, chosen: Selection, tombstones: bool) -> None:
+    def __init__(self, target: Target, chosen: Selection, tombstones: bool, index: Connection) -> None:
         self._target = target
         self._chosen = chosen
         self._tombstones = tombstones
@@ -148,21 +137,11 @@ class ArchiveSet:
         self._latest = ""
         # The update time of the subscription document that is replaced.
         self._shown = ""
-        # SQLite keeps a database without a name in memory, and in a temporary file when it is large.
-        self._index = sqlite3.connect("")
+        self._index = index
         self._index.execute("CREATE TABLE known (id TEXT PRIMARY KEY, mark BLOB, time TEXT) WITHOUT ROWID")
 
-    def close(self) -> None:
-        """Delete the index."""
-        self._index.close()
-
-    # -- existing documents -----------------------------------------------------------------------
-
     def read(self) -> None:
-        """Index the entries of the archives; forget them all if one is missing.
-
-        :raises ExportError: if one of them, or the subscription document, does not belong to this set
-        """
+        """Index the entries of the archives; forget them all if one is missing."""
         if self._target.path(None).exists():
             self._shown = comparable(self._head(None).findtext(f"{ATOM}updated"))
         is_whole = True
@@ -190,20 +169,16 @@ class ArchiveSet:
     def _read_archive(self, number: int, head: _Element) -> None:
         updated = comparable(head.findtext(f"{ATOM}updated"))
         for child in head.iterchildren(self._target.form.entry.tag, DELETED_ENTRY):
-            entry_id, known = self._known(child, updated)
+            if child.tag == DELETED_ENTRY:
+                row = (tombstones.ref_of(child) or "", b"", comparable(child.get("when")))
+            else:
+                entry = self._target.form.entry.read(_copy(child))
+                row = (entry.id or "", self._mark(child), comparable(entry.updated) or updated)
             # Archives are read from the oldest on, so that the newest version of an entry remains.
-            row = (entry_id, *known)
             self._index.execute("INSERT OR REPLACE INTO known VALUES (?, ?, ?)", row)
         self._number, self._latest = number, max(self._latest, updated)
 
-    def _known(self, child: _Element, updated: str) -> tuple[str, Known]:
-        if child.tag == DELETED_ENTRY:
-            return tombstones.ref_of(child) or "", Known(b"", comparable(child.get("when")))
-        entry = self._target.form.entry.read(_copy(child))
-        return entry.id or "", Known(self._mark(child), comparable(entry.updated) or updated)
-
     def _mark(self, element: _Element) -> bytes:
-        """Return a digest that differs between versions of an entry."""
         entry = self._target.form.entry.read(_copy(element))
         own = _copy(element)
         # xml:base and placeholders depend on the document of the entry, which may differ between crawls.
@@ -227,10 +202,6 @@ class ArchiveSet:
         for tag, _attributes in self._target.form.around[1:]:
             inner = head.find(tag)
             head = root if inner is None else inner
-        self._check(path, head, number)
-        return head
-
-    def _check(self, path: Path, head: _Element, number: int | None) -> None:
         named = head.find(documents.FEED)
         if named is None:
             named = head.find(self._target.form.named)
@@ -246,23 +217,17 @@ class ArchiveSet:
                 f"{path} is of another feed, or was written for another base: choose another folder, or "
                 f"remove what is in this one"
             )
+        return head
 
     def _links(self, number: int | None, has_older: bool) -> list[tuple[str, str]]:
         """Return the permanent links of an archive, or the links of the subscription document (None)."""
         url = self._target.url
-        links = [("self", url(number))]
-        if number is not None:
-            links.append(("current", url(None)))
+        links = [("self", url(number)), *([] if number is None else [("current", url(None))])]
         before = self._number if number is None else number - 1
         return [*links, (PREV_ARCHIVE, url(before))] if has_older else links
 
-    # -- new documents ----------------------------------------------------------------------------
-
     def add(self, versions: Iterable[StoredVersion], gaps: Sequence[_Element]) -> int:
-        """Write new archives, then the subscription document; return the number of archives.
-
-        :raises WriteAnewError: if an older version in an archive would take precedence over the newest one
-        """
+        """Write new archives, then the subscription document; return the number of archives."""
         waiting: list[Event] = []
         for event in chain(self._events(versions), self._replaced()):
             waiting.append(event)
@@ -288,12 +253,11 @@ class ArchiveSet:
                 yield event
 
     def _take(self, entry_id: str) -> Known | None:
-        """Remove an entry from the index, and return its state."""
         row = self._index.execute("SELECT mark, time FROM known WHERE id = ?", (entry_id,)).fetchone()
         if row is None:
             return None
         self._index.execute("DELETE FROM known WHERE id = ?", (entry_id,))
-        return Known(*row)
+        return row[0], row[1]
 
     # The store forgets the entities of a snapshot when two later ones have replaced it. Other entries that it
     # does not know stay in the archives.
@@ -302,44 +266,43 @@ class ArchiveSet:
         statement = "SELECT * FROM known WHERE mark != x'' AND substr(id, 1, ?) = ?"
         left = self._index.execute(statement, (len(NAMESPACE), NAMESPACE)).fetchall()
         for entry_id, mark, time in left:
-            yield self._tombstone(entry_id, "", Known(mark, time))
+            yield self._tombstone(entry_id, "", (mark, time))
 
     def _entry(self, version: StoredVersion, known: Known | None) -> Event | None:
         element = documents.entry_element(version.fields, version.original, self._target.form.entry)
         if known is not None:
-            if self._mark(element) == known.mark:
+            mark, known_time = known
+            if self._mark(element) == mark:
                 return None
             # RFC 5005, 4.2; RFC 6721, 4: a deletion with the same time counts as newer. An entry without an
             # update time has its document's, which may be that of the archives.
             time = comparable(version.fields["updated"]) or max(self._latest, version.time)
-            if time and (time < known.time or (time == known.time and not known.mark)):
+            if time and (time < known_time or (time == known_time and not mark)):
                 raise WriteAnewError
-        return Event(element, version.time)
+        return element, version.time
 
     def _deletion(self, version: StoredVersion, known: Known | None) -> Event | None:
         """Return a tombstone if one was asked for or if an archive contains the entry; else None."""
         if known is None and not (self._tombstones and version.is_deleted):
             return None
-        updated, document_updated = map(
-            _counted, (version.fields["updated"], version.fields["document_updated"])
-        )
-        own = updated or document_updated
-        if known and not known.mark and known.time >= own:
+        updated = _counted(version.fields["updated"])
+        own = updated or _counted(version.fields["document_updated"])
+        if known and not known[0] and known[1] >= own:
             return None
         # For readers, an entry without a time has that of the subscription document that contained it.
         seen = own if updated else max(own, self._shown)
         return self._tombstone(version.fields["id"], max(version.time, seen), known)
 
     def _tombstone(self, entry_id: str, version_time: str, known: Known | None) -> Event:
-        time = max(version_time, self._latest, known.time if known else "")
+        time = max(version_time, self._latest, known[1] if known else "")
         when = f"{time}Z" if time else self._target.since
-        return Event(documents.tombstone(entry_id, when, self._target.form), version_time)
+        return documents.tombstone(entry_id, when, self._target.form), version_time
 
     def _write(self, number: int | None, events: list[Event], gaps: Sequence[_Element] = ()) -> str:
         """Write a document, newest entry first; return its comparable update time."""
         # RFC 5005, 4.2: of versions with one update time, that of the most recently updated document wins.
         # Readers may have an earlier version from the subscription document that is replaced.
-        times = (self._latest, self._shown, *(event.time for event in events))
+        times = (self._latest, self._shown, *(time for _element, time in events))
         # `_read_archive` reads this value back from the document, also if none of its entries has a time.
         latest = max(times) or comparable(self._target.since)
         # RFC 5005, 2: without archives, the subscription document contains the whole feed.
@@ -354,7 +317,7 @@ class ArchiveSet:
             self._target.source,
         )
         with delivery.replacing(self._target.path(number)) as file:
-            written = (*gaps, *(event.element for event in reversed(events)))
+            written = (*gaps, *(element for element, _time in reversed(events)))
             documents.write(file, self._target.form, head, written)
         return latest
 

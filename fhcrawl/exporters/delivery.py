@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-
 BUFFER = 1 << 18  # octets
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 TOKEN_OCTETS = 4
@@ -114,8 +113,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
     :raises OSError: if it cannot be written
     """
-    special = open_special(path)
-    if special is not None:
+    if (special := open_special(path)) is not None:
         with special:
             yield special
         return
@@ -147,8 +145,7 @@ def open_special(path: Path) -> IO[bytes] | None:
 
     :raises OSError: if it cannot be opened
     """
-    number = _descriptor(path)
-    if number is not None:
+    if (number := _descriptor(path)) is not None:
         return os.fdopen(os.dup(number), "wb")
     return path.open("wb") if is_special(path) else None
 
@@ -206,10 +203,9 @@ def recover(store: Store, locked: Path | None = None) -> None:
         since they could not be after that
     """
     for number, rows in store.exports.find_dead(None if locked is None else str(locked)):
-        if settle(store, number, [WrittenFile(*row) for row in rows]):
-            logger.info("An interrupted export has been finished")
-        else:
-            logger.info("An export was interrupted; the next run of its feeds exports the changes again")
+        is_done = settle(store, number, [WrittenFile(*row) for row in rows])
+        again = "An export was interrupted; the next run of its feeds exports the changes again"
+        logger.info("An interrupted export has been finished" if is_done else again)
 
 
 def settle(store: Store, number: int, files: list[WrittenFile]) -> bool:

@@ -39,17 +39,8 @@ if TYPE_CHECKING:
 
 # The fields that a crawl of the element must reproduce, in the order in which they are written.
 READ_AGAIN = (
-    "id",
-    "title",
-    "link",
-    "published",
-    "updated",
-    "authors",
-    "categories",
-    "enclosures",
-    "summary",
-    "content",
-    "content_type",
+    *("id", "title", "link", "published", "updated", "authors", "categories", "enclosures"),
+    *("summary", "content", "content_type"),
 )
 # Namespaces whose elements correspond to fields, or have no meaning in another format.
 NATIVE = frozenset({*RSS_NAMESPACES, *RDF_NAMESPACES, OLD, modules.CONTENT, ATOM})
@@ -162,8 +153,7 @@ def _is_foreign(child: _Element) -> bool:
         return False
     if child.tag == f"{ATOM}link":
         return not {"alternate", "enclosure"}.intersection(elements.relations(child))
-    namespace = child.tag[: child.tag.rfind("}") + 1]
-    return namespace not in NATIVE or child.tag in KEPT_OF_ATOM
+    return child.tag[: child.tag.rfind("}") + 1] not in NATIVE or child.tag in KEPT_OF_ATOM
 
 
 # RFC 4287, 2: relative references in the markup resolve against the base, in any document.
@@ -184,9 +174,7 @@ def _mended(own: _Element, fields: Fields, form: EntryFormat) -> _Element:
         for child in [child for child in entry if form.says(child, name)]:
             entry.remove(child)
         entry.extend(form.build(name, fields))
-    entry = _with_verbatim(entry)
-    form.complete(entry, fields)
-    return entry
+    return _completed(entry, fields, form)
 
 
 def _built(
@@ -197,8 +185,7 @@ def _built(
     for name in READ_AGAIN:
         entry.extend(form.build(name, fields))
     entry.extend(copy.deepcopy(child) for child in others)
-    entry = _with_verbatim(entry)
-    form.complete(entry, fields)
+    entry = _completed(entry, fields, form)
     for child in entry:
         child.tail = None
     return entry
@@ -231,15 +218,15 @@ def verbatim(text: str) -> _Element | None:
     return leaf(VERBATIM, text)
 
 
-def _with_verbatim(entry: _Element) -> _Element:
-    """Return the entry with its placeholder replaced by the XML."""
-    child = entry.find(VERBATIM)
-    if child is None:
-        return entry
-    place = etree.Comment(secrets.token_hex(16))
-    entry.replace(child, place)
-    text = etree.tostring(entry, encoding="unicode").replace(f"<!--{place.text}-->", child.text or "")
-    return etree.fromstring(text, UNBOUNDED_PARSER)
+def _completed(entry: _Element, fields: Fields, form: EntryFormat) -> _Element:
+    """Return the entry with its placeholder replaced by the XML, and with all that the format requires."""
+    if (child := entry.find(VERBATIM)) is not None:
+        place = etree.Comment(secrets.token_hex(16))
+        entry.replace(child, place)
+        text = etree.tostring(entry, encoding="unicode").replace(f"<!--{place.text}-->", child.text or "")
+        entry = etree.fromstring(text, UNBOUNDED_PARSER)
+    form.complete(entry, fields)
+    return entry
 
 
 # Relations that name this document, others of its chain, or a server that announces its changes.
@@ -253,7 +240,7 @@ LEFT_OUT_TAGS = frozenset(
     [
         f"{modules.ITUNES}new-feed-url",
         *(f"{dc}date" for dc in modules.DC),
-        *(f"{dcterms}{name}" for dcterms in (modules.DCTERMS,) for name in ("date", "modified")),
+        *(f"{modules.DCTERMS}{name}" for name in ("date", "modified")),
     ]
 )
 # Attributes and elements that are references.
@@ -294,28 +281,24 @@ class FeedHead:
     @property
     def base(self) -> str:
         """Base URL of its elements."""
-        return (
-            self._document if self._parsed is None else elements.base_inside(self._parsed[1], self._document)
-        )
+        document = self._document
+        return document if self._parsed is None else elements.base_inside(self._parsed[1], document)
 
     def own(self, name: str) -> list[_Element]:
         """Return copies of the elements with a name in its own format, without a prefix if that is RSS."""
         if self._parsed is None:
             return []
         root, section, namespace = self._parsed
-        around = [section] if root is section else [section, root]
-        found = [child for parent in around for child in parent.iterchildren(f"{namespace}{name}")]
         return [
-            self._copy(child) if self.is_atom else _without_namespace(child, namespace) for child in found
+            self._copy(child) if self.is_atom else _without_namespace(child, namespace)
+            for parent in dict.fromkeys((section, root))
+            for child in parent.iterchildren(f"{namespace}{name}")
         ]
 
     def atom(self, name: str) -> list[_Element]:
         """Return copies of its elements of RFC 4287 with a name."""
-        return (
-            []
-            if self._parsed is None
-            else [self._copy(c) for c in self._parsed[1].iterchildren(f"{ATOM}{name}")]
-        )
+        section = self._parsed[1] if self._parsed else ()
+        return [self._copy(child) for child in section if child.tag == f"{ATOM}{name}"]
 
     def links(self) -> Iterator[_Element]:
         """Yield copies of its links of RFC 4287 that do not name the document."""
@@ -441,7 +424,6 @@ class _Noting:
         self.error: BaseException | None = None
 
     def write(self, octets: bytes) -> int:
-        """Write, and record an error."""
         try:
             return self._file.write(octets)
         except BaseException as error:

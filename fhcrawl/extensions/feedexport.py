@@ -57,7 +57,7 @@ class FeedExporter(feedexport.FeedExporter):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self.feeds = {uri: options for uri, options in self.feeds.items() if storages.takes_entries(options)}
+        self.feeds = {uri: options for uri, options in self.feeds.items() if takes_entries(options)}
         if not self.feeds:
             raise NotConfigured
         for uri, options in self.feeds.items():
@@ -119,18 +119,15 @@ class FeedExporter(feedexport.FeedExporter):
         await self._export(spider, is_last=True)
         await super().close_spider(spider)
 
-    # -- deliveries ---------------------------------------------------------------------------------
-
     async def _export(self, spider: Spider, is_last: bool) -> None:
-        """Export all remaining changes, or those of the feeds that are done, if there are any."""
         extension = StoreExtension.of(self.crawler)
         self._failed, self._is_settled, self._failures = False, True, self._count_failures()
         number, count = None, 0
         try:
             self._open_slots(spider)
             number = extension.store.exports.begin(extension.run, only_released=not is_last)
-            fields = [slot.feed_options["fields"] or () for slot in self.slots]
-            rows = Rows((name for names in fields for name in names), self.settings.getlist(PROFILES))
+            fields = (name for slot in self.slots for name in slot.feed_options["fields"] or ())
+            rows = Rows(fields, self.settings.getlist(PROFILES))
             changes = extension.store.exports.read_changes(number, has_details=rows.need_details)
             count = await self._write(rows.complete(changes), spider, is_last)
             if is_last and not count:
@@ -174,7 +171,6 @@ class FeedExporter(feedexport.FeedExporter):
         return slot
 
     async def _write(self, items: Iterator[dict[str, Any]], spider: Spider, is_last: bool) -> int:
-        """Write entries; return how many."""
         count = 0
         for count, item in enumerate(items, 1):
             if count == 1:
@@ -198,10 +194,6 @@ class FeedExporter(feedexport.FeedExporter):
             )
 
     def _write_item(self, item: dict[str, Any], spider: Spider) -> None:
-        """Write an entry to each target.
-
-        :raises ExportError: if a target cannot be written
-        """
         slots, self.slots = self.slots, []
         followers: list[FeedSlot] = []
         for slot in slots:
@@ -258,12 +250,14 @@ class FeedExporter(feedexport.FeedExporter):
     def _note_batches(self) -> None:
         """Make the next delivery continue after this one: the next batch, or appending to the file."""
         for slot in self._started:
-            if slot.file is None or (self._failed and (self._is_settled or not _is_named(slot))):
+            written = slot.storage.written if isinstance(slot.storage, FileFeedStorage) else None
+            is_named = written is not None and not self._is_settled and written.is_named()
+            if slot.file is None or (self._failed and not is_named):
                 continue
             template = slot.uri_template
             self._batches[template] = slot.batch_id + 1
             if not storages.has_batches(template):
-                is_file = isinstance(slot.storage, FileFeedStorage) and slot.storage.written is not None
+                is_file = written is not None
                 if is_file or slot.itemcount:
                     self.feeds[template] = storages.continue_options(self.feeds[template], is_file)
 
@@ -307,16 +301,11 @@ def _is_awaited(slot: FeedSlot) -> bool:
     taken for the changes of this run; and for the items of Scrapyd's jobs, which link to them.
     """
     is_replaced = bool(slot.feed_options.get("overwrite"))
-    if isinstance(slot.storage, FileFeedStorage):
-        path = Path(slot.storage.path)
-        is_replaced = is_replaced and path.exists()
-        return is_replaced or delivery.is_named_pipe(path) or hasattr(slot.spider, SCRAPYD_JOB)
-    return is_replaced
-
-
-def _is_named(slot: FeedSlot) -> bool:
-    written = slot.storage.written if isinstance(slot.storage, FileFeedStorage) else None
-    return written is not None and written.is_named()
+    if not isinstance(slot.storage, FileFeedStorage):
+        return is_replaced
+    path = Path(slot.storage.path)
+    is_awaited = delivery.is_named_pipe(path) or hasattr(slot.spider, SCRAPYD_JOB)
+    return is_awaited or (is_replaced and path.exists())
 
 
 def _takes_more(slot: FeedSlot) -> bool:

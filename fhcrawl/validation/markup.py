@@ -87,7 +87,7 @@ def read(body: bytes, content_type: str | None) -> tuple[Markup, int | None]:
         return NONE, None
     # Not the reader's repairs, which have other lines; but its namespaces.
     charset = detection.declared(content_type)[1] or None
-    source = encoding.source(body, charset).body
+    source, _repair = encoding.source(body, charset)
     try:
         return _markup(parsers.parse_strict(namespaces.canonicalise(source).body)), None
     except etree.XMLSyntaxError as error:

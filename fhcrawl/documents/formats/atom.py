@@ -99,10 +99,8 @@ def _title(entry: Entry, element: _Element, base: str) -> None:
 
 def _id(entry: Entry, element: _Element, base: str) -> None:
     if entry.id is None:
-        if elements.has_attribute(element, OWN_ID):
-            entry.id = identifier(element.get(OWN_ID))
-        else:
-            entry.id = elements.identifier(element)
+        has_own = elements.has_attribute(element, OWN_ID)
+        entry.id = identifier(element.get(OWN_ID)) if has_own else elements.identifier(element)
 
 
 def _link(entry: Entry, element: _Element, base: str) -> None:
@@ -124,10 +122,7 @@ def _updated(entry: Entry, element: _Element, base: str) -> bool:
 # RFC 4287, 3.1.1: the type is "text", "html" or "xhtml". Publishers write it in another case, as those of
 # media (RFC 2045, 5.1).
 def _type(element: _Element) -> str:
-    given = element.get("type") or "text"
-    if given in TYPES:
-        return given
-    given = given.strip() or "text"
+    given = (element.get("type") or "").strip() or "text"
     return kind if (kind := given.lower()) in TYPES else given
 
 

@@ -10,7 +10,7 @@ from fhcrawl.documents.dates import utc
 from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.identifiers import NO_CHARACTERS, identifier
 from fhcrawl.documents.json_text import Number
-from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem
+from fhcrawl.documents.model import Entry, FeedDocument, Problem
 from fhcrawl.documents.modules import date_problem, enclosure, shared
 from fhcrawl.documents.xml import elements
 
@@ -63,7 +63,6 @@ def read(found: Json, url: str, keep_originals: bool) -> FeedDocument | None:
 
 
 def _has_bare_version(found: Json) -> bool:
-    """Return whether a document is a JSON Feed whose version is not a URL, by its first item."""
     if _string(found.members, "version") not in BARE_VERSIONS:
         return False
     first = found.items[0] if found.items else None
@@ -97,7 +96,9 @@ def read_item(item: Object, url: str, feed_authors: list[str], problems: list[Pr
     """Read an item; its faults are added to `problems`."""
     # JSON Feed 1.1, url and external_url: the permalink, and the page elsewhere that the item is about.
     link = _line(item, "url") or _line(item, "external_url")
-    content, content_type = _content(item)
+    html = _string(item, "content_html")
+    content = html or _string(item, "content_text")
+    tags = (_clean(tag).strip() for tag in _list(item, "tags") if isinstance(tag, str))
     title, summary = _line(item, "title"), _string(item, "summary")
     entry = Entry(
         # JSON Feed 1.1, id: one that is a number is to be taken as a string.
@@ -106,11 +107,15 @@ def read_item(item: Object, url: str, feed_authors: list[str], problems: list[Pr
         link=elements.resolve(link, url) if link else None,
         published=utc(_string(item, "date_published") or ""),
         updated=utc(_string(item, "date_modified") or ""),
-        categories=_tags(item),
+        categories=list(dict.fromkeys(filter(None, tags))),
         summary=summary,
         content=content,
-        content_type=content_type,
-        enclosures=_enclosures(item, url),
+        content_type=("html" if html else "text") if content else None,
+        enclosures=[
+            enclosure(elements.resolve(file, url), _line(each, "mime_type"), _line(each, "size_in_bytes"))
+            for each in _list(item, "attachments")
+            if isinstance(each, dict) and (file := _line(each, "url"))
+        ],
         # JSON Feed 1.1, title and summary: plain text.
         title_type="text" if title else None,
         summary_type="text" if summary else None,
@@ -119,24 +124,13 @@ def read_item(item: Object, url: str, feed_authors: list[str], problems: list[Pr
     name = entry.id or entry.link or entry.title or f"item {number}"
     # JSON Feed 1.1, authors: an item without them has the feed's.
     entry.authors = author_names(item, name, problems) or list(feed_authors)
-    _check(entry, item, problems, name)
-    return entry
-
-
-def _check(entry: Entry, item: Object, problems: list[Problem], name: str) -> None:
     # JSON Feed 1.1: an item without an id must be discarded.
     if entry.id is None:
         problems.append(Problem("no-id", name, "it has no id"))
     for key, time in (("date_published", entry.published), ("date_modified", entry.updated)):
         if item.get(key) is not None:
             problems.extend(date_problem(name, key, item[key], time))
-
-
-def _content(item: Object) -> tuple[str | None, str | None]:
-    if (content := _string(item, "content_html")) is not None:
-        return content, "html"
-    content = _string(item, "content_text")
-    return content, "text" if content is not None else None
+    return entry
 
 
 # JSON Feed 1.0 has `author`; 1.1 has `authors`, which takes precedence.
@@ -154,23 +148,6 @@ def author_names(holder: Object, name: str, problems: list[Problem]) -> list[str
 
 def _is_author(value: Any) -> bool:
     return isinstance(value, (dict, str)) and not isinstance(value, Number)
-
-
-def _tags(item: Object) -> list[str]:
-    tags = (_clean(tag).strip() for tag in _list(item, "tags") if isinstance(tag, str))
-    return list(dict.fromkeys(filter(None, tags)))
-
-
-def _enclosures(item: Object, url: str) -> list[Enclosure]:
-    return [
-        enclosure(
-            elements.resolve(reference, url),
-            _line(attachment, "mime_type"),
-            _line(attachment, "size_in_bytes"),
-        )
-        for attachment in _list(item, "attachments")
-        if isinstance(attachment, dict) and (reference := _line(attachment, "url"))
-    ]
 
 
 def _language(holder: Object) -> str | None:

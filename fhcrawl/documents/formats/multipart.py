@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 from base64 import b64encode
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LONGEST_HEADERS = 128 * 1024
 LINE_FEED = b"\n"
 ID = "content-id"
-BEFORE_LINE = (b"", LINE_FEED)
+START = (b"", codecs.BOM_UTF8)
 MULTIPART = re.compile(r"\s*multipart\s*(?:[/;]|$)", re.IGNORECASE)
 # RFC 2045, 5.1: parameter := attribute "=" value; value := token / quoted-string. Some producers omit
 # required quotes.
@@ -37,7 +37,7 @@ QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 BLANK_LINE = re.compile(rb"(?:\A|\n)\r?\n")
 FOLD = re.compile(rb"\r?\n(?=[ \t])")
 # RFC 5322, 3.6.4: msg-id = [CFWS] "<" id-left "@" id-right ">" [CFWS]
-MESSAGE_ID = re.compile(r"<([^<>]*)>")
+MESSAGE_ID = re.compile(r"\A<([^<>]*)>\Z")
 OPERATION = re.compile(r'(?:http-equiv\s*=\s*)?"?(PUT|DELETE|PATCH|POST)"?', re.IGNORECASE)
 MARKUP = re.compile(r"[^;]*\b(?:xml|html)\s*(?:;|$)", re.IGNORECASE)
 # Codecs of Python that are no charsets.
@@ -47,14 +47,10 @@ HISTORY = {"prev-archive": ("prev-archive", "prev", "previous"), "next-archive":
 OPERATION_HEADERS = ("operation-type", "event-type")
 CUT_OFF = "it is cut off: its closing boundary is missing"
 
+# The values of headers, by name in lower case.
 Headers = dict[str, list[str]]
-
-
-class Entity(NamedTuple):
-    """A part of a page: the values of its headers, by name in lower case, and its entry."""
-
-    headers: Headers
-    entry: Entry
+# A part of a page.
+Entity = tuple[Headers, Entry]
 
 
 def read(
@@ -86,7 +82,10 @@ def read(
     spans, is_closed = _spans(body, boundary)
     entities = [entity for begin, end in spans if (entity := _entity(body[begin:end], url))]
     history = _history(link_header.read(links, url))
-    is_feed = _is_feed(entities, history)
+    # Snapshot: "Its pages' entities have no Content-ID and no operation"; and no page leads to another.
+    is_feed = not HISTORY.keys().isdisjoint(history.first) or any(
+        _first(headers, ID, *OPERATION_HEADERS) for headers, _entry in entities
+    )
     return FeedDocument(
         format="multipart",
         title=None,
@@ -96,7 +95,7 @@ def read(
         # Feed: "A page with a `next` link is immutable."
         archive="next-archive" in history.first,
         complete=False,
-        entries=[entity.entry for entity in reversed(entities)],
+        entries=[entry for _headers, entry in reversed(entities)],
         problems=list(_problems(entities, is_feed)),
         fault=None if is_closed else CUT_OFF,
         # Feed: "no `prev` on the oldest page, no `next` on the newest": a lone page is both.
@@ -124,7 +123,10 @@ def _spans(body: bytes, boundary: str) -> tuple[list[tuple[int, int]], bool]:
     spans: list[tuple[int, int]] = []
     begin: int | None = None
     for match in _delimiter(boundary).finditer(body):
-        if not _is_line_start(body, match.start()):
+        # RFC 2046, 5.1.1: "The boundary delimiter MUST occur at the beginning of a line". A byte order mark
+        # before the first one is not part of the line.
+        before = body[max(match.start() - 4, 0) : match.start()]
+        if not before.endswith(LINE_FEED) and before not in START:
             continue
         if begin is not None:
             spans.append((begin, match.start()))
@@ -134,14 +136,6 @@ def _spans(body: bytes, boundary: str) -> tuple[list[tuple[int, int]], bool]:
     if begin is None:
         raise NotAFeedError(ReasonKind.NO_PARTS, "it is multipart, but its boundary is nowhere in it")
     return spans, False
-
-
-# RFC 2046, 5.1.1: "The boundary delimiter MUST occur at the beginning of a line". A byte order mark
-# before the first one is not part of the line.
-def _is_line_start(body: bytes, position: int) -> bool:
-    if body[max(position - 1, 0) : position] in BEFORE_LINE:
-        return True
-    return position == len(codecs.BOM_UTF8) and body.startswith(codecs.BOM_UTF8)
 
 
 # RFC 2046, 5.1.1: delimiter := CRLF "--" boundary, then transport-padding and a line end; the closing one has
@@ -176,15 +170,17 @@ def _entity(region: bytes, url: str) -> Entity | None:
     # 2015 draft: the event target is "referenced via a link relation using the `Link` HTTP header, with [...]
     # the `rel` attribute of the relation set to "about"".
     links = link_header.links(headers.get("link", []), url)
+    # RFC 2045, 7: "Content-ID" ":" msg-id. RFC 5322, 3.6.4: "Semantically, the angle bracket characters are
+    # not part of the msg-id"; RFC 2392, 2 omits them in cid: URLs. Producers write it with and without them.
     entry = Entry(
-        id=_id(headers),
+        id=identifier(MESSAGE_ID.sub(r"\1", _first(headers, ID))),
         link=next((target for relation, target in links if relation == "about"), None),
         updated=utc(_first(headers, "last-modified")),
         content=content,
         content_type=content_type,
         operation=operation[1].upper() if operation else None,
     )
-    return Entity(headers, entry)
+    return headers, entry
 
 
 def _headers(block: bytes) -> Headers:
@@ -216,33 +212,20 @@ def _first(headers: Headers, *names: str) -> str:
     return next((value for name in names for value in headers.get(name, []) if value), "")
 
 
-# RFC 2045, 7: "Content-ID" ":" msg-id. RFC 5322, 3.6.4: "Semantically, the angle bracket characters are not
-# part of the msg-id"; RFC 2392, 2 omits them in cid: URLs. Producers write Content-ID with and without them.
-def _id(headers: Headers) -> str | None:
-    value = _first(headers, ID)
-    bracketed = MESSAGE_ID.fullmatch(value)
-    return identifier(bracketed[1] if bracketed else value)
-
-
 def _content(body: bytes, media_type: str) -> tuple[str | None, str | None]:
     """Return the body as a string and its media type; that of base64 ends in `;base64` (as in RFC 2397)."""
     if not body:
         return None, None
-    text = _text(body, media_type)
-    if text is None:
+    try:
+        text = body.decode(_codec(body, media_type))
+    except (LookupError, ValueError):
+        text = "\0"
+    # RFC 2045, 2.7 and 2.8: neither 7bit nor 8bit data, that is, no text, holds a NUL; but UTF-16 does.
+    if "\0" in text:
         # RFC 9110, 8.3: without Content-Type, a recipient may assume "application/octet-stream".
         return b64encode(body).decode(), f"{media_type or 'application/octet-stream'};base64"
     # RFC 2045, 5.2: without Content-Type, a part is "text/plain".
     return text, media_type or "text/plain"
-
-
-def _text(body: bytes, media_type: str) -> str | None:
-    # RFC 2045, 2.7 and 2.8: neither 7bit nor 8bit data, that is, no text, holds a NUL; but UTF-16 does.
-    try:
-        text = body.decode(_codec(body, media_type))
-    except (LookupError, ValueError):
-        return None
-    return None if "\0" in text else text
 
 
 def _codec(body: bytes, media_type: str) -> str:
@@ -266,14 +249,6 @@ def _history(links: HeadLinks) -> HeadLinks:
             for url in (*first, *links.others.get(synonym, ())):
                 kept.add(name, url)
     return kept
-
-
-# Snapshot: "Its pages' entities have no Content-ID and no operation"; and no page leads to another.
-def _is_feed(entities: list[Entity], links: HeadLinks) -> bool:
-    said = ("content-id", *OPERATION_HEADERS)
-    return not HISTORY.keys().isdisjoint(links.first) or any(
-        _first(headers, *said) for headers, _ in entities
-    )
 
 
 def _problems(entities: list[Entity], is_feed: bool) -> Iterator[Problem]:

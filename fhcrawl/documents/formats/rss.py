@@ -20,7 +20,7 @@ from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from lxml.etree import _Element
 
@@ -61,8 +61,8 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
     base = elements.base_of(channel, around)
     problems: list[Problem] = []
     children: Head = {}
-    vocabulary = VOCABULARIES[namespace]
     beside: Head = {}
+    vocabulary = VOCABULARIES[namespace]
     # RSS 1.0, 5.5: items are children of rdf:RDF, beside the channel; in some RSS 2.0 feeds too.
     items = chain(
         zip(parsed.entries(channel, vocabulary.entry, children), repeat(base), strict=False),
@@ -94,7 +94,6 @@ def _items_elsewhere(
     """Yield the items beside the channel, then those in other elements, with their outer base URLs.
 
     :param sections: the channel's other children, and those of the root, to be filled here
-    :param url: base URL of the document
     """
     beside = sections[1]
     around = elements.base_of(parsed.root, url)
@@ -119,7 +118,7 @@ def read_item(
     again = modules.fill(entry, element, base, vocabulary.fields)
     # RSS 1.0, 5.5: rdf:about identifies the item, and should be the same as its link.
     if entry.id is None or entry.link is None:
-        about = _about(element)
+        about = identifier(element.get(ABOUT)) if elements.has_attribute(element, ABOUT) else None
         entry.link = entry.link or _permalink(entry.id, about, again)
         entry.id = entry.id or about
     if again:
@@ -127,14 +126,16 @@ def read_item(
         name = entry.id or entry.link or entry.title or f"item {number}"
         problems.extend(modules.date_problems(entry, name, again, vocabulary.dates))
         problems.extend(modules.unescaped(again, vocabulary.escaped, name))
-        problems.extend(_attribute_links(again, vocabulary, name))
+        if any(child.tag == f"{vocabulary.namespace}link" for child in again):
+            detail = "its link is an attribute, href; it is read as in Atom"
+            problems.append(Problem("nonstandard", name, detail))
         problems.extend(misplaced.in_entry(again, vocabulary.entry, name))
     modules.without_repetition(entry)
     # RSS 2.0: "All elements of an item are optional, however at least one of title or description
     # must be present."
     if not (entry.id or entry.link or entry.title or entry.summary):
-        problem = Problem("no-id", f"item {number}", "it has no guid, no link, no title and no description")
-        problems.append(problem)
+        detail = "it has no guid, no link, no title and no description"
+        problems.append(Problem("no-id", f"item {number}", detail))
     return entry
 
 
@@ -146,7 +147,8 @@ def _finish(entry: Entry, children: list[_Element], base: str, vocabulary: Vocab
     modules.substitute(entry, children, base, vocabulary.substitutes)
     known = {enclosure["url"] for enclosure in enclosures}
     entry.enclosures = [*enclosures, *(each for each in entry.enclosures if each["url"] not in known)]
-    modules.finish(entry, children)
+    others = (OTHER_AUTHORS[child.tag](child) for child in children if child.tag in OTHER_AUTHORS)
+    entry.authors = entry.authors or list(filter(None, others))
     media.finish(entry, children, base)
     if not is_identified:
         entry.id = _other_id(entry, own, children)
@@ -161,10 +163,6 @@ def _other_id(
         return None if is_same else digest
     others = (child for tag in IDENTIFIERS for child in children if child.tag == tag)
     return next(filter(None, map(elements.identifier, others)), None)
-
-
-def _about(element: _Element) -> str | None:
-    return identifier(element.get(ABOUT)) if elements.has_attribute(element, ABOUT) else None
 
 
 def _permalink(guid: str | None, about: str | None, again: list[_Element]) -> str | None:
@@ -189,12 +187,6 @@ def _link(entry: Entry, element: _Element, base: str) -> bool:
     return entry.link is None and element.get("href") is not None
 
 
-def _attribute_links(children: Iterable[_Element], vocabulary: Vocabulary, name: str) -> Iterator[Problem]:
-    """Yield a problem for each link that is an attribute, as in Atom."""
-    if any(child.tag == f"{vocabulary.namespace}link" for child in children):
-        yield Problem("nonstandard", name, "its link is an attribute, href; it is read as in Atom")
-
-
 # RSS 2.0: "entity-encoded HTML is allowed".
 def _description(entry: Entry, element: _Element, base: str) -> bool:
     if entry.summary is None and (summary := elements.text(element)):
@@ -214,10 +206,6 @@ def _enclosure(entry: Entry, element: _Element, base: str) -> None:
         entry.enclosures.append(modules.enclosure(url, element.get("type"), element.get("length")))
 
 
-def _none(entry: Entry, element: _Element, base: str) -> None:
-    """Read nothing: `_other_id` does."""
-
-
 FIELDS: dict[str, FieldReader] = {
     "item": modules.later,
     "guid": _guid,
@@ -229,6 +217,7 @@ FIELDS: dict[str, FieldReader] = {
     "category": modules.subject,
     "enclosure": _enclosure,
 }
+OTHER_AUTHORS = {f"{ATOM}author": modules.person, f"{modules.ITUNES}author": elements.line}
 # Identifiers of items whose own elements do not identify them.
 IDENTIFIERS = (f"{ATOM}id", *(f"{dc}identifier" for dc in (*modules.DC, modules.DCTERMS)))
 # In order of precedence. RSS 1.0, 6.1: its modules are used for what its own elements do not have.
@@ -243,7 +232,8 @@ SUBSTITUTES: dict[str, FieldReader] = {
     f"{ATOM}published": modules.published,
     f"{ATOM}link": atom.FIELDS[f"{ATOM}link"],
     f"{ATOM}category": atom.FIELDS[f"{ATOM}category"],
-    **dict.fromkeys(IDENTIFIERS, _none),
+    # `_other_id` reads them.
+    **dict.fromkeys(IDENTIFIERS, modules.later),
 }
 # RFC 5005, B: "the feed-level update time can be determined by the lastBuildDate element, if
 # present"; draft-nottingham-atompub-feed-history-08 said pubDate, which other feeds have. RSS 1.0 has

@@ -49,17 +49,6 @@ def _python_name(label: str) -> str | None:
 KNOWN = frozenset(map(_python_name, LABELS.values())) - {"utf-16-le", "utf-16-be"}
 
 
-class Source(NamedTuple):
-    """The bytes of a document for the parser: UTF-8, without a byte order mark.
-
-    :param body: the bytes; they may only be declared to be UTF-8
-    :param repair: description of the repair; None if there was none
-    """
-
-    body: bytes
-    repair: str | None = None
-
-
 class Text(NamedTuple):
     """A document as text, and a description of its repair (None if there was none)."""
 
@@ -67,19 +56,21 @@ class Text(NamedTuple):
     repair: str | None = None
 
 
-def source(body: bytes, charset: str | None) -> Source:
-    """Return a document for the parser; one declared as UTF-8, or without a declaration, is not decoded.
+def source(body: bytes, charset: str | None) -> tuple[bytes, str | None]:
+    """Return a document for the parser, in UTF-8 without a byte order mark, and a description of its repair.
+
+    One declared as UTF-8, or without a declaration, is not decoded.
 
     :param charset: the charset parameter of the Content-Type header
     """
     if charset is None and USUAL_DECLARATION.match(body):
-        return Source(body)
+        return body, None
     if body.startswith(codecs.BOM_UTF8):
-        return Source(body[len(codecs.BOM_UTF8) :].lstrip())
+        return body.removeprefix(codecs.BOM_UTF8).lstrip(), None
     if detect_wide(body) is None and next(_candidates(body, charset)) == UTF_8:
-        return Source(body.lstrip())
+        return body.lstrip(), None
     decoded = text(body, charset)
-    return Source(decoded.text.encode(UTF_8, "replace"), decoded.repair)
+    return decoded.text.encode(UTF_8, "replace"), decoded.repair
 
 
 # RFC 7303, 3: "a BOM (Section 3.3) is authoritative if it is present in an XML MIME entity". Without one
@@ -91,9 +82,9 @@ def text(body: bytes, charset: str | None) -> Text:
         decoded = Text(body[start:].decode(encoding, "replace"))
     else:
         mark = body.startswith(codecs.BOM_UTF8)
-        start = len(codecs.BOM_UTF8) if mark else 0
         # RFC 7303, 3.3: the mark is authoritative. Without one, UTF-8 may be a false declaration.
-        decoded = _text(body[start:], [UTF_8] if mark else list(_candidates(body, charset)), mark)
+        candidates = [UTF_8] if mark else list(_candidates(body, charset))
+        decoded = _text(body.removeprefix(codecs.BOM_UTF8), candidates, mark)
     return Text(decoded.text.lstrip("\ufeff \t\r\n"), decoded.repair)
 
 
@@ -198,11 +189,10 @@ def _decode_strict(body: bytes, encoding: str) -> str | None:
 # As browsers do, except that they replace bytes that are not UTF-8 by U+FFFD.
 def _decode_lenient(body: bytes, encoding: str) -> Text:
     if encoding == WINDOWS_1252:
-        return Text(_as_windows_1252(body), None)
+        return Text(_as_windows_1252(body))
     if encoding == UTF_8:
-        return Text(
-            body.decode(UTF_8, "fhcrawl_windows_1252"), "bytes that are not UTF-8 are read as windows-1252"
-        )
+        decoded = body.decode(UTF_8, "fhcrawl_windows_1252")
+        return Text(decoded, "bytes that are not UTF-8 are read as windows-1252")
     return Text(to_unicode(body, encoding), f"bytes that are not {encoding} are replaced by U+FFFD")
 
 

@@ -51,18 +51,6 @@ MOST_NAMED = 5
 DECLARATIONS = etree.XMLParser(encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False)
 
 
-class Resolved(NamedTuple):
-    """A document in UTF-8 without entities.
-
-    :param problems: a problem for unresolved entities
-    :param repair: description of the repair of the document type declaration; None if there was none
-    """
-
-    body: bytes
-    problems: tuple[Problem, ...] = ()
-    repair: str | None = None
-
-
 class Declared(NamedTuple):
     """The declarations of a document type declaration.
 
@@ -83,32 +71,33 @@ class Declared(NamedTuple):
 # XML 1.0, 4.4.2: "An entity is included when its replacement text is retrieved and processed, in place of the
 # reference itself", if it is an internal one. 4.4.3: of external ones a processor "MAY, but need not".
 # libxml2 would parse the elements of an entity without the namespaces in scope at the reference.
-def resolve(body: bytes, is_lenient: bool = False) -> Resolved:
+def resolve(body: bytes, is_lenient: bool = False) -> tuple[bytes, tuple[Problem, ...], str | None]:
     """Replace references by the content of internal entities, and remove the document type declaration.
 
     References to HTML's entities that may be declared externally are resolved as in HTML; others become text.
 
     :param body: in UTF-8; returned unchanged if its document type declaration is malformed, or has no end
     :param is_lenient: read the entities of a malformed declaration nevertheless, if they are plain text
+    :return: the document, a problem for unresolved entities, and a description of the repair or None
     :raises NotAFeedError: if the replacement texts are too long
     """
     span = _doctype(body)
     if span is None:
-        return Resolved(body)
+        return body, (), None
     start, end = span
     repair = None
     try:
         declared = _declared(body[start:end])
     except etree.XMLSyntaxError:
         if not is_lenient:
-            return Resolved(body)
+            return body, (), None
         declared = _declared_texts(body[start:end])
         repair = "of a malformed document type declaration, only entities without markup are read"
     references = References(declared, len(body))
     resolved = references.resolve(body[end:])
     if declared.namespaces:
         resolved = b"<!DOCTYPE _ [" + declared.namespaces + b"]>" + resolved
-    return Resolved(resolved, tuple(_problems(references.unresolved, declared.has_defaults)), repair)
+    return resolved, tuple(_problems(references.unresolved, declared.has_defaults)), repair
 
 
 def _doctype(body: bytes) -> tuple[int, int] | None:
@@ -138,7 +127,13 @@ def _declared(doctype: bytes) -> Declared:
         (each.name.encode(), None if each.content is None else each.content.encode()) for each in entities
     ]
     # A general entity may have the name of a parameter entity; lxml does not tell them apart.
-    unread = {name for name, content in read if content is None or name in parameters or _is_cut(content)}
+    # XML 1.0, 4.3.2: an internal entity "is well-formed if its replacement text matches the production
+    # labeled content". A comment that only begins in one would hide what follows the reference.
+    unread = {
+        name
+        for name, content in read
+        if content is None or name in parameters or b"<" in CONSTRUCT.findall(content)
+    }
     texts = [doctype, *(content for name, content in read if content and name in included)]
     found = [declaration for text in texts for declaration in ATTRIBUTES.findall(text)]
     attributes = [declaration for declaration in found if declaration.startswith(b"<!ATTLIST")]
@@ -151,17 +146,8 @@ def _declared(doctype: bytes) -> Declared:
     )
 
 
-# XML 1.0, 4.3.2: an internal entity "is well-formed if its replacement text matches the production labeled
-# content". A comment that only begins in one would hide what follows the reference.
-def _is_cut(content: bytes) -> bool:
-    return any(construct[0] == b"<" for construct in CONSTRUCT.finditer(content))
-
-
 def _declared_texts(doctype: bytes) -> Declared:
-    """Return the entities of a malformed declaration that are plain text; their ampersands need repair.
-
-    All others that it names are external: they are not read.
-    """
+    """Return the entities of a malformed declaration that are plain text; all others count as external."""
     doctype = COMMENT.sub(b"", doctype)
     # XML 1.0, 4.2: "the first declaration encountered is binding".
     contents = {name: double or single for name, double, single in reversed(TEXT_ENTITY.findall(doctype))}
@@ -177,10 +163,7 @@ def _has_defaults(attributes: bytes) -> bool:
 
 
 class References:
-    """Resolves the references of one document.
-
-    :param size: size of the document, in octets
-    """
+    """Resolves the references of a document; `size` is its size in octets."""
 
     def __init__(self, declared: Declared, size: int) -> None:
         self.unresolved: dict[bytes, None] = {}
@@ -190,17 +173,15 @@ class References:
         self._around: list[bytes] = []
 
     def resolve(self, markup: bytes) -> bytes:
-        """Resolve the references in elements, in their text and in attributes.
-
-        :raises NotAFeedError: if their replacement texts are too long
-        """
+        """Resolve the references in elements, in their text and in attributes."""
         return PIECE.sub(self._piece, markup)
 
     def _piece(self, match: re.Match[bytes]) -> bytes:
         piece = match[0]
         if b"&" not in piece or piece.startswith(NO_REFERENCES):
             return piece
-        end = _end_of_tag(piece)
+        ends = (end.end() for end in VALUE_OR_END.finditer(piece) if end[0] == b">")
+        end = next(ends, len(piece)) if piece.startswith(b"<") else 0
         return REFERENCE.sub(self._quoted, piece[:end]) + REFERENCE.sub(self._resolved, piece[end:])
 
     # XML 1.0, 4.4.5: in an attribute's value, "a single or double quote character in the replacement text is
@@ -235,7 +216,7 @@ class References:
             self._around.append(name)
             content = self._declared.contents[name]
             content = REFERENCE.sub(self._quoted, content) if is_quoted else self.resolve(content)
-            content = QUOTE.sub(_character, content) if is_quoted else content
+            content = QUOTE.sub(lambda quote: b"&#%d;" % quote[0][0], content) if is_quoted else content
             self._around.pop()
             self._known[name, is_quoted] = content
         is_markup = b"<" in content
@@ -243,16 +224,6 @@ class References:
         if self._left[is_markup] < 0:
             raise NotAFeedError(ReasonKind.TOO_LARGE, "its entities stand for too much")
         return content
-
-
-def _end_of_tag(piece: bytes) -> int:
-    if not piece.startswith(b"<"):
-        return 0
-    return next((match.end() for match in VALUE_OR_END.finditer(piece) if match[0] == b">"), len(piece))
-
-
-def _character(match: re.Match[bytes]) -> bytes:
-    return b"&#%d;" % match[0][0]
 
 
 def _problems(unresolved: dict[bytes, None], has_defaults: bool) -> Iterator[Problem]:

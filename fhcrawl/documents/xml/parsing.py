@@ -27,21 +27,21 @@ def parse(body: bytes, charset: str | None) -> Parsed:
     :raises NotAFeedError: if there is not even a whole start tag, if it is an HTML page, or if its entities
         stand for too much
     """
-    source = encoding.source(body, charset)
-    if not source.body:
+    source, repair = encoding.source(body, charset)
+    if not source:
         raise NotAFeedError(ReasonKind.EMPTY, "it is empty")
-    return _parsed(source, body, charset)
+    return _parsed(source, repair, body, charset)
 
 
-def _parsed(source: encoding.Source, body: bytes, charset: str | None) -> Parsed:
-    resolved, unresolved, _repair = entities.resolve(source.body)
+def _parsed(source: bytes, repair: str | None, body: bytes, charset: str | None) -> Parsed:
+    resolved, unresolved, _repair = entities.resolve(source)
     resolved, renamed = namespaces.canonicalise(resolved)
-    problems = (*repair_problems([source.repair]), *unresolved, *renamed)
+    problems = (*repair_problems([repair]), *unresolved, *renamed)
     try:
         return Parsed(parsers.parse_strict(resolved), None, problems)
     except etree.XMLSyntaxError as error:
         root = whole_elements(resolved)
-        if (root is None or local_name(root) in HTML_PARTS) and HTML_START.search(source.body, 0, 1024):
+        if (root is None or local_name(root) in HTML_PARTS) and HTML_START.search(source, 0, 1024):
             raise NotAFeedError(ReasonKind.HTML, "it is an HTML page") from error
         fault = error.msg or "it is not well-formed"
         broken = None if root is None else Parsed(root, fault, problems)
@@ -53,14 +53,14 @@ def _parsed(source: encoding.Source, body: bytes, charset: str | None) -> Parsed
         return parsed
 
 
-def _without_junk(source: encoding.Source, body: bytes, charset: str | None) -> Parsed | None:
+def _without_junk(source: bytes, body: bytes, charset: str | None) -> Parsed | None:
     # XML 1.0, 4.3.3: in UTF-16, a byte order mark takes the place of a declaration.
     is_wide = encoding.detect_wide(body) is not None
-    cleaned = prolog.without_junk(source.body if is_wide else body)
+    cleaned = prolog.without_junk(source if is_wide else body)
     if cleaned is None:
         return None
     if is_wide:
         cleaned, charset = prolog.DECLARATION.sub(b"", cleaned, count=1), None
-    parsed = _parsed(encoding.source(cleaned, charset), cleaned, charset)
+    parsed = _parsed(*encoding.source(cleaned, charset), cleaned, charset)
     problems = repair_problems(["what is written before the document is dropped"])
     return parsed._replace(problems=(*problems, *parsed.problems))

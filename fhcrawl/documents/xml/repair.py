@@ -33,6 +33,12 @@ SUSPECT = re.compile(
     r"|(?P<ampersand>&)|(?P<end>\]\]>)|(?P<less><(?=[\s\d=]))",
     re.DOTALL,
 )
+AS_TEXT: dict[str, tuple[str, str | None]] = {
+    "ampersand": ("&amp;", "ampersands that stand alone are taken as text"),
+    # XML 1.0, 2.4: ">" "MUST, for compatibility, be escaped" where it ends "]]>" outside a CDATA section.
+    "end": ("]]&gt;", "']]>' outside a CDATA section is taken as text"),
+    "less": ("&lt;", "'<' that begins no tag is taken as text"),
+}
 DOCTYPE = re.compile(DOCUMENT_TYPE, re.DOTALL)
 LOWER_DOCTYPE = re.compile(r"<!doctype(?=\s)")
 BEFORE_DOCTYPE = re.compile(r"\s+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
@@ -102,11 +108,10 @@ def _with_sound_declarations(text: str, repairs: dict[str, None]) -> str:
 # Ids that differ only in forbidden characters must stay different. A CDATA section has no references.
 def _distinct_id(match: re.Match[str]) -> str:
     known = match["id"] if match["data"] else NUMBER.sub(_character, match["id"])
-    return match["tag"] + match["data"] + FORBIDDEN.sub(_number_of, known)
+    return match["tag"] + match["data"] + FORBIDDEN.sub(lambda found: f"\ufffd{{{ord(found[0]):04X}}}", known)
 
 
 def _character(reference: re.Match[str]) -> str:
-    """Return the character of a reference if XML forbids it; else the reference unchanged."""
     character = _character_of(reference[1])
     return character if character is not None and FORBIDDEN.match(character) else reference[0]
 
@@ -116,10 +121,6 @@ def _character_of(number: str) -> str | None:
         return None
     code = int(number[1:], 16) if number[0] in "xX" else int(number)
     return chr(code) if code <= sys.maxunicode else None
-
-
-def _number_of(character: re.Match[str]) -> str:
-    return f"\ufffd{{{ord(character[0]):04X}}}"
 
 
 def declares_entities(text: str) -> bool:
@@ -144,16 +145,9 @@ def _repair(match: re.Match[str], declared: frozenset[str]) -> tuple[str, str | 
     kind = match.lastgroup
     if kind == "number":
         return _number(match["number"], match[0])
-    if kind == "name":
-        return _name(match["name"], match[0], declared)
-    if kind == "ampersand":
-        return "&amp;", "ampersands that stand alone are taken as text"
-    # XML 1.0, 2.4: ">" "MUST, for compatibility, be escaped" where it ends "]]>" outside a CDATA section.
-    if kind == "end":
-        return "]]&gt;", "']]>' outside a CDATA section is taken as text"
-    if kind == "less":
-        return "&lt;", "'<' that begins no tag is taken as text"
-    return match[0], None
+    if kind == "name" and match["name"] not in declared:
+        return _name(match["name"])
+    return AS_TEXT.get(kind or "", (match[0], None))
 
 
 # XML 1.0, 4.1: "Characters referred to using character references MUST match the production for Char."
@@ -164,9 +158,7 @@ def _number(number: str, reference: str) -> tuple[str, str | None]:
     return (f"&#x{number[1:]};", "'&#X' is read as '&#x'") if number[0] == "X" else (reference, None)
 
 
-def _name(name: str, reference: str, declared: frozenset[str]) -> tuple[str, str | None]:
-    if name in declared:
-        return reference, None
+def _name(name: str) -> tuple[str, str | None]:
     characters = html5.get(f"{name};")
     if characters is None:
         return f"&amp;{name};", "references to undeclared entities are taken as text"
@@ -176,7 +168,8 @@ def _name(name: str, reference: str, declared: frozenset[str]) -> tuple[str, str
 def _with_prefixes(text: str) -> tuple[str, list[str]]:
     """Declare undeclared prefixes on the root element; return the text and those prefixes."""
     tags = [match for match in TAG.finditer(text) if match["tag"]]
-    used = {prefix for tag in tags for prefix in PREFIX.findall(_without_values(tag["tag"]))}
+    named = (match["tag"] for match in tags if ":" in match["tag"])
+    used = {prefix for tag in named for prefix in PREFIX.findall(VALUE.sub("", tag))}
     missing = sorted(used - RESERVED_PREFIXES - set(DECLARED_PREFIX.findall(text)))
     if len(missing) > MOST_UNKNOWN:
         missing = [prefix for prefix in missing if prefix in NAMESPACES]
@@ -187,10 +180,6 @@ def _with_prefixes(text: str) -> tuple[str, list[str]]:
         f' xmlns:{prefix}="{NAMESPACES.get(prefix, UNKNOWN_NAMESPACE + prefix)}"' for prefix in missing
     )
     return text[:position] + declarations + text[position:], missing
-
-
-def _without_values(tag: str) -> str:
-    return VALUE.sub("", tag) if ":" in tag else ""
 
 
 def split(text: str) -> list[str] | None:
