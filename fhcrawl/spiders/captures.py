@@ -193,7 +193,7 @@ class CaptureQueue:
 
         :param is_kept: also keep that there are none
         """
-        found = [(*one, False) for one in self._captures.find(url)]
+        found = list(self._captures.find(url))
         if not found and not is_kept:
             return
         mementos = self._store.mementos

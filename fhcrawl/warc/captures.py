@@ -7,7 +7,7 @@ import sqlite3
 import zlib
 from contextlib import closing
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy.exceptions import DownloadCancelledError
@@ -22,7 +22,7 @@ from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParserExce
 from fhcrawl.documents.dates import utc
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.utils.addresses import name_of
-from fhcrawl.warc.indexes import is_of_web
+from fhcrawl.warc.indexes import Listed, is_of_web
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -55,18 +55,6 @@ CAPTURES = "SELECT digest, url, max(date) FROM records WHERE name = ? GROUP BY d
 BODY = "SELECT place FROM records WHERE digest = ? AND has_body ORDER BY name != ?, date LIMIT 1"
 
 
-class Found(NamedTuple):
-    """A captured document.
-
-    :param date: time of the capture, ISO 8601 in UTC
-    :param digest: of its body, or its place and date if the record has none: files are written anew
-    """
-
-    url: str
-    date: str
-    digest: str
-
-
 class Captures:
     """An index of captures in a temporary database, which is in memory only while it is small.
 
@@ -97,11 +85,11 @@ class Captures:
         self._database.execute(RESOLVE)
         return int(self._database.execute("SELECT count(*) FROM records").fetchone()[0])
 
-    def find(self, url: str) -> Iterator[Found]:
+    def find(self, url: str) -> Iterator[Listed]:
         """Yield the captures of a URL, oldest first; those that refer to what is in no file are left out."""
         for digest, captured, date in self._database.execute(CAPTURES, (name_of(url),)).fetchall():
             if self.place(url, digest) is not None:
-                yield Found(captured, f"{date}Z", digest)
+                yield Listed(captured, f"{date}Z", digest)
             elif self._are_all:
                 logger.warning("%s at %sZ: what it refers to is in no file", captured, date)
 

@@ -90,7 +90,7 @@ def test_moved_feed_has_both_and_says_so_once(
 
 
 def test_nothing_is_renamed_in_the_first_walk_nor_where_nothing_is_new(reader: Reader) -> None:
-    with mock.patch.object(Renames, "_settle") as look:
+    with mock.patch("fhcrawl.store.renames._arrivals") as look:
         reader.crawl(atom([*posts(OLD, 2), *posts(NEW, 2)]))
         reader.crawl(atom([*posts(OLD, 2), *posts(NEW, 2)]))
     look.assert_not_called()
