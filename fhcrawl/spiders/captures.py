@@ -220,13 +220,12 @@ class CaptureQueue:
         selection = state.selection
         while selection.chosen or selection.choose(self._store.mementos, feed, state.timemaps):
             found = selection.take()
-            place = found and self._captures.place(found.url, found.digest)
-            if found is not None and place is not None:
+            place = self._captures.place(found.url, found.digest)
+            if place is not None:
                 walk = WalkContext(feed, self._extension.run, self._feeds[feed])
                 yield requests.capture(found, selection.depth, place, walk)
                 return
-            if found is not None:
-                selection.failed.add(found.id)
+            selection.failed.add(found.id)
 
     def note_read(self, result: DocumentResult) -> None:
         """Note what a capture has shown, before it is committed."""

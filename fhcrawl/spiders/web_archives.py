@@ -75,10 +75,8 @@ class Selection:
             self.settled.add(timemap.id)
         return bool(self.chosen)
 
-    def take(self) -> Memento | None:
-        """Return the capture to be requested next; None if none is chosen."""
-        if not self.chosen:
-            return None
+    def take(self) -> Memento:
+        """Return the chosen capture to be requested next."""
         self.asked = self.chosen.pop()
         return self.asked
 
@@ -267,8 +265,8 @@ class WebArchives:
         if state.reading is not None:
             reading = state.reading
             yield requests.timemap(reading.timemap.url, reading.asked, state.walk, state.requests)
-        elif (found := state.captures.take()) is not None:
-            depth = state.captures.depth
+        elif state.captures.chosen:
+            found, depth = state.captures.take(), state.captures.depth
             yield requests.memento(found, depth, state.archive.url, state.walk, state.requests)
 
     def _choose(self, feed: str, state: FeedInArchive) -> None:

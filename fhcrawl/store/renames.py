@@ -126,12 +126,10 @@ def _renamings(
     connection: Connection, feed_id: int, chain: Sequence[Row[Any]], arrivals: list[NamedEntry]
 ) -> list[Renaming]:
     """Return those of some new entries that had another id before."""
-    search = Search(arrivals)
     condition, values = _may_be_like(arrivals)
     compared = f"{COMPARED} AND {condition}"
-    for row in execute(connection, compared, {"feed_id": feed_id, **values}, ROWS_AT_ONCE):
-        search.offer(_named(row))
-    found = search.found()
+    others = execute(connection, compared, {"feed_id": feed_id, **values}, ROWS_AT_ONCE)
+    found = Search(arrivals, map(_named, others)).found()
     wanted = {digest_of_id(entry.id) for one in found for entry in (one.new, one.old)}
     return confirmed(found, held_ids(connection, chain, wanted)) if found else []
 

@@ -148,36 +148,27 @@ def _archive(file: IO[bytes]) -> ArchiveIterator:
 
 
 def _records(path: Path) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of a file's captures."""
     with path.open("rb") as file:
         records = _archive(file)
-        for record in records:
-            row = _row(record) if record.rec_type in TYPES else None
-            offset = records.get_record_offset()
-            if row is None:
+        for record in (one for one in records if one.rec_type in TYPES):
+            said, place = (
+                record.rec_headers.get_header,
+                f"{path.absolute().as_uri()}#{records.get_record_offset()}",
+            )
+            url, date = (said("WARC-Target-URI") or "").strip("<>"), _comparable(said("WARC-Date"))
+            if not is_of_web(url) or not date:
                 continue
-            place = f"{path.absolute().as_uri()}#{offset}"
-            url, date, digest, refers_url, refers_date = row
             has_body = record.rec_type != "revisit"
+            answers = (OK,) if has_body else (OK, NOT_MODIFIED)
+            if record.http_headers and record.http_headers.get_statuscode() not in answers:
+                continue
+            digest = said("WARC-Payload-Digest") or ""
             # The digest of a truncated record is that of the whole body.
             if has_body and (not digest or getattr(record.raw_stream, "limit", 0)):
                 digest = f"{place} {date}"
-            yield name_of(url), url, date, place, digest, has_body, name_of(refers_url), refers_date
-
-
-def _row(record: Any) -> tuple[str, str, str, str, str] | None:
-    """Return a capture's URL, date and digest, and the URL and date it refers to; None to skip it."""
-    said = record.rec_headers.get_header
-    url = (said("WARC-Target-URI") or "").strip("<>")
-    date = _comparable(said("WARC-Date"))
-    answers = (OK, NOT_MODIFIED) if record.rec_type == "revisit" else (OK,)
-    if not is_of_web(url) or not date:
-        return None
-    if record.http_headers and record.http_headers.get_statuscode() not in answers:
-        return None
-    refers = (said("WARC-Refers-To-Target-URI") or url).strip("<>")
-    refers_date = _comparable(said("WARC-Refers-To-Date")) or date
-    return url, date, said("WARC-Payload-Digest") or "", refers, refers_date
+            refers_name = name_of((said("WARC-Refers-To-Target-URI") or url).strip("<>"))
+            refers_date = _comparable(said("WARC-Refers-To-Date")) or date
+            yield name_of(url), url, date, place, digest, has_body, refers_name, refers_date
 
 
 def _comparable(date: str | None) -> str:
