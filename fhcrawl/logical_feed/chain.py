@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fhcrawl.documents import FeedDocument
-    from fhcrawl.documents.lists import DocumentList
 
 Value = TypeVar("Value")
 
@@ -185,12 +184,6 @@ def kind(document: FeedDocument, quirks: FeedQuirks = PLAIN) -> Kind:
     if {"next", "previous", "first", "last"} & links:
         return Kind.PAGED
     return Kind.SINGLE
-
-
-# Snapshot: the index lists the whole state at `createdAt`; a folder's list claims nothing of the kind.
-def kind_of_list(listed: DocumentList) -> Kind:
-    """Return how a feed publishes its history, by a list of documents."""
-    return Kind.SINGLE if listed.prefix is None else Kind.COMPLETE
 
 
 def older_document(

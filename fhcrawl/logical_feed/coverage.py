@@ -162,7 +162,6 @@ class Coverage:
 
     @property
     def _seconds(self) -> int:
-        """Length of all spans."""
         return self.seconds + max(0, elapsed(self.since, self.until))
 
     @property

@@ -142,7 +142,6 @@ class Search:
 
 
 def _may_differ_in_scheme(new: NamedEntry, old: NamedEntry) -> bool:
-    """Return whether two entries whose ids differ in the scheme alone are one."""
     if new.published or old.published:
         return new.published == old.published
     return new.title == old.title

@@ -125,7 +125,6 @@ def _named(row: Sequence[Any]) -> NamedEntry:
 def _renamings(
     connection: Connection, feed_id: int, chain: Sequence[Row[Any]], arrivals: list[NamedEntry]
 ) -> list[Renaming]:
-    """Return those of some new entries that had another id before."""
     condition, values = _may_be_like(arrivals)
     compared = f"{COMPARED} AND {condition}"
     others = execute(connection, compared, {"feed_id": feed_id, **values}, ROWS_AT_ONCE)

@@ -141,7 +141,6 @@ class _RecordLoader(ArcWarcRecordLoader):  # type: ignore[misc]
 
 
 def _archive(file: IO[bytes]) -> ArchiveIterator:
-    """Return the records of a file from its current position."""
     records = ArchiveIterator(file, arc2warc=True)
     records.reader, records.loader = _LineReader(file), _RecordLoader(arc2warc=True)
     return records

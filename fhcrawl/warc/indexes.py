@@ -147,7 +147,6 @@ Row = dict[str, Any] | None
 
 
 def _of_rows(rows: Iterable[Row], url: str, is_cut: bool) -> Answer:
-    """Return what the rows of an index say; None is a row that cannot be read."""
     captures, last, number, unread, has_more = [], "", 0, 0, is_cut
     for place, row in enumerate(rows):
         if place == MOST_ROWS:
@@ -236,7 +235,6 @@ def _of_lines(text: str) -> Iterator[Row]:
 
 
 def _text(row: dict[str, Any], names: tuple[str, ...]) -> str:
-    """Return the value of a field, by any of its names; '' for none."""
     return next((value for name in names if isinstance(value := row.get(name), str)), "")
 
 
@@ -259,7 +257,6 @@ def _listed(row: dict[str, Any], stamp: str, url: str) -> Listed | None:
 
 # A redirect from http: to https: is often captured in the same second as where it leads.
 def _instead(time: str, url: str) -> str:
-    """Return what stands for the digest of a capture that has none."""
     return f"{time} {url}"[:LONGEST_DIGEST]
 
 

@@ -151,7 +151,6 @@ class WarcFiles:
         return (self.base / (self.template % self.named)).absolute()
 
     def _next(self) -> WarcFile:
-        """Create a file with the first unused serial number."""
         while True:
             self._serial += 1
             self.named["serial"] = self._serial
