@@ -78,7 +78,13 @@ def next_due(poll: Poll, gaps: Iterable[Reason], limits: Limits) -> str:
     """
     regular = max(_declared_interval(poll), _habitual(poll))
     # Missing documents are requested when their retry is due, even if the feed itself is not due yet.
-    seconds = min([regular, *(_gap(reason, poll) for reason in gaps if reason.kind.retry is not Retry.NEVER)])
+    # The longer a document has been missing, the later it is tried again.
+    retries = (
+        0 if reason.kind.retry is Retry.SOON else elapsed(reason.since, poll.polled) // POLLS
+        for reason in gaps
+        if reason.kind.retry is not Retry.NEVER
+    )
+    seconds = min([regular, *retries])
     if poll.retry_after is not None:
         seconds = max(seconds, elapsed(poll.polled, poll.retry_after))
     latest = shift(poll.polled, limits.longest)
@@ -110,11 +116,6 @@ def _habitual(poll: Poll) -> int:
     habitual = max(poll.interval or 0, elapsed(poll.changed, poll.polled)) // POLLS
     # But no entry is to come and be pushed out before the next poll.
     return habitual if poll.half_replaced is None else min(habitual, poll.half_replaced)
-
-
-# The longer a document has been missing, the later it is tried again.
-def _gap(reason: Reason, poll: Poll) -> int:
-    return 0 if reason.kind.retry is Retry.SOON else elapsed(reason.since, poll.polled) // POLLS
 
 
 # RSS 2.0, skipHours: "aggregators, if they support the feature, may not read the channel on hours listed in
