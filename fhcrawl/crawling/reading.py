@@ -14,7 +14,7 @@ from fhcrawl.crawling.context import Referral, context_of
 from fhcrawl.documents import TOO_MANY, link_header, snapshot
 from fhcrawl.documents.head_links import HISTORY
 from fhcrawl.exceptions import TimeIsOverError
-from fhcrawl.logical_feed import ChainPosition, Role, Version, contents
+from fhcrawl.logical_feed import ChainPosition, Kind, Role, Version, contents
 from fhcrawl.logical_feed.chain import contradiction, older_contradiction
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fhcrawl.exceptions import NotAFeedError
     from fhcrawl.logical_feed import Link
     from fhcrawl.logical_feed.chain import Contradiction, FeedQuirks
-    from fhcrawl.logical_feed.contents import Reading
+    from fhcrawl.logical_feed.contents import EarlierReading
     from fhcrawl.logical_feed.results import Fetch
 
 logger = logging.getLogger(__name__)
@@ -73,7 +73,8 @@ def list_result(
     is_read = unread == len(listed.documents)
     result = DocumentResult(
         fetch,
-        kind=logical_feed.kind_of_list(listed).value,
+        # Snapshot: the index lists the whole state at `createdAt`; the list of a folder does not.
+        kind=(Kind.SINGLE if listed.prefix is None else Kind.COMPLETE).value,
         updated=listed.created_at,
         parts=listed.documents,
         validators=(*_validators_of(response), _body_digest(response)),
@@ -146,7 +147,7 @@ def read_document(
     fetch: Fetch,
     response: Response,
     document: FeedDocument,
-    earlier: Reading | None = None,
+    earlier: EarlierReading | None = None,
 ) -> tuple[DocumentResult, list[Version | None]]:
     """Return the result of a document: the feed, its entries, and the link to the older document.
 
@@ -196,7 +197,7 @@ def read_document(
 
 
 def _of_chain(
-    result: DocumentResult, response: Response, document: FeedDocument, earlier: Reading | None
+    result: DocumentResult, response: Response, document: FeedDocument, earlier: EarlierReading | None
 ) -> DocumentResult:
     """Return the result of a document of the chain, with what is needed to read it again."""
     older = result.older_document

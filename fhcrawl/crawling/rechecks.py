@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from fhcrawl.crawling.context import RequestContext, WalkContext
-    from fhcrawl.logical_feed.contents import Reading
+    from fhcrawl.logical_feed.contents import EarlierReading
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.store import Store
 
@@ -87,7 +87,7 @@ def _next(store: Store, numbers: list[int], walk: WalkContext, documents: int = 
             return
 
 
-def earlier_reading(store: Store, fetch: Fetch, walk: WalkContext) -> Reading | None:
+def earlier_reading(store: Store, fetch: Fetch, walk: WalkContext) -> EarlierReading | None:
     """Return what is known of a document from before this walk; None if nothing is."""
     # In its first walk, nothing of a feed was read before.
     if walk.number <= FIRST_WALK:

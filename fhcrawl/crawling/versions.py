@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.crawling.pending import PendingDocument
     from fhcrawl.documents import Entry, FeedDocument
-    from fhcrawl.logical_feed.contents import Reading
+    from fhcrawl.logical_feed.contents import EarlierReading
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
     from fhcrawl.logical_feed.versions import Order
 
@@ -35,7 +35,7 @@ class ReadEntries(NamedTuple):
 
 
 def read_entries(
-    fetch: Fetch, document: FeedDocument, since: str, earlier: Reading | None = None
+    fetch: Fetch, document: FeedDocument, since: str, earlier: EarlierReading | None = None
 ) -> ReadEntries:
     """Read the entries of a document.
 

@@ -46,15 +46,6 @@ def snapshot_walk(documents: Collection[Seen], subscription: Seen) -> int | None
     return last if max(changed) < last else None
 
 
-def is_gone(missed: int, snapshot: int | None) -> bool:
-    """Return whether an entry is gone that no document holds.
-
-    :param missed: number of a walk since which no subscription document that was read had it
-    :param snapshot: what `snapshot_walk` returns
-    """
-    return snapshot is not None and missed <= snapshot
-
-
 def missed_since(missed: int, looked: int, changed: int | None, walk: int) -> int:
     """Return since which walk no subscription document that was read had an entry that no document holds now.
 
@@ -71,7 +62,7 @@ def missed_since(missed: int, looked: int, changed: int | None, walk: int) -> in
 def unconfirmed(documents: Sequence[Seen], missed: int) -> list[int]:
     """Return the indexes of the documents to be seen again before it is known that an entry is gone.
 
-    :param missed: see `is_gone`
+    :param missed: number of a walk since which no subscription document that was read had the entry
     """
     since = max([missed, *(one.changed + 1 for one in documents if one.changed is not None)])
     return [index for index, one in enumerate(documents) if one.checked is None or one.checked < since]

@@ -65,22 +65,6 @@ class Covered(NamedTuple):
     doubted: str | None = None
 
 
-class _Gap(NamedTuple):
-    """Time in which entries may have been missed.
-
-    :param after, before: its ends: times of the reads beside it, or ends of spans of the feed's own reads
-    :param left, right: times of the reads beside it
-    :param reach: when the earliest capture was made that is likely to join the read after it; None if
-        nothing is known
-    """
-
-    after: str
-    before: str
-    left: str
-    right: str
-    reach: str | None
-
-
 def next_captures(
     times: Sequence[str], reads: Mapping[int, CaptureRead], live: Coverage | None, *, every: bool
 ) -> list[int]:
@@ -95,7 +79,7 @@ def next_captures(
     if every:
         return unread[::-1]
     left = [times[number] for number in unread]
-    places = {place for gap in _gaps(reads.values(), live) for place in _choose(gap, left)}
+    places = {place for gap in _gaps(reads.values(), live) for place in _choose(left, *gap)}
     return [unread[place] for place in sorted(places, reverse=True)]
 
 
@@ -160,16 +144,22 @@ def _compared(
             yield read, covered
 
 
-def _gaps(reads: Iterable[CaptureRead], live: Coverage | None) -> Iterator[_Gap]:
-    """Yield the time before the first read, between reads that do not join, and after the last one."""
+def _gaps(
+    reads: Iterable[CaptureRead], live: Coverage | None
+) -> Iterator[tuple[str, str, str, str, str | None]]:
+    """Yield the times in which entries may have been missed.
+
+    Of each: its ends (times of reads, or ends of spans of the feed's own reads), the times of the reads
+    beside it, and when the earliest capture was made that is likely to join the later read, if that is known.
+    """
     compared = list(_compared(reads, live))
     left = EVER
     for read, covered in compared:
         if covered.since == read.time:
             reach = _reach(read, compared[-1][1].depth)
-            yield from (_Gap(*ends, left, read.time, reach) for ends in _uncovered(left, read.time, live))
+            yield from ((*ends, left, read.time, reach) for ends in _uncovered(left, read.time, live))
         left = read.time
-    yield from (_Gap(*ends, left, NEVER, None) for ends in _uncovered(left, NEVER, live))
+    yield from ((*ends, left, NEVER, None) for ends in _uncovered(left, NEVER, live))
 
 
 def _uncovered(left: str, right: str, live: Coverage | None) -> Iterator[tuple[str, str]]:
@@ -195,22 +185,24 @@ def _reach(read: CaptureRead, depth: int) -> str | None:
     return shift(read.time[:TO_THE_SECOND], -elapsed(read.oldest, read.time) * (1 - common / shown))
 
 
-def _choose(gap: _Gap, times: Sequence[str]) -> list[int]:
-    """Return the places of the captures that are worth reading because of a gap.
+def _choose(
+    times: Sequence[str], after: str, before: str, left: str, right: str, reach: str | None
+) -> list[int]:
+    """Return the places of the captures that are worth reading because of a gap: see `_gaps`.
 
     :param times: of the captures that were not read
     """
-    inside = range(bisect_right(times, gap.after), bisect_left(times, gap.before))
-    if gap.after == EVER or gap.before == NEVER:
-        return [*inside[: gap.after == EVER], *inside[len(inside) - (gap.before == NEVER) :]]
+    inside = range(bisect_right(times, after), bisect_left(times, before))
+    if after == EVER or before == NEVER:
+        return [*inside[: after == EVER], *inside[len(inside) - (before == NEVER) :]]
     # Captures beside the gap join it to the spans that the feed's own reads cover.
-    earlier = range(bisect_right(times, gap.left), inside.start)[-1:]
-    later = range(inside.stop, bisect_left(times, gap.right))[:1]
-    if not inside and gap.after != gap.left and gap.before != gap.right:
+    earlier = range(bisect_right(times, left), inside.start)[-1:]
+    later = range(inside.stop, bisect_left(times, right))[:1]
+    if not inside and after != left and before != right:
         return []  # nor do these join if the reads did not
     if later:
         return [*later]
     places = [*earlier, *inside]
-    if places and gap.reach and gap.reach > gap.left:
-        return [min(max(bisect_left(times, gap.reach), places[0]), places[-1])]
+    if places and reach and reach > left:
+        return [min(max(bisect_left(times, reach), places[0]), places[-1])]
     return places[len(places) // 2 :][:1]

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fhcrawl.documents import FeedDocument
-    from fhcrawl.documents.lists import DocumentList
 
 Value = TypeVar("Value")
 
@@ -48,11 +47,6 @@ def relations(document: FeedDocument, quirks: FeedQuirks) -> dict[str, str]:
     return _meant(document.links, document, quirks)
 
 
-def contradicted(document: FeedDocument, quirks: FeedQuirks) -> dict[str, list[str]]:
-    """Return the URLs that contradict the links of `relations`, by the same relations."""
-    return _meant(document.other_links, document, quirks)
-
-
 def _meant(links: dict[str, Value], document: FeedDocument, quirks: FeedQuirks) -> dict[str, Value]:
     links = dict(links)
     # Outside feed history, `prev` is the older name of `previous`; in a draft's feed it is not.
@@ -79,7 +73,7 @@ class Contradiction(NamedTuple):
 
 def contradiction(document: FeedDocument, relation: str | None, quirks: FeedQuirks) -> Contradiction | None:
     """Return the links that contradict the one of a relation, if there are any."""
-    others = contradicted(document, quirks).get(relation or "")
+    others = _meant(document.other_links, document, quirks).get(relation or "")
     if relation is None or not others:
         return None
     return Contradiction(relation, relations(document, quirks).get(relation), others)
@@ -179,7 +173,7 @@ class Kind(str, Enum):
 
 def kind(document: FeedDocument, quirks: FeedQuirks = PLAIN) -> Kind:
     """Return how a feed publishes its history, by its subscription document."""
-    links = {*relations(document, quirks), *contradicted(document, quirks)}
+    links = {*relations(document, quirks), *_meant(document.other_links, document, quirks)}
     # RFC 5005, 2: "the feed document it occurs in is a complete representation of the logical feed's
     # entries."
     if document.complete:
@@ -190,12 +184,6 @@ def kind(document: FeedDocument, quirks: FeedQuirks = PLAIN) -> Kind:
     if {"next", "previous", "first", "last"} & links:
         return Kind.PAGED
     return Kind.SINGLE
-
-
-# Snapshot: the index lists the whole state at `createdAt`; a folder's list claims nothing of the kind.
-def kind_of_list(listed: DocumentList) -> Kind:
-    """Return how a feed publishes its history, by a list of documents."""
-    return Kind.SINGLE if listed.prefix is None else Kind.COMPLETE
 
 
 def older_document(

@@ -16,7 +16,7 @@ from fhcrawl.logical_feed.chain import ChainPosition
 from fhcrawl.logical_feed.versions import order
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from fhcrawl.logical_feed.versions import Order, Version
 
@@ -60,36 +60,6 @@ def _contents_of(held: bytes) -> dict[bytes, set[bytes]]:
         end = HEAD + number * SIZE
         found[entry_id].add(held[end - OF_CONTENT : end])
     return found
-
-
-class FirstReading:
-    """What is known of an archive that is read for the first time, behind others that were read before.
-
-    It has its place behind these. But an entry that another of them has lost since has come from there: it
-    counts as read by this walk, in the document's place of the chain.
-
-    :param missing: digests of the ids of entries that archives or pages have lost, and no document has
-    :param place: the place of the document
-    :param walk: number of the walk that reads it
-    """
-
-    unsettled: Collection[str] = ()
-
-    def __init__(self, missing: Container[bytes], place: ChainPosition, walk: int) -> None:
-        self._missing = missing
-        self._place = place
-        self._now = ChainPosition(walk, place.step)
-
-    def lost(self, _held: bytes) -> list[bytes]:
-        """Return nothing: what was not read before has lost nothing."""
-        return []
-
-    def order(
-        self, entry_id: str, _digest: str, updated: str | None, document_updated: str | None, position: int
-    ) -> Order:
-        """Return the order of a version; the parameters are those of `EarlierReading.order`."""
-        place = self._now if digest_of_id(entry_id) in self._missing else self._place
-        return order(updated, document_updated, place, position)
 
 
 class EarlierReading:
@@ -145,4 +115,22 @@ class EarlierReading:
         return False
 
 
-Reading = FirstReading | EarlierReading
+class FirstReading(EarlierReading):
+    """What is known of an archive that is read for the first time, behind others that were read before.
+
+    It has its place behind these. But an entry that another of them has lost since has come from there: it
+    counts as read by this walk, in the document's place of the chain.
+
+    :param missing: digests of the ids of entries that archives or pages have lost, and no document has
+    """
+
+    def __init__(self, missing: Container[bytes], place: ChainPosition, walk: int) -> None:
+        super().__init__(b"", b"", place, walk)
+        self._missing = missing
+
+    def order(
+        self, entry_id: str, digest: str, updated: str | None, document_updated: str | None, position: int
+    ) -> Order:
+        """Return the order of a version; the parameters are those of `EarlierReading.order`."""
+        place = self._now if digest_of_id(entry_id) in self._missing else self._place
+        return order(updated, document_updated, place, position)

@@ -162,7 +162,6 @@ class Coverage:
 
     @property
     def _seconds(self) -> int:
-        """Length of all spans."""
         return self.seconds + max(0, elapsed(self.since, self.until))
 
     @property
@@ -221,9 +220,10 @@ def coverage_after(before: Coverage | None, shown: Sequence[str], time: str) -> 
     ids = {entry[:ID] for entry in known}
     places = [numbers.get(entry) for entry in marks]
     is_new = [entry[:ID] not in ids for entry in marks]
-    new = sum(is_new)
+    new, shown_ids = sum(is_new), first.keys()
+    gone = [entry for entry in known if entry[:ID] not in shown_ids][: len(marks) + REMEMBERED]
     depth = max(before.depth, _depth(places, is_new))
-    seen: dict[str, Any] = {"known": "".join(_remembered(marks, known)), "shown": len(marks), "depth": depth}
+    seen: dict[str, Any] = {"known": "".join([*marks, *gone]), "shown": len(marks), "depth": depth}
     if not before.is_doubtful and time >= before.until and _found_again(places) > depth:
         burst = _burst(before, new, time)
         return replace(before, **seen, **burst, until=time, entries=before.entries + new)
@@ -234,12 +234,6 @@ def coverage_after(before: Coverage | None, shown: Sequence[str], time: str) -> 
 
 def _marks(known: str) -> list[str]:
     return [known[begin : begin + MARK] for begin in range(0, len(known), MARK)]
-
-
-def _remembered(marks: list[str], known: list[str]) -> list[str]:
-    shown = {entry[:ID] for entry in marks}
-    gone = [entry for entry in known if entry[:ID] not in shown]
-    return [*marks, *gone[: len(marks) + REMEMBERED]]
 
 
 def _depth(places: list[int | None], is_new: list[bool]) -> int:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fhcrawl.documents.post_list import MOST_POSTS
+from fhcrawl.logical_feed.chain import TO_THE_SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from fhcrawl.documents.post_list import Post, PostList
     from fhcrawl.logical_feed.versions import Winner
 
-TO_THE_SECOND = len("2003-12-13T18:30:02")
 MOST_PAGES_AGAIN = 100
 NO_WALK = 0
 
@@ -228,7 +228,9 @@ def follow(
     """
     before = entries.before
     if check.order is not ListOrder.NEWEST:
-        check = replace(check, newest=max(check.newest, _newest(listed.posts, now)))
+        # A time to come is of a wrong clock, or a local one: later changes may have earlier times.
+        known = (post.modified for post in listed.posts if post.modified <= now)
+        check = replace(check, newest=max((check.newest, *known)))
     check = replace(check, again=_again(check, listed.posts, stored, before, now))
     if check.order is ListOrder.ALL:
         return _count(check, listed, stored, entries)
@@ -242,12 +244,6 @@ def follow(
     if check.order is ListOrder.MODIFIED:
         return replace(check, order=ListOrder.NEWEST, total=listed.total)
     return _unchanged(check, listed, entries, before) or _once_more(check, None)
-
-
-# A time that is still to come is of a wrong clock, or a local one: later changes may have earlier times.
-def _newest(posts: list[Post], now: str) -> str:
-    """Return when the post that was modified last was modified."""
-    return max((post.modified for post in posts if post.modified <= now), default="")
 
 
 def _reaches(check: ListCheck, listed: PostList, before: Listing) -> bool:
@@ -340,15 +336,15 @@ def _again(
     found = {
         (begin + index) // check.size + 1
         for index, post in enumerate(posts)
-        if not is_held(post, stored) and _is_new(post, before, now)
+        if not is_held(post, stored)
+        and (
+            before is None
+            or before.is_whole
+            or before.newest < post.modified <= now
+            or post.number > before.highest
+        )
     }
     return tuple(sorted({*check.again, *found})[:MOST_PAGES_AGAIN])
-
-
-def _is_new(post: Post, before: Listing | None, now: str) -> bool:
-    if before is None or before.is_whole:
-        return True
-    return before.newest < post.modified <= now or post.number > before.highest
 
 
 def _descend(values: list[str] | list[int]) -> bool:

@@ -78,7 +78,13 @@ def next_due(poll: Poll, gaps: Iterable[Reason], limits: Limits) -> str:
     """
     regular = max(_declared_interval(poll), _habitual(poll))
     # Missing documents are requested when their retry is due, even if the feed itself is not due yet.
-    seconds = min([regular, *(_gap(reason, poll) for reason in gaps if reason.kind.retry is not Retry.NEVER)])
+    # The longer a document has been missing, the later it is tried again.
+    retries = (
+        0 if reason.kind.retry is Retry.SOON else elapsed(reason.since, poll.polled) // POLLS
+        for reason in gaps
+        if reason.kind.retry is not Retry.NEVER
+    )
+    seconds = min([regular, *retries])
     if poll.retry_after is not None:
         seconds = max(seconds, elapsed(poll.polled, poll.retry_after))
     latest = shift(poll.polled, limits.longest)
@@ -91,20 +97,16 @@ def is_held_back(poll: Poll) -> bool:
     return poll.half_replaced is not None and 2 * poll.half_replaced < _declared_interval(poll)
 
 
-def _declared_interval(poll: Poll) -> int:
-    return max(poll.fresh or 0, _scheduled_interval(poll))
-
-
 # RSS 2.0, ttl: "It's a number of minutes that indicates how long a channel can be cached before refreshing
 # from the source."
-def _scheduled_interval(poll: Poll) -> int:
+def _declared_interval(poll: Poll) -> int:
     update_schedule = poll.update_schedule
     period = update_schedule.period or 0
     # Syndication module, updateBase: "Defines a base date to be used in concert with updatePeriod and
     # updateFrequency to calculate the publishing schedule."
     if update_schedule.period is not None and update_schedule.base is not None:
         period -= elapsed(update_schedule.base, poll.polled) % update_schedule.period
-    return max((update_schedule.ttl or 0) * 60, period)
+    return max(poll.fresh or 0, (update_schedule.ttl or 0) * 60, period)
 
 
 def _habitual(poll: Poll) -> int:
@@ -114,11 +116,6 @@ def _habitual(poll: Poll) -> int:
     habitual = max(poll.interval or 0, elapsed(poll.changed, poll.polled)) // POLLS
     # But no entry is to come and be pushed out before the next poll.
     return habitual if poll.half_replaced is None else min(habitual, poll.half_replaced)
-
-
-# The longer a document has been missing, the later it is tried again.
-def _gap(reason: Reason, poll: Poll) -> int:
-    return 0 if reason.kind.retry is Retry.SOON else elapsed(reason.since, poll.polled) // POLLS
 
 
 # RSS 2.0, skipHours: "aggregators, if they support the feature, may not read the channel on hours listed in
@@ -140,7 +137,8 @@ def freshness(cache_control: str, expires: str | None, date: str | None, age: st
     :param date: the response's Date header
     :param age: the response's Age header: seconds spent in caches
     """
-    directives = _directives(cache_control)
+    named = (directive.partition("=") for directive in parse_http_list(cache_control))
+    directives = {name.strip().lower(): value.strip().strip('"') for name, _, value in named}
     # RFC 9111, 5.2.2.4 and 5.2.2.5: a response that needs validation, or must not be stored, is never fresh.
     if directives.keys() & {"no-cache", "no-store"}:
         return 0
@@ -149,24 +147,15 @@ def freshness(cache_control: str, expires: str | None, date: str | None, age: st
     if "max-age" in directives:
         lifetime = _seconds(directives["max-age"])
     elif expires is not None and date is not None:
-        lifetime = _lifetime(expires, date)
+        # RFC 9111, 5.3: a date that is invalid, "0" above all, is in the past.
+        end, begin = utc(expires), utc(date)
+        lifetime = 0 if end is None or begin is None else elapsed(begin, end)
     else:
         return None
     return min(max(0, lifetime - _seconds(age or "")), LONGEST)
-
-
-def _directives(cache_control: str) -> dict[str, str]:
-    named = (directive.partition("=") for directive in parse_http_list(cache_control))
-    return {name.strip().lower(): value.strip().strip('"') for name, _, value in named}
 
 
 # RFC 9111, 1.2.2: "a non-negative integer, representing time in seconds"; 4.2.1: what is invalid is stale.
 def _seconds(text: str) -> int:
     text = text.strip()
     return int(text[:DIGITS]) if text.isascii() and text.isdecimal() else 0
-
-
-# RFC 9111, 5.3: a date that is invalid, "0" above all, is in the past.
-def _lifetime(expires: str, date: str) -> int:
-    end, begin = utc(expires), utc(date)
-    return 0 if end is None or begin is None else elapsed(begin, end)

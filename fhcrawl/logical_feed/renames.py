@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from itertools import permutations
+from itertools import chain, permutations
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.logical_feed.contents import digest_of_id
@@ -101,9 +101,10 @@ class Search:
     """Looks among the entries of a feed for those that some new ones have been before.
 
     :param arrivals: entries with ids that are new; what the newer of two of them was before may be the older
+    :param others: entries of the feed, each once; new ones among them are ignored
     """
 
-    def __init__(self, arrivals: Iterable[NamedEntry]) -> None:
+    def __init__(self, arrivals: Iterable[NamedEntry], others: Iterable[NamedEntry]) -> None:
         self._arrivals = {one.id: one for one in arrivals}
         other = {with_other_scheme(entry_id): entry_id for entry_id in self._arrivals}
         self._by_scheme = {old: new for old, new in other.items() if old is not None}
@@ -111,12 +112,7 @@ class Search:
             key: [] for one in self._arrivals.values() for key in one.shared()
         }
         self._found: defaultdict[str, dict[str, Renaming]] = defaultdict(dict)
-        for one in self._arrivals.values():
-            self._compare(one)
-
-    def offer(self, one: NamedEntry) -> None:
-        """Compare with an entry of the feed; each is offered once, the new ones need not be."""
-        if one.id not in self._arrivals:
+        for one in chain(self._arrivals.values(), (one for one in others if one.id not in self._arrivals)):
             self._compare(one)
 
     def _compare(self, one: NamedEntry) -> None:
@@ -146,7 +142,6 @@ class Search:
 
 
 def _may_differ_in_scheme(new: NamedEntry, old: NamedEntry) -> bool:
-    """Return whether two entries whose ids differ in the scheme alone are one."""
     if new.published or old.published:
         return new.published == old.published
     return new.title == old.title

@@ -144,7 +144,6 @@ def _known(covered: Covered) -> str:
 
 
 def _between(covered: Covered) -> str:
-    """Return what captures cover of a feed that was never read itself."""
     since, until = covered.spans[0].since, covered.spans[-1].until
     if since == until:
         return ""

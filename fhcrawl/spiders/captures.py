@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from base64 import b64encode
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -119,17 +118,17 @@ class CaptureQueue:
 
     def _looked_through(self) -> set[str]:
         """Return the digests of the files in which nothing can be found for any of the feeds."""
+        found = set(self._files)
         try:
-            feeds = [feed for feed in self._feeds if self._store.feeds.read_kind(feed) is not Kind.COMPLETE]
-            return set(self._files).intersection(*map(self._looked_through_for, feeds))
+            for feed in self._feeds:
+                if self._store.feeds.read_kind(feed) is not Kind.COMPLETE:
+                    state = self._load(feed)
+                    urls, files = state.read
+                    has_unread = state.selection.choose(self._store.mementos, feed, state.timemaps)
+                    found &= set() if has_unread or urls != state.digest else set(files)
         except StoreError:  # a feed that has never been read
             return set()
-
-    def _looked_through_for(self, feed: str) -> set[str]:
-        state = self._load(feed)
-        has_unread = state.selection.choose(self._store.mementos, feed, state.timemaps)
-        urls, files = state.read
-        return set(files) if urls == state.digest and not has_unread else set()
+        return found
 
     def _load(self, feed: str) -> FeedInFiles:
         """Return what the store knows of a feed and of its captures in files."""
@@ -193,7 +192,7 @@ class CaptureQueue:
 
         :param is_kept: also keep that there are none
         """
-        found = [(*one, False) for one in self._captures.find(url)]
+        found = list(self._captures.find(url))
         if not found and not is_kept:
             return
         mementos = self._store.mementos
@@ -220,13 +219,12 @@ class CaptureQueue:
         selection = state.selection
         while selection.chosen or selection.choose(self._store.mementos, feed, state.timemaps):
             found = selection.take()
-            place = found and self._captures.place(found.url, found.digest)
-            if found is not None and place is not None:
+            place = self._captures.place(found.url, found.digest)
+            if place is not None:
                 walk = WalkContext(feed, self._extension.run, self._feeds[feed])
                 yield requests.capture(found, selection.depth, place, walk)
                 return
-            if found is not None:
-                selection.failed.add(found.id)
+            selection.failed.add(found.id)
 
     def note_read(self, result: DocumentResult) -> None:
         """Note what a capture has shown, before it is committed."""
@@ -292,7 +290,8 @@ class Captures:
         if result.failure is not None:
             result = result.failed(self._outcome(fetch, response, result.failure))
         self._source(fetch).note_read(result)
-        yield from self._commits.yield_document(response, document, result, found, self._next(fetch))
+        commits = CommitMiddleware.of(self._crawler)
+        yield from commits.yield_document(response, document, result, found, self._next(fetch))
 
     # Whether a body was cut off on its way, or in the archive, the next request for it tells.
     def _outcome(self, fetch: Fetch, response: Response, failure: DocumentFailure) -> DocumentFailure:
@@ -302,7 +301,6 @@ class Captures:
         return _final(failure)
 
     def _want_others(self, fetch: Fetch, document: FeedDocument, older: Link | None) -> None:
-        """Want the captures of the documents that a capture leads to."""
         queue = self._source(fetch)
         if older is not None:
             queue.want(fetch.feed, older.url, 1 - fetch.position.step)
@@ -333,7 +331,6 @@ class Captures:
         yield from self._stored(fetch, self._source(fetch).next(fetch.feed))
 
     def _source(self, fetch: Fetch) -> CaptureQueue | WebArchives:
-        """Return what has made the request for a capture."""
         of_files = self._in_files
         return self._in_archives if of_files is None or not fetch.key.startswith(ARCHIVE) else of_files
 
@@ -347,13 +344,8 @@ class Captures:
             self._extension.fail(error)
 
     def _lose(self, fetch: Fetch, failure: DocumentFailure) -> None:
-        self._commits.lose(fetch, failure, f" at {fetch.fetched}")
-
-    @cached_property
-    def _commits(self) -> CommitMiddleware:
-        return CommitMiddleware.of(self._crawler)
+        CommitMiddleware.of(self._crawler).lose(fetch, failure, f" at {fetch.fetched}")
 
 
 def _final(failure: DocumentFailure) -> DocumentFailure:
-    """Return the failure of a capture that is not asked for again."""
     return replace(failure, state=State.INVALID) if failure.state is State.FAILED else failure

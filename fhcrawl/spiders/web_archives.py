@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.results import Fetch
     from fhcrawl.store import Memento, Store, TimeMap
     from fhcrawl.store.mementos import Mementos
-    from fhcrawl.warc.indexes import Answer, Query
+    from fhcrawl.warc.indexes import Answer
 
 
 @dataclass
@@ -75,10 +75,8 @@ class Selection:
             self.settled.add(timemap.id)
         return bool(self.chosen)
 
-    def take(self) -> Memento | None:
-        """Return the capture to be requested next; None if none is chosen."""
-        if not self.chosen:
-            return None
+    def take(self) -> Memento:
+        """Return the chosen capture to be requested next."""
         self.asked = self.chosen.pop()
         return self.asked
 
@@ -155,14 +153,14 @@ class Reading:
     """A TimeMap that is being read.
 
     :param way: number of the way in which it is asked for
-    :param query: the last request
+    :param asked: the URL of the last request
     :param since: the first time that was asked for, as the index has it
     :param pages: URLs of all pages that are known, those that were read first
     """
 
     timemap: TimeMap
     way: int
-    query: Query
+    asked: str
     since: str = ""
     pages: list[str] = field(default_factory=list)
     read: int = 0
@@ -265,10 +263,10 @@ class WebArchives:
             self._choose(feed, state)
         state.requests += 1
         if state.reading is not None:
-            url, query = state.reading.timemap.url, state.reading.query.url
-            yield requests.timemap(url, query, state.walk, state.requests)
-        elif (found := state.captures.take()) is not None:
-            depth = state.captures.depth
+            reading = state.reading
+            yield requests.timemap(reading.timemap.url, reading.asked, state.walk, state.requests)
+        elif state.captures.chosen:
+            found, depth = state.captures.take(), state.captures.depth
             yield requests.memento(found, depth, state.archive.url, state.walk, state.requests)
 
     def _choose(self, feed: str, state: FeedInArchive) -> None:
@@ -286,16 +284,16 @@ class WebArchives:
         state = self._feeds.get(fetch.feed)
         if state is None or state.reading is None:  # requested before a restart
             return
-        reading, is_cut = state.reading, "dataloss" in response.flags
+        reading, url, is_cut = state.reading, state.reading.timemap.url, "dataloss" in response.flags
+        timemap = reading.asked if reading.way == indexes.TIMEMAP else None
         try:
-            answer = indexes.read(response.body, reading.query, reading.timemap.url, is_cut)
+            answer = indexes.read(response.body, timemap, url, is_cut)
         except NoIndexError as error:
             why = DocumentFailure(State.INVALID, ReasonKind.NOT_A_FEED, f"is no index of captures: {error}")
             yield from self.lose(fetch, why)
             return
         state.archive.way, state.archive.failures = reading.way, 0
         reading.found += len(answer.captures)
-        url = reading.timemap.url
         if answer.unread:
             logger.warning("%s: lines of its index that cannot be read: %d", url, answer.unread)
         has_stopped = answer.has_more and answer.last <= reading.since
@@ -310,7 +308,7 @@ class WebArchives:
             logger.info("%s: captures in %s: %d", url, state.archive.url, reading.found)
             state.reading = None
         else:
-            reading.query = following
+            reading.asked = following
         yield from self.next(fetch.feed)
 
     def note_read(self, result: DocumentResult) -> None:
@@ -347,7 +345,7 @@ class WebArchives:
         reading.way += 1
         if reading.way == indexes.WAYS:
             return False
-        reading.query = indexes.query(reading.way, state.archive.url, reading.timemap.url)
+        reading.asked = indexes.query(reading.way, state.archive.url, reading.timemap.url)
         return True
 
     def _count(self, fetch: Fetch, state: FeedInArchive, failure: DocumentFailure) -> None:
@@ -385,8 +383,8 @@ def _is_due(timemap: TimeMap) -> bool:
     return timemap.read is None or not 0 <= elapsed(timemap.read, now()) < ASKED_AGAIN
 
 
-def _following(archive: str, reading: Reading, answer: Answer) -> Query | None:
-    """Return the request for the next part of an index; None at its end."""
+def _following(archive: str, reading: Reading, answer: Answer) -> str | None:
+    """Return the URL of the next part of an index; None at its end."""
     reading.read += 1
     if reading.read == indexes.MOST_PAGES:
         logger.warning("%s: its index has more than %d pages", reading.timemap.url, reading.read)
@@ -395,5 +393,4 @@ def _following(archive: str, reading: Reading, answer: Answer) -> Query | None:
         reading.since = answer.last
         return indexes.query(reading.way, archive, reading.timemap.url, answer.last)
     reading.pages += dict.fromkeys(page for page in answer.pages if page not in reading.pages)
-    page = next(iter(reading.pages[reading.read - 1 : reading.read]), None)
-    return None if page is None else reading.query._replace(url=page)
+    return next(iter(reading.pages[reading.read - 1 : reading.read]), None)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import exists, select
 
 from fhcrawl.logical_feed import ChainPosition, Kind, Role
-from fhcrawl.logical_feed.absences import Seen, is_gone, missed_since, snapshot_walk
+from fhcrawl.logical_feed.absences import Seen, missed_since, snapshot_walk
 from fhcrawl.logical_feed.contents import digest_of_id, ids_of
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch, State
@@ -20,9 +20,13 @@ from fhcrawl.store.statements import execute, execute_all
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import Connection, Row, Table
+
+    from fhcrawl.store.database import Database
+
+Value = TypeVar("Value")
 
 CHAIN = f"""
 {statements.chain("documents.id = :start")}
@@ -33,15 +37,27 @@ FROM documents JOIN chain ON chain.id = documents.id
 FORGET = "DELETE FROM absences WHERE feed_id = :feed_id AND key = :key"
 
 
-class Missing(NamedTuple):
-    """An entry that no document holds.
+def settle_feeds(
+    database: Database, run: int, urls: Collection[str], of: Table, settle: Callable[..., Value]
+) -> dict[str, Value]:
+    """Call a function for feeds of a run that have rows in a table, each locked by a transaction of its own.
 
-    :param key: digest of its id
+    :param urls: feeds whose walk has ended; those that another run has taken over are ignored
+    :param settle: takes the connection, the feed's row, and the rows of `CHAIN`
+    :return: what it returns, by feed
     """
-
-    key: bytes
-    id: str
-    row: Row[Any]
+    is_of_run, is_wanted = feeds.c.run == run, exists().where(of.c.feed_id == feeds.c.id)
+    found = select(feeds.c.id).where(statements.is_one_of(list(urls)), is_of_run, is_wanted)
+    with database.snapshot() as connection:
+        ids = connection.scalars(found.order_by(feeds.c.id)).all()
+    settled = {}
+    for feed_id in ids:
+        with database.transaction() as connection:
+            locked = select(feeds).where(feeds.c.id == feed_id, is_of_run).with_for_update()
+            if (feed := connection.execute(locked).first()) is not None:
+                chain: list[Row[Any]] = list(execute(connection, CHAIN, {"start": feed.subscription_id}))
+                settled[feed.url] = settle(connection, feed, chain)
+    return settled
 
 
 class Absences(Repository):
@@ -55,27 +71,16 @@ class Absences(Repository):
         :param keeps_versions: keep their versions
         :return: number of deleted entries, by feed, of the feeds that were looked at
         """
-        missed = exists().where(absences.c.feed_id == feeds.c.id)
-        found = select(feeds.c.url, feeds.c.id).where(
-            statements.is_one_of(list(urls)), feeds.c.run == run, missed
-        )
-        with self._database.snapshot() as connection:
-            numbers = {row.url: row.id for row in connection.execute(found.order_by(feeds.c.id))}
-        return {url: self._settle(run, one, deletes, keeps_versions) for url, one in numbers.items()}
 
-    def _settle(self, run: int, feed_id: int, deletes: bool, keeps_versions: bool) -> int:
-        of_run = select(feeds).where(feeds.c.id == feed_id, feeds.c.run == run).with_for_update()
-        with self._database.transaction() as connection:
-            feed = connection.execute(of_run).first()
-            if feed is None:
-                return 0
-            chain: list[Row[Any]] = list(execute(connection, CHAIN, {"start": feed.subscription_id}))
+        def settle_feed(connection: Connection, feed: Row[Any], chain: Sequence[Row[Any]]) -> int:
             gone = _note(connection, feed, chain)
             if not deletes or not gone:
                 return 0
             deleted = self.delete(connection, feed, gone, keeps_versions)
-            execute_all(connection, FORGET, [_of(feed_id, digest_of_id(entry_id)) for entry_id in gone])
+            execute_all(connection, FORGET, [_of(feed.id, digest_of_id(entry_id)) for entry_id in gone])
             return deleted
+
+        return settle_feeds(self._database, run, urls, absences, settle_feed)
 
     def delete(self, connection: Connection, feed: Row[Any], ids: list[str], keeps_versions: bool) -> int:
         """Delete entries that no document holds; return the number of live entries among them.
@@ -101,21 +106,23 @@ def _note(connection: Connection, feed: Row[Any], chain: Sequence[Row[Any]]) -> 
     of_feed = select(absences).where(absences.c.feed_id == feed.id)
     known = {bytes(row.key): row for row in connection.execute(of_feed)}
     held = set().union(*held_ids(connection, chain, known.keys()))
-    missing = list(_missing(connection, feed.id, {key: row for key, row in known.items() if key not in held}))
-    forgotten = known.keys() - {one.key for one in missing}
-    execute_all(connection, FORGET, [_of(feed.id, key) for key in forgotten])
+    missing = dict(_live(connection, feed.id, known.keys() - held))
+    execute_all(connection, FORGET, [_of(feed.id, key) for key in known.keys() - missing.keys()])
     subscription = next((row for row in chain if row.id == feed.subscription_id), None)
     if subscription is None or not missing:
         return []
     snapshot = _snapshot(connection, feed, chain)
-    noted = [_noted(one, subscription, feed.walk, snapshot) for one in missing]
+    noted = [
+        _of(feed.id, key) | {"id": entry_id, **_noted(known[key], subscription, feed.walk, snapshot)}
+        for key, entry_id in missing.items()
+    ]
     execute_all(
         connection,
         """UPDATE absences SET id = :id, walk = :walk, looked = :looked, gone = :gone
         WHERE feed_id = :feed_id AND key = :key""",
-        [_of(feed.id, one.key) | values for one, values in zip(missing, noted, strict=True)],
+        noted,
     )
-    return [one.id for one, values in zip(missing, noted, strict=True) if values["gone"]]
+    return [str(one["id"]) for one in noted if one["gone"]]
 
 
 def held_ids(
@@ -132,25 +139,23 @@ def held_ids(
             yield {key for key in ids_of(held) if wanted is None or key in wanted}
 
 
-def _missing(connection: Connection, feed_id: int, lost: dict[bytes, Row[Any]]) -> Iterator[Missing]:
-    """Yield the live entries among some that no document holds."""
-    if lost:
+def _live(connection: Connection, feed_id: int, keys: Collection[bytes]) -> Iterator[tuple[bytes, str]]:
+    """Yield the digests and ids of those live entries whose digests are among some."""
+    if keys:
         live = select(entries.c.id).where(entries.c.feed_id == feed_id, entries.c.digest != "")
         # In batches; the option holds for this statement only.
         for (entry_id,) in connection.execute(live, execution_options={"yield_per": ROWS_AT_ONCE}):
-            key = digest_of_id(entry_id)
-            if key in lost:
-                yield Missing(key, entry_id, lost[key])
+            if (key := digest_of_id(entry_id)) in keys:
+                yield key, entry_id
 
 
-def _noted(one: Missing, subscription: Row[Any], walk: int, snapshot: int | None) -> dict[str, object]:
-    row = one.row
+def _noted(row: Row[Any], subscription: Row[Any], walk: int, snapshot: int | None) -> dict[str, object]:
     since = missed_since(row.walk, row.looked, subscription.changed_walk, walk)
     # What could not be read of this subscription document may have been the entry.
     if subscription.lost_entries or subscription.state != State.PROCESSED.value:
         since = walk + 1
-    gone = row.gone or (now() if is_gone(since, snapshot) else None)
-    return {"id": one.id, "walk": since, "looked": walk, "gone": gone}
+    is_gone = snapshot is not None and since <= snapshot
+    return {"walk": since, "looked": walk, "gone": row.gone or (now() if is_gone else None)}
 
 
 # Nothing can be said of a chain with a gap, nor while a document may have lost entries that it has, or may
@@ -184,7 +189,6 @@ def _are_all_pages(connection: Connection, feed: Row[Any], chain: Sequence[Row[A
 
 
 def _snapshot(connection: Connection, feed: Row[Any], chain: Sequence[Row[Any]]) -> int | None:
-    """Return what `snapshot_walk` says of a chain; None if the chain is not whole."""
     if not is_whole(feed, chain) or not _are_all_pages(connection, feed, chain):
         return None
     seen = {row.id: Seen(row.changed_walk, row.checked_walk) for row in chain}

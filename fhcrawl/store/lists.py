@@ -56,11 +56,6 @@ def forget_parts(connection: Connection, feed_id: int) -> None:
     connection.execute(documents.delete().where(is_part(feed_id), ~has_index))
 
 
-def _has_unread_parts(connection: Connection, feed_id: int) -> bool:
-    unread_parts = select(documents.c.id).where(is_part(feed_id), ~IS_PROCESSED)
-    return connection.execute(unread_parts.limit(1)).first() is not None
-
-
 def unread(connection: Connection, row: Row[Any] | None) -> DocumentRef | None:
     """Return a document to be read; for a processed part of a list, the first part after it that is not.
 
@@ -115,7 +110,8 @@ def replace(connection: Connection, feed_id: int, result: DocumentResult, keeps_
 
     :param keeps_versions: keep the deleted entries as versions, and deletions as rows
     """
-    if result.replaces is None or _has_unread_parts(connection, feed_id):
+    unread_parts = select(documents.c.id).where(is_part(feed_id), ~IS_PROCESSED).limit(1)
+    if result.replaces is None or connection.execute(unread_parts).first() is not None:
         return 0
     # A snapshot's id may begin with another one's and ':'. An entity's id is the prefix and two positions.
     earlier = f"""entries.feed_id = :feed_id AND substr(entries.id, 1, {len(NAMESPACE)}) = :namespace

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Row
 
     from fhcrawl.logical_feed import ChainPosition
-    from fhcrawl.logical_feed.contents import Reading
     from fhcrawl.logical_feed.results import DocumentResult
 
 # What a document held, and what the subscription document holds.
@@ -119,7 +118,7 @@ class Rechecks(Repository):
             row = connection.execute(select(documents).where(documents.c.id == number, is_processed)).first()
         return None if row is None else CheckedDocument.of(row)
 
-    def read_earlier(self, feed: str, key: str, place: ChainPosition, walk: int) -> Reading | None:
+    def read_earlier(self, feed: str, key: str, place: ChainPosition, walk: int) -> EarlierReading | None:
         """Return what is known of a document from before this walk; None if nothing is.
 
         :param place, walk: as in `EarlierReading`

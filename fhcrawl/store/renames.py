@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import exists, select
-
 from fhcrawl.logical_feed import ChainPosition
 from fhcrawl.logical_feed.contents import digest_of_id
 from fhcrawl.logical_feed.renames import NamedEntry, Search, confirmed, with_other_scheme
 from fhcrawl.store import statements
-from fhcrawl.store.absences import CHAIN, Absences, held_ids, is_whole
+from fhcrawl.store.absences import Absences, held_ids, is_whole, settle_feeds
 from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import ROWS_AT_ONCE
-from fhcrawl.store.schema import feeds, renames
+from fhcrawl.store.schema import renames
 from fhcrawl.store.statements import execute, execute_all
 
 if TYPE_CHECKING:
@@ -94,42 +92,30 @@ class Renames(Repository):
         :param keeps_versions: keep the versions of entries that are deleted
         :return: by feed, of the feeds in which there was something to look at
         """
-        to_look_at = exists().where(renames.c.feed_id == feeds.c.id)
-        found = select(feeds.c.url, feeds.c.id).where(
-            statements.is_one_of(list(urls)), feeds.c.run == run, to_look_at
-        )
-        with self._database.snapshot() as connection:
-            numbers = {row.url: row.id for row in connection.execute(found.order_by(feeds.c.id))}
-        return {url: self._settle(run, one, keeps_versions) for url, one in numbers.items()}
 
-    def _settle(self, run: int, feed_id: int, keeps_versions: bool) -> Renamed:
-        of_run = select(feeds).where(feeds.c.id == feed_id, feeds.c.run == run).with_for_update()
-        with self._database.transaction() as connection:
-            feed = connection.execute(of_run).first()
-            if feed is None:
-                return Renamed(0, None, 0)
-            chain: list[Row[Any]] = list(execute(connection, CHAIN, {"start": feed.subscription_id}))
-            number, example = 0, None
-            execute(connection, RETURN, {"feed_id": feed_id})
-            for arrivals in self._arrivals(connection, feed_id):
-                found = _renamings(connection, feed_id, chain, arrivals)
+        def settle_feed(connection: Connection, feed: Row[Any], chain: Sequence[Row[Any]]) -> Renamed:
+            number, example, of_feed = 0, None, {"feed_id": feed.id}
+            execute(connection, RETURN, of_feed)
+            for arrivals in _arrivals(connection, feed.id):
+                found = _renamings(connection, feed.id, chain, arrivals)
                 _note(connection, feed, found)
                 number += len(found)
                 example = example or next(((one.new.id, one.old.id) for one in found), None)
-            forget = "DELETE FROM renames WHERE feed_id = :feed_id AND former_id IS NULL"
-            execute(connection, forget, {"feed_id": feed_id})
+            execute(connection, "DELETE FROM renames WHERE feed_id = :feed_id AND former_id IS NULL", of_feed)
             former = _former_to_delete(connection, feed, chain)
-            absences = Absences(self._session)
-            deleted = absences.delete(connection, feed, former, keeps_versions) if former else 0
-        return Renamed(number, example, deleted)
+            delete = Absences(self._session).delete
+            return Renamed(number, example, delete(connection, feed, former, keeps_versions) if former else 0)
 
-    def _arrivals(self, connection: Connection, feed_id: int) -> Iterator[list[NamedEntry]]:
-        """Yield the new entries of a feed that are live, some at a time."""
-        live, after = f"{NAMED} AND digest <> ''", ""
-        some = {"feed_id": feed_id, "limit": ARRIVALS_AT_ONCE}
-        while ids := list(execute(connection, ARRIVALS, {**some, "after": after}).scalars()):
-            after = ids[-1]
-            yield [_named(row) for row in statements.execute_among(connection, live, feed_id, ids)]
+        return settle_feeds(self._database, run, urls, renames, settle_feed)
+
+
+def _arrivals(connection: Connection, feed_id: int) -> Iterator[list[NamedEntry]]:
+    """Yield the new entries of a feed that are live, some at a time."""
+    live, after = f"{NAMED} AND digest <> ''", ""
+    some = {"feed_id": feed_id, "limit": ARRIVALS_AT_ONCE}
+    while ids := list(execute(connection, ARRIVALS, {**some, "after": after}).scalars()):
+        after = ids[-1]
+        yield [_named(row) for row in statements.execute_among(connection, live, feed_id, ids)]
 
 
 def _named(row: Sequence[Any]) -> NamedEntry:
@@ -139,13 +125,10 @@ def _named(row: Sequence[Any]) -> NamedEntry:
 def _renamings(
     connection: Connection, feed_id: int, chain: Sequence[Row[Any]], arrivals: list[NamedEntry]
 ) -> list[Renaming]:
-    """Return those of some new entries that had another id before."""
-    search = Search(arrivals)
     condition, values = _may_be_like(arrivals)
     compared = f"{COMPARED} AND {condition}"
-    for row in execute(connection, compared, {"feed_id": feed_id, **values}, ROWS_AT_ONCE):
-        search.offer(_named(row))
-    found = search.found()
+    others = execute(connection, compared, {"feed_id": feed_id, **values}, ROWS_AT_ONCE)
+    found = Search(arrivals, map(_named, others)).found()
     wanted = {digest_of_id(entry.id) for one in found for entry in (one.new, one.old)}
     return confirmed(found, held_ids(connection, chain, wanted)) if found else []
 

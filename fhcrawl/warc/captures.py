@@ -7,7 +7,7 @@ import sqlite3
 import zlib
 from contextlib import closing
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy.exceptions import DownloadCancelledError
@@ -22,7 +22,7 @@ from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParserExce
 from fhcrawl.documents.dates import utc
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.utils.addresses import name_of
-from fhcrawl.warc.indexes import is_of_web
+from fhcrawl.warc.indexes import Listed, is_of_web
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -55,18 +55,6 @@ CAPTURES = "SELECT digest, url, max(date) FROM records WHERE name = ? GROUP BY d
 BODY = "SELECT place FROM records WHERE digest = ? AND has_body ORDER BY name != ?, date LIMIT 1"
 
 
-class Found(NamedTuple):
-    """A captured document.
-
-    :param date: time of the capture, ISO 8601 in UTC
-    :param digest: of its body, or its place and date if the record has none: files are written anew
-    """
-
-    url: str
-    date: str
-    digest: str
-
-
 class Captures:
     """An index of captures in a temporary database, which is in memory only while it is small.
 
@@ -97,11 +85,11 @@ class Captures:
         self._database.execute(RESOLVE)
         return int(self._database.execute("SELECT count(*) FROM records").fetchone()[0])
 
-    def find(self, url: str) -> Iterator[Found]:
+    def find(self, url: str) -> Iterator[Listed]:
         """Yield the captures of a URL, oldest first; those that refer to what is in no file are left out."""
         for digest, captured, date in self._database.execute(CAPTURES, (name_of(url),)).fetchall():
             if self.place(url, digest) is not None:
-                yield Found(captured, f"{date}Z", digest)
+                yield Listed(captured, f"{date}Z", digest)
             elif self._are_all:
                 logger.warning("%s at %sZ: what it refers to is in no file", captured, date)
 
@@ -153,43 +141,33 @@ class _RecordLoader(ArcWarcRecordLoader):  # type: ignore[misc]
 
 
 def _archive(file: IO[bytes]) -> ArchiveIterator:
-    """Return the records of a file from its current position."""
     records = ArchiveIterator(file, arc2warc=True)
     records.reader, records.loader = _LineReader(file), _RecordLoader(arc2warc=True)
     return records
 
 
 def _records(path: Path) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of a file's captures."""
     with path.open("rb") as file:
         records = _archive(file)
-        for record in records:
-            row = _row(record) if record.rec_type in TYPES else None
-            offset = records.get_record_offset()
-            if row is None:
+        for record in (one for one in records if one.rec_type in TYPES):
+            said, place = (
+                record.rec_headers.get_header,
+                f"{path.absolute().as_uri()}#{records.get_record_offset()}",
+            )
+            url, date = (said("WARC-Target-URI") or "").strip("<>"), _comparable(said("WARC-Date"))
+            if not is_of_web(url) or not date:
                 continue
-            place = f"{path.absolute().as_uri()}#{offset}"
-            url, date, digest, refers_url, refers_date = row
             has_body = record.rec_type != "revisit"
+            answers = (OK,) if has_body else (OK, NOT_MODIFIED)
+            if record.http_headers and record.http_headers.get_statuscode() not in answers:
+                continue
+            digest = said("WARC-Payload-Digest") or ""
             # The digest of a truncated record is that of the whole body.
             if has_body and (not digest or getattr(record.raw_stream, "limit", 0)):
                 digest = f"{place} {date}"
-            yield name_of(url), url, date, place, digest, has_body, name_of(refers_url), refers_date
-
-
-def _row(record: Any) -> tuple[str, str, str, str, str] | None:
-    """Return a capture's URL, date and digest, and the URL and date it refers to; None to skip it."""
-    said = record.rec_headers.get_header
-    url = (said("WARC-Target-URI") or "").strip("<>")
-    date = _comparable(said("WARC-Date"))
-    answers = (OK, NOT_MODIFIED) if record.rec_type == "revisit" else (OK,)
-    if not is_of_web(url) or not date:
-        return None
-    if record.http_headers and record.http_headers.get_statuscode() not in answers:
-        return None
-    refers = (said("WARC-Refers-To-Target-URI") or url).strip("<>")
-    refers_date = _comparable(said("WARC-Refers-To-Date")) or date
-    return url, date, said("WARC-Payload-Digest") or "", refers, refers_date
+            refers_name = name_of((said("WARC-Refers-To-Target-URI") or url).strip("<>"))
+            refers_date = _comparable(said("WARC-Refers-To-Date")) or date
+            yield name_of(url), url, date, place, digest, has_body, refers_name, refers_date
 
 
 def _comparable(date: str | None) -> str:

@@ -52,7 +52,8 @@ class Listed(NamedTuple):
 
     :param url: URL of the captured document
     :param time: when it was captured, ISO 8601 in UTC
-    :param digest: of its body, as the index has it; its time and URL if the index has none
+    :param digest: of its body, as the index has it; its time and URL if the index has none; of a WARC record
+        without one, its place and date: files are written anew
     :param is_revisit: it has no body of its own, but that of an earlier capture
     """
 
@@ -107,22 +108,12 @@ def capture_url(archive: str, time: str, url: str) -> str:
     return f"{archive}/{stamp}id_/{url}"
 
 
-class Query(NamedTuple):
-    """A request for an index.
-
-    :param is_timemap: whether the answer is a TimeMap
-    """
-
-    url: str
-    is_timemap: bool = False
-
-
 # The Wayback Machine's, pywb's, and a TimeMap's.
-WAYS = 3
+WAYS, TIMEMAP = 3, 2
 
 
-def query(way: int, archive: str, url: str, since: str = "") -> Query:
-    """Return a request for the captures of a URL.
+def query(way: int, archive: str, url: str, since: str = "") -> str:
+    """Return the URL to ask for the captures of a URL.
 
     :param way: number of the way to ask, below WAYS
     :param since: the first time that is asked for, as the index has it
@@ -131,22 +122,22 @@ def query(way: int, archive: str, url: str, since: str = "") -> Query:
     if way == 0:
         parts = urlsplit(archive)
         asks |= {"fl": "timestamp,original,mimetype,statuscode,digest", "showResumeKey": "true"}
-        return Query(f"{parts.scheme}://{parts.netloc}/cdx/search/cdx?{urlencode(asks)}")
+        return f"{parts.scheme}://{parts.netloc}/cdx/search/cdx?{urlencode(asks)}"
     if way == 1:
-        return Query(f"{archive}/cdx?{urlencode(asks)}")
-    return Query(f"{archive}/timemap/link/{quote(url, safe=SAFE)}", is_timemap=True)
+        return f"{archive}/cdx?{urlencode(asks)}"
+    return f"{archive}/timemap/link/{quote(url, safe=SAFE)}"
 
 
-def read(body: bytes, query: Query, url: str, is_cut: bool = False) -> Answer:
+def read(body: bytes, timemap: str | None, url: str, is_cut: bool = False) -> Answer:
     """Return what an answer says of the captures of a URL.
 
-    :param query: the request
+    :param timemap: URL of the TimeMap that was asked for; None for an answer of a CDX server
     :param is_cut: the end of the answer is missing
     :raises NoIndexError: if it is no index
     """
     text = body.decode("utf-8", "replace")
-    if query.is_timemap:
-        return _of_timemap(text, query.url, url)._replace(has_more=is_cut)
+    if timemap is not None:
+        return _of_timemap(text, timemap, url)._replace(has_more=is_cut)
     stripped = text.lstrip("\ufeff \t\r\n")
     rows = _of_array(stripped) if stripped.startswith("[") else _of_lines(stripped)
     return _of_rows(rows, url, is_cut)
@@ -156,7 +147,6 @@ Row = dict[str, Any] | None
 
 
 def _of_rows(rows: Iterable[Row], url: str, is_cut: bool) -> Answer:
-    """Return what the rows of an index say; None is a row that cannot be read."""
     captures, last, number, unread, has_more = [], "", 0, 0, is_cut
     for place, row in enumerate(rows):
         if place == MOST_ROWS:
@@ -245,7 +235,6 @@ def _of_lines(text: str) -> Iterator[Row]:
 
 
 def _text(row: dict[str, Any], names: tuple[str, ...]) -> str:
-    """Return the value of a field, by any of its names; '' for none."""
     return next((value for name in names if isinstance(value := row.get(name), str)), "")
 
 
@@ -268,7 +257,6 @@ def _listed(row: dict[str, Any], stamp: str, url: str) -> Listed | None:
 
 # A redirect from http: to https: is often captured in the same second as where it leads.
 def _instead(time: str, url: str) -> str:
-    """Return what stands for the digest of a capture that has none."""
     return f"{time} {url}"[:LONGEST_DIGEST]
 
 

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import http
 import os
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -106,6 +107,7 @@ class WarcFile:
         self._open.rename(self.path)
 
 
+@dataclass
 class WarcFiles:
     """A series of WARC files, each created when it is needed.
 
@@ -114,28 +116,20 @@ class WarcFiles:
     :param base: base of a relative path
     """
 
-    def __init__(
-        self,
-        template: str,
-        named: dict[str, Any],
-        largest: int,
-        info: dict[str, str],
-        base: Path = Path(),
-    ) -> None:
-        self._template = template
-        self._named = named
-        self._largest = largest
-        self._info = info
-        self._base = base
-        self._serial = 0
-        self._file: WarcFile | None = None
+    template: str
+    named: dict[str, Any]
+    largest: int
+    info: dict[str, str]
+    base: Path = Path()
+    _serial: int = field(default=0, init=False)
+    _file: WarcFile | None = field(default=None, init=False)
 
     def append(self, response: Response, request: Request, headers: dict[str, str]) -> Capture:
         """Write a response and its request to the current file; see `WarcFile.append`."""
         if self._file is None:
             self._file = self._next()
         capture = self._file.append(response, request, headers)
-        if self._largest and self._file.size >= self._largest:
+        if self.largest and self._file.size >= self.largest:
             self.close()
         return capture
 
@@ -154,19 +148,18 @@ class WarcFiles:
         return self._path().parent
 
     def _path(self) -> Path:
-        return (self._base / (self._template % self._named)).absolute()
+        return (self.base / (self.template % self.named)).absolute()
 
     def _next(self) -> WarcFile:
-        """Create a file with the first unused serial number."""
         while True:
             self._serial += 1
-            self._named["serial"] = self._serial
+            self.named["serial"] = self._serial
             path = self._path()
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.exists():
                 continue
             try:
-                return WarcFile(path, self._info)
+                return WarcFile(path, self.info)
             except FileExistsError:
                 continue
 

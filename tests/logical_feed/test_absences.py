@@ -14,7 +14,6 @@ from fhcrawl.logical_feed.absences import (
     Budget,
     Seen,
     due_rechecks,
-    is_gone,
     missed_since,
     snapshot_walk,
     unconfirmed,
@@ -123,7 +122,7 @@ class Crawler:
         for entry, row in self.rows.items():
             changed = self.known[0][1].changed
             row.walk, row.looked = missed_since(row.walk, row.looked, changed, self.walk), self.walk
-            if is_gone(row.walk, snapshot):
+            if snapshot is not None and row.walk <= snapshot:
                 assert snapshot is not None
                 assert entry not in self.published[snapshot]
                 gone.append(entry)

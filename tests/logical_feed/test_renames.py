@@ -32,9 +32,7 @@ def renamed(
 ) -> dict[str, str]:
     """The former ids of new entries; without documents, the new entries are in the only one."""
     arrivals = [one._replace(place=NEW) for one in new]
-    search = Search(arrivals)
-    for one in (*before, *arrivals):
-        search.offer(one)
+    search = Search(arrivals, (*before, *arrivals))
     held = [[one.id for one in arrivals]] if documents is None else documents
     digests = [{digest_of_id(entry_id) for entry_id in ids} for ids in held]
     return {one.new.id: one.old.id for one in confirmed(search.found(), digests)}
@@ -120,9 +118,9 @@ def test_id_that_an_older_document_still_has_is_the_former_one() -> None:
 def test_new_entry_may_have_been_another_new_one() -> None:
     """Both have come since the last look."""
     for new in (entry(HTTPS), entry(ELSEWHERE), entry("2")):
-        search = Search([entry(HTTP), new._replace(place=NEW)])
+        search = Search([entry(HTTP), new._replace(place=NEW)], [])
         assert [(one.new.id, one.old.id) for one in search.found()] == [(new.id, HTTP)]
-        assert Search([entry(HTTP), new]).found() == []
+        assert Search([entry(HTTP), new], []).found() == []
 
 
 def test_link_that_a_third_entry_shares_names_none() -> None:

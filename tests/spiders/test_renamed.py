@@ -12,7 +12,6 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from fhcrawl.store import Store
-from fhcrawl.store.renames import Renames
 from tests.databases import Database, NewDatabase, examples
 from tests.engine import Engine, Killed
 from tests.feeds import E, atom, rss, tombstone
@@ -90,7 +89,7 @@ def test_moved_feed_has_both_and_says_so_once(
 
 
 def test_nothing_is_renamed_in_the_first_walk_nor_where_nothing_is_new(reader: Reader) -> None:
-    with mock.patch.object(Renames, "_settle") as look:
+    with mock.patch("fhcrawl.store.renames._arrivals") as look:
         reader.crawl(atom([*posts(OLD, 2), *posts(NEW, 2)]))
         reader.crawl(atom([*posts(OLD, 2), *posts(NEW, 2)]))
     look.assert_not_called()
@@ -259,7 +258,7 @@ def test_option_of_one_feed_is_for_it_alone(database: Database) -> None:
 # What a publisher does: post, move to another site, post at an id of its own; and what becomes of the crawl.
 actions = st.sampled_from(["post", "post", "move", "edit", "rest"])
 ends = st.sampled_from(["", "", "in the entries", "before the look", "in the look"])
-DEATHS = {"before the look": "settle", "in the look": "_arrivals"}
+DEATHS = {"before the look": "Renames.settle", "in the look": "_arrivals"}
 SITES = [OLD, "https://old.example", NEW, NEXT]
 
 
@@ -381,6 +380,6 @@ def crawl(url: str, publisher: Publisher, end: str, more: dict[str, Any]) -> lis
     if method is None:
         return engine.crawl(FEED) or []
     # One that dies at the end of the walk has exported nothing.
-    with mock.patch.object(Renames, method, side_effect=Killed):
+    with mock.patch(f"fhcrawl.store.renames.{method}", side_effect=Killed):
         engine.crawl_only(FEED)
     return []

@@ -9,13 +9,10 @@ from hypothesis import strategies as st
 
 from fhcrawl.exceptions import ArgumentError, NoIndexError
 from fhcrawl.warc import indexes
-from fhcrawl.warc.indexes import Answer, Listed, Query
+from fhcrawl.warc.indexes import Answer, Listed
 
 URL = "https://example.org/feed"
-CDX, TIMEMAP = (
-    Query("https://archive.example/cdx"),
-    Query("https://archive.example/t/link/x", is_timemap=True),
-)
+CDX, TIMEMAP = None, "https://archive.example/t/link/x"
 NAMES = ["urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length"]
 FIRST, SECOND = "2009-01-02T03:04:05Z", "2010-01-01T00:00:00Z"
 
@@ -94,7 +91,7 @@ def test_long_answer_may_have_more() -> None:
     found = indexes.read(array(*many), CDX, URL)
     assert (found.has_more, found.last) == (True, "20090102031639")
     assert indexes.read(array(row(), [], ["org%2Cexample+2009%21"]), CDX, URL).has_more
-    assert indexes.query(0, "https://a.example/web", URL, "2009").url.endswith(
+    assert indexes.query(0, "https://a.example/web", URL, "2009").endswith(
         "&from=2009&fl=timestamp%2Coriginal%2Cmimetype%2Cstatuscode%2Cdigest&showResumeKey=true"
     )
 
@@ -232,7 +229,7 @@ def test_what_is_no_archive_is_refused(given: str) -> None:
 def test_urls_of_requests() -> None:
     archive, url = "https://archive.example/coll", "https://example.org/feed?a=1&b=ü#c"
     assert indexes.capture_url(archive, FIRST, URL) == f"{archive}/20090102030405id_/{URL}"
-    queries = [indexes.query(way, archive, url).url for way in range(indexes.WAYS)]
+    queries = [indexes.query(way, archive, url) for way in range(indexes.WAYS)]
     assert [query.partition("?")[0] for query in queries[:2]] == [
         "https://archive.example/cdx/search/cdx",
         f"{archive}/cdx",
