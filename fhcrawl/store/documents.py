@@ -109,8 +109,9 @@ class Documents(Repository):
                 yield url, Role.SUBSCRIPTION, State.KNOWN
             values = {"feed_id": feed_id, "roles": [role.value for role in CHAIN]}
             chain = "SELECT url, role, state FROM documents WHERE feed_id = :feed_id AND role = ANY(:roles)"
-            for row in stream(connection, chain, values):
-                yield row.url, Role(row.role), State(row.state)
+            with stream(connection, chain, values) as found:
+                for row in found:
+                    yield row.url, Role(row.role), State(row.state)
 
     def commit(self, result: DocumentResult, batch: CommitBatch) -> int:
         """Store a document with its entries in one transaction.

@@ -61,8 +61,8 @@ class Entries(Repository):
         direction = "DESC" if newest_first else "ASC"
         order = f"{by_counted_order('entries', direction)}, entries.id {direction}"
         statement = statements.entries_with_changes("KEY(feeds.url) = KEY(:url)", order)
-        with self._database.snapshot() as connection:
-            found = stream(connection, statement, {"url": feed, "latest": latest_time(now())})
+        values: dict[str, object] = {"url": feed, "latest": latest_time(now())}
+        with self._database.snapshot() as connection, stream(connection, statement, values) as found:
             yield from map(StoredVersion.of, found)
 
     def read_kept_versions(self, feed: str, entry_id: str) -> list[KeptVersion]:
@@ -95,7 +95,8 @@ def _stream_entries(
     order = f"entries.feed_id, {by_counted_order('entries')}, entries.id"
     statement = statements.entries_with_changes(where, order, only_changed, has_details)
     fields_of = rows.whole_fields if has_details else rows.exported_fields
-    return map(fields_of, stream(connection, statement, {**values, "latest": latest_time(now())}))
+    with stream(connection, statement, {**values, "latest": latest_time(now())}) as found:
+        yield from map(fields_of, found)
 
 
 class Exports(Repository):

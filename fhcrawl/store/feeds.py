@@ -135,12 +135,13 @@ class Feeds(Repository):
             if chosen := list(urls):
                 values["feeds"] = list(connection.scalars(select(feeds.c.id).where(is_one_of(chosen))))
                 where += " AND id = ANY(:feeds)"
-            found = f"SELECT * FROM feeds WHERE {where} ORDER BY url"
-            for some in stream(connection, found, values, FEEDS_AT_ONCE).partitions():
-                with self._database.snapshot() as other:
-                    read = list(verdicts.read(other, some))
-                # The caller may be slow; no transaction of `other` stays open meanwhile.
-                yield from read
+            statement = f"SELECT * FROM feeds WHERE {where} ORDER BY url"
+            with stream(connection, statement, values, FEEDS_AT_ONCE) as found:
+                for some in found.partitions():
+                    with self._database.snapshot() as other:
+                        read = list(verdicts.read(other, some))
+                    # The caller may be slow; no transaction of `other` stays open meanwhile.
+                    yield from read
 
     def count(self) -> int:
         """Return the number of feeds."""

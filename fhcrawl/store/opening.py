@@ -18,6 +18,8 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.store import schema, statements
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlalchemy import URL, Connection, CursorResult, Engine
 
 # How long to wait for another process's transaction, unless the URL has a `timeout`.
@@ -245,14 +247,15 @@ def end_silent(connection: Connection) -> None:
         connection.exec_driver_sql(END_SILENT, (SILENT_SECONDS,))
 
 
+@contextlib.contextmanager
 def stream(
     connection: Connection, sql: str, values: dict[str, object], at_once: int = ROWS_AT_ONCE
-) -> CursorResult[Any]:
-    """Return a statement's rows, read in batches; there is no limit of time for reading them."""
+) -> Iterator[CursorResult[Any]]:
+    """Execute a statement; its rows are read in batches, without a limit of time, inside a `with` block."""
     if connection.dialect.name == schema.POSTGRESQL:
         connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
-    found: CursorResult[Any] = statements.execute(connection, sql, values, at_once)
-    return found
+    with contextlib.closing(statements.execute(connection, sql, values, at_once)) as found:
+        yield found
 
 
 def shown(url: URL) -> str:
