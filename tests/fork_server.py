@@ -1,5 +1,7 @@
 """Processes that run `scrapy`, forked from one that has imported it: what most of their time would go to."""
 
+from __future__ import annotations
+
 import atexit
 import contextlib
 import io
@@ -18,9 +20,11 @@ from functools import cache
 from importlib import import_module, reload
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
-from typing_extensions import Self
+if TYPE_CHECKING:
+    # A command that only connects to the server starts without site-packages.
+    from typing_extensions import Self
 
 ROOT = Path(__file__).parent.parent
 # What `scrapy` imports, packages with all that is in them; not what installs a reactor.
