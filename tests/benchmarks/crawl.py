@@ -27,7 +27,7 @@ CONTESTANTS = {
     "d": "urllib and feedparser",
     "e": "(b) with PostgreSQL",
 }
-TARGETS = {("b", "a"): 1.25, ("b", "d"): 0.2, ("c", "a"): 0.35, ("e", "b"): 1.5}
+TARGETS = {("b", "a"): 1.0, ("b", "d"): 0.25, ("c", "a"): 0.3, ("e", "b"): 1.6}
 
 Round = dict[str, Cost]
 

@@ -23,7 +23,7 @@ from tests.benchmarks.running import (
 )
 from tests.benchmarks.server import Site, serving_feeds
 
-AIM = 1.3
+AIM = 1.5
 POLLS = "polls.json"
 CONTESTANTS = {"a": "plain Scrapy spider", "b": "fhcrawl"}
 UNCHANGED = "downloader/response_status_count/304"
