@@ -32,29 +32,34 @@ def read(values: Iterable[str], url: str) -> HeadLinks:
     :param url: URL of the response; relative targets are resolved against it
     """
     found = HeadLinks()
-    for relation, target in _links(values, url):
-        found.add(relation, target.partition("#")[0])
+    for relations, target in _links(values, url):
+        document = target.partition("#")[0]
+        for relation in relations:
+            found.add(relation, document)
     return found
 
 
 def links(values: Iterable[str], url: str) -> Iterator[tuple[str, str]]:
     """Yield each relation of Link headers with its absolute target, fragment included, in document order."""
-    return ((relation, target) for relation, target in _links(values, url) if target)
+    found = _links(values, url)
+    return ((relation, target) for relations, target in found if target for relation in relations)
 
 
-def _links(values: Iterable[str], url: str) -> Iterator[tuple[str, str]]:
-    """Yield each relation with its absolute target; '' for a link without a target."""
+def _links(values: Iterable[str], url: str) -> Iterator[tuple[list[str], str]]:
+    """Yield the relations and the absolute target of each link; '' for a link without a target."""
     base = url.partition("#")[0]
     for value in values:
         for target, parameters in link_values(value):
             # RFC 8288, 3.3: several relation types are separated by white space, and compared without case.
             names = parameters.get("rel", "").split()
+            if not names:
+                continue
             # RFC 8288, 3.2: with "anchor", the link's context is another resource than the response.
             anchor = parameters.get("anchor")
             if anchor and resolve(anchor, base) != base:
                 continue
             absolute = "" if target is None else resolve(target, base)
-            yield from ((IANA_RELATION.sub("", name).lower(), absolute) for name in names)
+            yield [IANA_RELATION.sub("", name).lower() for name in names], absolute
 
 
 # RFC 8288, B.2, which stops at the first malformed link; this continues after the next comma.
