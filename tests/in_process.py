@@ -92,7 +92,7 @@ class _Memory:
         sent = {str(name): value for name, value in request.headers.to_unicode_dict().items()}
         answer = server.note(url._replace(scheme="", netloc="", fragment="").geturl() or "/", sent)
         if answer.raw or answer.reset:
-            raise NotImplementedError("connections are tested with real crawls")
+            raise ValueError("mark the test real_crawl: this answer needs a connection")
         await self._wait(answer, request)
         server.note_end()
         answer, fields = answer.reply(sent.get("If-None-Match"))
@@ -151,7 +151,7 @@ class InProcessProject(Project):
 
     def start(self, *args: str, **options: Any) -> Process:
         """Refuse to."""
-        raise NotImplementedError("processes are tested with real crawls")
+        raise RuntimeError("mark the test real_crawl: it needs a process")
 
 
 def _execute(argv: list[str]) -> int:

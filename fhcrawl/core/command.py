@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from abc import abstractmethod
 from argparse import RawDescriptionHelpFormatter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -110,9 +111,9 @@ class Command(ScrapyCommand):
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error
 
+    @abstractmethod
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Do what the command is for; an `FhcrawlError` that it raises is printed."""
-        raise NotImplementedError
 
     @contextmanager
     def opened_store(self, to_write: bool = False) -> Iterator[Store]:
