@@ -28,12 +28,13 @@ class DuplicatesPipeline:
         outcome = decide(version, winner)
         batch.counts[STATS[outcome]] += 1
         if outcome in (Outcome.NEW, Outcome.UPDATED):
-            batch.winners[version.id] = Winner(version.order, version.digest)
+            batch.winners[version.id] = Winner(version.over(winner).order, version.digest)
             item.change = outcome.value
             return item
         if outcome is Outcome.STALE:
             batch.supersede(version, vars(item))
-        if winner is not None and outcome is Outcome.DUPLICATE and version.order > winner.order:
+        if winner is not None and outcome is Outcome.DUPLICATE and version.order.is_newer(winner.order):
+            version = version.over(winner)
             batch.winners[version.id] = winner._replace(order=version.order)
             batch.confirmed[version.id] = (version, vars(item))
         raise DropItem(f"{outcome.value} version of {version.id!r}", log_level="DEBUG")

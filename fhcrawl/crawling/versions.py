@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
     from fhcrawl.logical_feed.versions import Order
 
+# The roles of documents that each walk reads as they are at that time.
+OBSERVED = (Role.SUBSCRIPTION, Role.PAGE, Role.LISTED)
+
 
 class ReadEntries(NamedTuple):
     """What was read of the entries of a document.
@@ -44,6 +47,7 @@ def read_entries(
     versions: list[Version | None] = []
     shown: list[str] = []
     oldest, inherited = None, 0
+    is_observed = fetch.role in OBSERVED
     for position, entry in enumerate(document.entries):
         inherited += _inherited(entry, fetch.url)
         entry_id = logical_feed.identity(entry, document)
@@ -52,7 +56,7 @@ def read_entries(
             continue
         digest = entry.digest or logical_feed.digest(entry)
         claimed = (
-            order(entry.updated, document.updated, fetch.position, position)
+            order(entry.updated, document.updated, fetch.position, position, is_observed)
             if earlier is None
             else earlier.order(entry_id, digest, entry.updated, document.updated, position)
         )
@@ -76,8 +80,14 @@ def _inherited(entry: Entry, url: str) -> int:
 
 def deletions_of(fetch: Fetch, document: FeedDocument) -> list[Version]:
     """Return the deletions that a document's tombstones say (RFC 6721)."""
+    is_observed = fetch.role in OBSERVED
     return [
-        _version(fetch, tombstone.ref, logical_feed.deletion(tombstone, document.updated, fetch.position), "")
+        _version(
+            fetch,
+            tombstone.ref,
+            logical_feed.deletion(tombstone, document.updated, fetch.position, is_observed),
+            "",
+        )
         for tombstone in document.tombstones
     ]
 
@@ -97,7 +107,7 @@ def first_uncounted(fetch: Fetch, versions: Iterable[Version]) -> str | None:
     if fetch.role is Role.CAPTURE:
         return None
     claimed = (version.claimed for version in versions if version.claimed is not None)
-    return min(filter(None, (order.uncounted(fetch.latest) for order in claimed)), default=None)
+    return min((order.time for order in claimed), default=None)
 
 
 def items(

@@ -96,11 +96,11 @@ class EarlierReading:
         """Return the order of a version in the document that is read now.
 
         :param digest: digest of its content
-        :param updated, document_updated, position: as in `ordering.order`
+        :param updated, document_updated, position: as in `versions.order`
         """
         # The subscription document, and pages that a walk has come to, have the place of this walk.
         if self._place == self._now or self._is_edited(entry_id, digest):
-            return order(updated, document_updated, self._now, position)
+            return order(updated, document_updated, self._now, position, is_observed=True)
         return order(updated, None, self._place, position)
 
     def _is_edited(self, entry_id: str, digest: str) -> bool:
@@ -132,5 +132,6 @@ class FirstReading(EarlierReading):
         self, entry_id: str, digest: str, updated: str | None, document_updated: str | None, position: int
     ) -> Order:
         """Return the order of a version; the parameters are those of `EarlierReading.order`."""
-        place = self._now if digest_of_id(entry_id) in self._missing else self._place
-        return order(updated, document_updated, place, position)
+        is_moved = digest_of_id(entry_id) in self._missing
+        place = self._now if is_moved else self._place
+        return order(updated, document_updated, place, position, is_moved)

@@ -210,7 +210,7 @@ def is_held(post: Post, stored: Mapping[str, Winner]) -> bool:
     winner = _find(post, stored)
     if winner is None:
         return False
-    return max(winner.order.time, winner.order.document_time)[:TO_THE_SECOND] >= post.modified
+    return max(winner.order.time, winner.document_time)[:TO_THE_SECOND] >= post.modified
 
 
 def _find(post: Post, stored: Mapping[str, Winner]) -> Winner | None:

@@ -50,15 +50,15 @@ class CommitBatch:
         self.winners = dict(stored)
         for version in deletions:
             winner = self.winners.get(version.id)
-            if winner is None or version.order > winner.order:
-                self.winners[version.id] = Winner(version.order, "")
+            if winner is None or version.order.is_newer(winner.order):
+                self.winners[version.id] = Winner(version.over(winner).order, "")
 
     def accept(self, version: Version, fields: dict[str, object]) -> None:
         """Add an entry that has passed the pipelines; the newest of several versions wins."""
-        new = version, fields
+        new = version.over(self.winners.get(version.id)), fields
         before = self.accepted.get(version.id)
         if before is not None:
-            new, older = (new, before) if before[0].order < version.order else (before, new)
+            new, older = (new, before) if version.order.is_newer(before[0].order) else (before, new)
             self.supersede(*older)
         self.accepted[version.id] = new
 
@@ -209,7 +209,9 @@ def has_changes(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
         decide(version, of_walks.get(version.id)) in (Outcome.NEW, Outcome.UPDATED)
         for version in result.versions
     ) or any(
-        version.id in of_walks and of_walks[version.id].digest and version.order > of_walks[version.id].order
+        (winner := of_walks.get(version.id)) is not None
+        and winner.digest
+        and version.order.is_newer(winner.order)
         for version in result.deletions
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.documents import identifiers
 from fhcrawl.documents.dates import shift
-from fhcrawl.logical_feed.chain import FIRST_WALK
+from fhcrawl.logical_feed.chain import EARLIEST_WALK, FIRST_WALK
 
 if TYPE_CHECKING:
     from fhcrawl.documents import Entry, FeedDocument, Tombstone
@@ -20,39 +20,59 @@ CLOCK_TOLERANCE_SECONDS = 24 * 60 * 60
 
 
 class Order(NamedTuple):
-    """The sort key of an entry's versions; the greater is the newer.
+    """What an entry's versions are compared by: see `is_newer`.
 
     Times are comparable strings, '' for none. `tombstone` is 1 for a deletion, which is newer than an entry
     with the same time. `position` is 0 for a document's first entry, then -1, …
 
     The store keeps orders with all times that documents claim. Before two orders are compared, times that are
     in the future are removed from both: see `counted`.
+
+    :param overrides: the versions of walks up to this one are older, except those of newer documents of the
+        same walk, whatever their times
     """
 
+    overrides: int
     time: str
     tombstone: int
-    document_time: str
     walk: int
     step: int
     position: int
 
+    # RFC 5005, 4.2: "clients SHOULD consider only the most recently updated entry to be part of the logical
+    # feed. If duplicate entries have the same update time-stamp, or no time-stamps are available, the entry
+    # sourced from the most recently updated feed document SHOULD replace all other duplicates of that entry."
+    # The most recently updated document is the one nearest to the newest subscription document: its own time
+    # goes back when its newest entry is deleted, or is left out after a move. The greatest `overrides` of all
+    # versions divides them into two groups, each with a total order: so the newest version, with that
+    # `overrides`, does not depend on the order in which versions are read.
+    def is_newer(self, other: Order) -> bool:
+        """Return whether this version is newer than another one."""
+        overrides = max(self.overrides, other.overrides)
+        return self._key(overrides) > other._key(overrides)
+
+    def _key(self, overrides: int) -> tuple[bool, str, int, int, int, int, int]:
+        if self.walk > overrides:
+            return True, self.time, self.tombstone, self.walk, self.step, 0, self.position
+        return False, "", 0, self.walk, self.step, self.tombstone, self.position
+
+    def over(self, older: Order) -> Order:
+        """Return the order of this version once it has replaced an older one."""
+        return self if self.overrides >= older.overrides else self._replace(overrides=older.overrides)
+
     # A wrong clock must not decide for ever, neither the publisher's nor that of the machine that read the
-    # document. So times are judged when orders are compared, and not when they are read. For any one `latest`
-    # this maps orders to tuples, whose order is total and transitive.
+    # document. So times are judged when orders are compared, and not when they are read.
     def counted(self, latest: str) -> Order:
-        """Return the order without times after `latest`; the document's time replaces the entry's.
+        """Return the order without a time after `latest`.
 
         :param latest: as `latest_time` returns it
         """
-        if self.time <= latest and self.document_time <= latest:
+        if self.time <= latest:
             return self
-        document_time = self.document_time if self.document_time <= latest else ""
-        time = self.time if self.time <= latest else document_time
-        return self._replace(time=time, document_time=document_time)
-
-    def uncounted(self, latest: str) -> str | None:
-        """Return the earlier of the times after `latest`; None if there is none."""
-        return min((time for time in (self.time, self.document_time) if time > latest), default=None)
+        is_subscription = self.step == 0 and self.walk >= FIRST_WALK
+        return self._replace(
+            time="", overrides=max(self.overrides, self.walk) if is_subscription else self.overrides
+        )
 
 
 def latest_time(now: str) -> str:
@@ -71,20 +91,29 @@ def comparable(time: str | None) -> str:
 _document_time = lru_cache(1)(comparable)  # All entries of a document share it.
 
 
-# RFC 5005, 4.2: "clients SHOULD consider only the most recently updated entry to be part of the logical
-# feed. If duplicate entries have the same update time-stamp, or no time-stamps are available, the entry
-# sourced from the most recently updated feed document SHOULD replace all other duplicates of that entry."
-# Where that does not decide, the chain does, and at last the position: the order is total.
-def order(updated: str | None, document_updated: str | None, place: ChainPosition, position: int) -> Order:
+# A version without a time in a document that every walk reads is what the publisher shows at that time: it
+# replaces what earlier walks have read. In an archive, it is as old as the archive.
+def order(
+    updated: str | None,
+    document_updated: str | None,
+    place: ChainPosition,
+    position: int,
+    is_observed: bool = False,
+) -> Order:
     """Return the order of a version, by the times that its document claims.
 
     :param updated: the entry's update time, ISO 8601 in UTC
     :param document_updated: its document's update time
     :param position: index of the entry in its document, from 0
+    :param is_observed: the walk of `place` has read the document when it was current: the subscription
+        document, a page, or an archive in which the entry has changed
     """
-    document_time = _document_time(document_updated)
-    time = comparable(updated) or document_time
-    return Order(time, 0, document_time, place.walk, place.step, -position)
+    time, overrides = comparable(updated), EARLIEST_WALK
+    if not time and is_observed:
+        overrides = place.walk - (place.step < 0)
+    elif not time:
+        time = _document_time(document_updated)
+    return Order(overrides, time, 0, place.walk, place.step, -position)
 
 
 SEPARATOR = "\x1f"  # not allowed in XML
@@ -113,6 +142,13 @@ class Version(NamedTuple):
         counted = claimed.counted(latest)
         return cls(entry_id, counted, digest, original, None if counted is claimed else claimed)
 
+    def over(self, winner: Winner | None) -> Version:
+        """Return this version once it has replaced an older one."""
+        if winner is None or self.order.overrides >= winner.order.overrides:
+            return self
+        claimed = self.claimed and self.claimed.over(winner.order)
+        return self._replace(order=self.order.over(winner.order), claimed=claimed)
+
     @property
     def stored_order(self) -> Order:
         """The order that the store keeps: with all times that the document claims."""
@@ -126,7 +162,8 @@ class Winner(NamedTuple):
     :param digest: digest of its content; '' if the entry has been deleted
     :param pending: whether it has a change that has not been exported yet
     :param exported: if a change is pending, the digest last exported; None if none ever was
-    :param uncounted: the earlier of its times that are in the future; None if none is
+    :param uncounted: its time, if it is in the future
+    :param document_time: its document's own update time, comparable; '' for none
     """
 
     order: Order
@@ -134,6 +171,7 @@ class Winner(NamedTuple):
     pending: bool = False
     exported: str | None = None
     uncounted: str | None = None
+    document_time: str = ""
 
 
 class Outcome(str, Enum):
@@ -147,14 +185,16 @@ class Outcome(str, Enum):
 
 # RFC 6721, 4: an at:deleted-entry whose `when` is not older than the entry removes it, at any position in
 # the chain; a later version of the entry restores it.
-def deletion(tombstone: Tombstone, document_updated: str | None, place: ChainPosition) -> Order:
+def deletion(
+    tombstone: Tombstone, document_updated: str | None, place: ChainPosition, is_observed: bool = False
+) -> Order:
     """Return the order of a tombstone's deletion; the parameters are those of `order`."""
-    return order(tombstone.when, document_updated, place, 0)._replace(tombstone=1)
+    return order(tombstone.when, document_updated, place, 0, is_observed)._replace(tombstone=1)
 
 
 def absence(entry_id: str, place: ChainPosition) -> Version:
     """Return the deletion of an entry that is missing from a complete feed; any later version restores it."""
-    return Version(entry_id, Order("", 0, "", place.walk, place.step, 0), "")
+    return Version(entry_id, order(None, None, place, 0), "")
 
 
 def digest(entry: Entry) -> str:
@@ -208,6 +248,6 @@ def decide(version: Version, winner: Winner | None) -> Outcome:
         return Outcome.DUPLICATE
     # A capture is older than the walk that has not found the entry any more, whatever its times say.
     is_missed = not winner.digest and not winner.order.time
-    if version.order < winner.order or (is_missed and version.order.walk < FIRST_WALK):
+    if not version.order.is_newer(winner.order) or (is_missed and version.order.walk < FIRST_WALK):
         return Outcome.STALE
     return Outcome.UPDATED if winner.digest else Outcome.NEW

@@ -303,7 +303,10 @@ class Commit:
         if self._result.older_document is not None and self._result.older_document.role is Role.PAGE:
             # The pages that this walk goes on to read are older than what the subscription document holds.
             self._execute(
-                f"""UPDATE entries SET order_walk = :walk WHERE feed_id = :feed_id
+                f"""UPDATE entries SET order_walk = :walk,
+                        order_overrides = CASE order_overrides
+                            WHEN order_walk THEN :walk ELSE order_overrides END
+                    WHERE feed_id = :feed_id
                     AND order_walk = (SELECT walk FROM documents WHERE id = {subscription})
                     AND order_step = (SELECT step FROM documents WHERE id = {subscription})""",
                 walk=fetch.position.walk,
@@ -460,7 +463,7 @@ class Commit:
         """Return whether the stored content is, or will be, another one than this version's."""
         if version.id in self._batch.accepted:
             accepted, _fields = self._batch.accepted[version.id]
-            return accepted.order > version.order or accepted.digest != version.digest
+            return accepted.order.is_newer(version.order) or accepted.digest != version.digest
         # No version with this content was accepted: a pipeline has dropped it.
         return version.id not in self._stored or self._stored[version.id].digest != version.digest
 
@@ -514,7 +517,8 @@ class Commit:
 
     def _delete(self) -> int:
         """Delete entries by tombstones and absence; return the number of live entries among them."""
-        deletions = [v for v in self._result.deletions if self._wins(v)]
+        winners = self._batch.winners
+        deletions = [v.over(winners[v.id]) for v in self._result.deletions if self._wins(v)]
         if self._result.present is not None and self._result.failure is None:
             deletions += self._absences({v.id for v in deletions})
         return self._delete_entries(deletions)
@@ -541,7 +545,7 @@ class Commit:
 
     def _wins(self, deletion: Version) -> bool:
         winner = self._batch.winners.get(deletion.id)
-        return winner is not None and winner.order == deletion.order and not winner.digest
+        return winner is not None and winner.order[1:] == deletion.order[1:] and not winner.digest
 
     # RFC 5005, 2: "any entry not actually in the feed document SHOULD NOT be considered part of that feed."
     def _absences(self, buried: set[str]) -> list[Version]:

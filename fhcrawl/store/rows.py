@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fhcrawl.documents import model
 from fhcrawl.logical_feed import ChainPosition, Role, Winner, captured, in_words
 from fhcrawl.logical_feed.results import ADDED, State
-from fhcrawl.logical_feed.versions import Order
+from fhcrawl.logical_feed.versions import Order, comparable
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.statements import (
     CONTENT,
@@ -252,10 +252,13 @@ def winners(found: Iterable[Sequence[Any]], latest: str) -> dict[str, Winner]:
 
 
 def _winner(claimed: Order, others: Sequence[Any], latest: str) -> Winner:
-    digest, is_pending, exported = others
+    digest, is_pending, exported, document_updated = others
     counted = claimed.counted(latest)
-    uncounted = None if counted is claimed else claimed.uncounted(latest)
-    return Winner(counted, digest, bool(is_pending), exported, uncounted)
+    uncounted = None if counted is claimed else claimed.time
+    document_time = comparable(document_updated)
+    if document_time > latest:
+        document_time = ""
+    return Winner(counted, digest, bool(is_pending), exported, uncounted, document_time)
 
 
 def document_row(

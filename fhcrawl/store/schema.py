@@ -177,9 +177,9 @@ entries = Table(
     Column("document", Text, comment="URL of the document of this version"),
     Column("document_updated", Text),
     Column("digest", Text, nullable=False, comment="of the content; '' if deleted"),
-    Column("order_time", Text, nullable=False, comment="what versions are compared by"),
+    Column("order_overrides", Integer, nullable=False, comment="what versions are compared by"),
+    Column("order_time", Text, nullable=False),
     Column("order_tombstone", Integer, nullable=False),
-    Column("order_document_time", Text, nullable=False),
     Column("order_walk", Integer, nullable=False),
     Column("order_step", Integer, nullable=False),
     Column("order_position", Integer, nullable=False),
@@ -404,7 +404,7 @@ def create_views(connection: Connection) -> None:
 
 
 # Of the tables and the views.
-VERSION = 1
+VERSION = 2
 # Each step changes the tables of one version, its key, into those of the next. The views are dropped before
 # the steps and created again after them, so the step for a change of a view does nothing. Released steps
 # never change.

@@ -178,25 +178,25 @@ def is_one_of(urls: list[str]) -> ColumnElement[bool]:
 
 
 def counted_time(table: str) -> str:
-    """Return the time that entries or versions are sorted by, without times after `:latest`."""
-    time, document_time = f"{table}.order_time", f"{table}.order_document_time"
-    return f"CASE WHEN {time} <= :latest THEN {time} ELSE {_counted(document_time)} END"
+    """Return the time that entries or versions are sorted by: their own, or their document's.
 
-
-def _counted(time: str) -> str:
-    return f"CASE WHEN {time} <= :latest THEN {time} ELSE '' END"
+    Times after `:latest` do not count.
+    """
+    own, document = f"{table}.order_time", f"rtrim({table}.document_updated, 'Z')"
+    return f"""CASE WHEN {own} <> '' AND {own} <= :latest THEN {own}
+        WHEN {document} <= :latest THEN {document} ELSE '' END"""
 
 
 def by_counted_order(table: str, direction: str = "ASC") -> str:
-    """Return the columns of `ORDER` to sort by, without times after `:latest` (see `Order.counted`)."""
-    times = (counted_time(table), f"{table}.order_tombstone", _counted(f"{table}.order_document_time"))
-    return ", ".join(f"{column} {direction}" for column in (*times, *(f"{table}.{n}" for n in ORDER[3:])))
+    """Return the columns to sort by, without times after `:latest`."""
+    columns = (counted_time(table), *(f"{table}.{name}" for name in ORDER[2:]))
+    return ", ".join(f"{column} {direction}" for column in columns)
 
 
 CHANGE_OF_ENTRY = "changes.feed_id = entries.feed_id AND KEY(changes.id) = KEY(entries.id)"
 WINNERS = f"""
 SELECT entries.id, {", ".join(f"entries.{name}" for name in ORDER)}, entries.digest, changes.id IS NOT NULL,
-    changes.exported_digest
+    changes.exported_digest, entries.document_updated
 FROM entries LEFT JOIN changes ON {CHANGE_OF_ENTRY}
 WHERE entries.feed_id = :feed_id
 """

@@ -46,7 +46,7 @@ HAVE_REPLACED = """
 SELECT DISTINCT feed_id FROM documents
 WHERE feed_id = ANY(:feeds) AND state = 'processed' AND fetched > :latest AND EXISTS (
     SELECT 1 FROM entries WHERE entries.feed_id = documents.feed_id
-        AND (entries.order_time > :latest OR entries.order_document_time > :latest))
+        AND entries.order_time > :latest)
 """
 # A redirect may have been temporary; reading the subscription document alone does not show that. The entries
 # of a document are compared as those of a document that was never read.

@@ -149,13 +149,15 @@ def add(document: FeedDocument, place: ChainPosition, winners: dict[str, Winner]
         id_ = identity(entry, document)
         assert id_
         version = Version(
-            id_, order(entry.updated, document.updated, place, position).counted(LATEST), digest(entry)
+            id_,
+            order(entry.updated, document.updated, place, position, not place.step).counted(LATEST),
+            digest(entry),
         )
         winner = winners.get(id_)
         outcome = decide(version, winner)
         if outcome in {Outcome.NEW, Outcome.UPDATED}:
             store[id_] = entry.title
-        if winner is None or version.order > winner.order:
+        if winner is None or version.order.is_newer(winner.order):
             winners[id_] = Winner(version.order, version.digest)
 
 

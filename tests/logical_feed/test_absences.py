@@ -18,6 +18,7 @@ from fhcrawl.logical_feed.absences import (
     snapshot_walk,
     unconfirmed,
 )
+from fhcrawl.logical_feed.chain import EARLIEST_WALK
 from fhcrawl.logical_feed.contents import EarlierReading
 from fhcrawl.logical_feed.versions import order
 
@@ -253,7 +254,7 @@ def test_requests_are_spread_over_the_runs() -> None:
 
 OLD, NEW = "0a" * 16, "0b" * 16
 FIRST = ChainPosition(1, -2)
-PLACE, NOW_READ = (FIRST, "Z"), (ChainPosition(7, -2), NOW)
+PLACE, NOW_READ = (FIRST, EARLIEST_WALK), (ChainPosition(7, -2), 6)
 
 
 def version(entry_id: str, digest: str) -> Version:
@@ -266,10 +267,10 @@ def earlier(held: dict[str, str], current: dict[str, str] | None = None) -> Earl
     return EarlierReading(contents.encode(before, None), contents.encode(now, None), FIRST, 7)
 
 
-def place_of(found: EarlierReading, entry_id: str, digest: str) -> tuple[ChainPosition, str]:
-    """The place and the document's time that count for an entry without a time."""
+def place_of(found: EarlierReading, entry_id: str, digest: str) -> tuple[ChainPosition, int]:
+    """The place that counts for an entry without a time, and the last walk that it overrides."""
     order = found.order(entry_id, digest, None, NOW, 0)
-    return ChainPosition(order.walk, order.step), f"{order.document_time}Z"
+    return ChainPosition(order.walk, order.step), order.overrides
 
 
 def test_only_what_has_changed_in_the_document_counts_as_read_now() -> None:

@@ -122,7 +122,7 @@ class Site:
 
     def winners(self) -> dict[str, Winner]:
         return {
-            i: Winner(Order(time(state), 0, time(state), walk, 0, 0), "digest")
+            i: Winner(Order(0, time(state), 0, walk, 0, 0), "digest")
             for i, (state, walk) in self.stored.items()
         }
 
@@ -151,7 +151,7 @@ def test_first_check_reads_the_whole_list() -> None:
 def test_posts_that_have_the_same_id_are_not_all_held(number: int, live: int) -> None:
     """The first and the last post, on one page of the list or on two."""
     posts = [Post(one, str(one % (number - 1)), time(1)) for one in range(1, number + 1)]
-    winners = {post.id: Winner(Order(time(1), 0, time(1), 1, 0, 0), "digest") for post in posts}
+    winners = {post.id: Winner(Order(0, time(1), 0, 1, 0, 0), "digest") for post in posts}
     found: ListCheck | Listing | None = BEGUN
     for first in range(0, number, MOST_POSTS):
         assert isinstance(found, ListCheck)

@@ -1,4 +1,6 @@
-"""The order of versions, by the times that count."""
+"""The order of versions, by their own times and the places of their documents."""
+
+from itertools import pairwise
 
 import pytest
 
@@ -6,47 +8,78 @@ from fhcrawl.logical_feed import ChainPosition
 from fhcrawl.logical_feed.versions import Order, comparable, latest_time, order
 
 LATEST = latest_time("2006-01-01T00:00:00Z")
-OLD, NEW = "2003-01-01T00:00:00Z", "2004-01-01T00:00:00Z"
-WALK = ChainPosition(1, 0)
+OLD, NEW, FUTURE = "2003-01-01T00:00:00Z", "2004-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
+
+
+def at(
+    walk: int, step: int = 0, time: str | None = None, of_document: str | None = None, position: int = 0
+) -> Order:
+    """The order of a version in a subscription document (step 0) or in an archive."""
+    claimed = order(time, of_document, ChainPosition(walk, step), position, is_observed=not step)
+    return claimed.counted(LATEST)
+
+
+def page(walk: int, step: int, time: str | None = None) -> Order:
+    return order(time, NEW, ChainPosition(walk, step), 0, is_observed=True).counted(LATEST)
 
 
 @pytest.mark.parametrize(
-    ("later", "earlier"),
+    ("newer", "older"),
     [
-        # A later update time wins over everything.
-        (order(NEW, None, ChainPosition(1, -9), 5), order(OLD, NEW, ChainPosition(2, 0), 0)),
-        # An entry without a time has its document's.
-        (order(None, NEW, WALK, 0), order(OLD, NEW, WALK, 0)),
-        (order(NEW, OLD, WALK, 0), order(None, OLD, WALK, 0)),
-        # No time at all is the oldest.
-        (order(OLD, None, ChainPosition(1, -5), 9), order(None, None, ChainPosition(2, 0), 0)),
-        # Equal times leave it to the document's time.
-        (order(OLD, NEW, ChainPosition(1, -9), 0), order(OLD, OLD, ChainPosition(2, 0), 0)),
+        # Where both have a time of their own, it decides.
+        (at(1, -9, NEW, position=5), at(2, 0, OLD)),
+        # Then the place: nearer to the subscription document, then a later one.
+        (at(1, -1, OLD), at(1, -2, OLD)),
+        (at(2, 0, OLD), at(1, 0, OLD)),
+        (at(2), at(1)),
+        (at(2, -1), at(1)),
+        (at(1), at(1, -1)),
+        (at(1, -1), at(1, -2)),
+        # What the subscription document shows without a time is newer than all that was read before it,
+        # and than the archives behind it.
+        (at(2), at(1, 0, NEW)),
+        (at(2), at(1, -3, NEW)),
+        (at(2), at(2, -1, NEW)),
+        # What a later one shows with a time is newer than that: a feed that has changed from RSS to Atom.
+        (at(3, 0, OLD), at(2)),
+        # Pages are read by each walk too; the subscription document of the same walk is nearer.
+        (page(2, -2), at(1, 0, NEW)),
+        (at(2, 0, OLD), page(2, -2)),
+        # What the document says of itself counts in archives alone.
+        (at(1, 0, OLD), at(1, -1)),
+        (at(1, -2, None, NEW), at(1, -1, None, OLD)),
+        (at(1, -1, None, NEW), at(1, -2, OLD)),
+        (at(1, 0, None, OLD), at(1, -1, None, NEW)),
+        (at(2, 0, None, OLD), at(1, 0, None, NEW)),
         # The first of equal entries in a document wins.
-        (order(OLD, NEW, WALK, 0), order(OLD, NEW, WALK, 1)),
+        (at(1, 0, OLD, position=0), at(1, 0, OLD, position=1)),
+        # A time in the future is none.
+        (at(2, 0, OLD), at(1, 0, FUTURE)),
+        (at(2, 0, FUTURE), at(1, 0, NEW)),
     ],
 )
-def test_order_of_two_versions(later: Order, earlier: Order) -> None:
-    assert later.counted(LATEST) > earlier.counted(LATEST)
+def test_order_of_two_versions(newer: Order, older: Order) -> None:
+    assert newer.is_newer(older)
+    assert not older.is_newer(newer)
 
 
 class TestOrderOfVersions:
-    def test_equal_documents_leave_it_to_the_place(self) -> None:
-        places = [ChainPosition(*place) for place in ((1, -2), (1, -1), (1, 0), (2, -1), (2, 0))]
-        orders = [order(OLD, NEW, place, 0).counted(LATEST) for place in places]
-        assert orders == sorted(orders)
-        assert len(set(orders)) == 5
+    def test_what_has_replaced_a_version_overrides_what_that_did(self) -> None:
+        rss, atom, archive = at(2), at(3, 0, OLD), at(1, -1, NEW)
+        assert archive.is_newer(atom)
+        assert rss.is_newer(archive)
+        assert atom.over(rss).is_newer(archive)
+
+    def test_equal_times_leave_it_to_the_place(self) -> None:
+        places = ((1, -2), (1, -1), (1, 0), (2, -1), (2, 0))
+        assert all(later.is_newer(before) for before, later in pairwise(at(*place, OLD) for place in places))
 
     @pytest.mark.parametrize(
         ("time", "counts"),
-        [("2006-01-02T00:00:00Z", True), ("2006-01-02T00:00:01Z", False), ("2999-01-01T00:00:00Z", False)],
+        [("2006-01-02T00:00:00Z", True), ("2006-01-02T00:00:01Z", False), (FUTURE, False)],
     )
     def test_time_more_than_a_day_after_the_fetch_does_not_count(self, time: str, counts: bool) -> None:
-        assert bool(order(time, None, WALK, 0).counted(LATEST).time) is counts
-        assert bool(order(None, time, WALK, 0).counted(LATEST).document_time) is counts
-
-    def test_future_time_falls_back_to_the_documents(self) -> None:
-        assert order("2999-01-01T00:00:00Z", OLD, WALK, 0).counted(LATEST).time == comparable(OLD)
+        assert bool(at(1, 0, time).time) is counts
 
     def test_fractions_of_a_second_count(self) -> None:
         times = ["03Z", "03.05Z", "03.25Z", "03.3Z", "04Z"]

@@ -61,7 +61,7 @@ class Version(NamedTuple):
     """
 
     id: str
-    order: tuple[str, int, str, tuple[int, int, int], int]
+    order: tuple[str, int, tuple[int, int, int], int]
     text: str | None
     document: str
 
@@ -70,23 +70,29 @@ def versions(document: Document, source: str, place: tuple[int, int, int]) -> li
     def counts(time: str | None) -> str:
         return "" if time is None or time == FUTURE else time.rstrip("Z")
 
-    own = counts(document.updated)
-    found = [
-        Version(i, (counts(when) or own, 1, own, place, 0), None, source) for i, when in document.deleted
-    ]
+    # What the subscription document shows without a time of its own has none.
+    own = "" if source == INDEX else document.updated
+    found = [Version(i, (counts(when or own), 1, place, 0), None, source) for i, when in document.deleted]
     for position, entry in enumerate(document.entries):
         assert entry.id is not None
-        order = (counts(entry.updated) or own, 0, own, place, -position)
+        order = (counts(entry.updated or own), 0, place, -position)
         found.append(Version(entry.id, order, entry.text, source))
     return found
 
 
 def oracle(seen: list[Version]) -> dict[str, tuple[str, str]]:
-    """Texts and documents by id: of all versions at once the greatest, where that is no deletion."""
+    """Texts and documents by id: of all versions at once the greatest, where that is no deletion.
+
+    If the subscription document has an entry without a time, its version is the greatest.
+    """
     greatest: dict[str, Version] = {}
-    for version in seen:
-        if version.id not in greatest or version.order > greatest[version.id].order:
-            greatest[version.id] = version
+    for entry_id in {version.id for version in seen}:
+        found = [version for version in seen if version.id == entry_id]
+        shown = [version for version in found if version.document == INDEX]
+        if any(not version.order[0] for version in shown):
+            greatest[entry_id] = max(shown, key=lambda version: version.order[1:])
+        else:
+            greatest[entry_id] = max(found, key=lambda version: version.order)
     return {v.id: (v.text, v.document) for v in greatest.values() if v.text is not None}
 
 
@@ -173,14 +179,25 @@ def test_any_runs_leave_the_feed_as_one_right_run_does(
 
 
 @settings(max_examples=200)
-@given(st.data(), st.lists(st.tuples(st.integers(1, 3), documents), min_size=1, max_size=6))
+@given(
+    st.data(), st.lists(documents, max_size=3), st.lists(st.tuples(st.integers(1, 3), documents), max_size=6)
+)
 def test_any_permutation_of_documents_gives_the_same_feed(
-    data: st.DataObject, walks: list[tuple[int, Document]]
+    data: st.DataObject, subscriptions: list[Document], archives: list[tuple[int, Document]]
 ) -> None:
-    """Documents at any places, in any order of arrival."""
-    placed = [(ChainPosition(walk, -step), document) for step, (walk, document) in enumerate(walks)]
-    feeds = [fold(placed), fold(data.draw(st.permutations(placed)))]
-    assert feeds[0] == feeds[1]
+    """Archives at any places, in any order of arrival, after the subscription document of their walk."""
+    current = [(ChainPosition(walk, 0), document) for walk, document in enumerate(subscriptions, 1)]
+    placed = [(ChainPosition(walk, -step), document) for step, (walk, document) in enumerate(archives, 1)]
+    by_walk = data.draw(st.permutations(placed))
+    lag = {place: data.draw(st.integers(place.walk, 3)) for place, _document in placed}
+    by_walk.sort(key=lambda archive: lag[archive[0]])
+    arrived = [*current, *by_walk]
+    arrived.sort(key=lambda one: lag.get(one[0], one[0].walk))
+    assert _without_overrides(fold([*current, *placed])) == _without_overrides(fold(arrived))
+
+
+def _without_overrides(winners: dict[str, Winner]) -> dict[str, Winner]:
+    return {i: winner._replace(order=winner.order._replace(overrides=0)) for i, winner in winners.items()}
 
 
 def fold(placed: list[tuple[ChainPosition, Document]]) -> dict[str, Winner]:
@@ -189,7 +206,7 @@ def fold(placed: list[tuple[ChainPosition, Document]]) -> dict[str, Winner]:
     winners: dict[str, Winner] = {}
     for place, (items, updated, deleted) in placed:
         deletions = [
-            LogicalVersion.at(latest, i, deletion(Tombstone(i, when), updated, place), "")
+            LogicalVersion.at(latest, i, deletion(Tombstone(i, when), updated, place, not place.step), "")
             for i, when in deleted
         ]
         batch = CommitBatch()
@@ -197,12 +214,12 @@ def fold(placed: list[tuple[ChainPosition, Document]]) -> dict[str, Winner]:
         winners = batch.winners
         for position, item in enumerate(items):
             assert item.id is not None
-            order = logical_order(item.updated, updated, place, position).counted(latest)
+            order = logical_order(item.updated, updated, place, position, not place.step).counted(latest)
             version = LogicalVersion(item.id, order, item.text)
             winner = winners.get(item.id)
             outcome = decide(version, winner)
             if outcome in (Outcome.NEW, Outcome.UPDATED):
-                winners[item.id] = Winner(order, item.text)
-            elif winner is not None and outcome is Outcome.DUPLICATE:
-                winners[item.id] = winner._replace(order=max(order, winner.order))
+                winners[item.id] = Winner(version.over(winner).order, item.text)
+            elif winner is not None and outcome is Outcome.DUPLICATE and order.is_newer(winner.order):
+                winners[item.id] = winner._replace(order=order.over(winner.order))
     return winners

@@ -320,8 +320,9 @@ WITH_CLOCKS = {
     "a version that a clock that was ahead has replaced is read again": """
         /index empty way:/old updated:2003; /old 1=right@2004 updated:2003
         crawl /index at:2026-01-01; exports 1=right; asked /index /old
-        /index 1=mistyped@2030 way:/old updated:2003; crawl /index at:2040-01-01; exports 1:updated=mistyped
-        crawl /index at:2026-01-02; exports 1:updated=right; asked /index /old
+        /index empty way:/mid updated:2003; /mid 1=mistyped@2030 way:/old updated:2003
+        crawl /index at:2040-01-01; exports 1:updated=mistyped
+        crawl /index at:2026-01-02; exports 1:updated=right; asked /index /mid /old
         crawl /index at:2026-01-03; exports; asked /index""",
     # Nothing is claimed of what it would have said.
     "a document that is to be read again and is gone is missing": """

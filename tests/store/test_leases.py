@@ -46,7 +46,7 @@ def read(run: int, *contents: str) -> tuple[DocumentResult, CommitBatch]:
     fetch = Fetch(FEED, FEED, FEED, FEED, Role.SUBSCRIPTION, ChainPosition(1, 0), NOW, run=run)
     batch = CommitBatch()
     for content in contents:
-        version = Version("1", Order("", 0, "", 1, 0, 0), content)
+        version = Version("1", Order(0, "", 0, 1, 0, 0), content)
         batch.accepted = {"1": (version, {**FIELDS, "title": content})}
     return DocumentResult(fetch, kind="single"), batch
 
