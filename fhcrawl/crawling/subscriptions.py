@@ -42,7 +42,7 @@ OTHER_SCHEME = re.compile(r"https?:|[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 # What follows a URL on its line, rather than belongs to it.
 MORE_WORDS = re.compile(r"""\s(?:["'<]|\S*://)""")
 # User name and password of what is not a URL, in which they may contain any character.
-INVALID_USER = re.compile(r"^((?:[^:/?#]+:)?//)?(?!mailto:)[^@]*:.*@")
+INVALID_USER = re.compile(r"^(?=[^@]*@)((?:[^:/?#]+:)?//)?(?!mailto:)[^@]*:.*@", re.DOTALL)
 # A comma between URLs, rather than within one.
 COMMA = re.compile(r",(?=\s|$|https?://|file:)")
 BETWEEN = re.compile(r"[,\s]+")

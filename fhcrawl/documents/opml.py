@@ -73,10 +73,10 @@ def _read_on(content: bytes, root: _Element, fault: str) -> tuple[_Element, dict
     parser = parsers.new(recover=True)
     with parsers.memory_errors():
         root = etree.fromstring(text.encode(), parser)
-    # Later faults of a line follow from its first one.
-    log = reversed(parser.error_log)
     lines = text.split("\n")
-    return root, {one.line: Fault(one.message, _url_in(lines[one.line - 1 :][:1])) for one in log}
+    # Later faults of a line follow from its first one.
+    first = {one.line: one.message for one in reversed(parser.error_log)}
+    return root, {line: Fault(said, _url_in(lines[line - 1 : line])) for line, said in first.items()}
 
 
 def _url_in(lines: list[str]) -> str:

@@ -84,6 +84,11 @@ def test_list_can_be_opml(tmp_path: Path) -> None:
         ('<opml><outline xmlUrl="mailto:x@example.org"/></opml>', "line 1: mailto:x@example.org is not"),
         ("https://ann:s3cret@example.org/a\n", "write https://example.org/a with HTTPAUTH_USER"),
         ("feed://ann:s3cret@example.org/a\n", "write https://example.org/a with HTTPAUTH_USER"),
+        (
+            '<opml><outline xmlUrl="ann:s3&#10;cret@example.org/a"/></opml>',
+            "line 1: example.org/a is not the",
+        ),
+        (f"{':' * 100_000}\n", "is not the URL of a feed"),
         ("ann:s3cret@example.org/a\n", "line 1: example.org/a is not the URL of a feed"),
         ("https://ann:s3/cret@example.org/a\n", "line 1: https://example.org/a is not the URL of a feed"),
         ('<opml><outline xmlUrl="https://ann:s3cret@x.example/"x/></opml>', "line 1"),
