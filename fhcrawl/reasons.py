@@ -165,14 +165,3 @@ OURSELVES = frozenset(
         ReasonKind.ERROR,
     }
 )
-# The address of a feed that could never be read is right: the server has said so.
-ADDRESS_IS_RIGHT = frozenset(
-    {
-        ReasonKind.HTTP_401,
-        ReasonKind.HTTP_403,
-        ReasonKind.HTTP_429,
-        ReasonKind.HTTP_451,
-        ReasonKind.ROBOTS_TXT,
-        ReasonKind.KNOWN_FEED,
-    }
-)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 UTF_8 = "utf-8"  # RFC 8259, 8.1: the encoding of JSON
 SWITCH: dict[str, Any] = {"action": "store_true", "default": None}
@@ -52,6 +52,13 @@ def end_with_reader() -> None:
 def typed(argument: str) -> str:
     """Return an argument as text for the store: octets that are not UTF-8 become escapes."""
     return argument.encode("utf-8", "backslashreplace").decode()
+
+
+def print_refused(refused: Collection[str]) -> int:
+    """Print why lines of a list cannot be used, on stderr; return the exit code."""
+    for sentence in refused:
+        print(sentence, file=sys.stderr)
+    return 1 if refused else 0
 
 
 @contextlib.contextmanager

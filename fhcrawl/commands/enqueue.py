@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import printing
+from fhcrawl.commands import print_refused, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 
@@ -40,6 +40,7 @@ class Command(command.Command):
             raise ArgumentError("write pip install 'fhcrawl[cluster]'") from error
         server = hosts.connect(self.settings)
         given = subscriptions.from_words(args, self.settings.getbool(subscriptions.LISTED_FILES))
+        self.exitcode = print_refused(given.refused)
         with self.opened_store(to_write=True) as store:
             stored = store.subscriptions
             chosen = subscriptions.chosen(stored, given, now() if opts.due else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import printing
+from fhcrawl.commands import print_refused, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 
@@ -52,6 +52,8 @@ class Command(command.Command):
         more = {name: True for name in ("wordpress", "merge_renamed") if getattr(opts, name)}
         plain = {url: options.plain() | more for url, options in listed.items()}
         with self.opened_store(to_write=True) as store:
-            new = store.subscriptions.add(plain, now())
+            new = store.subscriptions.add(plain, now(), listed.titles)
+        self.exitcode = print_refused(listed.refused)
+        refused = f"; refused: {len(listed.refused)}" if listed.refused else ""
         with printing():
-            print(f"Newly subscribed: {new}; already subscribed: {len(listed) - new}")
+            print(f"Newly subscribed: {new}; already subscribed: {len(listed) - new}{refused}")

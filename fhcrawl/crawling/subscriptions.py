@@ -7,12 +7,12 @@ import re
 import sys
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote, urlsplit
 
-from lxml import etree
-
-from fhcrawl.exceptions import ArgumentError
+from fhcrawl.documents import opml
+from fhcrawl.documents.xml import encoding
+from fhcrawl.exceptions import ArgumentError, NotAFeedError
 from fhcrawl.utils.addresses import without_credentials
 from fhcrawl.warc.indexes import archive_of
 
@@ -22,18 +22,27 @@ if TYPE_CHECKING:
     from fhcrawl.store.subscriptions import Subscriptions
 
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
+# fhNext, fhReversed, …, in lower case.
 OPML_ATTRIBUTES = {
-    "fhNext": "next",
-    "fhReversed": "reversed",
-    "fhLimit": "limit",
-    "fhWordPress": "wordpress",
-    "fhMergeRenamed": "merge_renamed",
-    "fhWebArchive": "web_archive",
+    "fhnext": "next",
+    "fhreversed": "reversed",
+    "fhlimit": "limit",
+    "fhwordpress": "wordpress",
+    "fhmergerenamed": "merge_renamed",
+    "fhwebarchive": "web_archive",
 }
+FEED_TYPES = frozenset({"rss", "atom"})
 COMMENT = re.compile(r"(?:^|\s)#")
 WHITE_SPACE = re.compile(r"\s")
 # What may be a host: a name with a dot, or localhost; then a port, a path and so on.
 HOST = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+)(?::[0-9]+)?(?:[/?#]|$)")
+# URLs with the schemes that name a program, as web pages have them: feed://example.org/ or feed:https://example.org/.
+FEED_SCHEME = re.compile(r"(?:feed|itpc|pcast|podcast):(?://)?", re.IGNORECASE)
+OTHER_SCHEME = re.compile(r"https?:|[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+# What follows a URL on its line, rather than belongs to it.
+MORE_WORDS = re.compile(r"""\s(?:["'<]|\S*://)""")
+# User name and password of what is not a URL, in which they may contain any character.
+INVALID_USER = re.compile(r"^(?=[^@]*@)((?:[^:/?#]+:)?//)?(?!mailto:)[^@]*:.*@", re.DOTALL)
 # A comma between URLs, rather than within one.
 COMMA = re.compile(r",(?=\s|$|https?://|file:)")
 BETWEEN = re.compile(r"[,\s]+")
@@ -41,6 +50,7 @@ BETWEEN = re.compile(r"[,\s]+")
 LISTS = frozenset({".opml", ".toml", ".txt"})
 LISTED_FILES = "FHCRAWL_LISTED_FILES_ENABLED"
 MOST_DIGITS = 18
+MOST_REFUSED = 5
 # Python refuses to convert numbers of more than some thousand digits.
 TOO_LONG = "a number of too many digits"
 # Nested tables, written as a.b.c: tomllib's time grows with the square of their number.
@@ -90,24 +100,43 @@ NAMES = {f.name for f in fields(FeedOptions)}
 Listed = dict[str, FeedOptions]
 
 
+class FeedList(Listed):
+    """Feeds, some of them from lists, with the user's options for each by its URL.
+
+    `titles` are those that lists give feeds, by URL; `refused` has a sentence for each line of a list that
+    cannot be used.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.titles: dict[str, str] = {}
+        self.refused: list[str] = []
+
+    def add_notes(self, other: FeedList) -> None:
+        """Add the titles and the refused lines of a list."""
+        self.titles |= other.titles
+        self.refused += other.refused
+
+
 def from_arguments(
     feed: str | None,
     feeds: str | None,
     snapshot: str | None = None,
     base: Path = Path(),
     may_list_files: bool = False,
-) -> Listed:
-    """Return the feeds that the spider's arguments name, each once, in their order; {} without arguments.
+) -> FeedList:
+    """Return the feeds that the spider's arguments name, each once, in their order; none without arguments.
 
     :param feed: URLs, separated by white space
     :param feeds: path of a list
     :param snapshot: URL of the index of a snapshot that the only feed continues
     :param base: folder to which `feeds` is relative
     :param may_list_files: the list may name `file:` URLs
-    :raises ArgumentError: if there is no feed, if one is not a URL, or if the list cannot be read
+    :raises ArgumentError: if there is no feed, if one of `feed` is not a URL, or if the list cannot be used
     """
+    listed = FeedList()
     if feed is None and feeds is None and not snapshot:
-        return {}
+        return listed
     if not feed and not feeds:
         if snapshot:
             raise ArgumentError(
@@ -117,12 +146,14 @@ def from_arguments(
             "No feed to crawl: write fhcrawl crawl https://example.org/index.atom, or --feeds list.txt"
         )
     _check_commas(feed or "", "feed")
-    listed: Listed = {_checked(url, "feed"): FeedOptions() for url in (feed or "").split()}
-    for url, options in from_file(base / feeds, may_list_files) if feeds else ():
-        if url not in listed or options != FeedOptions():
-            listed[url] = options
+    for url in (feed or "").split():
+        listed[_checked(url, "feed")] = FeedOptions()
+    if feeds:
+        found = from_file(base / feeds, may_list_files)
+        listed.update({u: options for u, options in found.items() if u not in listed or options.plain()})
+        listed.add_notes(found)
     if not listed:
-        raise ArgumentError(f"There is no feed in {feeds or ''}: write a URL a line")
+        raise ArgumentError("No feed to crawl: write fhcrawl crawl https://example.org/index.atom")
     if snapshot:
         _add_snapshot(listed, snapshot)
     return listed
@@ -180,44 +211,86 @@ def _snapshot(url: str | None, feed: str, where: str) -> str | None:
     return None if url is None else _checked(url, where)
 
 
-def from_words(words: Iterable[str], may_list_files: bool = False) -> Listed:
+def from_words(words: Iterable[str], may_list_files: bool = False) -> FeedList:
     """Return the feeds that arguments of a command name, each once: URLs, and paths of lists.
 
     :param may_list_files: the lists may name `file:` URLs
-    :raises ArgumentError: if a word is neither, or if a list cannot be read
+    :raises ArgumentError: if a word is neither, or if a list cannot be read or names no feed
     """
-    listed: Listed = {}
+    listed = FeedList()
     for word in words:
         _check_commas(word, "fhcrawl subscribe")
-        if "://" in word:
+        if "://" in word or FEED_SCHEME.match(word):
             listed[_checked(word, "fhcrawl subscribe")] = FeedOptions()
         elif Path(word).exists():
-            listed.update(from_file(Path(word), may_list_files))
+            found = from_file(Path(word), may_list_files)
+            listed.update(found)
+            listed.add_notes(found)
         else:
             raise ArgumentError(
-                f"{word} is neither a file nor the URL of a feed; "
+                f"{_shown(word)} is neither a file nor the URL of a feed; "
                 "write the path of a list, or a URL with its https://"
             )
     return listed
 
 
-def from_file(path: Path, may_list_files: bool = False) -> Iterator[tuple[str, FeedOptions]]:
-    """Yield the feeds of a list: a URL a line (# begins a comment), OPML, or TOML (by the suffix).
+def from_file(path: Path, may_list_files: bool = False) -> FeedList:
+    """Return the feeds of a list: a URL a line (# begins a comment), OPML, or TOML (by the suffix).
 
     :param may_list_files: it may name `file:` URLs
-    :raises ArgumentError: if it cannot be read, or has an invalid URL, or a `file:` URL that it may not have
+    :raises ArgumentError: if it cannot be read, or if it names no feed that can be used
     """
-    for url, options in _read(path):
-        # Lists come from others, who need not have access to this machine's files.
-        if not may_list_files and urlsplit(url).scheme == "file":
-            raise ArgumentError(
-                f"{path} names a file of this machine, {url}: write fhcrawl crawl URL or "
-                f"fhcrawl subscribe URL for it, or, if the list may name files, -s {LISTED_FILES}=1"
-            )
-        yield url, options
+    listed = FeedList()
+    for found in _read(path):
+        try:
+            url = _listed_url(found, may_list_files)
+            options = _options(found.options, url, f"{found.where}, {url}")
+        except ArgumentError as error:
+            listed.refused.append(str(error))
+            continue
+        if url not in listed or options != FeedOptions():
+            listed[url] = options
+        if found.title:
+            listed.titles.setdefault(url, found.title)
+    if not listed:
+        more = len(listed.refused) - MOST_REFUSED
+        said = "; ".join([*listed.refused[:MOST_REFUSED], *([f"and {more:,} more"] if more > 0 else [])])
+        raise ArgumentError(said or f"There is no feed in {path}: write a URL a line")
+    return listed
 
 
-def _read(path: Path) -> Iterator[tuple[str, FeedOptions]]:
+class _Line(NamedTuple):
+    """A line, outline or table of a list, unchecked.
+
+    :param where: the path of the list, and the place in it
+    :param fault: why it cannot be read; '' if it can
+    """
+
+    where: str
+    url: object
+    options: dict[str, Any]
+    title: str = ""
+    fault: str = ""
+
+
+def _listed_url(line: _Line, may_list_files: bool) -> str:
+    """Return the URL of the feed of a line.
+
+    :raises ArgumentError: if it has none that can be used
+    """
+    if line.fault:
+        raise ArgumentError(f"{line.where}{line.fault}")
+    url = _checked(_as_url(line.url), line.where)
+    # Lists come from others, who need not have access to this machine's files.
+    if not may_list_files and urlsplit(url).scheme == "file":
+        raise ArgumentError(
+            f"{line.where} names a file of this machine, {url}: write fhcrawl crawl URL or "
+            f"fhcrawl subscribe URL for it, or, if the list may name files, -s {LISTED_FILES}=1"
+        )
+    return url
+
+
+def _read(path: Path) -> Iterator[_Line]:
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -227,35 +300,46 @@ def _read(path: Path) -> Iterator[tuple[str, FeedOptions]]:
         ) from error
     if path.suffix.lower() == ".toml":
         yield from _from_toml(content, path)
-    elif content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
-        yield from _from_opml(content, path)
-    else:
-        yield from _from_lines(content, path)
+        return
+    name, mark = encoding.detect_wide(content) or ("utf-8-sig", 0)
+    text = content[mark:].decode(name, "replace")
+    yield from _from_opml(content, path) if text.lstrip().startswith("<") else _from_lines(text, path)
 
 
-def _from_lines(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
-    for number, line in enumerate(content.decode("utf-8-sig", "replace").splitlines(), 1):
+def _from_lines(text: str, path: Path) -> Iterator[_Line]:
+    for number, line in enumerate(text.splitlines(), 1):
         url = COMMENT.split(line, maxsplit=1)[0].strip()
         if url:
-            yield _checked(url, f"{path}, line {number}"), FeedOptions()
+            yield _Line(f"{path}, line {number}", url, {})
 
 
-# OPML 2.0, 'Subscription lists': outlines with a required attribute xmlUrl.
-def _from_opml(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
-    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+# OPML 2.0, 'Subscription lists': outlines with the required attributes type and xmlUrl. Not all programs
+# write the type, and not all write the names of attributes as they are there.
+def _from_opml(content: bytes, path: Path) -> Iterator[_Line]:
     try:
-        root = etree.fromstring(content, parser)
-    except etree.XMLSyntaxError as error:
-        raise ArgumentError(f"{path} is neither a list of URLs nor OPML: {error.msg}") from error
-    for outline in root.iter("outline"):
-        url = (outline.get("xmlUrl") or "").strip()
+        outlines, faults = opml.read(content)
+    except NotAFeedError as error:
+        raise ArgumentError(f"{path} is neither a list of URLs nor OPML: {error}") from error
+    named: set[int] = set()
+    for outline in outlines:
+        title = f" ({outline.title})" if outline.title else ""
+        where = f"{path}, line {outline.line}{title}"
+        url = outline.attributes.get("xmlurl", "").strip()
         if url:
-            where = f"{path}, line {outline.sourceline}"
-            given = {OPML_ATTRIBUTES[n]: v for n, v in outline.items() if n in OPML_ATTRIBUTES}
-            yield _checked(url, where), _options(given, url, where)
+            given = {OPML_ATTRIBUTES[n]: v for n, v in outline.attributes.items() if n in OPML_ATTRIBUTES}
+            yield _Line(where, url, given, outline.title)
+        elif outline.is_leaf and outline.line in faults:
+            named.add(outline.line)
+            fault = faults[outline.line]
+            lost = f", {_shown(fault.url)}," if fault.url else ""
+            yield _Line(where, "", {}, fault=f"{lost} is not well-formed: {fault.message}")
+        elif outline.is_leaf and outline.attributes.get("type", "").lower() in FEED_TYPES:
+            yield _Line(where, "", {}, fault=f': it has no xmlUrl; write xmlUrl="{EXAMPLE}"')
+    for number in sorted(faults.keys() - named):
+        yield _Line(f"{path}, line {number}", "", {}, fault=f" is not well-formed: {faults[number].message}")
 
 
-def _from_toml(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
+def _from_toml(content: bytes, path: Path) -> Iterator[_Line]:
     try:
         tables = _toml(content.decode("utf-8-sig"))["feed"]
         listed = [(_text(table.pop("url")), table) for table in tables]
@@ -263,9 +347,8 @@ def _from_toml(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
         raise ArgumentError(
             f"{path} is no list of feeds in TOML ({_reason(error)}); write\n{TOML_EXAMPLE}"
         ) from error
-    for url, given in listed:
-        where = f"{path}, feed {without_credentials(url)}"
-        yield _checked(url, where), _options(given, url, where)
+    for number, (url, given) in enumerate(listed, 1):
+        yield _Line(f"{path}, feed {number}", url, given)
 
 
 def _toml(text: str) -> dict[str, Any]:
@@ -354,9 +437,36 @@ def _check_commas(words: str, where: str) -> None:
         )
 
 
+def _as_url(word: object) -> object:
+    """Return a URL for what a list has in its place, if that is clear."""
+    if not isinstance(word, str):
+        return word
+    is_path = Path(word).suffix.lower() in LISTS and "/" not in word
+    if word.startswith("//") or (HOST.match(word) and not is_path):
+        word = f"https://{word.removeprefix('//')}"
+    # https://url.spec.whatwg.org/#concept-basic-url-parser removes tabs and newlines, and encodes spaces.
+    try:
+        parts = urlsplit(word)
+        is_clear = parts.scheme and not WHITE_SPACE.search(parts.netloc) and not MORE_WORDS.search(word)
+    except ValueError:
+        return word
+    word = word.translate(dict.fromkeys(map(ord, "\t\n\r")))
+    return WHITE_SPACE.sub(lambda found: quote(found[0]), word) if is_clear else word
+
+
+def _web_url(url: str) -> str:
+    """Return the URL that another program's URL of a feed stands for."""
+    scheme = FEED_SCHEME.match(url)
+    if scheme is None:
+        return url
+    rest = url[scheme.end() :]
+    return rest if OTHER_SCHEME.match(rest) else f"https://{rest}"
+
+
 def _checked(url: object, where: str) -> str:
     if not isinstance(url, str):
         raise ArgumentError(f"{where}: {_text(url)} is no URL; write {EXAMPLE}")
+    url = _web_url(url)
     try:
         url.encode()  # an argument that is not UTF-8 has surrogates
         parts = urlsplit(url)
@@ -366,7 +476,7 @@ def _checked(url: object, where: str) -> str:
         parts, host = None, None
     if parts is not None and parts.scheme == "file" and not host and parts.path.startswith("/"):
         return url
-    shown = without_credentials(url)
+    shown = without_credentials(url) if host else _shown(url)
     if parts is None or parts.scheme not in ("http", "https") or not host:
         guess = _guess(url)
         raise ArgumentError(f"{where}: {shown} is not the URL of a feed; write {guess}")
@@ -377,6 +487,11 @@ def _checked(url: object, where: str) -> str:
             f"write {shown} with HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN, or headers in a TOML list"
         )
     return url
+
+
+def _shown(word: str) -> str:
+    """Return what is not a URL without user name and password."""
+    return INVALID_USER.sub(r"\1", without_credentials(word))
 
 
 def _guess(word: str) -> str:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.logical_feed import WORDS, in_words
 from fhcrawl.logical_feed.results import State
-from fhcrawl.reasons import ADDRESS_IS_RIGHT, MISSING, NEVER_READ, NO_FEED, ReasonKind
+from fhcrawl.reasons import MISSING, NEVER_READ, NO_FEED, OURSELVES, ReasonKind
 from fhcrawl.reporting.progress import MOST_FEEDS, Counts
-from fhcrawl.reporting.table import BOLD, DAY, OF_RUN, OF_STORE, RED, Look, Row, table
+from fhcrawl.reporting.table import BOLD, DAY, INDENT, OF_RUN, OF_STORE, RED, Look, Row, cut_in_middle, table
 from fhcrawl.utils.text import escaped, printable
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 FAILURES = {
     "fhcrawl/disk/full": "A disk was nearly full (see the log): make room on it, then run again.",
     "fhcrawl/cluster/failed": "Redis has failed (see the log): mend it, then run again.",
+    "fhcrawl/feed/refused": "The list of feeds has lines that cannot be used (see the log).",
     "fhcrawl/feed/unread": "No feed could be read.",
     "fhcrawl/store/failed": "The store has failed (see the log): mend it, then run again.",
     "fhcrawl/warc/failed": "Not all of this run is in finished WARC files (see the log).",
@@ -49,16 +50,16 @@ def failures(stats: Iterable[str]) -> list[str]:
 def with_kind_of_advice(reasons: list[Reason]) -> Iterator[tuple[Reason, ReasonKind]]:
     """Yield the reasons of a feed, each with the kind whose advice applies to it.
 
-    Where no feed was ever found, the advice is that on unreachable feeds, below what was found instead. If
-    the address is right, it is that on the server's answer alone.
+    That a feed could never be read is left out where the cause is among the reasons. If something else, or
+    nothing, was found at its address, the advice is that on unreachable feeds.
     """
     unread = next((reason.kind for reason in reasons if reason.kind in NEVER_READ), None)
-    not_found = [reason for reason in reasons if unread and reason.kind.advice in {MISSING, NO_FEED}]
-    is_said = bool(not_found) or any(reason.kind in ADDRESS_IS_RIGHT for reason in reasons)
+    no_cause = NEVER_READ | OURSELVES | {ReasonKind.HOLES}
+    has_cause = any(reason.kind not in no_cause for reason in reasons)
     for reason in reasons:
-        if unread and reason in not_found:
+        if unread and reason.kind.advice in {MISSING, NO_FEED}:
             yield reason, unread
-        elif not is_said or reason.kind not in NEVER_READ:
+        elif not has_cause or reason.kind not in NEVER_READ:
             yield reason, reason.kind
 
 
@@ -66,6 +67,8 @@ def with_kind_of_advice(reasons: list[Reason]) -> Iterator[tuple[Reason, ReasonK
 MOST_REASONS = 20
 # At the end of a crawl, more plain feeds than these are one line together.
 MOST_PLAIN = 3
+# Feeds that are named where they are counted.
+MOST_NAMED = 5
 # The verdict in the table says as much: feeds with these reasons are counted. They come after the others.
 COUNTED = (
     ReasonKind.UNREACHABLE,
@@ -88,12 +91,13 @@ class Problems:
 
     :param listed: URLs and rests of sentences, the first of them
     :param number: number of all that would be listed
-    :param counted: for the first parts of rests of sentences, those of the first feed and the number of feeds
+    :param counted: for the first parts of rests of sentences: the rest of the first feed's, the number of
+        feeds, and the URLs of the first of them
     """
 
     listed: list[tuple[str, str]] = field(default_factory=list)
     number: int = 0
-    counted: dict[str, tuple[str, str, int]] = field(default_factory=dict)
+    counted: dict[str, tuple[str, int, list[str]]] = field(default_factory=dict)
 
     def lines(self, look: Look) -> Iterator[str]:
         """Yield their sentences."""
@@ -101,9 +105,15 @@ class Problems:
             yield from look.sentence(url, rest)
         if more := self.number - len(self.listed):
             yield MORE_REASONS.format(more)
-        for common, (url, rest, number) in self.counted.items():
-            one = look.sentence(url, rest)
-            yield from one if number == 1 else look.wrap(f"each of {number:,} feeds {common}")
+        for common, (rest, number, urls) in self.counted.items():
+            if number == 1:
+                yield from look.sentence(urls[0], rest)
+                continue
+            yield from look.wrap(f"each of {number:,} feeds {common}")
+            room = None if look.width is None else look.width - len(INDENT)
+            yield from (INDENT + (url if room is None else cut_in_middle(url, room)) for url in urls)
+            if more := number - len(urls):
+                yield f"{INDENT}and {more:,} more"
 
 
 class Summary:
@@ -186,8 +196,10 @@ class Summary:
         if kind in COUNTED:
             # What follows a semicolon differs from feed to feed.
             common = detail if self._most_reasons is None else detail.partition(";")[0]
-            first, rest, number = problems.counted.get(common, (self._shown(url), detail, 0))
-            problems.counted[common] = first, rest, number + 1
+            rest, number, urls = problems.counted.get(common, (detail, 0, []))
+            if self._most_reasons is None or number < MOST_NAMED:
+                urls.append(self._shown(url))
+            problems.counted[common] = rest, number + 1, urls
             return
         problems.number += 1
         if self._most_reasons is None or len(problems.listed) < self._most_reasons:

@@ -46,13 +46,15 @@ if TYPE_CHECKING:
 
     from fhcrawl.crawling.context import RequestContext
     from fhcrawl.crawling.pending import EntryVersion
-    from fhcrawl.crawling.subscriptions import Listed
+    from fhcrawl.crawling.subscriptions import FeedList, Listed
     from fhcrawl.documents import FeedDocument
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.store import Store, Subscription
 
 
 logger = logging.getLogger(__name__)
+
+REFUSED = "fhcrawl/feed/refused"
 
 
 class HistorySpider(Spider):
@@ -70,7 +72,7 @@ class HistorySpider(Spider):
 
     def __init__(
         self,
-        feeds: Listed,
+        feeds: FeedList,
         due: bool = False,
         deltafetch_reset: bool = False,
         warc: Sequence[str] = (),
@@ -142,15 +144,31 @@ class HistorySpider(Spider):
             return
         if self.idle_reason:
             logger.info("%s", self.idle_reason)
+        self._tell_refused()
         await self._open_captures()
         given = ((feed, options.plain()) for feed, options in feeds.items())
         while some := dict(islice(given, FEEDS_AT_ONCE)):
-            for known in extension.begin_walks(some):
+            begun = list(extension.begin_walks(some))
+            try:
+                self._add_titles(begun)
+            except StoreError as error:
+                extension.fail(error)
+                return
+            for known in begun:
                 with extension.under_way.begun(known.feed):
                     for request in self.first(known, feeds[known.feed]):
                         yield request
             # Let requests in progress continue; otherwise, they would wait until all feeds have begun.
             await asyncio.sleep(0)
+
+    def _add_titles(self, begun: list[Subscription]) -> None:
+        titles = self._given.titles
+        self._store.subscriptions.add_titles({k.feed: titles[k.feed] for k in begun if k.feed in titles})
+
+    def _tell_refused(self) -> None:
+        for sentence in self._given.refused:
+            logger.error("%s", sentence)
+            self.crawler.stats.inc_value(REFUSED)
 
     def first(self, known: Subscription, options: FeedOptions) -> Iterator[Request]:
         """Return the requests that a walk begins with (`requests.first`)."""

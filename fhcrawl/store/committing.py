@@ -501,7 +501,8 @@ class Commit:
         etag, last_modified, body_digest = result.validators or (None, None, None)
         return {
             "location": fetch.location or fetch.requested_url,
-            "title": result.title,
+            # That of a list of feeds stays if the document has none.
+            **({"title": result.title} if (result.title or "").strip() else {}),
             "kind": result.kind,
             "walk": fetch.position.walk,
             "crawled": fetch.fetched,

@@ -32,7 +32,7 @@ from fhcrawl.store.statements import is_of, is_one_of
 from fhcrawl.utils.clock import now as time_now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from sqlalchemy import ColumnElement, Connection, Row
 
@@ -52,16 +52,26 @@ ON CONFLICT (KEY(url)) DO NOTHING
 class Subscriptions(Repository):
     """The subscribed feeds: `store.subscriptions`."""
 
-    def add(self, listed: dict[str, dict[str, Any]], now: str) -> int:
+    def add(
+        self, listed: dict[str, dict[str, Any]], now: str, titles: Mapping[str, str] | None = None
+    ) -> int:
         """Subscribe feeds; return how many of them were not subscribed before.
 
         :param listed: the user's options for each, as plain values; a feed with new options is due now
         :param now: ISO 8601 in UTC
+        :param titles: those that feeds have until they are read, by URL
         """
         with self._database.transaction() as connection:
             for feed in listed:
                 statements.execute(connection, ADD_FEED, {"url": feed, "since": now})
+            _add_titles(connection, titles or {})
             return sum(_add(connection, feed, options, now) for feed, options in listed.items())
+
+    def add_titles(self, titles: Mapping[str, str]) -> None:
+        """Give titles to feeds that have none, by their URLs."""
+        if titles:
+            with self._database.transaction() as connection:
+                _add_titles(connection, titles)
 
     def remove(self, urls: Iterable[str]) -> dict[str, bool]:
         """Unsubscribe feeds; their documents and entries stay.
@@ -125,6 +135,12 @@ class Subscriptions(Repository):
                 of_feeds = select(feeds.c.url, _due(time_now())).where(is_one_of(some))
                 found |= {url: due for url, due in connection.execute(of_feeds)}  # noqa: C416 - a row is no pair for mypy
         return found
+
+
+def _add_titles(connection: Connection, titles: Mapping[str, str]) -> None:
+    for url, title in sorted(titles.items()):
+        untitled = feeds.update().where(is_of(url), feeds.c.title.is_(None))
+        connection.execute(untitled.values(title=title))
 
 
 def _add(connection: Connection, feed: str, options: dict[str, Any], now: str) -> bool:

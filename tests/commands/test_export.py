@@ -108,7 +108,7 @@ def test_opml_has_verdicts_and_is_a_list_of_feeds(crawled: FeedServer, project: 
         f"{OURS}entries": "1",
         f"{OURS}crawled": two.get(f"{OURS}crawled"),
     }
-    assert [url for url, _options in subscriptions.from_file(path)] == [
+    assert list(subscriptions.from_file(path)) == [
         crawled.url("/one"),
         crawled.url("/two"),
     ]

@@ -14,6 +14,7 @@ from scrapy.utils.test import get_crawler
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import WalkContext, context_of
 from fhcrawl.crawling.failures import LimitReached
+from fhcrawl.crawling.subscriptions import FeedList
 from fhcrawl.downloadermiddlewares.limits import OctetsMiddleware
 from fhcrawl.logical_feed import ChainPosition, Role
 from fhcrawl.spiders.history import HistorySpider
@@ -183,7 +184,7 @@ def test_captures_are_read_whatever_the_limit(server: FeedServer, project: Proje
 
 def test_what_was_read_goes_with_the_walk_to_another_process() -> None:
     crawler = get_crawler(HistorySpider, {"FHCRAWL_MAX_BYTES": 150})
-    spider = HistorySpider({})
+    spider = HistorySpider(FeedList())
     one, other = OctetsMiddleware.from_crawler(crawler), OctetsMiddleware.from_crawler(crawler)
     walk = WalkContext("https://example.org/", 1)
 

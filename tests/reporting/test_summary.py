@@ -13,6 +13,7 @@ from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting.progress import MOST_FEEDS, Counts
 from fhcrawl.reporting.summary import (
     FAILURES,
+    MOST_NAMED,
     MOST_PLAIN,
     MOST_REASONS,
     Summary,
@@ -170,7 +171,9 @@ def test_many_plain_feeds_are_one_line_at_the_end_of_a_crawl() -> None:
     dates = ["2010-01-01", "to", f"20{9 + number}-06-01"]
     assert together == [str(number), "plain", "feeds", str(3 * number), *changed, *dates, "unknown"]
     assert [line.split()[1] for line in lines[1:4]] == ["plain", "30", "1"]
-    assert f"each of {number + 1} feeds says nothing" in lines
+    place = lines.index(f"each of {number + 1} feeds says nothing")
+    named = [odd, *feeds][:MOST_NAMED]
+    assert lines[place + 1 : place + 2 + MOST_NAMED] == [*(f"  {one.feed}" for one in named), "  and 1 more"]
     assert lines[4].startswith(f"{number + 2} feeds: {number + 1} unknown, 1 complete; entries: ")
     assert f"{MOST_PLAIN + 1} plain feeds" in "".join(lines_of(of_run(*feeds[:-1]), 132))
     # A few are listed, and so are those of a store.
@@ -198,6 +201,24 @@ def test_reasons_have_advice_below_them_and_each_advice_is_said_once() -> None:
         f"What to do: {ReasonKind.PAGED.advice}",
     ]
     assert "`unsubscribe`" in ReasonKind.UNREACHABLE.advice
+
+
+def test_feed_that_failed_is_one_line_with_one_advice() -> None:
+    host = reason("no-host", "http://example.org/2", "is on a host that cannot be found")
+    failed = replace(unreachable(2), reasons=[unreachable(2).reasons[0], host])
+    lines = lines_of(of_run(failed))
+    said = "http://example.org/2 is on a host that cannot be found"
+    assert lines[lines.index("") :] == ["", said, f"What to do: {ReasonKind.NO_HOST.advice}"]
+
+
+def test_few_feeds_that_are_counted_are_all_named() -> None:
+    feeds = [replace(plain(n), feed=f"{LONG}{n}") for n in (10, 12)]
+    for width in (None, 40):
+        summary = of_store(*(replace(f, reasons=[reason("paged", f.feed, "is paged")]) for f in feeds))
+        lines = lines_of(summary, width)
+        place = lines.index("each of 2 feeds is paged")
+        assert [line[-2:] for line in lines[place + 1 : place + 3]] == ["10", "12"]
+        assert lines[place + 3].startswith("What to do:")
 
 
 def test_reasons_beyond_a_bound_are_counted() -> None:
@@ -286,15 +307,19 @@ def test_whatever_makes_the_exit_code_1_is_said_in_a_sentence() -> None:
 
 
 def test_advice_where_no_feed_was_found_is_that_on_unreachable_feeds() -> None:
-    unreachable, captured, missing, password, failed, known = (
+    unreachable, captured, missing, password, failed, known, left, holes = (
         Reason(ReasonKind(kind), "http://example.org/a", "", "")
-        for kind in ("unreachable", "only-captures", "http-404", "http-401", "timeout", "known-feed")
+        for kind in (
+            *("unreachable", "only-captures", "http-404", "http-401"),
+            *("timeout", "known-feed", "limit", "holes"),
+        )
     )
     assert list(with_kind_of_advice([unreachable, missing])) == [(missing, ReasonKind.UNREACHABLE)]
-    both = [(unreachable, ReasonKind.UNREACHABLE), (failed, ReasonKind.TIMEOUT)]
-    assert list(with_kind_of_advice([unreachable, failed])) == both
-    # There is a feed, and the address is right.
-    for there in (password, known):
+    # The cause says it all.
+    for there in (password, known, failed):
         assert list(with_kind_of_advice([unreachable, there])) == [(there, there.kind)]
     assert list(with_kind_of_advice([captured, missing])) == [(missing, ReasonKind.ONLY_CAPTURES)]
+    for others in ([], [left], [holes]):
+        reasons = [unreachable, *others]
+        assert list(with_kind_of_advice(reasons)) == [(one, one.kind) for one in reasons]
     assert list(with_kind_of_advice([missing])) == [(missing, ReasonKind.HTTP_404)]

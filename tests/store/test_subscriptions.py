@@ -31,6 +31,14 @@ def set_due(store: Store, url: str, due: str) -> None:
         connection.execute(feeds.update().where(feeds.c.url == url).values(due=due))
 
 
+def test_title_of_a_list_is_that_of_a_feed_without_one(store: Store) -> None:
+    other = f"{URL}other"
+    store.subscriptions.add({URL: {}}, THEN, {URL: "Mine", other: "Not subscribed"})
+    store.subscriptions.add({URL: {}, other: {}}, THEN, {URL: "Later"})
+    store.subscriptions.add_titles({other: "Theirs"})
+    assert {feed.feed: feed.title for feed in store.feeds.read()} == {URL: "Mine", other: "Theirs"}
+
+
 def test_feed_is_due_when_its_time_has_come(store: Store) -> None:
     store.subscriptions.add({URL: {}}, THEN)
     assert store.subscriptions.read(THEN) == {URL: {}}

@@ -33,7 +33,7 @@ def recover(text: Text, broken: Parsed | None) -> Parsed | None:
     :param broken: the part of the unrepaired document up to its fault; None if there is none
     :return: None if nothing can be recovered
     """
-    again, repairs, unresolved = _repaired(text.text)
+    again, repairs, unresolved = repaired(text.text)
     body, renamed = namespaces.canonicalise(again.encode())
     again = body.decode()
     others = (*unresolved, *renamed)
@@ -56,7 +56,7 @@ def recover(text: Text, broken: Parsed | None) -> Parsed | None:
     return Parsed(root, fault, problems)
 
 
-def _repaired(text: str) -> tuple[str, list[str], tuple[Problem, ...]]:
+def repaired(text: str) -> tuple[str, list[str], tuple[Problem, ...]]:
     """Return a text without entities and with repairs, descriptions of these, and problems of entities."""
     again, repairs = repair.repair(text)
     body, unresolved, done = entities.resolve(again.encode(), is_lenient=True)

@@ -1,0 +1,97 @@
+"""Reads the outlines of OPML documents."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lxml import etree
+
+from fhcrawl.documents.xml import encoding, parsers, parsing, recovery, repair
+from fhcrawl.documents.xml.elements import local_name
+from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.reasons import ReasonKind
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+
+XML_URL = re.compile(r"""\bxmlUrl\s*=\s*(["'])([^"'<>]*)\1""", re.IGNORECASE)
+
+
+class Fault(NamedTuple):
+    """A fault that is not repaired.
+
+    :param url: xmlUrl of the only outline of its line; '' if it is not known
+    """
+
+    message: str
+    url: str = ""
+
+
+class Outline(NamedTuple):
+    """An outline of an OPML document.
+
+    :param line: where its start tag ends, counted from 1
+    :param attributes: by their names in lower case
+    :param is_leaf: whether it contains no outlines
+    """
+
+    line: int
+    attributes: dict[str, str]
+    is_leaf: bool
+
+    @property
+    def title(self) -> str:
+        """What readers show; '' if it has neither a text nor a title."""
+        given = (self.attributes.get(name, "") for name in ("text", "title"))
+        return next(filter(None, (" ".join(text.split()) for text in given)), "")
+
+
+def read(content: bytes) -> tuple[list[Outline], dict[int, Fault]]:
+    """Read the outlines of a document, repaired as a feed is.
+
+    :return: the outlines, and the faults that are not repaired, by their lines
+    :raises NotAFeedError: if it is not OPML
+    """
+    parsed = parsing.parse(content, None)
+    root, faults = parsed.root, dict[int, Fault]()
+    if parsed.fault is not None:
+        root, faults = _read_on(content, parsed.root, parsed.fault)
+    elements = [one for one in root.iter(etree.Element) if _name(one) == "outline"]
+    if not elements and (faults or _name(root) != "opml"):
+        why = parsed.fault or f"its root element is {local_name(root)}"
+        raise NotAFeedError(ReasonKind.NOT_A_FEED, why)
+    return [_outline(element) for element in elements], faults
+
+
+# The strict parser reads no outline after a fault.
+def _read_on(content: bytes, root: _Element, fault: str) -> tuple[_Element, dict[int, Fault]]:
+    text = recovery.repaired(encoding.text(content, None).text)[0]
+    if repair.declares_entities(text):
+        return root, {1: Fault(fault)}
+    parser = parsers.new(recover=True)
+    with parsers.memory_errors():
+        root = etree.fromstring(text.encode(), parser)
+    lines = text.split("\n")
+    # Later faults of a line follow from its first one.
+    first = {one.line: one.message for one in reversed(parser.error_log)}
+    return root, {line: Fault(said, _url_in(lines[line - 1 : line])) for line, said in first.items()}
+
+
+def _url_in(lines: list[str]) -> str:
+    found = [match[2] for line in lines for match in XML_URL.finditer(line)]
+    return found[0] if len(found) == 1 else ""
+
+
+def _outline(element: _Element) -> Outline:
+    attributes: dict[str, str] = {}
+    for name, value in element.items():
+        attributes.setdefault(str(name).lower(), str(value))
+    is_leaf = all(_name(child) != "outline" for child in element.iterchildren(etree.Element))
+    line: Any = element.sourceline
+    return Outline(line, attributes, is_leaf)
+
+
+def _name(element: _Element) -> str:
+    return local_name(element).lower()
