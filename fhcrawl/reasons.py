@@ -47,6 +47,10 @@ UNREAD = (
     "look in a browser whether a feed is there; if not, correct its address, "
     "and `unsubscribe` from the wrong one if it is subscribed"
 )
+SHARED = (
+    "tell its publisher; or choose what identifies its entries: crawl it with --ids digest or --ids link, "
+    'or write ids = "digest" for it in a list (docs/howto/odd-publishers.md)'
+)
 SUBSCRIPTIONS = "give it as a list, saved as a file: fhcrawl crawl --feeds FILE"
 
 
@@ -116,6 +120,7 @@ class ReasonKind(str, Enum):
     STORE_ERROR = "store-error", "make room for the store or mend it, then run again"
     ERROR = "error", OURS
     ENTRIES_LOST = "entries-lost", LOST, Retry.NEVER
+    SHARED_ID = "shared-id", SHARED, Retry.NEVER
     NO_CURRENT = "no-current", NOT_NEWEST
     NOT_A_SNAPSHOT = "not-a-snapshot", "leave out the snapshot, or name the snapshot's index"
     BEGINS_LATER = "begins-later", OLDER

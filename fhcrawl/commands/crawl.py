@@ -66,6 +66,11 @@ SPIDER_OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "URL",
         "help": "index of the snapshot that the feed continues",
     },
+    "--ids": {
+        "dest": "spider_ids",
+        "metavar": "WHAT",
+        "help": "what identifies the feed's entries: id (guid), link, or digest (of title, date and text)",
+    },
     "--reset": {
         "dest": "spider_deltafetch_reset",
         "action": "store_const",

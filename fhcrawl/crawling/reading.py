@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fhcrawl import logical_feed
 from fhcrawl.crawling import responses, versions
 from fhcrawl.crawling.context import Referral, context_of
-from fhcrawl.documents import TOO_MANY, link_header, snapshot
+from fhcrawl.documents import TOO_MANY, Problem, link_header, snapshot
 from fhcrawl.documents.head_links import HISTORY
 from fhcrawl.exceptions import TimeIsOverError
 from fhcrawl.logical_feed import ChainPosition, Kind, Role, Version, contents
@@ -38,6 +38,7 @@ REPEATS = DocumentFailure(
     State.INVALID, ReasonKind.REPEATS, "is the same as the page before it: the walk ends here"
 )
 LOST_KINDS = ("no-id", "entry-lost")
+SHARED = "another entry of the document has this id, and other content: only one of them can be kept"
 
 
 def unread(response: Response, error: NotAFeedError) -> DocumentFailure:
@@ -164,13 +165,18 @@ def read_document(
     if _loss_on_the_way(response):
         # The next run requests the user's URL again.
         fetch = replace(fetch, location=fetch.feed)
-    found = versions.read_entries(fetch, document, since, earlier)
+    found = versions.read_entries(fetch, document, since, earlier, walk.options.ids)
     responses.note_growth(response, found.size)
     counted = [version for version in found.versions if version is not None]
     deletions = versions.deletions_of(fetch, document)
-    lost_entries = sum(problem.kind in LOST_KINDS for problem in document.problems)
-    if lost_entries:
-        counts["fhcrawl/entry/invalid"] = lost_entries
+    invalid = sum(problem.kind in LOST_KINDS for problem in document.problems)
+    if invalid:
+        counts["fhcrawl/entry/invalid"] = invalid
+    if found.shared:
+        counts["fhcrawl/entry/shared"] = len(found.shared)
+        document.problems.extend(
+            Problem(ReasonKind.SHARED_ID, version.id, SHARED) for version in found.shared
+        )
     result = DocumentResult(
         fetch,
         title=document.title,
@@ -179,7 +185,8 @@ def read_document(
         moved_to=moved_to,
         older_document=older,
         failure=failure,
-        lost_entries=lost_entries,
+        lost_entries=invalid + len(found.shared),
+        shared_id=found.shared[0].id if found.shared else None,
         versions=counted,
         deletions=deletions,
         uncounted=versions.first_uncounted(fetch, (*counted, *deletions)),
@@ -190,7 +197,9 @@ def read_document(
     if fetch.role in logical_feed.CHAIN and not is_immutable:
         result = _of_chain(result, response, document, earlier)
     if fetch.role is Role.SUBSCRIPTION:
-        result = _of_subscription(result, response, document, found.shown)
+        result = _of_subscription(result, response, document, found)
+        if any(earlier is None or not earlier.has_held(version) for version in found.shared):
+            result = replace(result, breaks_span=True)
     elif fetch.role is Role.CAPTURE:
         result = replace(result, shown=found.shown, oldest=found.oldest)
     return result, found.versions
@@ -248,17 +257,18 @@ def _compare(fetch: Fetch, response: Response, document: FeedDocument) -> Counte
 
 
 def _of_subscription(
-    result: DocumentResult, response: Response, document: FeedDocument, shown: list[str]
+    result: DocumentResult, response: Response, document: FeedDocument, found: versions.ReadEntries
 ) -> DocumentResult:
     # RFC 5005, 2; an incomplete or invalid document deletes no entries.
     mended = any(problem.kind == "repaired" for problem in document.problems)
-    is_state = document.complete and not result.lost_entries and not mended and result.failure is None
+    is_lost = result.lost_entries > len(found.shared)
+    is_state = document.complete and not is_lost and not mended and result.failure is None
     return replace(
         result,
         update_schedule=None if document.update_schedule is None else asdict(document.update_schedule),
         validators=(*_sufficient_validators(response, document), _body_digest(response)),
         present=frozenset(version.id for version in result.versions) if is_state else None,
-        shown=shown if result.kind in COVERED_KINDS and result.failure is None else None,
+        shown=found.shown if result.kind in COVERED_KINDS and result.failure is None else None,
         total=document.total,
         head=document.head,
     )

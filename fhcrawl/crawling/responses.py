@@ -126,6 +126,7 @@ def options_key(walk: WalkContext) -> str:
         "next": walk.options.next,
         "reversed": walk.options.reversed,
         "wordpress": walk.options.wordpress,
+        "ids": walk.options.ids,
     }
     return ",".join(f"{name}={value}" for name, value in says.items() if value)
 

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 from fhcrawl.documents import opml
 from fhcrawl.documents.xml import encoding
 from fhcrawl.exceptions import ArgumentError, NotAFeedError
+from fhcrawl.logical_feed.versions import IDS
 from fhcrawl.utils.addresses import without_credentials
 from fhcrawl.warc.indexes import archive_of
 
@@ -30,6 +31,7 @@ OPML_ATTRIBUTES = {
     "fhwordpress": "wordpress",
     "fhmergerenamed": "merge_renamed",
     "fhwebarchive": "web_archive",
+    "fhids": "ids",
 }
 FEED_TYPES = frozenset({"rss", "atom"})
 COMMENT = re.compile(r"(?:^|\s)#")
@@ -76,6 +78,7 @@ class FeedOptions:
     :param wordpress: request pages of WordPress that no link names
     :param merge_renamed: delete entries under ids that they had before
     :param web_archive: URL of the web archive whose captures of the feed are read
+    :param ids: what identifies entries, one of `versions.IDS`; None: what the store says, or `id`
     """
 
     next: str | None = None
@@ -86,6 +89,7 @@ class FeedOptions:
     wordpress: bool = False
     merge_renamed: bool = False
     web_archive: str | None = None
+    ids: str | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return the options that differ from the defaults, as plain values."""
@@ -122,6 +126,7 @@ def from_arguments(
     feed: str | None,
     feeds: str | None,
     snapshot: str | None = None,
+    ids: str | None = None,
     base: Path = Path(),
     may_list_files: bool = False,
 ) -> FeedList:
@@ -130,6 +135,7 @@ def from_arguments(
     :param feed: URLs, separated by white space
     :param feeds: path of a list
     :param snapshot: URL of the index of a snapshot that the only feed continues
+    :param ids: what identifies the entries of the only feed
     :param base: folder to which `feeds` is relative
     :param may_list_files: the list may name `file:` URLs
     :raises ArgumentError: if there is no feed, if one of `feed` is not a URL, or if the list cannot be used
@@ -154,8 +160,7 @@ def from_arguments(
         listed.add_notes(found)
     if not listed:
         raise ArgumentError("No feed to crawl: write fhcrawl crawl https://example.org/index.atom")
-    if snapshot:
-        _add_snapshot(listed, snapshot)
+    _add_options(listed, snapshot, ids)
     return listed
 
 
@@ -183,19 +188,27 @@ def why_none(stored: Subscriptions, given: Listed, only_due: bool) -> str:
 
 
 def with_subscribed(given: Listed, subscribed: dict[str, dict[str, Any]]) -> Listed:
-    """Return feeds with the options of their subscriptions, where they have none but a snapshot.
+    """Return feeds with the options of their subscriptions, where they have none but a snapshot and ids.
 
     :param subscribed: the options of subscriptions, as plain values
     """
     return {
         url: replace(FeedOptions(**subscribed[url]), **options.plain())
-        if url in subscribed and options == FeedOptions(snapshot=options.snapshot)
+        if url in subscribed and options == FeedOptions(snapshot=options.snapshot, ids=options.ids)
         else options
         for url, options in given.items()
     }
 
 
-def _add_snapshot(listed: Listed, snapshot: str) -> None:
+def _add_options(listed: Listed, snapshot: str | None, ids: str | None) -> None:
+    """Add the options of the only feed."""
+    if ids is not None and len(listed) > 1:
+        raise ArgumentError(f'ids is for one feed: write ids = "{ids}" beside each feed in a TOML file')
+    if ids is not None:
+        [(url, options)] = listed.items()
+        listed[url] = replace(options, ids=ids_of(ids, "ids"))
+    if not snapshot:
+        return
     if len(listed) > 1:
         raise ArgumentError(
             "A snapshot is for one feed: write fhcrawl crawl FEED --snapshot URL, "
@@ -393,7 +406,18 @@ def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
         wordpress=flag(_text(given.get("wordpress", False)), f"{where}: wordpress"),
         merge_renamed=flag(_text(given.get("merge_renamed", False)), f"{where}: merge_renamed"),
         web_archive=archive and archive_of(_text(archive), f"{where}: web_archive"),
+        ids=ids_of(given.get("ids"), f"{where}: ids"),
     )
+
+
+def ids_of(value: object, where: str) -> str | None:
+    """Return what identifies the entries of a feed; None for None.
+
+    :raises ArgumentError: if it is none of `versions.IDS`
+    """
+    if value is None or value in IDS:
+        return value
+    raise ArgumentError(f"{where} is {_text(value)}: write {', '.join(IDS[:-1])} or {IDS[-1]}")
 
 
 def _number(value: object, where: str) -> int | None:

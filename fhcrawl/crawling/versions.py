@@ -29,28 +29,36 @@ class ReadEntries(NamedTuple):
     :param shown: their marks (`coverage.mark`), if it is a subscription document or a capture
     :param oldest: when the last of these that has a time was published, or else updated
     :param size: the sum of `_inherited`
+    :param shared: entries that cannot be kept, since other entries of the document have their ids
     """
 
     versions: list[Version | None]
     shown: list[str]
     oldest: str | None
     size: int
+    shared: list[Version]
 
 
 def read_entries(
-    fetch: Fetch, document: FeedDocument, since: str, earlier: EarlierReading | None = None
+    fetch: Fetch,
+    document: FeedDocument,
+    since: str,
+    earlier: EarlierReading | None = None,
+    ids: str | None = None,
 ) -> ReadEntries:
     """Read the entries of a document.
 
+    :param ids: as in `versions.identity`
     :param earlier: what is known of the document from before; None if nothing is
     """
     versions: list[Version | None] = []
     shown: list[str] = []
     oldest, inherited = None, 0
     is_observed = fetch.role in OBSERVED
+    shared = SharedIds()
     for position, entry in enumerate(document.entries):
         inherited += _inherited(entry, fetch.url)
-        entry_id = logical_feed.identity(entry, document)
+        entry_id = logical_feed.identity(entry, document, ids)
         if entry_id is None or (since and logical_feed.is_before(entry.updated, since)):
             versions.append(None)
             continue
@@ -60,11 +68,51 @@ def read_entries(
             if earlier is None
             else earlier.order(entry_id, digest, entry.updated, document.updated, position)
         )
-        versions.append(_version(fetch, entry_id, claimed, digest, entry.original))
+        version = _version(fetch, entry_id, claimed, digest, entry.original)
+        versions.append(version)
+        shared.add(version, entry)
         if fetch.role in (Role.SUBSCRIPTION, Role.CAPTURE) and position < coverage.WINDOW:
             shown.append(coverage.mark(entry_id, entry.published, entry.updated, digest))
             oldest = entry.published or entry.updated or oldest
-    return ReadEntries(versions, shown, oldest, inherited)
+    # An event's id is its entity's, which can have more events.
+    found = [] if document.format == "multipart" else shared.found
+    return ReadEntries(versions, shown, oldest, inherited, found)
+
+
+class SharedIds:
+    """Finds the entries of a document that share their id with another entry, which is not the same.
+
+    RFC 4287, 4.1.1: "If multiple atom:entry elements with the same atom:id value appear in an Atom Feed
+    Document, they represent the same entry. Their atom:updated timestamps SHOULD be different."
+
+    :param found: all but one of the entries that have an id and the same `updated`, or none
+    """
+
+    def __init__(self) -> None:
+        self.found: list[Version] = []
+        self._first: dict[str, tuple[Version, Entry]] = {}
+        self._contents: dict[str, dict[str | None, set[tuple[str, str | None]]]] = {}
+
+    def add(self, version: Version, entry: Entry) -> None:
+        """Compare an entry with those before it."""
+        first = self._first.setdefault(version.id, (version, entry))
+        if first[0] is version:
+            return
+        by_time = self._contents.get(version.id)
+        if by_time is None:
+            known, of_known = first
+            by_time = {of_known.updated: {(known.digest, of_known.published)}}
+            self._contents[version.id] = by_time
+        content = version.digest, entry.published
+        contents = by_time.get(entry.updated)
+        if contents is None:
+            is_other = entry.updated is None or None in by_time
+            by_time[entry.updated] = {content}
+        else:
+            is_other = content not in contents
+            contents.add(content)
+        if is_other:
+            self.found.append(version)
 
 
 # A link of a few octets may be resolved against a base of 2,000, and each entry may take the feed's authors.

@@ -136,6 +136,7 @@ class FeedDocument:
     :param total: number of entries that all pages of the feed have, as the document says
     :param new_url: URL to which the feed has moved, by its own words (itunes:new-feed-url)
     :param head: the head section as it came; None if it is not kept, or if the format has none
+    :param site: URL of the web page that an RSS channel belongs to
     """
 
     format: str
@@ -154,3 +155,4 @@ class FeedDocument:
     total: int | None = None
     new_url: str | None = None
     head: HeadSource | None = None
+    site: str | None = None

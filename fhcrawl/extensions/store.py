@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from fhcrawl.store import Subscription
 
 logger = logging.getLogger(__name__)
+IDS_CHANGED = (
+    "%s: its entries are identified by their %s from now on, and were by their %s before. All documents are "
+    "read again; entries get other ids and are exported as new, and those with their former ids are kept, "
+    "unless --merge-renamed deletes them"
+)
 
 FILE = "fhcrawl.sqlite"
 FAILED = "fhcrawl/store/failed"
@@ -138,6 +143,10 @@ class StoreExtension(Component):
             if isinstance(known, LeaseError):
                 self.yield_to_other(feed, known)
             else:
+                if known.former_ids is not None:
+                    logger.warning(
+                        IDS_CHANGED, feed, known.ids, known.former_ids, extra={"is_for_users": True}
+                    )
                 yield known
 
     def _refuse(self, feed: str, error: StoreError) -> None:
@@ -148,12 +157,13 @@ class StoreExtension(Component):
         merging = {
             feed for feed, options in feeds.items() if self._merges_renamed or options.get("merge_renamed")
         }
-        begun = self.store.walks.begin(list(feeds), self.run, now(), merging)
+        ids = {feed: options["ids"] for feed, options in feeds.items() if options.get("ids")}
+        begun = self.store.walks.begin(list(feeds), self.run, now(), merging, ids)
         unsettled = [feed for feed, known in begun.items() if isinstance(known, UnsettledError)]
         if unsettled:
             # A process that exported them has died since this crawl started.
             recover(self.store)
-            begun |= self.store.walks.begin(unsettled, self.run, now(), merging)
+            begun |= self.store.walks.begin(unsettled, self.run, now(), merging, ids)
         return begun
 
     def _is_writable(self) -> bool:

@@ -86,6 +86,10 @@ class EarlierReading:
         self._now = ChainPosition(walk, place.step)
         self.unsettled: set[str] = set()
 
+    def has_held(self, version: Version) -> bool:
+        """Return whether the document held a version of an entry."""
+        return _digest_of_content(version.digest) in self._held.get(digest_of_id(version.id), ())
+
     def lost(self, held: bytes) -> list[bytes]:
         """Return the digests of the ids that the document held, and does not hold now."""
         return list(self._held.keys() - set(ids_of(held)))

@@ -200,12 +200,15 @@ class Coverage:
         return replace(self, until=time) if self.is_proof and is_later else self
 
 
-def coverage_after(before: Coverage | None, shown: Sequence[str], time: str) -> Coverage | None:
+def coverage_after(
+    before: Coverage | None, shown: Sequence[str], time: str, is_lossy: bool = False
+) -> Coverage | None:
     """Return the coverage of a feed after a read of its subscription document.
 
     :param before: None if this is the first read
     :param shown: the marks of the entries, in document order
     :param time: when it was read
+    :param is_lossy: it shows an entry that cannot be kept
     """
     first: dict[str, str] = {}
     for entry in shown[:WINDOW]:
@@ -224,7 +227,8 @@ def coverage_after(before: Coverage | None, shown: Sequence[str], time: str) -> 
     gone = [entry for entry in known if entry[:ID] not in shown_ids][: len(marks) + REMEMBERED]
     depth = max(before.depth, _depth(places, is_new))
     seen: dict[str, Any] = {"known": "".join([*marks, *gone]), "shown": len(marks), "depth": depth}
-    if not before.is_doubtful and time >= before.until and _found_again(places) > depth:
+    is_seamless = not is_lossy and _found_again(places) > depth
+    if not before.is_doubtful and time >= before.until and is_seamless:
         burst = _burst(before, new, time)
         return replace(before, **seen, **burst, until=time, entries=before.entries + new)
     # How many have come is not known: at least those that are shown.

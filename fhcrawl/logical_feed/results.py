@@ -150,6 +150,9 @@ class DocumentResult:
         never changes or is no document of a chain
     :param lost: digests of the ids of the entries that it held before, and does not hold now
     :param update_schedule: how often a subscription document declares to change, as plain values
+    :param lost_entries: how many of its entries cannot be kept
+    :param shared_id: an id of one of these, which another entry of the document has; None for none
+    :param breaks_span: a plain feed shows such an entry for the first time
     :param versions: its entries, in document order
     :param deletions: the deletions by its tombstones
     :param uncounted: earliest time in it that is in the future, comparable; None if there is none
@@ -180,6 +183,8 @@ class DocumentResult:
     lost: list[bytes] = field(default_factory=list)
     update_schedule: dict[str, object] | None = None
     lost_entries: int = 0
+    shared_id: str | None = None
+    breaks_span: bool = False
     versions: list[Version] = field(default_factory=list)
     deletions: list[Version] = field(default_factory=list)
     uncounted: str | None = None

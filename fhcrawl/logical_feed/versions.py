@@ -220,11 +220,21 @@ def digest(entry: Entry) -> str:
 WITH_IDS = frozenset({"atom", "json", "multipart"})
 
 
-def identity(entry: Entry, document: FeedDocument) -> str | None:
+# What can identify the entries of a feed, if its user says so.
+IDS = ("id", "link", "digest")
+
+
+def identity(entry: Entry, document: FeedDocument, ids: str | None = None) -> str | None:
     """Return the id of an entry within its feed; None if it lacks one that its format requires.
 
     Ids are compared as they are, never resolved or normalised.
+
+    :param ids: one of `IDS`, if the user has chosen what identifies the feed's entries
     """
+    if ids == "link" and entry.link is not None:
+        return entry.link
+    if ids == "digest" and (found := _digest_of(entry)) is not None:
+        return found
     # RFC 4287, 4.2.6.1: "Instances of atom:id elements can be compared to determine whether an entry or
     # feed is the same as one seen before. Processors MUST compare atom:id elements on a
     # character-by-character basis (in a case-sensitive fashion)."
@@ -235,9 +245,24 @@ def identity(entry: Entry, document: FeedDocument) -> str | None:
     if document.format in WITH_IDS:
         return None
     # RSS 2.0: the guid is optional, and so is everything else but a title or a description.
-    if entry.link is not None:
+    # A link to the site is of all items, or of none.
+    if entry.link is not None and not _is_same_page(entry.link, document.site):
         return entry.link
-    return identifiers.digest(entry.title, entry.published, entry.summary)
+    return _digest_of(entry) or entry.link
+
+
+def _digest_of(entry: Entry) -> str | None:
+    text = entry.summary if entry.title or entry.summary else entry.content
+    return identifiers.digest(entry.title, entry.published, text)
+
+
+def _is_same_page(link: str, other: str | None) -> bool:
+    """Return whether two URLs differ in nothing but `http` and `https`, and a slash at the end."""
+    return other is not None and _without_scheme(link) == _without_scheme(other)
+
+
+def _without_scheme(url: str) -> str:
+    return url.partition("://")[2].rstrip("/")
 
 
 def decide(version: Version, winner: Winner | None) -> Outcome:

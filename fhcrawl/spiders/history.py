@@ -62,8 +62,9 @@ class HistorySpider(Spider):
 
     Arguments: `feed`, URLs separated by spaces; `feeds`, path of a list (a URL a line, OPML or TOML); without
     both, the subscribed feeds; `due`, 1 for only those feeds that are due; `snapshot`, URL of the index of a
-    snapshot that the feed continues; `warc`, paths of WARC files, or folders of them, with old captures of
-    the feeds; `deltafetch_reset`, 1 to fetch every document again.
+    snapshot that the feed continues; `ids`, what identifies the feed's entries: id, link or digest; `warc`,
+    paths of WARC files, or folders of them, with old captures of the feeds; `deltafetch_reset`, 1 to fetch
+    every document again.
     """
 
     name = "history"
@@ -103,6 +104,7 @@ class HistorySpider(Spider):
         feed: str | None = None,
         feeds: str | None = None,
         snapshot: str | None = None,
+        ids: str | None = None,
         due: str | bool = False,
         deltafetch_reset: str | bool = False,
         warc: str | None = None,
@@ -113,7 +115,9 @@ class HistorySpider(Spider):
         :raises ArgumentError: if an argument is invalid
         """
         base = base_of(settings, others)
-        listed = subscriptions.from_arguments(feed, feeds, snapshot, base, settings.getbool(LISTED_FILES))
+        listed = subscriptions.from_arguments(
+            feed, feeds, snapshot, ids, base, settings.getbool(LISTED_FILES)
+        )
         reset = subscriptions.flag(str(deltafetch_reset), "-a deltafetch_reset")
         only_due = subscriptions.flag(str(due), "-a due")
         files = naming.files(warc, base) if warc is not None else []
@@ -174,6 +178,7 @@ class HistorySpider(Spider):
         """Return the requests that a walk begins with (`requests.first`)."""
         if self.settings.getbool("FHCRAWL_WORDPRESS_ENABLED"):
             options = replace(options, wordpress=True)
+        options = replace(options, ids=known.ids)
         return map(self._request, requests.first(known, options))
 
     def _with_callbacks(self, output: Iterator[Any]) -> Iterator[Any]:

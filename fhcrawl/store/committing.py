@@ -51,7 +51,16 @@ CONTENT_COLUMNS = (
     *("etag", "last_modified", "validated_url"),
     *("checked", "checked_walk", "changed_walk", "held"),
 )
-READ_COLUMNS = (*UNREAD_COLUMNS, "run", "updated", "fetched", "moved_to", "uncounted", *CONTENT_COLUMNS)
+READ_COLUMNS = (
+    *UNREAD_COLUMNS,
+    "shared_id",
+    "run",
+    "updated",
+    "fetched",
+    "moved_to",
+    "uncounted",
+    *CONTENT_COLUMNS,
+)
 # What was not read to its end is not compared with what is read next.
 IS_READ = f"(excluded.state = 'processed' OR excluded.reason = '{ReasonKind.LOOP.value}')"
 _content = ", ".join(
@@ -68,7 +77,8 @@ VALUES ({", ".join(f":{name}" for name in READ_COLUMNS)}, {id_of_document("behin
     (SELECT feeds.walk FROM feeds WHERE feeds.id = :feed_id))
 ON CONFLICT (feed_id, KEY(key)) DO UPDATE SET
     url = excluded.url, role = excluded.role, state = excluded.state, run = excluded.run,
-    updated = excluded.updated, lost_entries = excluded.lost_entries, reason = excluded.reason,
+    updated = excluded.updated, lost_entries = excluded.lost_entries,
+    shared_id = excluded.shared_id, reason = excluded.reason,
     detail = excluded.detail, fetched = excluded.fetched, moved_to = excluded.moved_to,
     uncounted = excluded.uncounted,
     walk = CASE WHEN excluded.role <> 'archive' THEN excluded.walk ELSE documents.walk END,
@@ -267,7 +277,8 @@ class Commit:
         """Write for how long a plain feed is covered."""
         if self._result.shown is None:
             return
-        covered = coverage_after(self._covered, self._result.shown, self._fetch.fetched)
+        result = self._result
+        covered = coverage_after(self._covered, self._result.shown, self._fetch.fetched, result.breaks_span)
         if covered is not None:
             self._execute(coverage.WRITE, **coverage.row(covered))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fhcrawl.documents import model
 from fhcrawl.logical_feed import ChainPosition, Role, Winner, captured, in_words
 from fhcrawl.logical_feed.results import ADDED, State
-from fhcrawl.logical_feed.versions import Order, comparable
+from fhcrawl.logical_feed.versions import IDS, Order, comparable
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.statements import (
     CONTENT,
@@ -117,6 +117,8 @@ class Subscription:
     :param crawled: when that document was last read; None if it never was
     :param snapshot: the snapshot that precedes the feed
     :param special: whether the hosts that the user gave had special addresses: see `crawling.given_hosts`
+    :param ids: what identifies entries, one of `versions.IDS`
+    :param former_ids: what did so until now, if this has changed
     """
 
     feed: str
@@ -131,6 +133,8 @@ class Subscription:
     crawled: str | None = None
     snapshot: StoredSnapshot | None = None
     special: int | None = None
+    ids: str = IDS[0]
+    former_ids: str | None = None
 
     def anew(self) -> Subscription:
         """Return this state without validators, so that an unchanged subscription document is read too."""
@@ -282,6 +286,7 @@ def document_row(
         "run": fetch.run,
         "updated": result.updated,
         "lost_entries": result.lost_entries,
+        "shared_id": result.shared_id,
         "reason": failure and failure.kind.value,
         "detail": failure and failure.detail,
         "since": failure and fetch.fetched,

@@ -123,6 +123,7 @@ feeds = Table(
     Column("guessable", Integer, comment="1: of WordPress, whose older pages are not asked for"),
     Column("listing", Text, comment="what WordPress's list of posts has shown: a JSON object, a Listing"),
     Column("merge_renamed", Integer, comment="1: entries are deleted under ids that they had before"),
+    Column("ids", Text, nullable=False, server_default="id", comment="what identifies entries: id, link, …"),
     UniqueConstraint("url").ddl_if(SQLITE),
 )
 
@@ -141,6 +142,7 @@ documents = Table(
     Column("run", Integer, comment="the last crawl that read it, or tried to"),
     Column("updated", Text, comment="its own update time"),
     Column("lost_entries", Integer, nullable=False, comment="entries that could not be kept"),
+    Column("shared_id", Text, comment="the id of one of them, which another entry of the document has"),
     Column("reason", Text, comment="why it is not processed"),
     Column("detail", Text, comment="the same in words"),
     Column("since", Text, comment="since when"),

@@ -13,6 +13,7 @@ from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import coverage, renames, subscriptions
 from fhcrawl.store.rows import NOT_FETCHED, Feed
 from fhcrawl.store.statements import MOVED, chain, chain_ends, execute
+from fhcrawl.utils.text import LONGEST_SENTENCE, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -181,8 +182,13 @@ def _gaps(
     for row in moved[:1]:
         yield Reason(ReasonKind.MOVED, row.url, HAS_MOVED, row.fetched)
     for row in losing:
-        detail = f"has entries that cannot be kept: {row.lost_entries}"
-        yield Reason(ReasonKind.ENTRIES_LOST, row.url, detail, row.fetched)
+        kind, detail = ReasonKind.ENTRIES_LOST, f"has entries that cannot be kept: {row.lost_entries}"
+        if row.shared_id is not None:
+            kind = ReasonKind.SHARED_ID
+            detail += (
+                f"; other entries have the same id, such as {printable(row.shared_id, LONGEST_SENTENCE)}"
+            )
+        yield Reason(kind, row.url, detail, row.fetched)
 
 
 def _left(feed: Row[Any], found: Row[Any] | None) -> Iterator[Reason]:

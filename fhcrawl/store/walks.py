@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
@@ -20,7 +22,7 @@ from fhcrawl.store.subscriptions import ADD_FEED, NO_RUN
 from fhcrawl.utils.clock import now as time_now
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection, Row
 
@@ -30,6 +32,11 @@ BEGUN = """
 UPDATE feeds SET verdict = NULL, reasons = NULL, retry_after = NULL, due = NULL, released = NULL,
     merge_renamed = NULL, run = :run
 WHERE id = ANY(:feeds)
+"""
+NO_IDS: Mapping[str, str] = MappingProxyType({})
+UNREAD_ALL = """
+UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since
+WHERE feed_id = :feed_id
 """
 CUT_OFF = "its last crawl was cut off while it exported, which cannot be made good yet"
 # Documents compared by times that are judged differently now: the clock was wrong then, or a future time has
@@ -64,13 +71,20 @@ class Walks(Repository):
     """The beginning of walks: `store.walks`."""
 
     def begin(
-        self, urls: list[str], run: int, now: str, merging: Container[str] = ()
+        self,
+        urls: list[str],
+        run: int,
+        now: str,
+        merging: Container[str] = (),
+        ids: Mapping[str, str] = NO_IDS,
     ) -> dict[str, Subscription | LeaseError]:
         """Claim feeds for a run, and return the stored state of each; in one transaction.
 
         :param urls: URLs of subscription documents, as the user gave them; `FEEDS_AT_ONCE` at most
         :param now: ISO 8601 in UTC
         :param merging: feeds whose entries are deleted under ids that have changed (`Renames`)
+        :param ids: what identifies the entries of a feed, where the user says so. If it was something else
+            until now, all documents of the feed count as unread
         :return: by URL; a `LeaseError` if another crawl has the feed, or its changes are being exported
         """
         # Sorted, so that two crawls that begin with the same feeds do not deadlock.
@@ -84,7 +98,14 @@ class Walks(Repository):
             refusals = _refusals(connection, leases, rows)
             refusals |= _unsettled(connection, [row for row in rows if refusals[row.id] is None], run)
             ours = [row for row in rows if refusals[row.id] is None]
+            changed = {row.id: ids[row.url] for row in ours if ids.get(row.url, row.ids) != row.ids}
+            for feed_id, named in changed.items():
+                connection.execute(feeds.update().where(feeds.c.id == feed_id).values(ids=named))
+                execute(connection, UNREAD_ALL, {**UNREAD, "since": now, "feed_id": feed_id})
             known = _begin(connection, ours, run, now)
+            for row in ours:
+                former = row.ids if row.id in changed and row.crawled else None
+                known[row.id] = replace(known[row.id], ids=changed.get(row.id, row.ids), former_ids=former)
             if merged := [row.id for row in ours if row.url in merging]:
                 execute(
                     connection, "UPDATE feeds SET merge_renamed = 1 WHERE id = ANY(:feeds)", {"feeds": merged}

@@ -292,7 +292,7 @@ def test_opml_attributes_are_options(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "sentence"),
     [
-        ("nxt = 1", "there is no option nxt; write one of headers, limit, merge_renamed, next, rev"),
+        ("nxt = 1", "there is no option nxt; write one of headers, ids, limit, merge_renamed, next, rev"),
         ('web_archive = "archive.org"', "web_archive is archive.org, which is no web archive: write wayback"),
         *(('next = "x"', "next is x: write archive, or page"), ("limit = -1", "limit is -1: write a number")),
         ('reversed = "perhaps"', "reversed is perhaps: write 1 or 0"),

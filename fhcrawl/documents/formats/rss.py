@@ -74,7 +74,16 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
     ]
     modules.inherit(entries, [], _language(channel, root, children))
     parsed = parsed._replace(fault=fault)
-    return head.read(parsed, children, base, vocabulary, entries, problems, beside)
+    document = head.read(parsed, children, base, vocabulary, entries, problems, beside)
+    tag = f"{namespace}link"
+    document.site = next(
+        (_resolved(link, base) for link in children.get(tag, ()) if elements.line(link)), None
+    )
+    return document
+
+
+def _resolved(link: _Element, base: str) -> str:
+    return elements.target(link, elements.line(link) or "", base)
 
 
 # RFC 4287, 2, has xml:lang; RSS 2.0 the channel's language; RSS 1.0 Dublin Core's.
