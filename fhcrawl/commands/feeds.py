@@ -12,6 +12,7 @@ from fhcrawl.commands import FAIL_ON, UTF_8, is_failure, printing, typed
 from fhcrawl.core import command
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import WORDS
+from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
     import argparse
@@ -91,9 +92,12 @@ def _read(store: Store, urls: list[str]) -> Iterator[Feed]:
 
 
 def _chosen(feeds: Iterable[Feed], word: str | None, verdicts: set[str]) -> Iterator[Feed]:
-    """Yield the feeds with a verdict, and note the verdicts of all."""
+    """Yield the feeds with a verdict, and note the verdicts of all.
+
+    A feed that was subscribed, and never read, counts as unreachable.
+    """
     for feed in feeds:
-        verdicts.add(feed.verdict_in_words)
+        verdicts.add(feed.verdict_in_words if feed.crawled else ReasonKind.UNREACHABLE.value)
         if word is None or word in (feed.verdict.value, feed.verdict_in_words):
             yield feed
 

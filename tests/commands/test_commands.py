@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
+from fhcrawl.commands import FAIL_ON, is_failure
 from fhcrawl.items import FIELDS
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.commands import FAIL_ON, is_failure
 from fhcrawl.store import opening
 from tests.feeds import E, atom
 from tests.projects import Project, read_export
@@ -173,6 +173,9 @@ def test_exit_code_is_1_for_verdicts_that_the_user_names(
         assert project.crawl(*feeds[path], args=("--fail-on", limit)).exit_code == code
         assert project.scrapy("feeds", *feeds[path], "--fail-on", limit).returncode == code
     assert project.scrapy("feeds", "--fail-on", limit, "--verdict", "complete").returncode == 1
+    # It was never read.
+    project.scrapy("subscribe", server.url("/later"))
+    assert project.scrapy("feeds", server.url("/later"), "--fail-on", limit).returncode == 1
 
 
 @pytest.mark.parametrize(
