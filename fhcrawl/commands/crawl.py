@@ -24,6 +24,7 @@ from fhcrawl.core.checks import check_settings
 from fhcrawl.core.components import add_components, check_components
 from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
+from fhcrawl.logical_feed import WORDS
 from fhcrawl.reporting.summary import failures
 from fhcrawl.utils.text import printable
 from fhcrawl.warc import naming
@@ -195,7 +196,10 @@ class Command(command.Command, crawl.Command):
 
         verdicts = sender.get_extension(VerdictsExtension)
         words = () if verdicts is None else verdicts.words
-        if failures(sender.stats.get_stats()) or any(is_failure(word, self._fail_on) for word in words):
+        failing = [word for word in WORDS if word in words and is_failure(word, self._fail_on)]
+        if failing:
+            logger.error("--fail-on %s: there are feeds that are %s", self._fail_on, " or ".join(failing))
+        if failing or failures(sender.stats.get_stats()):
             self.exitcode = 1
 
 
