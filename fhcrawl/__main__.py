@@ -99,7 +99,7 @@ def _main(arguments: Sequence[str] | None) -> None:
         _run(command, opts, settings)
     except UsageError as error:
         opts.parser.error(str(error))
-    sys.exit(command.exitcode)
+    interrupts.leave(command.exitcode)
 
 
 def read_settings() -> Settings:

@@ -26,7 +26,14 @@ def tell() -> None:
 def end() -> NoReturn:
     """Say so, and exit."""
     tell()
-    sys.exit(EXIT_CODE)
+    leave(EXIT_CODE)
+
+
+def leave(code: int) -> NoReturn:
+    """Exit; another Ctrl-C does not change the exit code of a command that has been interrupted."""
+    if code == EXIT_CODE:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(code)
 
 
 class SignalCount:

@@ -171,7 +171,10 @@ def test_exit_code_is_1_for_verdicts_that_the_user_names(
         assert project.crawl(*feeds[path]).exit_code == 0
         code = int(path in FAILS_FOR[limit])
         run = project.crawl(*feeds[path], args=("--fail-on", limit))
-        assert (run.exit_code, f"--fail-on {limit}: there are feeds that are" in run.log) == (code, bool(code))
+        assert (run.exit_code, f"--fail-on {limit}: there are feeds that are" in run.log) == (
+            code,
+            bool(code),
+        )
         assert project.scrapy("feeds", *feeds[path], "--fail-on", limit).returncode == code
     assert project.scrapy("feeds", "--fail-on", limit, "--verdict", "complete").returncode == 1
     # It was never read.

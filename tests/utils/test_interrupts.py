@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -23,6 +24,14 @@ class Interrupted:
     find_spec = staticmethod(interrupt)
 
 
+@pytest.fixture(autouse=True)
+def handled() -> Iterator[None]:
+    """What a command does with Ctrl-C ends with the test."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.in_process
 @pytest.mark.any_store("what the user says")
 def test_command_that_is_interrupted_says_so_in_a_sentence(
@@ -40,6 +49,7 @@ def test_command_that_is_interrupted_while_it_starts_says_so(
     with pytest.raises(SystemExit) as ended:
         __main__.main(["feeds"])
     assert (ended.value.code, capsys.readouterr().err) == (130, f"{interrupts.SENTENCE}\n")
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     # While modules are imported.
     for name in ("shtab", "fhcrawl.__main__"):
         monkeypatch.delitem(sys.modules, name)
