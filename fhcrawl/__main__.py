@@ -9,18 +9,24 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-import shtab
-from scrapy.cmdline import ScrapyArgumentParser
-from scrapy.crawler import AsyncCrawlerProcess
-from scrapy.exceptions import UsageError
-from scrapy.settings import SETTINGS_PRIORITIES, Settings
-from scrapy.utils.project import get_project_settings, inside_project
+from fhcrawl.utils import interrupts
 
-from fhcrawl import __version__
-from fhcrawl.core.addons import add_environment, is_missing
-from fhcrawl.exceptions import ArgumentError
-from fhcrawl.utils.datadir import data_dir, user_data_dir
-from fhcrawl.utils.text import PrintableFormatter, printable
+# Most of the time of short commands.
+try:
+    import shtab
+    from scrapy.cmdline import ScrapyArgumentParser
+    from scrapy.crawler import AsyncCrawlerProcess
+    from scrapy.exceptions import UsageError
+    from scrapy.settings import SETTINGS_PRIORITIES, Settings
+    from scrapy.utils.project import get_project_settings, inside_project
+
+    from fhcrawl import __version__
+    from fhcrawl.core.addons import add_environment, is_missing
+    from fhcrawl.exceptions import ArgumentError
+    from fhcrawl.utils.datadir import data_dir, user_data_dir
+    from fhcrawl.utils.text import PrintableFormatter, printable
+except KeyboardInterrupt:
+    interrupts.end()
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,10 +63,17 @@ FILES = {"--feeds", "--warc", "--output", "--overwrite-output", "--logfile"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command, and exit with its exit code; 2 if an argument or a setting cannot be used.
+    """Run a command, and exit with its exit code: 2 if an argument or a setting is wrong, 130 after Ctrl-C.
 
     :param arguments: the command line without the program; None: this process's
     """
+    try:
+        _main(arguments)
+    except KeyboardInterrupt:
+        interrupts.end()
+
+
+def _main(arguments: Sequence[str] | None) -> None:
     # Whoever started this process may have closed it.
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
@@ -86,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _run(command, opts, settings)
     except UsageError as error:
         opts.parser.error(str(error))
-    sys.exit(command.exitcode)
+    interrupts.leave(command.exitcode)
 
 
 def read_settings() -> Settings:
@@ -202,10 +215,10 @@ def be_quiet(settings: Settings) -> None:
 
 
 def _is_for_users(record: logging.LogRecord) -> bool:
-    """Return whether a record is an error, is marked for users, or is Scrapy's answer to Ctrl-C."""
+    """Return whether a record is an error, is marked for users, or is Scrapy's answer to the first Ctrl-C."""
     if record.levelno >= logging.ERROR or vars(record).get("is_for_users"):
         return True
-    return record.name == "scrapy.crawler" and str(record.msg).startswith("Received")
+    return record.name == "scrapy.crawler" and "gracefully" in str(record.msg)
 
 
 if __name__ == "__main__":

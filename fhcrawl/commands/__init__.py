@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 
+from fhcrawl.logical_feed import WORDS
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
@@ -39,6 +41,23 @@ OF_COLUMNS: dict[str, dict[str, Any]] = {
         "help": "of csv: write it for Excel: UTF-8 with a mark, formulas escaped, times that it can read",
     },
 }
+
+FAIL_ON: dict[str, dict[str, Any]] = {
+    "--fail-on": {
+        "metavar": "VERDICT",
+        "choices": ("incomplete", "lossy", "unknown"),
+        "help": "exit with 1 if a feed has this verdict or a worse one: incomplete (unreachable feeds too), "
+        "lossy, or unknown (anything but complete)",
+    }
+}
+
+
+def is_failure(verdict: str, limit: str | None) -> bool:
+    """Return whether a verdict, one of WORDS, is one that --fail-on names, or worse.
+
+    :param limit: the value of --fail-on; None if it is not given
+    """
+    return limit is not None and WORDS.index(verdict) <= WORDS.index(limit)
 
 
 def end_with_reader() -> None:

@@ -17,13 +17,14 @@ from scrapy.addons import AddonManager
 from scrapy.commands import crawl
 from scrapy.exceptions import UsageError
 
-from fhcrawl.commands import OF_COLUMNS, SWITCH
+from fhcrawl.commands import FAIL_ON, OF_COLUMNS, SWITCH, is_failure
 from fhcrawl.core import command
 from fhcrawl.core.addons import add_settings, has_addon
 from fhcrawl.core.checks import check_settings
 from fhcrawl.core.components import add_components, check_components
 from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
+from fhcrawl.logical_feed import WORDS
 from fhcrawl.reporting.summary import failures
 from fhcrawl.utils.text import printable
 from fhcrawl.warc import naming
@@ -86,7 +87,10 @@ NO_ADDON = (
 
 
 class Command(command.Command, crawl.Command):
-    """Scrapy's command, with checks before the first request, and exit code 1 if the run has failed."""
+    """Scrapy's command, with checks before the first request, and exit code 1 if the run has failed.
+
+    --fail-on makes verdicts failures too.
+    """
 
     requires_crawler_process = True
     default_settings: ClassVar[dict[str, object]] = {}
@@ -127,7 +131,10 @@ class Command(command.Command, crawl.Command):
             "help": "read old captures of the feeds from a web archive too: its URL, or wayback",
         },
         **OF_COLUMNS,
+        **FAIL_ON,
     }
+
+    _fail_on: str | None = None
 
     def syntax(self) -> str:
         """Return what follows `scrapy crawl` in its usage: the spider comes first."""
@@ -141,6 +148,7 @@ class Command(command.Command, crawl.Command):
         AddonManager.load_pre_crawler_settings(self.settings)
         check_formats([*(opts.output or ()), *(opts.overwrite_output or ())])
         super().process_options(args, opts)
+        self._fail_on = opts.fail_on
         opts.spargs |= _spider_arguments(args[1:], opts)
         gc.disable()
         # When these are imported, Scrapy inspects the stack and all loaded modules. Importing them one by
@@ -189,7 +197,14 @@ class Command(command.Command, crawl.Command):
         return crawler
 
     def _note_failure(self, sender: Crawler) -> None:
-        if failures(sender.stats.get_stats()):
+        from fhcrawl.extensions.verdicts import VerdictsExtension
+
+        verdicts = sender.get_extension(VerdictsExtension)
+        words = () if verdicts is None else verdicts.words
+        failing = [word for word in WORDS if word in words and is_failure(word, self._fail_on)]
+        if failing:
+            logger.error("--fail-on %s: there are feeds that are %s", self._fail_on, " or ".join(failing))
+        if failing or failures(sender.stats.get_stats()):
             self.exitcode = 1
 
 
@@ -225,9 +240,7 @@ def start_crawl(command: command.Command, spider: Crawler | type[Spider], **argu
     crawl = command.crawler_process.crawl(spider, **arguments)
     if isinstance(crawl, asyncio.Task):
         crawl.add_done_callback(log_error)
-    command.crawler_process.start()
-    if command.crawler_process.bootstrap_failed:
-        command.exitcode = 1
+    command.start_crawls()
 
 
 def log_error(crawl: asyncio.Task[None]) -> None:
@@ -298,6 +311,7 @@ def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: typ
     from scrapy.utils.conf import feed_complete_default_values_from_settings
 
     from fhcrawl.exporters import storages
+    from fhcrawl.extensions.store import store_url
 
     named = naming.Parameters(spider, {**arguments, "batch_id": 1, "batch_time": ""})
     for uri, given in settings.getdict("FEEDS").items():
@@ -311,6 +325,7 @@ def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: typ
                 f"{storages.shown(str(uri))} has a placeholder that there is not ({error}): write an "
                 "export's place with %(time)s, or with the name of an argument (-a)"
             ) from error
+        storages.refuse_store(place, store_url(settings))
         is_appended = not options.get("overwrite") and not storages.is_elsewhere(place)
         if is_appended and storages.takes_entries(options):
             _check_file(place, options)

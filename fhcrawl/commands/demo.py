@@ -14,6 +14,7 @@ from scrapy.exceptions import UsageError
 
 from fhcrawl.core import command
 from fhcrawl.core.components import add_components
+from fhcrawl.utils import interrupts
 
 if TYPE_CHECKING:
     import argparse
@@ -70,11 +71,15 @@ class Command(command.Command):
             print(f"Run {run}: a feed is served at {url}; crawling its history")
             crawler = self.crawler_process.create_crawler("history")
             self.crawler_process.crawl(crawler, feed=url)
-            self.crawler_process.start()
-        if self.crawler_process.bootstrap_failed or not output.exists():
-            self.exitcode = 1
+            self.start_crawls()
+        if self.signals.number == 1:
+            interrupts.tell()
+        if self.signals.number:
             return
-        summarise(run, crawler.stats.get_stats(), output, store)
+        if not output.exists():
+            self.exitcode = 1
+        if not self.exitcode:
+            summarise(run, crawler.stats.get_stats(), output, store)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import sys
+from collections import Counter
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -12,6 +16,8 @@ from scrapy.utils.misc import load_object
 from fhcrawl.commands import OF_COLUMNS, end_with_reader, printing, typed
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
+from fhcrawl.logical_feed import WORDS, Verdict
+from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -26,6 +32,8 @@ if TYPE_CHECKING:
 
 FOLDER_FORMAT = "atom"
 ARCHIVE_SIZE = 100
+MOST_NAMED = 3
+MAY_LACK = "the export may lack entries; `fhcrawl feeds` says what is missing"
 
 
 class Output(NamedTuple):
@@ -127,24 +135,59 @@ class Command(command.Command):
 
     def _export(self, settings: Settings, opts: argparse.Namespace) -> str:
         from fhcrawl.exporters import columns, storages
+        from fhcrawl.extensions.store import store_url
 
         output = _output(settings, opts)
         columns.check(settings)
         wanted = _wanted(output, opts)
+        storages.refuse_store(output.place, store_url(settings))
         if output.place in storages.STDOUT:
             end_with_reader()
         try:
             with self.opened_store() as store:
                 feeds = _feeds(store, output, [*map(typed, opts.feed)], opts.gaps)
-                if output.is_folder and output.xml is not None:
-                    return _write_archives(output, output.xml, opts, store, feeds[0], wanted)
-                with storages.opened(output.place, settings) as file:
-                    count = _write(file, output, settings, store, feeds, wanted)
+                said = self._write(output, opts, settings, store, feeds, wanted)
+                if output.write_list is None:
+                    warn_of_gaps(feeds or store.feeds.read())
+                return said
         except OSError as error:
             reason = error.strerror or error
             raise ArgumentError(f"{storages.shown(output.place)} cannot be written ({reason})") from error
+
+    def _write(
+        self,
+        output: Output,
+        opts: argparse.Namespace,
+        settings: Settings,
+        store: Store,
+        feeds: list[Feed],
+        wanted: Wanted,
+    ) -> str:
+        """Write the export; return what to say of it."""
+        from fhcrawl.exporters import storages
+
+        if output.is_folder and output.xml is not None:
+            return _write_archives(output, output.xml, opts, store, feeds[0], wanted)
+        with storages.opened(output.place, settings) as file:
+            count = _write(file, output, settings, store, feeds, wanted)
         what = "feeds" if output.write_list else "entries"
         return "" if output.place in storages.STDOUT else f"{count} {what} in {storages.shown(output.place)}"
+
+
+def warn_of_gaps(feeds: Iterable[Feed]) -> None:
+    """Say on stderr which feeds are not complete: one sentence for each, or one for all if they are many."""
+    named: list[str] = []
+    words: Counter[str] = Counter()
+    for feed in feeds:
+        words[feed.verdict_in_words] += 1
+        if feed.verdict is not Verdict.COMPLETE and len(named) <= MOST_NAMED:
+            named.append(f"{printable(feed.feed)} is {feed.verdict_in_words}: {MAY_LACK}")
+    if len(named) > MOST_NAMED:
+        said = ", ".join(f"{words[word]:,} {word}" for word in WORDS[:-1] if words[word])
+        number = words.total() - words[Verdict.COMPLETE.value]
+        named = [f"{number:,} of {words.total():,} feeds are not complete ({said}): {MAY_LACK}"]
+    with contextlib.suppress(OSError):  # stderr is closed
+        print(*named, sep="\n", end="\n" if named else "", file=sys.stderr or io.StringIO())
 
 
 def _output(settings: Settings, opts: argparse.Namespace) -> Output:

@@ -8,10 +8,11 @@ import sys
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import UTF_8, printing, typed
+from fhcrawl.commands import FAIL_ON, UTF_8, is_failure, printing, typed
 from fhcrawl.core import command
 from fhcrawl.exceptions import FhcrawlError
-from fhcrawl.logical_feed import WORDS, Verdict
+from fhcrawl.logical_feed import WORDS
+from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
     import argparse
@@ -31,7 +32,7 @@ NO_SUCH_FEED = "No feed has the verdict {}"
 class Command(command.Command):
     """Lists the feeds in the store."""
 
-    usage = "[URL …] [--verdict NAME] [--json] [--wide] [--check]"
+    usage = "[URL …] [--verdict NAME] [--json] [--wide] [--fail-on VERDICT]"
     summary = "List the feeds in the store, with what can be claimed of each"
     description = (
         "List the feeds in the store, or those that are named, the worst first: title, number of "
@@ -43,7 +44,7 @@ class Command(command.Command):
         "fhcrawl feeds",
         "fhcrawl feeds --verdict incomplete",
         "fhcrawl feeds --json | jq .",
-        "fhcrawl feeds --check > /dev/null || echo something is missing",
+        "fhcrawl feeds --fail-on unknown > /dev/null || echo something is missing",
     )
     operand = ("URL", "only this feed")
     options: ClassVar[dict[str, dict[str, Any]]] = {
@@ -57,10 +58,7 @@ class Command(command.Command):
             "action": "store_true",
             "help": "more columns, all reasons, and URLs whole, as in a pipe",
         },
-        "--check": {
-            "action": "store_true",
-            "help": "exit with 1 unless there are feeds and all are complete, whatever --verdict leaves out",
-        },
+        **FAIL_ON,
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -68,7 +66,7 @@ class Command(command.Command):
         from fhcrawl.reporting.table import Look
         from fhcrawl.utils.text import printable
 
-        verdicts: set[Verdict] = set()
+        verdicts: set[str] = set()
         with printing(UTF_8 if opts.json else None), self.opened_store() as store:
             feeds = _chosen(_read(store, args), opts.verdict, verdicts)
             place = printable(store.place)
@@ -76,8 +74,8 @@ class Command(command.Command):
             look = Look.of(sys.stdout, opts.wide)
             for line in as_json(feeds, store) if opts.json else as_table(feeds, look, none):
                 print(line)
-        # A store without feeds fails the check too: it is more likely the wrong store than a complete one.
-        if opts.check and verdicts != {Verdict.COMPLETE}:
+        # A store without feeds fails too: it is more likely the wrong store than a complete one.
+        if opts.fail_on and (not verdicts or any(is_failure(word, opts.fail_on) for word in verdicts)):
             self.exitcode = 1
 
 
@@ -93,10 +91,13 @@ def _read(store: Store, urls: list[str]) -> Iterator[Feed]:
     return store.feeds.read(urls=wanted)
 
 
-def _chosen(feeds: Iterable[Feed], word: str | None, verdicts: set[Verdict]) -> Iterator[Feed]:
-    """Yield the feeds with a verdict, and note the verdicts of all."""
+def _chosen(feeds: Iterable[Feed], word: str | None, verdicts: set[str]) -> Iterator[Feed]:
+    """Yield the feeds with a verdict, and note the verdicts of all.
+
+    A feed that was subscribed, and never read, counts as unreachable.
+    """
     for feed in feeds:
-        verdicts.add(feed.verdict)
+        verdicts.add(feed.verdict_in_words if feed.crawled else ReasonKind.UNREACHABLE.value)
         if word is None or word in (feed.verdict.value, feed.verdict_in_words):
             yield feed
 

@@ -37,10 +37,12 @@ class Command(command.Command):
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Write the report."""
         from fhcrawl.exporters import delivery
-        from fhcrawl.exporters.storages import STDOUT
+        from fhcrawl.exporters.storages import STDOUT, refuse_store
+        from fhcrawl.extensions.store import store_url
 
         if not opts.output:
             raise ArgumentError("write fhcrawl report -o report.html")
+        refuse_store(opts.output, store_url(self.settings))
         end_with_reader()
         is_stdout = opts.output in STDOUT
         try:

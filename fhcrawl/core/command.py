@@ -13,6 +13,7 @@ from scrapy.exceptions import UsageError
 
 from fhcrawl.core.addons import add_settings
 from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.utils import interrupts
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
@@ -55,6 +56,10 @@ class Command(ScrapyCommand):
     examples: ClassVar[tuple[str, ...]]
     operand: ClassVar[tuple[str, str] | None] = None
     options: ClassVar[dict[str, dict[str, Any]]] = {}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.signals = interrupts.SignalCount()
 
     def syntax(self) -> str:
         """Return what follows the command's name in its usage."""
@@ -102,7 +107,7 @@ class Command(ScrapyCommand):
             add_settings(self.settings)  # a crawl does it by itself, if its spider is fhcrawl's
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run the command.
+        """Run the command; its exit code is 130 if Ctrl-C has ended it.
 
         :raises UsageError: if an argument, a setting or the store cannot be used
         """
@@ -110,6 +115,21 @@ class Command(ScrapyCommand):
             self.execute(args, opts)
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error
+        except KeyboardInterrupt:
+            interrupts.tell()
+            self.exitcode = interrupts.EXIT_CODE
+        if self.signals.code is not None:
+            self.exitcode = self.signals.code
+
+    def start_crawls(self) -> None:
+        """Run the crawls of `crawler_process` until they end; exit code 1 if one could not begin."""
+        self.signals.watch(self.crawler_process)
+        self.crawler_process.start()
+        if self.crawler_process.bootstrap_failed:
+            self.exitcode = 1
+        if self.signals.number > 1:
+            # A crawl that is ended at once has no summary.
+            interrupts.tell()
 
     @abstractmethod
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:

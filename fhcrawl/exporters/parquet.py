@@ -51,7 +51,7 @@ class ParquetItemExporter(exporters.BaseItemExporter):
                 "Parquet needs pyarrow: write pip install '.[parquet]' in the folder of fhcrawl's source"
             ) from error
         if file.seekable() and file.tell():
-            raise NotConfigured("Nothing can be appended to a Parquet file: write -O in place of -o")
+            raise NotConfigured("Nothing can be appended to a Parquet file: write -o with another file")
         self._file = file
         self._writer: parquet.ParquetWriter | None = None
         self._rows: list[dict[str, Any]] = []

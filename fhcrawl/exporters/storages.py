@@ -7,6 +7,7 @@ import csv
 import logging
 import os
 import re
+import shlex
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
@@ -20,11 +21,13 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 from w3lib.url import file_uri_to_path
 
-from fhcrawl.exceptions import ExportError, FhcrawlError
+from fhcrawl.exceptions import ArgumentError, ExportError, FhcrawlError
 from fhcrawl.exporters import delivery
 from fhcrawl.items import FIELDS, EntryItem
+from fhcrawl.store import opening
 from fhcrawl.utils.addresses import without_credentials
 from fhcrawl.utils.locks import lock_when_free, locked
+from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -50,19 +53,19 @@ def check_appending(path: Path, options: dict[str, Any]) -> None:
     if not path.is_file() or not path.stat().st_size:
         return
     shown = str(path)
+    place = in_export(shown, options["format"])
+    instead = (
+        f"crawl without it, then write `fhcrawl export -o {place}`, which has the complete history; "
+        "-O would leave only what has changed"
+    )
+    refused = f"nothing can be appended to {shown}, because"
     if options["format"] in WITH_END:
-        raise ExportError(
-            f"nothing can be appended to {shown}, because {options['format']} has an end: write -O in place "
-            f"of -o to replace it, or jsonl"
-        )
+        raise ExportError(f"{refused} {options['format']} has an end: {instead}; jsonl can be appended to")
     fields = options.get("fields") or FIELDS
     columns = list(fields.values() if isinstance(fields, dict) else fields)
     is_plain = "postprocessing" not in options and not options.get("item_export_kwargs")
     if options["format"] == "csv" and is_plain and _header(path, options) != columns:
-        raise ExportError(
-            f"nothing can be appended to {shown}, because it has other columns: write -O in place of -o to "
-            f"replace it, or another file"
-        )
+        raise ExportError(f"{refused} it has other columns: {instead}")
 
 
 def line_end(path: Path, options: dict[str, Any]) -> bytes:
@@ -84,6 +87,11 @@ def has_batches(template: str) -> bool:
     :param template: the URI of the destination, with Scrapy's placeholders
     """
     return BATCH.search(template) is not None
+
+
+def has_placeholders(template: str) -> bool:
+    """Return whether the URI of a destination has placeholders of Scrapy's, such as %(time)s."""
+    return "%(" in template
 
 
 def has_no_end(options: dict[str, Any]) -> bool:
@@ -129,6 +137,33 @@ def shown(place: str) -> str:
     return without_credentials(place) if is_elsewhere(place) else place
 
 
+def in_export(place: str, name: str) -> str:
+    """Return a destination as the argument of `fhcrawl export -o`, for a shell.
+
+    :param name: name of the format
+    """
+    if place in STDOUT:
+        return f"-:{name}"
+    path = printable(shown(place))
+    return shlex.quote(path if path.endswith(f".{name}") else f"{path}:{name}")
+
+
+def refuse_store(place: str, store_url: str) -> None:
+    """Check that a destination is no file of the store.
+
+    :raises ArgumentError: if it is one
+    :raises StoreError: if the URL of the store cannot be used
+    """
+    if place in STDOUT or is_elsewhere(place):
+        return
+    if opening.is_file_of(store_url, Path(_path(place))):
+        raise ArgumentError(f"{printable(place)} is a file of the store: write another path")
+
+
+def _path(place: str) -> str:
+    return file_uri_to_path(place) if place.startswith("file://") else place
+
+
 def is_elsewhere(place: str) -> bool:
     """Return whether a destination is neither a path nor stdout."""
     return "://" in place and not place.startswith("file://")
@@ -162,8 +197,7 @@ def opened(place: str, settings: Settings) -> Iterator[IO[bytes]]:
             with failing(place):
                 _store(storage, file)
     else:
-        path = file_uri_to_path(place) if place.startswith("file://") else place
-        with delivery.replacing(Path(path)) as file:
+        with delivery.replacing(Path(_path(place))) as file:
             yield file
 
 
@@ -215,7 +249,8 @@ class FileFeedStorage(feedexport.FileFeedStorage):
 
     beside: Path | None = None
     written: WrittenFile | None = None
-    # Completes or discards the export of a process that died while it was writing to the file.
+    # Completes or discards the export of a process that died while it was writing to the file; refuses a file
+    # of the store.
     recover: Callable[[Path], None] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

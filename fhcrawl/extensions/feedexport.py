@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -20,10 +19,11 @@ from fhcrawl.exceptions import ExportError, FhcrawlError
 from fhcrawl.exporters import delivery, storages
 from fhcrawl.exporters.columns import PROFILES, Rows
 from fhcrawl.exporters.storages import FileFeedStorage, StdoutFeedStorage, takes_entries
-from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.extensions.store import StoreExtension, store_url
 from fhcrawl.items import ALL_FIELDS, FIELDS
 from fhcrawl.utils.addresses import without_credentials
 from fhcrawl.utils.datadir import SCRAPYD_JOB
+from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,6 +95,30 @@ class FeedExporter(feedexport.FeedExporter):
         """The paths of the regular files that are exported to."""
         return [path for path in self._paths.values() if path.is_file() or not path.exists()]
 
+    @property
+    def nothing_new(self) -> str:
+        """A sentence for the end of a run that had nothing to export."""
+        place, what = "FILE", "nothing is written"
+        if len(self.feeds) == 1:
+            [(template, options)] = self.feeds.items()
+            path = self._paths.get(template)
+            if path is not None:
+                shown = printable(template)
+                what = f"{shown} {'stays as it is' if path.exists() else 'is not written'}"
+            if not storages.has_placeholders(template):
+                place = storages.in_export(template, options["format"])
+        return f"Nothing new since the last export: {what}. The complete history: `fhcrawl export -o {place}`"
+
+    @property
+    def only_appends(self) -> bool:
+        """Whether every target has the earlier changes: a file that is appended to, or one for each run."""
+        return all(map(self._has_earlier, self.feeds))
+
+    def _has_earlier(self, template: str) -> bool:
+        path = self._paths.get(template)
+        is_continued = path is not None and path.exists() and not self.feeds[template].get("overwrite")
+        return is_continued or storages.has_placeholders(template)
+
     def open_spider(self, spider: Spider) -> None:
         """Open the targets, and start to export feeds that are done, if FHCRAWL_EXPORT_SECONDS is set."""
         super().open_spider(spider)
@@ -164,11 +188,15 @@ class FeedExporter(feedexport.FeedExporter):
         slot = super()._start_new_batch(*args, **kwargs)
         self._started.append(slot)
         if isinstance(slot.storage, FileFeedStorage):
-            slot.storage.recover = partial(delivery.recover, StoreExtension.of(self.crawler).store)
+            slot.storage.recover = self._prepare
             self._paths[slot.uri_template] = slot.storage.target
         slot.store_empty = slot.store_empty or _is_awaited(slot)
         slot.uri = without_credentials(slot.uri)  # the log shows it
         return slot
+
+    def _prepare(self, path: Path) -> None:
+        storages.refuse_store(str(path), store_url(self.settings))
+        delivery.recover(StoreExtension.of(self.crawler).store, path)
 
     async def _write(self, items: Iterator[dict[str, Any]], spider: Spider, is_last: bool) -> int:
         count = 0
@@ -297,15 +325,12 @@ def _files(slots: list[FeedSlot]) -> list[FileFeedStorage]:
 def _is_awaited(slot: FeedSlot) -> bool:
     """Return whether a target is written to even if nothing has changed and FEED_STORE_EMPTY is off.
 
-    This holds for a named pipe, whose reader waits for its end; for what is replaced (-O), which would be
-    taken for the changes of this run; and for the items of Scrapyd's jobs, which link to them.
+    This holds for a named pipe, whose reader waits for its end; and for the items of Scrapyd's jobs, which
+    link to them.
     """
-    is_replaced = bool(slot.feed_options.get("overwrite"))
     if not isinstance(slot.storage, FileFeedStorage):
-        return is_replaced
-    path = Path(slot.storage.path)
-    is_awaited = delivery.is_named_pipe(path) or hasattr(slot.spider, SCRAPYD_JOB)
-    return is_awaited or (is_replaced and path.exists())
+        return False
+    return delivery.is_named_pipe(Path(slot.storage.path)) or hasattr(slot.spider, SCRAPYD_JOB)
 
 
 def _takes_more(slot: FeedSlot) -> bool:

@@ -17,7 +17,6 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.reporting.progress import Progress, line
-from fhcrawl.reporting.summary import EXPORTED, NOT_EXPORTED
 from fhcrawl.reporting.table import Look
 from fhcrawl.utils.text import PrintableFormatter
 
@@ -124,15 +123,8 @@ class ProgressExtension(Component):
             return False
         file = self._terminal.screen.console.file
         look = Look.of(file)
-        note = ["", *look.wrap(NOT_EXPORTED)] if self._exported_nothing(summary) else []
-        print("", *summary.lines(look), *note, sep="\n", file=file)
+        print("", *summary.lines(look), sep="\n", file=file)
         return self._terminal.release()
-
-    def _exported_nothing(self, summary: Summary) -> bool:
-        """Return whether there are places for exports, feeds were crawled, and nothing was to be written."""
-        if not self._crawler.settings["FEEDS"] or not summary.verdicts or summary.left or summary.failures:
-            return False
-        return not any(name.startswith(EXPORTED) for name in self._crawler.stats.get_stats())
 
     def request_scheduled(self, request: Request) -> None:
         """Count a document that is to be fetched."""

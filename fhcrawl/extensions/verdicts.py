@@ -18,18 +18,19 @@ from fhcrawl import signals as ours
 from fhcrawl.core.scheduler import Scheduler
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
+from fhcrawl.extensions.feedexport import FeedExporter
 from fhcrawl.extensions.progress import ProgressExtension
 from fhcrawl.extensions.store import LEASED, StoreExtension
 from fhcrawl.logical_feed import Reason, Role, Verdict, in_words
 from fhcrawl.logical_feed.polling import Limits
 from fhcrawl.logical_feed.results import State
-from fhcrawl.reporting.summary import Summary, failures
+from fhcrawl.reporting.summary import EXPORTED, Summary, failures
 from fhcrawl.reporting.table import Look
 from fhcrawl.store import FEEDS_AT_ONCE, VerdictRecord
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from scrapy.crawler import Crawler
     from scrapy.utils.asyncio import AsyncioLoopingCall
@@ -65,6 +66,11 @@ class VerdictsExtension(Component):
         crawler.signals.connect(self.document_lost, signal=ours.document_lost)
         crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(self.engine_stopped, signal=signals.engine_stopped)
+
+    @property
+    def words(self) -> set[str]:
+        """The verdicts on the feeds of the run so far, as people read them."""
+        return set(self._summary.verdicts)
 
     def document_read(self, result: DocumentResult) -> None:
         """Note that a feed was read, from its server or from a web archive."""
@@ -199,22 +205,40 @@ class VerdictsExtension(Component):
     def engine_stopped(self) -> None:
         """Show the table, after Scrapy's last log lines."""
         self._summary.failures = failures(self._crawler.stats.get_stats())
+        exporter = self._crawler.get_extension(FeedExporter)
+        if exporter is not None and self._exported_nothing():
+            self._summary.note = exporter.nothing_new
         progress = self._crawler.get_extension(ProgressExtension)
         if progress is not None and progress.tell(self._summary):
             return
         if self._crawler.settings.getbool("FHCRAWL_SUMMARY_ENABLED"):
             with contextlib.suppress(OSError):  # stderr is closed
                 look = Look.of(sys.stderr, is_wide=False)
-                # Nothing, if nothing has changed and nothing is missing.
-                news = self._summary.lines(look) if self._summary.has_news else ()
-                sys.stderr.writelines(f"{line}\n" for line in news)
+                sys.stderr.writelines(f"{line}\n" for line in self._news(look, exporter))
             return
         for lines in _records(self._summary.table_lines(Look())):
             logger.info("The feeds of this run:\n%s", lines)
         for lines in _records(self._summary.reason_lines(Look())):
             logger.warning("What is missing, and what to do:\n%s", lines)
+        if self._summary.note:
+            logger.info("%s", self._summary.note)
         for failure in self._summary.failures:
             logger.error("%s", failure)
+
+    def _news(self, look: Look, exporter: FeedExporter | None) -> Iterable[str]:
+        """Return the lines of the summary, or its note; none if nothing has changed or is missing."""
+        if self._summary.has_news:
+            return self._summary.lines(look)
+        # A file that a scheduled crawl appends to is as it should be.
+        is_expected = exporter is None or exporter.only_appends
+        return () if is_expected or not self._summary.note else look.wrap(self._summary.note)
+
+    def _exported_nothing(self) -> bool:
+        """Return whether feeds were crawled, and nothing was to be exported."""
+        summary = self._summary
+        if not summary.verdicts or summary.left or summary.failures:
+            return False
+        return not any(name.startswith(EXPORTED) for name in self._crawler.stats.get_stats())
 
 
 def _verdict_record(feed: Feed, failure: DocumentFailure | None) -> VerdictRecord:

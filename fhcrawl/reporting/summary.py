@@ -32,10 +32,6 @@ FAILURES = {
     ),
 }
 EXPORTED = "feedexport/success_count/"
-NOT_EXPORTED = (
-    "Nothing has changed since the last export, so -o has nothing to write. `fhcrawl export -o FILE` writes "
-    "whole histories."
-)
 
 
 def failures(stats: Iterable[str]) -> list[str]:
@@ -120,7 +116,7 @@ class Summary:
     """The feeds of a run or of a store, with the reasons of their verdicts, both up to a limit in a run.
 
     `left` is the number of feeds that other crawls are working on; `idle` is the reason if there are no
-    feeds at all; `failures` are the other failures of the run.
+    feeds at all; `failures` are the other failures of the run; `note` is a sentence for the end.
 
     :param of_run: the feeds are those of a run, with its results; else, they are those of a store
     :param most_reasons: number of reasons that are listed with each advice; None for all
@@ -130,6 +126,7 @@ class Summary:
         self.left = 0
         self.idle = ""
         self.failures: list[str] = []
+        self.note = ""
         self.verdicts: Counter[str] = Counter()
         self._of_run = of_run
         self._most_reasons = most_reasons
@@ -215,6 +212,8 @@ class Summary:
             yield ""
         for failure in self.failures:
             yield from (look.paint(line, RED) for line in look.wrap(failure))
+        if self.note:
+            yield from ["", *look.wrap(self.note)]
 
     def table_lines(self, look: Look) -> Iterator[str]:
         """Yield the table, and the totals."""

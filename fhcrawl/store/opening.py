@@ -40,6 +40,7 @@ IMMEDIATE = "BEGIN IMMEDIATE"
 # URL parameters for a SQLite file that no process writes.
 IMMUTABLE = {"immutable": "1", "uri": "true"}
 IN_MEMORY = "sqlite://"
+BESIDE = ("", "-wal", "-shm", "-journal")
 # Advice, by a part of SQLite's message: https://www.sqlite.org/rescode.html
 ADVICE = {
     "is locked": "another process writes to it: wait until it has ended",
@@ -179,6 +180,27 @@ def file_of(url: str | URL) -> Path | None:
     if found.get_backend_name() != "sqlite" or found.database in (None, "", ":memory:"):
         return None
     return Path(str(found.database).removeprefix("file:")).absolute()
+
+
+# https://www.sqlite.org/tempfiles.html: what SQLite keeps beside a database, under its path without links.
+def is_file_of(url: str | URL, path: Path) -> bool:
+    """Return whether a path, by any name or link, is a SQLite database or a file that SQLite keeps beside it.
+
+    :raises StoreError: if the URL cannot be used
+    """
+    database = file_of(url)
+    if database is None:
+        return False
+    resolved = database.resolve()
+    files = [resolved.with_name(f"{resolved.name}{end}") for end in BESIDE]
+    return path.resolve() in files or any(_is_same(file, path) for file in files)
+
+
+def _is_same(file: Path, path: Path) -> bool:
+    try:
+        return file.samefile(path)
+    except OSError:  # one of them does not exist, or cannot be read
+        return False
 
 
 # A store has the headers of private feeds. SQLite gives the files beside it (-wal, -shm) the same mode.

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
+from fhcrawl.commands import FAIL_ON, is_failure
 from fhcrawl.items import FIELDS
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import opening
@@ -119,7 +120,7 @@ def test_feeds_are_chosen_by_url_and_verdict(crawled: FeedServer, project: Proje
     one, two = crawled.url("/one"), crawled.url("/two")
     # What is not shown is checked all the same.
     codes = [
-        project.scrapy("feeds", "--check", *args).returncode
+        project.scrapy("feeds", "--fail-on", "unknown", *args).returncode
         for args in ((one,), (one, two), (one, two, "--verdict", "complete"))
     ]
     assert codes == [0, 1, 1]
@@ -150,15 +151,59 @@ def test_command_that_reads_makes_no_store(project: Project, args: tuple[str, ..
     assert not list(project.folder.rglob("*.sqlite*"))
 
 
-def test_check_fails_unless_all_feeds_are_complete(server: FeedServer, project: Project) -> None:
-    empty = project.scrapy("feeds", "--check")
+FAILS_FOR = {"incomplete": {"/gap", "/nowhere"}, "lossy": {"/gap", "/nowhere"}}
+FAILS_FOR["unknown"] = {*FAILS_FOR["lossy"], "/plain"}
+
+
+@pytest.mark.in_process
+@pytest.mark.parametrize("limit", FAILS_FOR)
+def test_exit_code_is_1_for_verdicts_that_the_user_names(
+    server: FeedServer, project: Project, limit: str
+) -> None:
+    server.serve("/whole", atom([E("1")], head="<fh:complete/>"))
+    server.serve("/gap", atom([E("1")], prev="/missing"))
+    server.serve("/plain", atom([E("1")]))
+    project.scrapy("subscribe", server.url("/nowhere"))
+    paths = ("/whole", "/plain", "/gap", "/nowhere")
+    # A crawl that has read no feed at all has failed anyway.
+    feeds = {path: [server.url("/whole"), server.url(path)] for path in paths}
+    for path in paths:
+        assert project.crawl(*feeds[path]).exit_code == 0
+        code = int(path in FAILS_FOR[limit])
+        run = project.crawl(*feeds[path], args=("--fail-on", limit))
+        assert (run.exit_code, f"--fail-on {limit}: there are feeds that are" in run.log) == (
+            code,
+            bool(code),
+        )
+        assert project.scrapy("feeds", *feeds[path], "--fail-on", limit).returncode == code
+    assert project.scrapy("feeds", "--fail-on", limit, "--verdict", "complete").returncode == 1
+    # It was never read.
+    project.scrapy("subscribe", server.url("/later"))
+    assert project.scrapy("feeds", server.url("/later"), "--fail-on", limit).returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("verdict", "limits"),
+    [
+        *((word, {"incomplete", "lossy", "unknown"}) for word in ("unreachable", "incomplete")),
+        *(("lossy", {"lossy", "unknown"}), ("unknown", {"unknown"}), ("complete", set())),
+    ],
+)
+def test_verdicts_that_are_failures(verdict: str, limits: set[str]) -> None:
+    [words] = FAIL_ON.values()
+    assert {limit for limit in words["choices"] if is_failure(verdict, limit)} == limits
+    assert not is_failure(verdict, None)
+
+
+def test_feeds_fail_unless_all_are_complete(server: FeedServer, project: Project) -> None:
+    empty = project.scrapy("feeds", "--fail-on", "unknown")
     assert (empty.returncode, "No feeds yet" in empty.stdout) == (1, True)
     server.serve("/one", atom([E("1")], head="<fh:complete/>"))
     server.serve("/two", atom([E("1")], prev="/two1"))
     project.crawl(server.url("/one"))
-    assert project.scrapy("feeds", "--check").returncode == 0
+    assert project.scrapy("feeds", "--fail-on", "unknown").returncode == 0
     project.crawl(server.url("/two"))
-    gap = project.scrapy("feeds", "--check", "--json")
+    gap = project.scrapy("feeds", "--fail-on", "unknown", "--json")
     assert (gap.returncode, [feed["verdict"] for feed in json.loads(gap.stdout)]) == (
         1,
         ["complete", "incomplete"],
@@ -166,7 +211,7 @@ def test_check_fails_unless_all_feeds_are_complete(server: FeedServer, project: 
     assert project.scrapy("feeds").returncode == 0
     server.serve("/two1", atom([E("0")]))
     project.crawl(server.url("/two"))
-    assert project.scrapy("feeds", "--check").returncode == 0
+    assert project.scrapy("feeds", "--fail-on", "unknown").returncode == 0
 
 
 @pytest.mark.parametrize("name", ["all.jsonl", "all.csv", "other:csv"])

@@ -37,7 +37,7 @@ def crawled(server: FeedServer, project: Project) -> FeedServer:
 
 def ids(project: Project, *args: str) -> list[str]:
     done = project.scrapy("export", "-o", "-:jsonl", *args)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
     return [json.loads(line)["id"] for line in done.stdout.splitlines()]
 
 
@@ -140,3 +140,29 @@ def test_server_that_refuses_the_connection_gets_a_sentence(project: Project, pl
     assert "/out.jsonl cannot be written (" in done.stderr
     assert "hidden" not in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.in_process
+def test_export_says_which_feeds_may_lack_entries(server: FeedServer, project: Project) -> None:
+    def said(*args: str) -> list[str]:
+        done = project.scrapy("export", "-o", "all.jsonl", *args)
+        assert done.returncode == 0
+        return done.stderr.splitlines()
+
+    assert said() == []
+    lack = "the export may lack entries; `fhcrawl feeds` says what is missing"
+    server.serve("/whole", atom([E("1")], head="<fh:complete/>"))
+    server.serve("/gap", atom([E("1")], prev="/missing"))
+    server.serve("/plain", atom([E("1")]))
+    whole, gap, plain, missing = map(server.url, ("/whole", "/gap", "/plain", "/missing"))
+    project.crawl(whole, gap, plain)
+    assert said("--feed", whole) == []
+    assert said("--feed", plain) == [f"{plain} is unknown: {lack}"]
+    assert said() == [f"{gap} is incomplete: {lack}", f"{plain} is unknown: {lack}"]
+    done = project.scrapy("export", "-o", "one.atom", "--feed", gap)
+    assert done.stderr == f"{gap} is incomplete: {lack}\n"
+    assert project.scrapy("export", "-o", "feeds.opml").stderr == ""
+    project.scrapy("subscribe", missing, server.url("/later"))
+    project.crawl(missing)
+    words = "1 unreachable, 1 incomplete, 2 unknown"
+    assert said() == [f"4 of 5 feeds are not complete ({words}): {lack}"]

@@ -116,9 +116,9 @@ def test_mistyped_feed_can_be_forgotten(server: FeedServer, project: Project) ->
     mistyped = server.url("/aa")
     project.scrapy("subscribe", mistyped)
     project.crawl(server.url("/a"), server.url("/empty"), mistyped)
-    assert project.scrapy("feeds", "--check").returncode == 1
+    assert project.scrapy("feeds", "--fail-on", "incomplete").returncode == 1
     for known in ("/a", "/empty"):
         assert project.scrapy("unsubscribe", server.url(known)).returncode == 2
     assert "is forgotten" in project.scrapy("unsubscribe", mistyped).stdout
-    assert project.scrapy("feeds", "--check").returncode == 0
+    assert project.scrapy("feeds", "--fail-on", "incomplete").returncode == 0
     assert set(project.logical_feed()) == {"1"}

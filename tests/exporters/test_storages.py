@@ -13,6 +13,17 @@ from tests.feeds import E, atom
 from tests.projects import Project, read_export
 from tests.server import FeedServer
 
+SPELLINGS = {
+    "relative": "./.scrapy/../{store}",
+    "absolute": "{folder}/{store}",
+    "URL": "file://{folder}/{store}",
+    "symbolic link": "symbolic",
+    "hard link": "hard",
+    "log": "{store}-wal",
+    "index": "symbolic-shm",
+    "link to the folder": "linked/{name}-journal",
+}
+
 
 @pytest.mark.in_process
 def test_last_line_without_an_end_gets_one(server: FeedServer, project: Project) -> None:
@@ -40,6 +51,7 @@ def test_what_nothing_can_be_appended_to_is_refused_before_the_first_request(
     run = project.crawl(server.url("/index"), output=None, args=("-o", name))
     assert (run.exit_code, server.asked()) == (2, [])
     assert why in run.log
+    assert f"`fhcrawl export -o {name}`, which has the complete history" in " ".join(run.log.split())
     assert (project.folder / name).read_text() == content
     assert project.crawl(server.url("/index"), output=None, args=("-O", name)).exit_code == 0
     assert (project.folder / name).read_text(errors="replace") != content
@@ -101,3 +113,65 @@ def test_placeholder_that_there_is_not_is_refused(server: FeedServer, project: P
     args = ("-a", "run=one", "-o", "%(name)s-%(run)s-%(batch_id)d-100%.jsonl")
     assert project.crawl(server.url("/index"), output=None, args=args).exit_code == 0
     assert json.loads((project.folder / "history-one-1-100%.jsonl").read_text())["id"] == "1"
+
+
+def file_of(project: Project) -> Path:
+    return Path(project.database.url.removeprefix("sqlite:///"))
+
+
+@pytest.fixture
+def stored(server: FeedServer, project: Project) -> Project:
+    """A project with a feed in its store, and links to its file."""
+    server.serve("/index", atom([E("1")]))
+    project.crawl(server.url("/index"), output=None)
+    store = file_of(project)
+    (project.folder / "symbolic").symlink_to(store)
+    (project.folder / "hard").hardlink_to(store)
+    (project.folder / "linked").symlink_to(store.parent)
+    # As SQLite's own file beside a database that is in use.
+    (project.folder / "symbolic-shm").symlink_to(f"{store}-shm")
+    return project
+
+
+@pytest.mark.in_process
+@pytest.mark.sqlite_only("its store is a file")
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_files_of_the_store_are_refused_before_anything_is_written(
+    server: FeedServer, stored: Project, spelling: str
+) -> None:
+    file = file_of(stored)
+    store = file.relative_to(stored.folder)
+    place = SPELLINGS[spelling].format(folder=stored.folder, store=store, name=store.name)
+    before = file.read_bytes()
+    server.asked()
+    crawl = ("crawl", "history", "-a", f"feed={server.url('/index')}")
+    feeds = f"FEEDS={json.dumps({place: {'format': 'csv', 'overwrite': True}})}"
+    for args in (
+        *((*crawl, option, f"{place}:jsonl") for option in ("-o", "-O")),
+        *((*crawl, "-s", feeds), ("export", "-o", f"{place}:csv"), ("report", "-o", place)),
+    ):
+        done = stored.scrapy(*args)
+        assert (done.returncode, "is a file of the store: write another path" in done.stderr) == (2, True)
+    assert (file.read_bytes(), server.asked()) == (before, [])
+
+
+@pytest.mark.in_process
+@pytest.mark.sqlite_only("its store is a file")
+def test_file_of_the_store_that_a_function_names_is_not_replaced(
+    server: FeedServer, stored: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.serve("/index", atom([E("2")]))
+    options = {"format": "csv", "overwrite": True, "uri_params": "tests.exporters.test_storages.named"}
+    monkeypatch.setitem(NAMED, "place", str(stored.folder / "hard"))
+    feeds = f"FEEDS={json.dumps({'%(place)s': options})}"
+    run = stored.crawl(server.url("/index"), output=None, args=("-s", feeds))
+    assert (run.exit_code, "is a file of the store" in run.log) == (1, True)
+    assert set(stored.logical_feed()) == {"1", "2"}
+
+
+NAMED: dict[str, str] = {}
+
+
+def named(params: dict[str, Any], spider: object) -> dict[str, Any]:
+    """Return the placeholders of a place, as `uri_params`."""
+    return {**params, **NAMED}

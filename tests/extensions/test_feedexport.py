@@ -67,9 +67,41 @@ def test_export_appends_or_overwrites(
         project.crawl(server.url("/index"), output=None, args=(option, name))
     assert [row["id"] for row in read_export(path)] == expected
     before = path.stat()
-    # Nothing has changed: what a run appends to stays, what it replaces does not.
-    assert project.crawl(server.url("/index"), output=None, args=(option, name)).exit_code == 0
-    assert (path.stat() == before, path.read_text() == "") == (option == "-o", option == "-O")
+    # Nothing has changed.
+    run = project.crawl(server.url("/index"), output=None, args=(option, name))
+    assert run.exit_code == 0
+    assert path.stat() == before
+    assert (
+        f"Nothing new since the last export: {name} stays as it is. The complete history: "
+        f"`fhcrawl export -o {name}`" in run.log
+    )
+
+
+@pytest.mark.in_process
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("-o", "b.csv"), "b.csv is not written. The complete history: `fhcrawl export -o b.csv`"),
+        (("-O", "a.jsonl"), "a.jsonl stays as it is. The complete history: `fhcrawl export -o a.jsonl`"),
+        (("-o", "b:xml"), "b is not written. The complete history: `fhcrawl export -o b:xml`"),
+        (("-o", "-:jsonl"), "nothing is written. The complete history: `fhcrawl export -o -:jsonl`"),
+        (
+            ("-o", "b.csv", "-o", "c.csv"),
+            "nothing is written. The complete history: `fhcrawl export -o FILE`",
+        ),
+        # What a scheduled crawl appends to, and a file for the changes of each run.
+        *((("-o", "a.jsonl"), ""), (("-o", "%(time)s.jsonl"), "")),
+    ],
+)
+def test_crawl_without_a_log_says_why_a_file_is_not_written(
+    server: FeedServer, project: Project, args: tuple[str, ...], said: str
+) -> None:
+    server.serve("/index", atom([E("1")], head="<fh:complete/>"))
+    project.crawl(server.url("/index"), output=None, args=("-o", "a.jsonl"))
+    quiet = ("-s", "FHCRAWL_SUMMARY_ENABLED=1", "-s", "LOG_ENABLED=0")
+    run = project.scrapy("crawl", "history", "-a", f"feed={server.url('/index')}", *args, *quiet)
+    assert (run.returncode, run.stderr) == (0, said and f"Nothing new since the last export: {said}\n")
+    assert len(read_export(project.folder / "a.jsonl")) == 1
 
 
 def test_export_to_stdout(server: FeedServer, project: Project) -> None:

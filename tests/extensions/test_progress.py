@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from fhcrawl.reporting.summary import FAILURES, NOT_EXPORTED
+from fhcrawl.reporting.summary import FAILURES
 from tests.feeds import E, atom
 from tests.projects import USER_AGENT, Project
 from tests.server import FeedServer
@@ -143,8 +143,9 @@ def test_export_that_was_not_written_has_the_last_word(server: FeedServer, proje
 def test_terminal_says_why_there_is_no_export(server: FeedServer, project: Project) -> None:
     server.serve("/one", atom([E("1")], head="<fh:complete/>"))
     first, again = (watch(project, [server.url("/one")]).wait() for _ in range(2))
-    assert NOT_EXPORTED not in " ".join(" ".join(first).split())
-    assert " ".join(" ".join(again).split()).endswith(f"1 feed: 1 complete {NOT_EXPORTED}")
+    assert "Nothing new" not in " ".join(first)
+    said = "Nothing new since the last export: out.jsonl stays as it is."
+    assert f"1 feed: 1 complete {said}" in " ".join(" ".join(again).split())
 
 
 @shown

@@ -2,10 +2,12 @@
 
 import signal
 import time
+from collections.abc import Callable
 from io import BufferedIOBase
 
 import pytest
 
+from fhcrawl.utils import interrupts
 from tests.feeds import E, atom, rss
 from tests.projects import Project, read_export
 from tests.server import Answer, FeedServer
@@ -238,18 +240,43 @@ def test_bad_entry_loses_at_most_itself(
     assert project.verdict() == (verdict, ["entries-lost"] if lost else [])
 
 
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 100
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=lambda sent: sent.name)
 @pytest.mark.real_crawl
-def test_crawl_that_is_ended_by_its_user_has_not_failed_and_says_what_is_left(
+def test_crawl_that_is_ended_by_its_user_keeps_what_it_read_and_says_what_is_left(
     server: FeedServer, project: Project, sent: signal.Signals
 ) -> None:
     server.serve("/index", atom([E("2")], prev="/slow"))
     server.serve("/slow", atom([E("1")], prev="/behind"), delay=3)
     process = project.start("crawl", "history", "-a", f"feed={server.url('/index')}", "-o", "out.jsonl")
-    deadline = time.monotonic() + 100
-    while "/slow" not in server.requests and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until(lambda: "/slow" in server.requests)
     process.send_signal(sent)
-    assert process.wait(100) == 0
+    assert process.wait(100) == (0 if sent is signal.SIGTERM else interrupts.EXIT_CODE)
     assert project.verdict() == ("incomplete", ["known"])
     assert {entry["id"] for entry in read_export(project.folder / "out.jsonl")} == {"2", "1"}
+
+
+@pytest.mark.real_crawl
+def test_crawl_that_is_ended_at_once_keeps_what_was_committed(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("2")], prev="/slow"))
+    server.serve("/slow", atom([E("1")]), delay=3)
+    with (project.folder / "said").open("wb") as said:
+        arguments = ("crawl", "history", "-a", f"feed={server.url('/index')}", "-o", "out.jsonl")
+        process = project.start(*arguments, stderr=said)
+    wait_until(lambda: "/slow" in server.requests)
+    process.send_signal(signal.SIGINT)
+    wait_until(lambda: "shutting down gracefully" in (project.folder / "said").read_text())
+    process.send_signal(signal.SIGINT)
+    assert process.wait(100) == interrupts.EXIT_CODE
+    log = (project.folder / "said").read_text()
+    assert "Traceback" not in log
+    assert log.endswith(f"{interrupts.SENTENCE}\n")
+    assert not (project.folder / "out.jsonl").exists()
+    assert set(project.logical_feed()) == {"2"}
+    server.serve("/slow", atom([E("1")]))
+    assert set(project.crawl(server.url("/index")).changes) == {"1", "2"}

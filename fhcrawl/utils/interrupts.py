@@ -1,0 +1,64 @@
+"""What Ctrl-C does to a command: one sentence, and the exit code of a process that SIGINT has ended."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
+
+# As shells report a process that a signal has ended.
+SIGNAL_CODE = 128
+EXIT_CODE = SIGNAL_CODE + signal.SIGINT
+SENTENCE = "Interrupted: what was committed stays, and the next run goes on from there."
+
+
+def tell() -> None:
+    """Say on stderr that the user has ended the command."""
+    if sys.stderr is not None:
+        sys.stderr.write(f"{SENTENCE}\n")
+        sys.stderr.flush()
+
+
+def end() -> NoReturn:
+    """Say so, and exit."""
+    tell()
+    leave(EXIT_CODE)
+
+
+def leave(code: int) -> NoReturn:
+    """Exit; another Ctrl-C does not change the exit code of a command that has been interrupted."""
+    if code == EXIT_CODE:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(code)
+
+
+class SignalCount:
+    """Counts the signals that end the crawls of a process.
+
+    `code` is the exit code that they call for; None if there is none: SIGTERM ends a crawl in good order.
+    """
+
+    def __init__(self) -> None:
+        self.code: int | None = None
+        self.number = 0
+
+    def watch(self, process: Any) -> None:
+        """Count them from now on.
+
+        :param process: Scrapy's process, before it starts
+        """
+        for name in ("_signal_shutdown", "_signal_kill"):
+            setattr(process, name, self._counting(getattr(process, name)))
+
+    def _counting(self, handler: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
+        def handle(signum: int, frame: Any) -> None:
+            self.number += 1
+            if signum == signal.SIGINT or self.number > 1:
+                self.code = SIGNAL_CODE + signum
+            handler(signum, frame)
+
+        return handle
