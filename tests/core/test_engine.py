@@ -42,12 +42,15 @@ def test_host_that_does_not_answer_delays_no_other_host_of_its_domain() -> None:
     slow, fast, index = Slot(1, 0), Slot(1, 0), Slot(1, 0)
     slots = {"a.example.org": slow, "b.example.org": fast, "b.example.org/index": index}
     downloader: Any = Downloader(slots=slots)
-    slow.lastseen, fast.lastseen = monotonic() - engine.SLOW - 1, monotonic()
+    slow.lastseen, fast.lastseen, index.lastseen = monotonic() - engine.SLOW - 1, monotonic(), monotonic()
     active = Counter([*slots, "c.example.org"])
-    assert engine._active_domains(downloader, active) == {"example.org": 3}  # nothing was sent yet
+    assert engine._active_domains(downloader, active) == {
+        "example.org": 3,
+        "example.org/index": 1,
+    }  # nothing was sent yet
     for slot in slots.values():
         slot.transferring.add(Request("http://example.org/"))
-    assert engine._active_domains(downloader, active) == {"example.org": 2}
+    assert engine._active_domains(downloader, active) == {"example.org": 2, "example.org/index": 1}
     # After a pause, it does.
     engine.pause(downloader, "d.example.org", 0)
-    assert engine._active_domains(downloader, active) == {"example.org": 3}
+    assert engine._active_domains(downloader, active) == {"example.org": 3, "example.org/index": 1}
