@@ -33,6 +33,10 @@ PRIVATE = (
     "it wants a password: set HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN, "
     "or give the feed headers in a TOML list"
 )
+CHALLENGE = (
+    "ask its publisher to exempt feeds from it, or your crawler by its USER_AGENT; "
+    "until then, the feed is requested once a day"
+)
 REFUSED = "ask its publisher for access"
 OFTENER = (
     "subscribe to it, and run fhcrawl crawl --due every 15 minutes: a feed is due before all that it shows "
@@ -59,7 +63,7 @@ class Retry(Enum):
 
     SOON = "as soon as the user's limits allow"
     LATER = "once it has been missing for half as long again"
-    NEVER = "no later run can do anything about it"
+    NEVER = "not before the feed is due: no later run can do anything about it"
 
 
 class ReasonKind(str, Enum):
@@ -81,9 +85,10 @@ class ReasonKind(str, Enum):
     HTTP_403 = "http-403", REFUSED
     HTTP_404 = "http-404", MISSING
     HTTP_410 = "http-410", "it is gone for good: look in a web archive"
-    HTTP_429 = "http-429", "run it again later, with a higher DOWNLOAD_DELAY"
+    HTTP_429 = "http-429", "the next run goes on after the pause that its server asks for"
     HTTP_451 = "http-451", "nothing can be done from here"
     HTTP_5XX = "http-5xx", "its server is to blame; the next run asks again"
+    CHALLENGE = "challenge", CHALLENGE, Retry.NEVER
     TIMEOUT = "timeout", "the next run asks again; if its server is slow, raise DOWNLOAD_TIMEOUT"
     NO_HOST = "no-host", NETWORK
     NO_FILE = "no-file", "check its path, and who may read it"

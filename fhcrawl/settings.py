@@ -75,8 +75,8 @@ FHCRAWL_MAX_BYTES = 2 * 1024**3
 # SQLite), exports, WARC files and temporary files (`TMPDIR`). With less, no documents are fetched until there
 # is more. 0: not checked. The default is 256 MiB.
 FHCRAWL_MIN_FREE_DISK = 256 * 1024**2
-# Longest delay in seconds that a server may ask for (`Retry-After`, `Crawl-delay`). If it asks for more, its
-# documents are left for a later run. 0: no limit.
+# Longest delay in seconds that a server may ask for (`Retry-After`, `Crawl-delay`, a rate limit). If it asks
+# for more, its documents are left for a later run. 0: no limit.
 FHCRAWL_MAX_WAIT = 300
 
 # Maximum number of entries of a document, and of deletions; the rest is left out. A snapshot or folder that
@@ -157,11 +157,12 @@ DEFAULT_REQUEST_HEADERS = {
 # False: a crawler should obey robots.txt. If you set it to False, documents that a site forbids are fetched,
 # and its Crawl-delay is not known.
 ROBOTSTXT_OBEY = True
-# 8: a host should not be burdened. The documents of a chain are read one by one anyway. With more, the feeds
-# of a host are crawled faster, at the cost of that host.
+# 8: a host should not be burdened. The documents of a chain are read one by one anyway. It is also the limit
+# of all hosts of a registered domain together. With more, the feeds of a host are crawled faster, at the cost
+# of that host.
 CONCURRENT_REQUESTS_PER_DOMAIN = 1
-# 16: with one request per host, 64 hosts are asked at once. With 16, a crawl of 200 hosts that respond after
-# 50 ms waits a third of its time. Each request may hold a document of DOWNLOAD_MAXSIZE in memory.
+# 16: with one request per domain, 64 domains are asked at once. With 16, a crawl of 200 hosts that respond
+# after 50 ms waits a third of its time. Each request may hold a document of DOWNLOAD_MAXSIZE in memory.
 CONCURRENT_REQUESTS = 64
 # scrapy.core.downloader.Downloader: it can exceed CONCURRENT_REQUESTS_PER_DOMAIN.
 DOWNLOADER = "fhcrawl.core.engine.Downloader"

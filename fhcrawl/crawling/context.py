@@ -46,6 +46,8 @@ DELTAFETCH_ENABLED = "deltafetch_enabled"
 ANY_ADDRESS = "fhcrawl_any_address"
 FIRST_USE = "fhcrawl_first_use"
 WAS_PUBLIC = "fhcrawl_was_public"
+# The end of the name of the download slot that the index of a web archive has besides that of its host.
+INDEX_SLOT = "/index"
 # The size of a response in octets before it was decompressed.
 RECEIVED = "fhcrawl_received"
 

@@ -16,12 +16,14 @@ from scrapy.exceptions import (
 from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.internet.error import ConnectionClosed
 
-from fhcrawl.crawling.responses import retry_after
+from fhcrawl.crawling.challenges import CHALLENGE, is_challenge
+from fhcrawl.crawling.responses import wait_asked
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
+    from scrapy.http import Response
     from twisted.python.failure import Failure
 
 
@@ -77,7 +79,7 @@ STATUSES = {
     403: (State.REFUSED, "is refused by its server (403)"),
     404: (State.MISSING, "is not there (404)"),
     410: (State.MISSING, "is gone for good (410)"),
-    429: (State.FAILED, "is refused by its server for now: too many requests (429)"),
+    429: (State.FAILED, "is refused by its server for now, which asks for a pause: too many requests"),
     451: (State.REFUSED, "is refused by its server for legal reasons (451)"),
 }
 TOO_LARGE = (State.REFUSED, ReasonKind.TOO_LARGE, "is larger than DOWNLOAD_MAXSIZE allows")
@@ -119,10 +121,7 @@ def known_feed(url: str) -> DocumentFailure:
 
 def _failure(error: BaseException | None) -> tuple[State, ReasonKind, str]:
     if isinstance(error, HttpError):
-        status = error.response.status
-        other = State.FAILED, f"cannot be fetched: the server answers {status}"
-        state, detail = STATUSES.get(status, other)
-        return state, ReasonKind.http(status), detail
+        return _refused(error.response)
     for exception, said in EXCEPTIONS.items():
         if isinstance(error, exception):
             return said
@@ -133,6 +132,15 @@ def _failure(error: BaseException | None) -> tuple[State, ReasonKind, str]:
     if isinstance(error, IgnoreRequest):
         return _ignored(error)
     return State.FAILED, ReasonKind.DOWNLOAD_ERROR, f"cannot be fetched ({_name(error)})"
+
+
+def _refused(response: Response) -> tuple[State, ReasonKind, str]:
+    status = response.status
+    if is_challenge(response):
+        return State.REFUSED, ReasonKind.CHALLENGE, f"{CHALLENGE} ({status})"
+    other = State.FAILED, f"cannot be fetched: the server answers {status}"
+    state, detail = STATUSES.get(status, other)
+    return state, ReasonKind.http(status), detail
 
 
 def _name(error: BaseException | None) -> str:
@@ -150,7 +158,7 @@ def wait_of(failure: Failure) -> float:
     """Return for how many seconds the server asks not to be sent requests; 0 if it does not ask."""
     error = failure.value
     if isinstance(error, HttpError):
-        return retry_after(error.response)
+        return wait_asked(error.response)
     return error.wait if isinstance(error, LimitReached) else 0
 
 

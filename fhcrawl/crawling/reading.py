@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from fhcrawl import logical_feed
 from fhcrawl.crawling import responses, versions
+from fhcrawl.crawling.challenges import CHALLENGE, is_challenge
 from fhcrawl.crawling.context import Referral, context_of
 from fhcrawl.documents import TOO_MANY, Problem, link_header, snapshot
 from fhcrawl.documents.head_links import HISTORY
@@ -53,6 +54,8 @@ def unread(response: Response, error: NotAFeedError) -> DocumentFailure:
         return DocumentFailure(
             State.FAILED, ReasonKind.CUT_OFF, f"comes incomplete, and is not a feed: {error}"
         )
+    if is_challenge(response):
+        return DocumentFailure(State.INVALID, ReasonKind.CHALLENGE, CHALLENGE)
     return DocumentFailure(State.INVALID, error.kind, f"is not a feed: {error}")
 
 

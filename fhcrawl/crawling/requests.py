@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy import Request
 
@@ -12,6 +13,7 @@ from fhcrawl.crawling import reading, responses, wordpress
 from fhcrawl.crawling.context import (
     DELTAFETCH_ENABLED,
     DELTAFETCH_KEY,
+    INDEX_SLOT,
     LastReading,
     RequestContext,
     WalkContext,
@@ -246,7 +248,8 @@ def timemap(url: str, query: str, walk: WalkContext, documents: int) -> Request:
     :param documents: how many requests the archive has had for the feed in this run, with this one
     """
     context = RequestContext(walk, url, Role.TIMEMAP, ChainPosition(EARLIEST_WALK, 0), documents=documents)
-    return _of_web_archive(context, query, download_maxsize=indexes.LONGEST_ANSWER)
+    slot = f"{urlsplit(walk.options.web_archive or '').hostname}{INDEX_SLOT}"
+    return _of_web_archive(context, query, download_maxsize=indexes.LONGEST_ANSWER, download_slot=slot)
 
 
 def memento(found: Memento, depth: int, archive: str, walk: WalkContext, documents: int) -> Request:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 from dataclasses import replace
 from datetime import timezone
 from email.utils import parsedate_to_datetime
@@ -31,6 +32,8 @@ from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy.http import Response
 
     from fhcrawl.crawling.context import WalkContext
@@ -41,6 +44,14 @@ NOT_MODIFIED = 304
 PERMANENT = (301, 308)
 # The URL of requests for URLs that cannot be fetched; GuardMiddleware refuses it.
 UNFETCHABLE_URL = "nowhere://nowhere/"
+FORBIDDEN, TOO_MANY = 403, 429
+# Seconds, where a server asks for a pause and does not say how long.
+PAUSE = 60.0
+RATE_LIMITS = ("RateLimit", "X-RateLimit", "X-Rate-Limit")
+NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
+REMAINING = re.compile(r"\b(?:r|remaining)\s*=\s*([0-9]+)")
+RESET = re.compile(r"\b(?:t|reset)\s*=\s*([0-9]+)")
+MILLISECONDS = 1e11  # larger numbers are not seconds since 1970
 VALIDATED = ("If-None-Match", "If-Modified-Since")
 
 
@@ -239,6 +250,59 @@ def header(response: Response, name: str) -> str | None:
 # each of those characters with SP". Twisted leaves NUL to us.
 def _text(value: bytes) -> str:
     return value.replace(b"\0", b" ").decode("latin-1")
+
+
+# RFC 6585, 4: 429 is "too many requests". Some servers send 403 where they mean it.
+def wait_asked(response: Response) -> float:
+    """Return for how many seconds a response asks that its server be sent no requests; 0 if it does not ask.
+
+    A 429 always asks, and so does a 403 with rate limit fields that leave no request: without a time, for
+    PAUSE. The result is at most `polling.LONGEST`.
+    """
+    asked = retry_after(response)
+    if asked <= 0 and response.status in (FORBIDDEN, TOO_MANY):
+        is_too_many = response.status == TOO_MANY
+        resets = [
+            0.0 if reset is None else reset
+            for remaining, reset in _rate_limits(response)
+            if remaining == 0 or (remaining is None and is_too_many)
+        ]
+        if resets or is_too_many:
+            asked = max(resets, default=0.0)
+            asked = asked if asked > 0 else PAUSE
+    return min(max(asked, 0.0), polling.LONGEST)
+
+
+# draft-ietf-httpapi-ratelimit-headers: `RateLimit: "policy";r=0;t=30`; until -07 `limit=100, remaining=0,
+# reset=30`, and until -05 fields of their own, as others had them with X- before.
+def _rate_limits(response: Response) -> Iterator[tuple[float | None, float | None]]:
+    """Yield how many requests the limits of a response leave, and the seconds until there are more."""
+    given = ", ".join(_text(value) for value in response.headers.getlist("RateLimit"))
+    texts = [
+        (match and match[1], reset and reset[1])
+        for policy in (given.split(",") if ";" in given else [given])
+        for match, reset in [(REMAINING.search(policy), RESET.search(policy))]
+    ]
+    texts += [(header(response, f"{n}-Remaining"), header(response, f"{n}-Reset")) for n in RATE_LIMITS]
+    for remaining, reset in texts:
+        if remaining is not None or reset is not None:
+            yield _number(remaining), _reset(response, reset)
+
+
+def _reset(response: Response, text: str | None) -> float | None:
+    """Return the seconds until a time that is given as such, or as seconds or milliseconds since 1970."""
+    number = _seconds(text or "") if (given := _number(text)) is None else given
+    if number is None or number <= polling.LONGEST:
+        return number
+    if number > MILLISECONDS:
+        number /= 1000
+    sent = _seconds(header(response, "Date") or "")
+    return number - (time() if sent is None else sent)
+
+
+def _number(text: str | None) -> float | None:
+    match = NUMBER.fullmatch(text.strip()) if text else None
+    return None if match is None else float(match[0])
 
 
 # RFC 9110, 10.2.3: Retry-After = HTTP-date / delay-seconds.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fhcrawl import logical_feed
 from fhcrawl.crawling import responses
 from fhcrawl.crawling.context import context_of, find_context, is_of_web_archive, set_context
-from fhcrawl.crawling.failures import LimitReached, NotACapture
+from fhcrawl.crawling.failures import NotACapture
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.link_header import links
 from fhcrawl.logical_feed import Role
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 OK = 200
-# RFC 6585, 4.
-TOO_MANY = 429
-# Seconds to leave an archive alone that has had too many requests, and does not say for how long.
-LEFT_ALONE = 60 * 60
 # The relations of an archive's own links: RFC 7089, 2.2.
 OWN = frozenset({"original", "timegate", "timemap", "memento"})
 GZIP = b"\x1f\x8b"
@@ -40,13 +36,10 @@ class MementosMiddleware:
         """Return the captured document.
 
         :raises NotACapture: if the response is none, or if it is a captured error
-        :raises LimitReached: if the archive has had too many requests
         """
         if not is_of_web_archive(find_context(request)):
             return response
         is_capture = "Memento-Datetime" in response.headers
-        if response.status == TOO_MANY and not is_capture and not responses.retry_after(response):
-            raise LimitReached("the web archive has had too many requests (429)", LEFT_ALONE)
         context = context_of(request)
         if context.role is not Role.CAPTURE or not (is_capture or response.status == OK):
             return response

@@ -19,6 +19,7 @@ from fhcrawl.crawling.context import context_of, set_walk
 from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, known_feed, loss_of, wait_of
 from fhcrawl.crawling.subscriptions import LISTED_FILES, FeedOptions
 from fhcrawl.documents import DocumentList, snapshot
+from fhcrawl.documents.dates import shift
 from fhcrawl.documents.lists import IS_LIST
 from fhcrawl.exceptions import NotAFeedError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger(__name__)
+# Seconds after which a feed behind a challenge is due: each request is one more of what it is to keep away.
+CHALLENGED_AGAIN = 24 * 60 * 60
 
 REFUSED = "fhcrawl/feed/refused"
 
@@ -395,6 +398,8 @@ class HistorySpider(Spider):
 
     def _give_up(self, fetch: Fetch, failure: DocumentFailure, context: RequestContext) -> Iterator[Request]:
         """Note a failure; yield the request for another URL of a subscription document, if any."""
+        if failure.kind is ReasonKind.CHALLENGE and fetch.role is Role.SUBSCRIPTION:
+            fetch = replace(fetch, retry_after=shift(fetch.fetched, CHALLENGED_AGAIN))
         if context.is_given:
             # The failure at the earlier URL is stored already.
             logger.info("%s %s", fetch.requested_url, failure.detail)

@@ -6,7 +6,7 @@ import contextlib
 import re
 import unicodedata
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from socket import inet_aton
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,12 +17,15 @@ from fhcrawl.exceptions import ArgumentError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tldextract import TLDExtract
+
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 PORTS = {"http": 80, "https": 443}
 HIGHEST_PORT = 65535
 HOSTS_REMEMBERED = 1000
+DOMAINS_REMEMBERED = 2**16
 EXAMPLE = "write host, host:port, an address or a network, like intranet.example:8080 or 10.1.0.0/16"
 
 # IANA's registries of special-purpose addresses (RFC 6890), and multicast. Python's is_global differs
@@ -150,6 +153,32 @@ def _inside(address: IPv6Address) -> list[IPv4Address]:
 def special_name(host: str) -> bool:
     """Return whether a host name stands for this machine by definition (RFC 6761, 6.3)."""
     return host == "localhost" or host.endswith(".localhost")
+
+
+@lru_cache(DOMAINS_REMEMBERED)
+def registered_domain(host: str) -> str:
+    """Return the domain under which a host is registered: `example.org` for `feeds.example.org`.
+
+    The names of a service under which anybody can have one (`blogspot.com`) are of one domain: the public
+    suffixes are those of the ICANN section. An address, a public suffix and a name without dots are returned
+    as they are.
+    """
+    host = canonical(host)
+    if "." not in host or literal(host) is not None:
+        return host
+    found = _extract()(host)
+    if found.suffix:
+        return f"{found.domain}.{found.suffix}" if found.domain else host
+    # publicsuffix.org: "If no rules match, the prevailing rule is '*'."
+    return ".".join(host.split(".")[-2:])
+
+
+@cache
+def _extract() -> TLDExtract:
+    # Its import takes 0.2 seconds. The list is that of the package: nothing is downloaded or written.
+    from tldextract import TLDExtract
+
+    return TLDExtract(suffix_list_urls=(), cache_dir=None)
 
 
 def is_of_this_machine(url: str) -> bool:

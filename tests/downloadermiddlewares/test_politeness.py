@@ -17,13 +17,17 @@ from scrapy.http import Response
 from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 
+from fhcrawl.core.engine import pauses
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import WalkContext
-from fhcrawl.crawling.responses import retry_after
+from fhcrawl.crawling.failures import LimitReached
+from fhcrawl.crawling.responses import PAUSE, retry_after, wait_asked
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.downloadermiddlewares.politeness import PolitenessMiddleware
 from fhcrawl.logical_feed.polling import LONGEST
+from fhcrawl.store import Memento
 from tests.feeds import E, atom
+from tests.in_process import MemoryServer
 from tests.projects import Project
 from tests.server import Answer, FeedServer
 
@@ -186,6 +190,39 @@ def test_user_agent_needs_no_contact_on_the_own_machine(server: FeedServer, proj
     assert "USER_AGENT names nobody" not in done.stderr
 
 
+DATE = "Wed, 21 Oct 2015 07:28:00 GMT"
+EPOCH = 1445412480
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "seconds"),
+    [
+        *((429, {}, PAUSE), (429, {"Retry-After": "5"}, 5), (429, {"Retry-After": "0"}, PAUSE)),
+        *((403, {}, 0), (403, {"Retry-After": "5"}, 5), (503, {}, 0), (503, {"Retry-After": "5"}, 5)),
+        (403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "30"}, 30),
+        (403, {"x-ratelimit-remaining": "0.0", "x-ratelimit-reset": "30.5"}, 30.5),
+        (403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(EPOCH + 40)}, 40),
+        (403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str((EPOCH + 40) * 1000)}, 40),
+        (403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(EPOCH - 40)}, PAUSE),
+        *((403, {"x-ratelimit-remaining": "0"}, PAUSE), (403, {"x-ratelimit-remaining": "soon"}, 0)),
+        (403, {"x-ratelimit-remaining": "7", "x-ratelimit-reset": "30"}, 0),
+        (429, {"x-ratelimit-remaining": "7", "x-ratelimit-reset": "30"}, PAUSE),
+        *((429, {"x-ratelimit-reset": "30"}, 30), (403, {"x-ratelimit-reset": "30"}, 0)),
+        (403, {"X-Rate-Limit-Remaining": "0", "X-Rate-Limit-Reset": "30"}, 30),
+        (403, {"RateLimit-Remaining": "0", "RateLimit-Reset": "30"}, 30),
+        (403, {"RateLimit": "limit=100, remaining=0, reset=30"}, 30),
+        (403, {"RateLimit": '"burst";r=0;t=30, "daily";r=100;t=5000'}, 30),
+        (403, {"RateLimit": '"burst";r=5;t=30'}, 0),
+        (403, {"RateLimit": ["limit=100", "remaining=0", "reset=30"]}, 30),
+        (200, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "30"}, 0),
+        (429, {"x-ratelimit-reset": "9" * 15}, LONGEST),
+        (429, {"x-ratelimit-reset": "9" * 500}, PAUSE),
+    ],
+)
+def test_what_asks_for_a_pause(status: int, headers: dict[str, Any], seconds: float) -> None:
+    assert wait_asked(Response("http://example.org/", status, {"Date": DATE, **headers})) == seconds
+
+
 class Downloader:
     """The part of Scrapy's that has the slots."""
 
@@ -194,32 +231,107 @@ class Downloader:
         self.per_slot_settings = settings.getdict("DOWNLOAD_SLOTS")
 
     def get_slot_key(self, request: Request) -> str:
-        return urlsplit(request.url).hostname or ""
+        return request.meta.get("download_slot") or urlsplit(request.url).hostname or ""
 
 
-@pytest.mark.parametrize(
-    ("archive", "settings", "delay"),
-    [
-        ("https://archive.example/web", {}, 1.0),
-        ("https://archive.example/web", {"DOWNLOAD_DELAY": 5}, 5.0),
-        ("https://archive.example/web", {"DOWNLOAD_SLOTS": {"archive.example": {"delay": 0.5}}}, 0.5),
-        ("http://127.0.0.1:8080/coll", {}, 0.0),
-    ],
-)
-def test_web_archive_gets_a_request_a_second(archive: str, settings: dict[str, Any], delay: float) -> None:
+def of_feed(url: str) -> Request:
+    return requests.timemap(url, url, WalkContext(url, 1), 1).replace(meta={})
+
+
+def middleware_with(settings: dict[str, Any]) -> tuple[PolitenessMiddleware, Downloader]:
     given = Settings({"FHCRAWL_MAX_WAIT": 300, **settings})
     downloader = Downloader(given)
     engine = SimpleNamespace(downloader=downloader)
     crawler: Any = SimpleNamespace(settings=given, engine=engine, signals=SignalManager())
-    middleware, host = PolitenessMiddleware(crawler), urlsplit(archive).hostname or ""
-    downloader.slots[host] = Slot(concurrency=8, delay=0)
+    return PolitenessMiddleware(crawler), downloader
+
+
+@pytest.mark.parametrize(
+    ("archive", "settings", "delay", "of_index"),
+    [
+        ("https://archive.example/web", {}, 1.0, 2.5),
+        ("https://archive.example/web", {"DOWNLOAD_DELAY": 5}, 5.0, 5.0),
+        ("https://archive.example/web", {"DOWNLOAD_SLOTS": {"archive.example": {"delay": 0.5}}}, 0.5, 0.5),
+        ("http://127.0.0.1:8080/coll", {}, 0.0, 0.0),
+    ],
+)
+def test_web_archive_gets_a_request_a_second_and_its_index_24_a_minute(
+    archive: str, settings: dict[str, Any], delay: float, of_index: float
+) -> None:
+    middleware, downloader = middleware_with(settings)
+    host = urlsplit(archive).hostname or ""
+    index = f"{host}/index"
+    for name in (host, index):
+        downloader.slots[name] = Slot(concurrency=8, delay=0, jitter=0.5)
     walk = WalkContext("https://example.org/feed", 1, FeedOptions(web_archive=archive))
+    found = Memento(1, walk.feed, "2009-01-01T00:00:00Z", "", None)
     for _ in range(2):
         middleware.process_request(requests.timemap(walk.feed, f"{archive}/cdx", walk, 1))
-    slot = downloader.slots[host]
-    assert (slot.concurrency, slot.delay) == (1, delay)
-    # A slot that has been idle is made anew.
-    assert downloader.per_slot_settings[host] == {"concurrency": 1, "delay": delay}
+        middleware.process_request(requests.memento(found, 0, archive, walk, 1))
+    for name, seconds in ((host, delay), (index, of_index)):
+        slot, given = downloader.slots[name], downloader.per_slot_settings[name]
+        assert (slot.concurrency, slot.delay) == (1, seconds)
+        # A slot that has been idle is made anew.
+        assert (given["concurrency"], given["delay"]) == (1, seconds)
+    # No 25 within a minute by chance.
+    assert of_index != 2.5 or downloader.slots[index].jitter == 0
     # Other hosts are as they were.
     middleware.process_request(Request("https://example.org/feed"))
-    assert list(downloader.per_slot_settings) == [host]
+    assert set(downloader.per_slot_settings) == {host, index}
+
+
+def test_pause_is_of_all_hosts_of_a_domain() -> None:
+    middleware, downloader = middleware_with({})
+    domain = [f"{name}.tumblr.example" for name in "abc"]
+    for host in (*domain[:2], "other.example", "a.tumblr.example/index"):
+        downloader.slots[host] = Slot(concurrency=8, delay=0)
+    request = of_feed(f"http://{domain[0]}/rss")
+    begun = time.monotonic()
+    response = middleware.process_response(request, Response(request.url, 429, {"Retry-After": "60"}))
+    assert response.status == 429
+    for host in (*domain[:2], "a.tumblr.example/index"):
+        slot = downloader.slots[host]
+        assert (slot.lastseen >= begun + 60, slot.concurrency, slot.delay > 0) == (True, 1, True)
+    assert downloader.slots["other.example"].lastseen == 0
+    # For longer than FHCRAWL_MAX_WAIT: none of them in this run.
+    middleware.process_response(Request(request.url), Response(request.url, 429, {"Retry-After": "900"}))
+    for host in domain:
+        with pytest.raises(LimitReached) as raised:
+            middleware.process_request(of_feed(f"http://{host}/rss"))
+        assert raised.value.wait > 890
+    middleware.process_request(of_feed("http://other.example/rss"))
+
+
+def test_403_that_means_429_is_one_and_a_challenge_is_none() -> None:
+    middleware, downloader = middleware_with({})
+    request = of_feed("http://example.org/")
+    spent = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "30"}
+    assert middleware.process_response(request, Response(request.url, 403, spent)).status == 429
+    assert middleware.process_response(request, Response(request.url, 403)).status == 403
+    assert "dont_retry" not in request.meta
+    for status in (403, 429, 503):
+        asks = {"cf-mitigated": "challenge", "Retry-After": "30"}
+        assert middleware.process_response(request, Response(request.url, status, asks)).status == status
+        assert request.meta.pop("dont_retry")
+    assert list(pauses(downloader)) == ["example.org"]  # type: ignore[arg-type]
+
+
+@pytest.mark.in_process
+def test_hosts_of_a_domain_get_one_request_at_a_time(server: FeedServer, project: Project) -> None:
+    """After 20, the server asks for a pause that is too long for this run."""
+    assert isinstance(server, MemoryServer)
+    hosts = [f"u{number}.tumblr.example:80" for number in range(30)]
+    server.answers["/rss"] = Answer(atom([E("1")]).encode(), delay=0.001)
+
+    def limit(path: str) -> None:
+        if len(server.requests) == 20:
+            server.answers["/rss"] = Answer(status=429, headers={"Retry-After": "3600"})
+
+    server.on_request = limit
+    MemoryServer.servers.update(dict.fromkeys(hosts, server))
+    settings = {"ROBOTSTXT_OBEY": False, "FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.0/8"}
+    project.crawl(*(f"http://{host}/rss" for host in hosts), settings=settings)
+    assert len(server.asked()) == 21
+    assert server.busiest == 1
+    kinds = [feed["reasons"][-1]["kind"] for feed in project.feeds()]
+    assert (kinds.count("no-history"), kinds.count("limit")) == (20, 10)

@@ -114,7 +114,7 @@ def test_archive_that_asks_for_time_gets_it(
     asks = {"Retry-After": seconds} if seconds else {}
     for day in range(1, 6):
         archive[f"/web/2009010{day}000000id_/{feed}"] = Answer(b"", 429, headers=asks)
-    run = crawl(project, wayback, feed)
+    run = crawl(project, wayback, feed, FHCRAWL_MAX_WAIT=30)
     assert "is left alone for this run: it asks for no requests before 20" in run.log
     assert len(captures_of(wayback.asked())) == 1
     assert set(run.changes) == {"now"}

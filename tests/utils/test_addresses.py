@@ -15,6 +15,7 @@ from fhcrawl.utils.addresses import (
     is_of_this_machine,
     literal,
     origin,
+    registered_domain,
     special,
     special_name,
     without_credentials,
@@ -185,3 +186,19 @@ def test_credentials_are_taken_out_of_urls() -> None:
 )
 def test_urls_of_this_machine_are_told_from_others(url: str, is_ours: bool) -> None:
     assert is_of_this_machine(url) is is_ours
+
+
+@pytest.mark.parametrize(
+    ("host", "domain"),
+    [
+        *(("u1.tumblr.example", "tumblr.example"), ("tumblr.example", "tumblr.example")),
+        *(("a.b.example.co.uk", "example.co.uk"), ("WWW.Example.ORG.", "example.org"), ("co.uk", "co.uk")),
+        # Services where anybody can have a name.
+        *(("a.blogspot.com", "blogspot.com"), ("a.github.io", "github.io")),
+        *(("a.b\u00fccher.de", "xn--bcher-kva.de"), ("a.xn--bcher-kva.de", "xn--bcher-kva.de")),
+        *(("127.0.0.1", "127.0.0.1"), ("127.1", "127.0.0.1"), ("::1", "::1"), ("[::1]", "::1")),
+        *(("localhost", "localhost"), ("a.localhost", "a.localhost"), ("intranet", "intranet"), ("", "")),
+    ],
+)
+def test_registered_domain(host: str, domain: str) -> None:
+    assert registered_domain(host) == domain
