@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-GZIP = b"\x1f\x8b"
 OF_DOCUMENTS = ("Content-Type", "Content-Encoding", "Last-Modified", "Link")
 TYPES = ("response", "resource", "revisit")
 OK, NOT_MODIFIED = "200", "304"
@@ -210,7 +209,4 @@ def _response(record: Any, url: str, limit: int) -> Response:
     for name, value in lines:
         if name.title() in OF_DOCUMENTS:
             headers.appendlist(name, value.encode("latin-1", "replace"))
-    # Some crawlers store decompressed bodies with the original header.
-    if headers.get("Content-Encoding") == b"gzip" and not body.startswith(GZIP):
-        del headers["Content-Encoding"]
     return Response(url, headers=headers, body=body)
