@@ -79,8 +79,8 @@ FHCRAWL_MIN_FREE_DISK = 256 * 1024**2
 # documents are left for a later run. 0: no limit.
 FHCRAWL_MAX_WAIT = 300
 
-# Maximum number of entries of a document, and of deletions; the rest is left out. A snapshot or folder that
-# lists more documents is not read at all. 0: no limit.
+# Maximum number of entries of a document, and of deletions; the oldest ones are left out (`too-large`). A
+# snapshot or folder that lists more documents is not read at all. 0: no limit.
 FHCRAWL_MAX_ENTRIES = 100_000
 # Whether large documents are parsed in a separate process: from 128 KiB on, and from 32 KiB on once that
 # process has started. Then a large document does not delay small ones, and one that crashes the parser, or
