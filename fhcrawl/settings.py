@@ -177,6 +177,9 @@ SCHEDULER_PRIORITY_QUEUE = "fhcrawl.core.engine.PoliteQueue"
 DOWNLOAD_MAXSIZE = 96 * 1024**2
 # 32 MiB: half of DOWNLOAD_MAXSIZE.
 DOWNLOAD_WARNSIZE = 48 * 1024**2
+# 180: a request that hangs is made three times (RETRY_TIMES), and the chain waits. It is the time for a whole
+# response: on a slow line, large documents may need more.
+DOWNLOAD_TIMEOUT = 60
 # True: feeds need no cookies, by which servers could recognise you.
 COOKIES_ENABLED = False
 # True: meta refresh is for HTML.

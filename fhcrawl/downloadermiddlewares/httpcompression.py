@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 import zlib
@@ -10,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import brotli
 from scrapy.downloadermiddlewares import httpcompression
 from scrapy.downloadermiddlewares.retry import get_retry_request
+from scrapy.exceptions import DownloadTimeoutError
 from scrapy.http import Response
 from scrapy.utils.gz import gzip_magic_number
 
-from fhcrawl.crawling.failures import TooManyStreams
+from fhcrawl.crawling.failures import TooManyStreams, attempt_of
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.extensions import Component
 
@@ -27,6 +29,8 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
+
+logger = logging.getLogger(__name__)
 
 CHUNK = 65_536  # octets of input or output of a decompressor at a time
 FIRST_CHUNK = 1024  # octets of a stream, which may be much shorter than CHUNK
@@ -204,7 +208,8 @@ DECOMPRESS: dict[bytes, Callable[[bytes], Iterator[bytes]]] = {
 class CutOffMiddleware(Component):
     """With DOWNLOAD_FAIL_ON_DATALOSS off, retries like Scrapy's RetryMiddleware (RETRY_TIMES).
 
-    The last attempt's response is passed on, because the entries before the cut are useful.
+    The last attempt's response is passed on, because the entries before the cut are useful. Timeouts, which
+    that middleware retries in silence, are logged.
     """
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
@@ -213,3 +218,10 @@ class CutOffMiddleware(Component):
             return response
         again = get_retry_request(request, spider=self._crawler.spider, reason="cut off")
         return again or response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """Log that a request takes too long; the last attempt's failure is logged by the spider."""
+        settings, meta = self._crawler.settings, request.meta
+        most = 0 if meta.get("dont_retry") else meta.get("max_retry_times", settings.getint("RETRY_TIMES"))
+        if isinstance(exception, DownloadTimeoutError) and meta.get("retry_times", 0) < most:
+            logger.warning("%s does not answer in time (%s): trying again", request.url, attempt_of(request))

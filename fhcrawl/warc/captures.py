@@ -202,7 +202,7 @@ def _response(record: Any, url: str, limit: int) -> Response:
     while part := stream.read(1 << 16):
         size += len(part)
         if limit and size > limit:
-            raise DownloadCancelledError(f"A captured document is larger than {limit} octets")
+            raise DownloadCancelledError(f"A captured document is larger than DOWNLOAD_MAXSIZE ({limit})")
         parts.append(part)
     body = b"".join(parts)
     headers = Headers()

@@ -165,7 +165,9 @@ def test_gzip_without_a_header_is_cut_off_or_too_large_like_another() -> None:
     for bomb, encoding in ((inner, {}), (gzip.compress(inner), {"Content-Encoding": "gzip"})):
         with pytest.raises(IgnoreRequest) as raised:
             body_of(bomb, encoding)
-        assert loss_of(Failure(raised.value)).kind is ReasonKind.TOO_LARGE  # type: ignore[no-untyped-call]
+        loss = loss_of(Failure(raised.value))  # type: ignore[no-untyped-call]
+        detail = f"is larger than DOWNLOAD_MAXSIZE ({MOST} octets) allows"
+        assert (loss.kind, loss.detail) == (ReasonKind.TOO_LARGE, detail)
 
 
 def test_gzip_files_are_decompressed_a_few_times_only() -> None:
