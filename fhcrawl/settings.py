@@ -79,8 +79,8 @@ FHCRAWL_MIN_FREE_DISK = 256 * 1024**2
 # for more, its documents are left for a later run. 0: no limit.
 FHCRAWL_MAX_WAIT = 300
 
-# Maximum number of entries of a document, and of deletions; the rest is left out. A snapshot or folder that
-# lists more documents is not read at all. 0: no limit.
+# Maximum number of entries of a document, and of deletions; the oldest ones are left out (`too-large`). A
+# snapshot or folder that lists more documents is not read at all. 0: no limit.
 FHCRAWL_MAX_ENTRIES = 100_000
 # Whether large documents are parsed in a separate process: from 128 KiB on, and from 32 KiB on once that
 # process has started. Then a large document does not delay small ones, and one that crashes the parser, or
@@ -178,6 +178,9 @@ SCHEDULER_PRIORITY_QUEUE = "fhcrawl.core.engine.PoliteQueue"
 DOWNLOAD_MAXSIZE = 96 * 1024**2
 # 32 MiB: half of DOWNLOAD_MAXSIZE.
 DOWNLOAD_WARNSIZE = 48 * 1024**2
+# 180: a request that hangs is made three times (RETRY_TIMES), and the chain waits. It is the time for a whole
+# response: on a slow line, large documents may need more.
+DOWNLOAD_TIMEOUT = 60
 # True: feeds need no cookies, by which servers could recognise you.
 COOKIES_ENABLED = False
 # True: meta refresh is for HTML.

@@ -162,12 +162,14 @@ def test_bomb_loses_itself_and_costs_no_more_than_an_allowed_document(
     assert run.peak < allowed_peak * 1.05
 
 
-def test_entries_before_the_bound_are_kept(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("3"), E("2"), E("1")], prev="/a1"))
+def test_newest_entries_up_to_the_bound_are_kept(server: FeedServer, project: Project) -> None:
+    dated = [E(day, updated=f"2003-01-0{day}T00:00:00Z") for day in "123"]
+    server.serve("/index", atom(dated, prev="/a1"))
     server.serve("/a1", atom([E("0")]))
     run = project.crawl(server.url("/index"), settings={"FHCRAWL_MAX_ENTRIES": 2})
     assert set(run.changes) == {"3", "2", "0"}
-    assert project.verdict() == ("incomplete", ["limit"])
+    assert project.verdict() == ("incomplete", ["too-large"])
+    assert "has 3 entries: only the newest 2 are read, as FHCRAWL_MAX_ENTRIES asks" in run.log
     run = project.crawl(server.url("/index"))
     assert set(run.changes) == {"1"}
     assert project.verdict() == ("complete", [])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import (
@@ -23,6 +25,7 @@ from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
+    from scrapy import Request
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
@@ -82,7 +85,6 @@ STATUSES = {
     429: (State.FAILED, "is refused by its server for now, which asks for a pause: too many requests"),
     451: (State.REFUSED, "is refused by its server for legal reasons (451)"),
 }
-TOO_LARGE = (State.REFUSED, ReasonKind.TOO_LARGE, "is larger than DOWNLOAD_MAXSIZE allows")
 NOT_ASKED = "cannot be fetched: it is said to be unchanged, which was not asked (304)"
 UNASKED = DocumentFailure(State.FAILED, ReasonKind.http(304), NOT_ASKED)
 NO_SNAPSHOT = DocumentFailure(
@@ -96,16 +98,25 @@ EXCEPTIONS = {
     DownloadConnectionRefusedError: (State.FAILED, ReasonKind.CONNECTION_REFUSED, REFUSES),
     UnsupportedURLSchemeError: (State.REFUSED, ReasonKind.REFUSED_URL, "has a URL that cannot be fetched"),
     ResponseDataLossError: (State.FAILED, ReasonKind.CUT_OFF, "comes incomplete"),
-    DownloadCancelledError: TOO_LARGE,
 }
 # In HttpCompressionMiddleware's message, which begins with the URL.
 DECOMPRESSION = "exceeded DOWNLOAD_MAXSIZE"
+# In that, and in those of DownloadCancelledError.
+MAXSIZE = re.compile(r"(?:max size|DOWNLOAD_MAXSIZE) \((\d+)")
 ROBOTS = "Forbidden by robots.txt"
 
 
 def loss_of(failure: Failure) -> DocumentFailure:
     """Return why a request failed."""
-    return loss_of_error(failure.value)
+    loss, request = loss_of_error(failure.value), getattr(failure, "request", None)
+    if loss.kind is not ReasonKind.TIMEOUT or request is None:
+        return loss
+    return replace(loss, detail=f"{loss.detail} ({attempt_of(request)})")
+
+
+def attempt_of(request: Request) -> str:
+    """Return how long a request was waited for, and which attempt it was."""
+    return f"{request.meta.get('download_timeout', 0):g} s, attempt {request.meta.get('retry_times', 0) + 1}"
 
 
 def loss_of_error(error: BaseException | None) -> DocumentFailure:
@@ -129,7 +140,7 @@ def _failure(error: BaseException | None) -> tuple[State, ReasonKind, str]:
         return State.REFUSED, error.kind, f"may not be fetched: {error}"
     if isinstance(error, LimitReached):
         return State.KNOWN, error.kind, f"was left for a later run: {error}"
-    if isinstance(error, IgnoreRequest):
+    if isinstance(error, (IgnoreRequest, DownloadCancelledError)):
         return _ignored(error)
     return State.FAILED, ReasonKind.DOWNLOAD_ERROR, f"cannot be fetched ({_name(error)})"
 
@@ -162,14 +173,16 @@ def wait_of(failure: Failure) -> float:
     return error.wait if isinstance(error, LimitReached) else 0
 
 
-def _ignored(error: IgnoreRequest) -> tuple[State, ReasonKind, str]:
+def _ignored(error: IgnoreRequest | DownloadCancelledError) -> tuple[State, ReasonKind, str]:
     message = str(error)
+    if isinstance(error, DownloadCancelledError) or DECOMPRESSION in message:
+        size = MAXSIZE.search(message)
+        allowed = f"DOWNLOAD_MAXSIZE ({size[1]} octets)" if size else "DOWNLOAD_MAXSIZE"
+        return State.REFUSED, ReasonKind.TOO_LARGE, f"is larger than {allowed} allows"
     if isinstance(error, NotACapture):
         return State.INVALID, ReasonKind.NOT_A_FEED, message
     if isinstance(error, (HeadersTooLarge, TooManyStreams)):
         return State.REFUSED, ReasonKind.TOO_LARGE, message
-    if DECOMPRESSION in str(error):
-        return TOO_LARGE
     if message == ROBOTS:
         return State.REFUSED, ReasonKind.ROBOTS_TXT, "may not be fetched: robots.txt forbids it"
     if "redirect" in message:

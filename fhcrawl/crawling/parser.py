@@ -27,7 +27,7 @@ from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.addresses import without_credentials
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from fhcrawl.documents import DocumentList, FeedDocument, Problem
 
@@ -65,16 +65,21 @@ def read(job: Job) -> FeedDocument | DocumentList:
         raise
     if isinstance(document, documents.DocumentList):
         return document
-    # A link can have many relations: each URL is cleaned once. URLs too long to fetch stay too long.
-    shown = {url: without_credentials(url)[: LONGEST_URL + 1] for url in set(document.links.values())}
-    document.links.update({name: shown[url] for name, url in document.links.items()})
-    for name, others in document.other_links.items():
-        urls = dict.fromkeys(without_credentials(url)[: LONGEST_URL + 1] for url in others)
-        others[:] = [url for url in urls if url != document.links.get(name)]
+    # URLs too long to fetch stay too long.
+    clean_links(document, lambda url: without_credentials(url)[: LONGEST_URL + 1])
     document.problems = list(map(_shortened, document.problems))
     for entry in document.entries:
         entry.digest = logical_feed.digest(entry)
     return document
+
+
+def clean_links(document: FeedDocument, clean: Callable[[str], str]) -> None:
+    """Replace the URLs of a document's links; links that have the same URL then are one."""
+    # A link can have many relations: each URL is cleaned once.
+    cleaned = {url: clean(url) for url in set(document.links.values())}
+    document.links.update({name: cleaned[url] for name, url in document.links.items()})
+    for name, others in document.other_links.items():
+        others[:] = [url for url in dict.fromkeys(map(clean, others)) if url != document.links.get(name)]
 
 
 # Problems are for the log, and may quote long texts.

@@ -46,8 +46,6 @@ def unread(response: Response, error: NotAFeedError) -> DocumentFailure:
     """Return the failure of a response that could not be parsed, or is not a feed."""
     if isinstance(error, TimeIsOverError):
         return DocumentFailure(State.KNOWN, error.kind, f"was left for a later run: {error}")
-    if error.kind is ReasonKind.LIMIT:
-        return DocumentFailure(State.REFUSED, error.kind, str(error))
     if error.kind is ReasonKind.TOO_LARGE:
         return DocumentFailure(State.FAILED, error.kind, f"could not be read: {error}")
     if "dataloss" in response.flags:
@@ -298,7 +296,7 @@ def _validators_of(response: Response) -> tuple[str | None, str | None]:
 
 def _beyond(document: FeedDocument) -> DocumentFailure | None:
     details = (problem.detail for problem in document.problems if problem.kind == TOO_MANY)
-    return next((DocumentFailure(State.REFUSED, ReasonKind.LIMIT, detail) for detail in details), None)
+    return next((DocumentFailure(State.REFUSED, ReasonKind.TOO_LARGE, detail) for detail in details), None)
 
 
 def _loss(fetch: Fetch, document: FeedDocument, quirks: FeedQuirks) -> DocumentFailure | None:

@@ -18,6 +18,7 @@ from fhcrawl.crawling.context import (
     DELTAFETCH_KEY,
     context_of,
     find_context,
+    given_urls,
     set_walk,
     special_hosts_to_store,
 )
@@ -29,6 +30,7 @@ from fhcrawl.logical_feed import Role, polling
 from fhcrawl.logical_feed.chain import FeedQuirks
 from fhcrawl.logical_feed.results import Fetch
 from fhcrawl.logical_feed.versions import latest_time
+from fhcrawl.utils import addresses
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -140,6 +142,18 @@ def options_key(walk: WalkContext) -> str:
         "ids": walk.options.ids,
     }
     return ",".join(f"{name}={value}" for name, value in says.items() if value)
+
+
+def secured(url: str, response: Response) -> str:
+    """Return the URL of a link with https: if it is http: on a host that was reached with https:.
+
+    Links of a capture stay as they are: they are of its time.
+    """
+    context = context_of(response)
+    if context.role is Role.CAPTURE or not url.startswith("http:"):
+        return url
+    before = filter(None, (context.walk.feed, context.via, response.url))
+    return addresses.secured(url, given_urls(context.walk), before)
 
 
 def own_headers(walk: WalkContext, url: str) -> dict[str, str]:

@@ -88,7 +88,8 @@ ORDINAL = re.compile(
     rf"(?P<year>\d{{4}})-(?P<ordinal>\d{{3}})(?:(?:[Tt]|\s+){TIME})?(?:\s*{ZONE})?$", re.ASCII
 )
 # RFC 5322, 3.3 and 4.3; RFC 850, 2.1.4 has hyphens in the date.
-MAIL = re.compile(rf"{DAY}[\s,-]*{MONTH}[\s,-]*(?P<year>\d{{2,4}})\b{AFTER}", re.ASCII)
+# But a year with a sign (PHP's 0000-00-00 is 30 Nov -0001) is none.
+MAIL = re.compile(rf"{DAY}[\s,-]*{MONTH}(?:-|[\s,]*|\s*-\s+)(?P<year>\d{{2,4}})\b{AFTER}", re.ASCII)
 # ISO C's asctime, and the American order.
 ASCTIME = re.compile(rf"{MONTH}\s+{DAY}\s+{TIME}(?:\s*{ZONE})?\s+(?P<year>\d{{4}})$", re.ASCII)
 AMERICAN = re.compile(rf"{MONTH}\s+{DAY}[\s,]+(?P<year>\d{{4}}){AFTER}", re.ASCII)
@@ -96,6 +97,8 @@ NUMBERS = (EXTENDED, ORDINAL, BASIC)
 NAMES = (MAIL, ASCTIME, AMERICAN)
 OFFSET = re.compile(r"([+-])([01]?\d|2[0-3])(?::?([0-5]\d))?(?![\d:])", re.ASCII)
 LONGEST = 100
+# Zero values of software are in the years 0 and 1 (0000-00-00, 0001-01-01), and by year 0025, 2025 is meant.
+EARLIEST = "1000"
 # The formats of nearly every feed, tried first: the other patterns take twice the time. In UTC, on a day that
 # every month has, the text needs no further check.
 USUAL_UTC = re.compile(
@@ -117,8 +120,8 @@ UNREADABLE: Reading = (None, None)
 def utc(text: str) -> str | None:
     """Return a time of RFC 3339 (RFC 4287, 3.3), RFC 822 (RSS 2.0) or a similar format in UTC.
 
-    Returns None if a text is ambiguous (03/04/05) or no time. Fractions of a second are kept. A time without
-    a zone is taken as UTC, and an incomplete date as its first moment.
+    Returns None if a text is ambiguous (03/04/05), no time, or a time before the year 1000. Fractions of a
+    second are kept. A time without a zone is taken as UTC, and an incomplete date as its first moment.
     """
     return read(text)[0]
 
@@ -130,9 +133,10 @@ def read(text: str) -> Reading:
         return text, None
     try:
         usual = _read_usual(text)
-        return (usual, None) if usual else _read(text)
+        time, note = (usual, None) if usual else _read(text)
     except (ValueError, OverflowError):
         return UNREADABLE
+    return (time, note) if time and time >= EARLIEST else UNREADABLE
 
 
 def _read_usual(text: str) -> str | None:

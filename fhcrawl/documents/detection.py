@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fhcrawl.documents import head_source, json_text, link_header, lists, snapshot
 from fhcrawl.documents.formats import JSON_FORMATS, XML_FORMATS, jsonfeed, multipart
@@ -27,6 +27,8 @@ LONGEST_MEDIA_TYPE = 255
 TOO_MANY = "too-many"
 # Of one document: nobody reads more.
 MOST_PROBLEMS = 100_000
+# Later than every time.
+NEWEST = "~"
 # Characters, as libxml2 has it for XML.
 LONGEST_TEXT = 10_000_000
 
@@ -66,7 +68,7 @@ def read(
     :param last_modified: the Last-Modified header: the update time of a multipart page
     :param keep_originals: keep the XML or JSON of each entry; entities of multipart have it in their fields
     :param max_entries: maximum number of entries, of deletions, and of documents of a list; 0 is no limit.
-        The rest of the entries is left out, with a problem of the kind TOO_MANY.
+        The oldest ones are left out, with a problem of the kind TOO_MANY; of a list, all.
     :param keep_head: keep the head section as it came; multipart has none
     :raises NotAFeedError: if the body is empty, HTML, neither XML nor JSON, or of no feed format;
         if it is a list of too many documents
@@ -104,10 +106,33 @@ def _limit(document: FeedDocument, octets: int, max_entries: int) -> None:
         document.problems += [Problem("entry-lost", "", detail)] * lost
         document.entries = entries
     del document.problems[MOST_PROBLEMS:]
-    if max_entries and max(len(document.entries), len(document.tombstones)) > max_entries:
-        del document.entries[max_entries:], document.tombstones[max_entries:]
-        detail = f"has more than {max_entries} entries: the rest is left out, as FHCRAWL_MAX_ENTRIES asks"
-        document.problems.append(Problem(TOO_MANY, "", detail))
+    if not max_entries:
+        return
+    document.entries, left_out = _newest(document.entries, max_entries, _time_of_entry)
+    document.tombstones, ignored = _newest(document.tombstones, max_entries, lambda found: found.when)
+    counts = ((left_out, "entries"), (ignored, "deletions"))
+    if said := " and ".join(f"{count + max_entries} {name}" for count, name in counts if count):
+        detail = f"has {said}: only the newest {max_entries} are read, as FHCRAWL_MAX_ENTRIES asks"
+        document.problems.append(Problem(TOO_MANY, "", f"{detail} (without times, the first)"))
+
+
+# Some documents list the oldest entries first.
+def _newest(found: list[Any], limit: int, time_of: Callable[[Any], str | None]) -> tuple[list[Any], int]:
+    """Return the newest of the entries or deletions in their order, and how many are left out.
+
+    One without a time has that of the one before it; of those with the same time, the first ones are kept.
+    """
+    if len(found) <= limit:
+        return found, 0
+    times: list[str] = []
+    for each in found:
+        times.append(time_of(each) or (times[-1] if times else NEWEST))
+    kept = sorted(range(len(found)), key=times.__getitem__, reverse=True)[:limit]
+    return [found[position] for position in sorted(kept)], len(found) - limit
+
+
+def _time_of_entry(entry: Entry) -> str | None:
+    return entry.published or entry.updated
 
 
 def _has_long_text(entry: Entry) -> bool:

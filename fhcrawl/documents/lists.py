@@ -60,8 +60,8 @@ def read_folder(body: bytes, max_documents: int) -> DocumentList:
 def check_number(documents: int, limit: int) -> None:
     """:raises NotAFeedError: if a list names more documents than the limit; 0 is no limit"""
     if limit and documents > limit:
-        asked = "none of them is read, as FHCRAWL_MAX_ENTRIES asks"
-        raise NotAFeedError(ReasonKind.LIMIT, f"names more than {limit} documents: {asked}")
+        allowed = f"FHCRAWL_MAX_ENTRIES ({limit}) allows"
+        raise NotAFeedError(ReasonKind.TOO_LARGE, f"it names {documents} documents, more than {allowed}")
 
 
 def as_feed(found: FeedDocument | DocumentList) -> FeedDocument:

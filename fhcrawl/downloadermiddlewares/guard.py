@@ -162,15 +162,9 @@ def _check_feed(request: Request, context: RequestContext) -> None:
     feed, given = context.walk.feed, given_urls(context.walk)
     if urlsplit(feed).scheme not in PORTS:
         raise RefusedUrl(ReasonKind.REFUSED_URL, "a feed of files may not lead to the net")
-    if urlsplit(request.url).scheme == "https":
-        return
-    host = addresses.origin(request.url).host
-    if any(url.startswith("http:") and addresses.origin(url).host == host for url in given):
-        return
-    before = (feed, context.via, *request.meta.get("redirect_urls", ()))
-    for url in filter(None, before):
-        if urlsplit(url).scheme == "https" and addresses.origin(url).host == host:
-            raise RefusedUrl(ReasonKind.DOWNGRADE, "it is http: on a host that was reached with https:")
+    before = filter(None, (feed, context.via, *request.meta.get("redirect_urls", ())))
+    if addresses.is_downgrade(request.url, given, before):
+        raise RefusedUrl(ReasonKind.DOWNGRADE, "it is http: on a host that was reached with https:")
 
 
 def _check_folder(url: str, feed: str) -> None:

@@ -1,7 +1,8 @@
-"""Incomplete responses: marks compressed bodies whose end is missing or wrong, and retries cut off ones."""
+"""Compressed responses: decompresses gzip without a header too, and marks and retries cut off bodies."""
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 import zlib
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import brotli
 from scrapy.downloadermiddlewares import httpcompression
 from scrapy.downloadermiddlewares.retry import get_retry_request
+from scrapy.exceptions import DownloadTimeoutError
 from scrapy.http import Response
+from scrapy.utils.gz import gzip_magic_number
 
-from fhcrawl.crawling.failures import TooManyStreams
+from fhcrawl.crawling.failures import TooManyStreams, attempt_of
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.extensions import Component
 
@@ -27,10 +30,16 @@ else:
     from backports import zstd
 
 
+logger = logging.getLogger(__name__)
+
 CHUNK = 65_536  # octets of input or output of a decompressor at a time
 FIRST_CHUNK = 1024  # octets of a stream, which may be much shorter than CHUNK
 # Streams that one body may consist of: each takes some microseconds, even if it is empty.
 MOST_STREAMS = 10_000
+# Gzip files that a server compresses again, or that were compressed twice. There are files that decompress to
+# themselves.
+MOST_UNDECLARED = 2
+GZIP_NAMES, GZIP_BEGIN = (b"gzip", b"x-gzip"), b"\x1f\x8b"
 GZIP, RAW = zlib.MAX_WBITS | 16, -zlib.MAX_WBITS
 # Files are padded with zeros, and a script that compresses its output may end with an empty line.
 NO_PADDING = re.compile(rb"[^\0 \t\r\n]")
@@ -41,7 +50,10 @@ class NoEndError(FhcrawlError):
 
 
 class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
-    """Flags a response with an incomplete body `dataloss`, as Scrapy does if Content-Length is larger."""
+    """Decompresses gzip by its magic number, whatever the headers say: no feed begins like that.
+
+    Flags a response with an incomplete body `dataloss`, as Scrapy does if Content-Length is larger.
+    """
 
     def process_response(self, request: Request, response: Response, *_: Any) -> Request | Response:
         """Decompress a response.
@@ -49,14 +61,45 @@ class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
         :raises TooManyStreams: if its body consists of too many streams
         :raises IgnoreRequest: if the decompressed body is too large
         """
+        done = self._decompressed(request, _as_it_begins(response))
+        for _undeclared in range(MOST_UNDECLARED):
+            if not gzip_magic_number(done):
+                break
+            headers = done.headers.copy()
+            headers["Content-Encoding"] = "gzip"
+            done = self._decompressed(request, done.replace(headers=headers))
+        return done
+
+    def _decompressed(self, request: Request, response: Response) -> Response:
         # Scrapy removes the header when it decompresses the body.
         encodings = response.headers.getlist("Content-Encoding")
         limit = request.meta.get("download_maxsize", self._max_size)
         has_end = is_whole(response.body, encodings, limit)
         done = super().process_response(request, response)
-        if done is response or not isinstance(done, Response) or has_end:
-            return done
-        return done.replace(flags=[*done.flags, "dataloss"])
+        assert isinstance(done, Response)  # noqa: S101 - Scrapy's annotation is that of all middlewares
+        return done if done is response or has_end else done.replace(flags=[*done.flags, "dataloss"])
+
+
+# Some archives and crawlers keep decompressed bodies with the original header, and some servers declare twice
+# what they have compressed once.
+def _as_it_begins(response: Response) -> Response:
+    """Return a response that declares gzip as its last coding once if its body is such, and else not."""
+    names = _names(response.headers.getlist("Content-Encoding"))
+    if names[-1] not in GZIP_NAMES:
+        return response
+    while names and names[-1] in GZIP_NAMES:
+        names.pop()
+    if response.body.startswith(GZIP_BEGIN):
+        names.append(b"gzip")
+    headers = response.headers.copy()
+    headers["Content-Encoding"] = b", ".join(names)
+    if not names:
+        del headers["Content-Encoding"]
+    return response.replace(headers=headers)
+
+
+def _names(encodings: list[bytes]) -> list[bytes]:
+    return [name.strip().lower() for name in b",".join(encodings).split(b",")]
 
 
 # Scrapy's functions return the data before a fault, and do not report it.
@@ -68,7 +111,7 @@ def is_whole(body: bytes, encodings: list[bytes], limit: int) -> bool:
     :param limit: how many octets it may have when it is decompressed; 0 is no limit
     :raises TooManyStreams: if it consists of too many streams
     """
-    names = [name.strip().lower() for name in b",".join(encodings).split(b",")]
+    names = _names(encodings)
     try:
         while body and names and names[-1] in DECOMPRESS:
             pieces, size = [], 0
@@ -165,7 +208,8 @@ DECOMPRESS: dict[bytes, Callable[[bytes], Iterator[bytes]]] = {
 class CutOffMiddleware(Component):
     """With DOWNLOAD_FAIL_ON_DATALOSS off, retries like Scrapy's RetryMiddleware (RETRY_TIMES).
 
-    The last attempt's response is passed on, because the entries before the cut are useful.
+    The last attempt's response is passed on, because the entries before the cut are useful. Timeouts, which
+    that middleware retries in silence, are logged.
     """
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
@@ -174,3 +218,10 @@ class CutOffMiddleware(Component):
             return response
         again = get_retry_request(request, spider=self._crawler.spider, reason="cut off")
         return again or response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """Log that a request takes too long; the last attempt's failure is logged by the spider."""
+        settings, meta = self._crawler.settings, request.meta
+        most = 0 if meta.get("dont_retry") else meta.get("max_retry_times", settings.getint("RETRY_TIMES"))
+        if isinstance(exception, DownloadTimeoutError) and meta.get("retry_times", 0) < most:
+            logger.warning("%s does not answer in time (%s): trying again", request.url, attempt_of(request))

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 OK = 200
 # The relations of an archive's own links: RFC 7089, 2.2.
 OWN = frozenset({"original", "timegate", "timemap", "memento"})
-GZIP = b"\x1f\x8b"
 TO_THE_SECOND = len("2003-12-13T18:30:02")
 
 
@@ -66,7 +65,4 @@ def _as_captured(response: Response) -> Response:
     headers.pop("Link", None)
     if of_document:
         headers.setlist("Link", of_document)
-    # Some archives keep decompressed bodies with the original header.
-    if headers.get("Content-Encoding") == b"gzip" and not response.body.startswith(GZIP):
-        del headers["Content-Encoding"]
     return response.replace(headers=headers)

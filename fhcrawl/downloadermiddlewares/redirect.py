@@ -10,8 +10,16 @@ from scrapy import Request
 from scrapy.downloadermiddlewares import redirect
 
 from fhcrawl.crawling import responses
-from fhcrawl.crawling.context import context_of, find_context, is_own, with_context
+from fhcrawl.crawling.context import (
+    context_of,
+    find_context,
+    given_urls,
+    is_of_web_archive,
+    is_own,
+    with_context,
+)
 from fhcrawl.crawling.responses import own_headers
+from fhcrawl.utils import addresses
 from fhcrawl.utils.addresses import without_credentials
 
 if TYPE_CHECKING:
@@ -46,7 +54,8 @@ class RedirectMiddleware(redirect.RedirectMiddleware):
         """Return the request for the redirect's target, or the response."""
         location = response.headers.get("Location")
         if location is not None and not is_own(request):
-            response.headers["Location"] = without_credentials(location.decode("latin-1")).encode("latin-1")
+            target = _secured(request, response, without_credentials(location.decode("latin-1")))
+            response.headers["Location"] = target.encode("latin-1")
         redirected = super().process_response(request, response)
         context = find_context(redirected) if isinstance(redirected, Request) else None
         if context is not None:
@@ -54,6 +63,16 @@ class RedirectMiddleware(redirect.RedirectMiddleware):
             for name in context.walk.options.headers.keys() - own.keys():
                 redirected.headers.pop(name, None)
         return redirected
+
+
+def _secured(request: Request, response: Response, target: str) -> str:
+    """Return the target of a redirect with https: (`addresses.secured`), unless it would lead nowhere."""
+    context = find_context(request)
+    if context is None or is_of_web_archive(context):
+        return target
+    before = filter(None, (context.walk.feed, context.via, response.url))
+    secure = addresses.secured(target, given_urls(context.walk), before)
+    return target if secure == response.url else secure
 
 
 logger = logging.getLogger(__name__)

@@ -56,7 +56,7 @@ class FolderDownloadHandler(FileDownloadHandler):
         if path.is_dir():
             return "".join(f"{url}\r\n" for url in sorted(_files(path), reverse=True)).encode("ascii")
         if self._limit and path.stat().st_size > self._limit:
-            raise DownloadCancelledError(f"{path} is larger than {self._limit} octets")
+            raise DownloadCancelledError(f"{path} is larger than DOWNLOAD_MAXSIZE ({self._limit})")
         return None
 
 

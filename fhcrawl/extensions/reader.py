@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -13,7 +14,7 @@ from fhcrawl.crawling import parser, responses
 from fhcrawl.crawling.context import context_of, find_context
 from fhcrawl.crawling.parser import Job
 from fhcrawl.crawling.parser_process import ReaderProcess
-from fhcrawl.documents import as_feed
+from fhcrawl.documents import FeedDocument, as_feed
 from fhcrawl.downloadermiddlewares.limits import time_is_over, time_left
 from fhcrawl.exceptions import NotAFeedError, TimeIsOverError
 from fhcrawl.extensions import Component
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from fhcrawl.documents import DocumentList, FeedDocument
+    from fhcrawl.documents import DocumentList
 
     Task = asyncio.Task[FeedDocument | DocumentList]
 
@@ -103,13 +104,17 @@ class ReaderExtension(Component):
         return as_feed(self.read_any(response))
 
     def read_any(self, response: Response) -> FeedDocument | DocumentList:
-        """Return the feed document of a response, or the list of documents.
+        """Return the feed document of a response, or the list of documents; with `responses.secured` links.
 
         :raises NotAFeedError: if it is neither, or cannot be parsed
         """
         if response in self._begun:
-            return self._begun[response].result()
-        return parser.read(self._job(responses.request_of(response), response))
+            found = self._begun[response].result()
+        else:
+            found = parser.read(self._job(responses.request_of(response), response))
+        if isinstance(found, FeedDocument):
+            parser.clean_links(found, partial(responses.secured, response=response))
+        return found
 
     def _job(self, request: Request, response: Response) -> Job:
         return Job(

@@ -278,6 +278,32 @@ def without_credentials(url: str) -> str:
     return USER_INFORMATION.sub(r"\1", url)
 
 
+def is_downgrade(url: str, given: Iterable[str], before: Iterable[str]) -> bool:
+    """Return whether a URL is http: on a host that was reached with https:.
+
+    :param given: URLs that the user gave: their hosts may have http: if they were given with it
+    :param before: URLs that led to this one
+    :raises ValueError: if a URL or its port is invalid
+    """
+    if urlsplit(url).scheme != "http":
+        return False
+    host = origin(url).host
+    if any(urlsplit(one).scheme == "http" and origin(one).host == host for one in given):
+        return False
+    return any(urlsplit(one).scheme == "https" and origin(one).host == host for one in before)
+
+
+# Behind a proxy that ends TLS, many publishers write links with http:.
+def secured(url: str, given: Iterable[str], before: Iterable[str]) -> str:
+    """Return a URL with https: if it is a downgrade without a port of its own; parameters as there."""
+    with contextlib.suppress(ValueError):
+        parts = urlsplit(url)
+        if parts.port in (None, PORTS["http"]) and is_downgrade(url, given, before):
+            secure = parts._replace(scheme="https", netloc=parts.netloc.removesuffix(":80"))
+            return secure.geturl()
+    return url
+
+
 def name_of(url: str) -> str:
     """Return a URL without scheme and default port: old captures may be of http: instead of https:."""
     try:

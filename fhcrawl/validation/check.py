@@ -14,6 +14,7 @@ from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.logical_feed import Kind, Role
 from fhcrawl.logical_feed.versions import comparable
 from fhcrawl.reasons import ReasonKind
+from fhcrawl.utils.addresses import secured
 from fhcrawl.validation import markup
 from fhcrawl.validation.entries import EntryIndex
 from fhcrawl.validation.model import (
@@ -170,7 +171,11 @@ class HistoryCheck:
                 requested_url=document.requested_url,
                 url=response.url,
                 digest=_sha(response.body),
-                links={name: url for name, url in feed.links.items() if name in HISTORY or name == "self"},
+                links={
+                    name: self._secured(url, response)
+                    for name, url in feed.links.items()
+                    if name in HISTORY or name == "self"
+                },
                 lines=found.link_lines(),
                 head_line=markup.line(found.head),
                 archive=feed.archive,
@@ -196,7 +201,9 @@ class HistoryCheck:
         chain = self._chain
         if older is None:
             self._want_more()
-        elif (known := chain.find(older.url)) is not None or (known := chain.same_as_last()) is not None:
+            return
+        older = older._replace(url=self._secured(older.url, document.response))
+        if (known := chain.find(older.url)) is not None or (known := chain.same_as_last()) is not None:
             chain.loop = known, older.url
             self._want_more()
         elif len(chain.documents) >= self._max_documents:
@@ -204,6 +211,10 @@ class HistoryCheck:
             self._want_more()
         else:
             self.wanted = Wanted(Purpose.READ, older.url, older.role, document.number + 1, own[1])
+
+    # A crawl does the same; a rule on links says that they have http:.
+    def _secured(self, url: str, response: Fetched) -> str:
+        return secured(url, [self._url], [self._url, response.url])
 
     # -- the chain ----------------------------------------------------------------------------------
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-GZIP = b"\x1f\x8b"
 OF_DOCUMENTS = ("Content-Type", "Content-Encoding", "Last-Modified", "Link")
 TYPES = ("response", "resource", "revisit")
 OK, NOT_MODIFIED = "200", "304"
@@ -203,14 +202,11 @@ def _response(record: Any, url: str, limit: int) -> Response:
     while part := stream.read(1 << 16):
         size += len(part)
         if limit and size > limit:
-            raise DownloadCancelledError(f"A captured document is larger than {limit} octets")
+            raise DownloadCancelledError(f"A captured document is larger than DOWNLOAD_MAXSIZE ({limit})")
         parts.append(part)
     body = b"".join(parts)
     headers = Headers()
     for name, value in lines:
         if name.title() in OF_DOCUMENTS:
             headers.appendlist(name, value.encode("latin-1", "replace"))
-    # Some crawlers store decompressed bodies with the original header.
-    if headers.get("Content-Encoding") == b"gzip" and not body.startswith(GZIP):
-        del headers["Content-Encoding"]
     return Response(url, headers=headers, body=body)

@@ -11,8 +11,8 @@ from fhcrawl.documents.dates import read, shift, utc
 
 CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
 OFFSETS = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda minutes: timezone(timedelta(minutes=minutes)))
-# Two days away from the ends of the calendar, so that every time has one in UTC.
-DATETIMES = st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29), timezones=OFFSETS)  # noqa: DTZ001
+# Two days away from the ends, so that every time has one in UTC.
+DATETIMES = st.datetimes(datetime(1000, 1, 3), datetime(9999, 12, 29), timezones=OFFSETS)  # noqa: DTZ001
 
 
 # The texts of each time. Property tests below have all times and zones of RFC 3339 and RFC 5322.
@@ -24,7 +24,10 @@ TEXTS = {
     # over the end of a month or a year
     "2004-02-29T00:30:00Z": ("2004-02-28T23:30:00-01:00",),
     "2003-12-31T18:15:00Z": ("2004-01-01T00:00:00+05:45",),
-    "0099-01-01T00:00:00Z": ("0099-01-01T00:00:00Z",),
+    # historic dates
+    "1000-01-01T00:00:00Z": ("1000-01-01T00:00:00Z",),
+    "1776-07-04T00:00:00Z": ("1776-07-04", "Thu, 04 Jul 1776 00:00:00 GMT"),
+    "1899-12-30T00:00:00Z": ("1899-12-30T00:00:00Z",),
     # RFC 3339, 5.8, and RFC 5322, 3.3: a leap second is the first second of the next minute
     "1991-01-01T00:00:00Z": (
         *("1990-12-31T23:59:60Z", "1990-12-31T15:59:60-08:00", "Mon, 31 Dec 1990 23:59:60 GMT"),
@@ -86,7 +89,10 @@ TEXTS = {
     "2003-05-03T00:05:00Z": ("May 3, 2003 at 12:05 a.m.",),
     "2003-09-03T09:39:21Z": ("3 Sept. 2003 09:39:21 GMT",),
     # RFC 850 and asctime, as RFC 9110, 5.6.7 quotes them
-    "1994-11-06T08:49:37Z": ("Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"),
+    "1994-11-06T08:49:37Z": (
+        *("Sunday, 06-Nov-94 08:49:37 GMT", "06 - Nov - 1994 08:49:37", "06-Nov- 1994 08:49:37"),
+        "Sun Nov  6 08:49:37 1994",
+    ),
     "1994-11-06T07:49:37Z": ("Sun Nov  6 08:49:37 CET 1994",),
     # RFC 5322, 4.3: years of two and three digits
     "1999-06-03T09:39:21Z": ("Thu, 03 Jun 99 09:39:21 GMT", "03 Jun 99 09:39:21 GMT"),
@@ -126,6 +132,12 @@ def test_fractions_of_a_second_are_kept_exactly(digits: str, zone: str) -> None:
         *("Tue, 03 Jun 2003 09:39:21 Europe/Nowhere", "2003-12-13 18:30 Europe/../UTC"),
         "Tue, 31 Feb 2003 09:39:21 GMT",
         *("Tue, 03 Jun 20033 09:39:21 GMT", "Tue, 03 Jun 3 09:39:21 GMT", "Tue, 03 Juneish 2003"),
+        # zero values of software, years with a sign, and years that lack their century
+        *("0001-01-01T00:00:00Z", "0001-01-01", "00010101", "0001-001", "0001", "1000-01-01T00:00:00+00:01"),
+        *("Mon, 01 Jan 0001 00:00:00 +0000", "Mon, 01 Jan 0001 00:00:00 GMT", "Mon Jan  1 00:00:00 0001"),
+        *("Wed, 30 Nov -0001 00:00:00 +0000", "-0001-11-30T00:00:00+00:00", "0000-00-00 00:00:00"),
+        *("30 Nov -2001", "30-Nov--2001", "30 novembre -2001", "-2001-11-30", "+2001-11-30"),
+        *("0025-01-13T08:00:00Z", "Mon, 13 Jan 0025 08:00:00 +0000"),
         *("Jun 2003", "Tuesday", "09:39:21", "about 2003 or so"),
         # RFC 3339, 5.6: time-hour is 00-23 and time-minute 00-59 in a time-numoffset too
         *(f"2003-12-13T18:30:02{offset}" for offset in ("+24:00", "-99:00", "+01:60", "+99:99")),

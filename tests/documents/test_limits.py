@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from fhcrawl.exceptions import NotAFeedError
@@ -13,6 +15,27 @@ def test_tombstones_are_as_many_as_entries(where: str) -> None:
     document = read(body, LOCATION, max_entries=2)
     assert len(document.tombstones) == 2
     assert [problem.kind for problem in document.problems if problem.kind == "too-many"] == ["too-many"]
+
+
+# Each entry's day of a month; '-' for one without a time.
+@pytest.mark.parametrize(
+    ("days", "kept"),
+    [
+        *(("54321", "543"), ("12345", "345"), ("51234", "534"), ("31524", "354"), ("22222", "222")),
+        *(("-----", "---"), ("5--21", "5--"), ("1234-", "34-"), ("-1234", "-34")),
+    ],
+)
+def test_newest_entries_are_kept_in_their_order(days: str, kept: str) -> None:
+    def entry(name: str, day: str) -> dict[str, str]:
+        time = {} if day == "-" else {"date_published": f"2003-01-0{day}"}
+        return {"id": f"{name}{day}", "content_text": "x", **time}
+
+    items = [entry(name, day) for name, day in zip("abcde", days, strict=True)]
+    body = json.dumps({"version": "https://jsonfeed.org/version/1", "title": "T", "items": items}).encode()
+    document = read(body, LOCATION, max_entries=3)
+    assert "".join((entry.id or "")[-1] for entry in document.entries) == kept
+    [problem] = document.problems
+    assert problem.detail.startswith("has 5 entries: only the newest 3 are read")
 
 
 def test_headers_of_a_part_are_as_long_as_those_of_a_response() -> None:

@@ -48,4 +48,4 @@ def test_folder_of_too_many_files_is_an_error() -> None:
     assert isinstance(documents.read(body, "file:///feeds/", URI_LIST, max_entries=most), DocumentList)
     with pytest.raises(NotAFeedError) as caught:
         documents.read(body + body, "file:///feeds/", URI_LIST, max_entries=most)
-    assert caught.value.kind == "limit"
+    assert caught.value.kind == "too-large"

@@ -86,8 +86,8 @@ def test_index_without_a_property_of_the_right_type_is_json_of_another_kind(inde
 @pytest.mark.parametrize(
     ("index", "kind"),
     [
-        ({**INDEX, "pages": ["a"] * 4}, "limit"),
-        ({**DRAFT, "uris": ["a"] * 4}, "limit"),
+        ({**INDEX, "pages": ["a"] * 4}, "too-large"),
+        ({**DRAFT, "uris": ["a"] * 4}, "too-large"),
         ({**INDEX, "id": "x" * 1001}, "too-large"),
         ({**INDEX, "pages": ["a" * 12 * 1024**2] * 3}, "too-large"),
     ],

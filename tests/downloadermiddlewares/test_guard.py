@@ -16,9 +16,11 @@ from cryptography.x509.oid import NameOID
 
 from fhcrawl.store import schema
 from tests.feeds import E, atom
+from tests.in_process import MemoryServer
 from tests.projects import Project, Run
 from tests.resolver import NEVER, names
 from tests.server import FeedServer
+from tests.spiders import test_links
 from tests.utils.test_addresses import LOOPBACK_SPELLINGS
 
 pytestmark = pytest.mark.any_store("which addresses are connected to")
@@ -268,6 +270,41 @@ def test_https_does_not_fall_back_to_http(project: Project, server: FeedServer, 
         project.crawl(*feeds, settings=settings)
         assert reasons(project) == expected
     assert "/a1" not in server.asked()
+
+
+@pytest.mark.in_process
+def test_links_with_http_are_followed_with_https(
+    project: Project, server: MemoryServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(MemoryServer.servers, "feeds.test", server)
+    feed, plain = "https://feeds.test/index", "http://feeds.test"
+    both = test_links.link("prev-archive", f"{plain}/a2") + test_links.link(
+        "prev-archive", "https://feeds.test/a2"
+    )
+    current = test_links.link("current", f"{plain}/index")
+    server.serve("/index", atom([E("3")], head=both))
+    server.serve("/a2", atom([E("2")], head=current, prev=f"{plain}:80/a1"))
+    server.serve("/a1", "", status=302, headers={"Location": f"{plain}/a1/"})
+    server.serve("/a1/", atom([E("1")], head=current))
+    run = project.crawl(feed)
+    assert {item["id"]: item["document"] for item in run.items} == {
+        "3": feed,
+        "2": "https://feeds.test/a2",
+        "1": "https://feeds.test/a1/",
+    }
+    assert project.verdict() == ("complete", [])
+    # When the publisher has corrected the links, the archives are the same documents.
+    server.forget()
+    server.serve("/index", atom([E("4"), E("3")], prev="https://feeds.test/a2"))
+    assert set(project.crawl(feed).changes) == {"4"}
+    assert server.asked() == ["/index"]
+    server.serve("/index", atom([E("5")], prev=f"{plain}/a3"))
+    server.serve("/a3", "", status=302, headers={"Location": f"{plain}/a3"})
+    project.crawl(feed)
+    assert project.verdict() == ("incomplete", ["downgrade"])
+    server.serve("/index", atom([E("6")], prev=f"{plain}/a4"))
+    project.crawl(feed)
+    assert project.verdict() == ("incomplete", ["http-404"])
 
 
 def test_feed_that_was_given_with_http_may_go_back_to_it(

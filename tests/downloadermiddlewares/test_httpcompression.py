@@ -7,10 +7,18 @@ import zlib
 
 import brotli
 import pytest
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
 from fhcrawl.crawling.failures import TooManyStreams, loss_of
-from fhcrawl.downloadermiddlewares.httpcompression import MOST_STREAMS, is_whole
+from fhcrawl.downloadermiddlewares.httpcompression import (
+    MOST_STREAMS,
+    HttpCompressionMiddleware,
+    is_whole,
+)
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 from tests.feeds import E, atom
@@ -120,6 +128,69 @@ def test_what_is_not_decompressed_is_not_judged(encoding: str) -> None:
 
 def test_response_without_a_body_is_whole() -> None:
     assert whole("gzip", b"")
+
+
+def body_of(body: bytes, headers: dict[str, str], most: int = MOST) -> Response:
+    """The response that fhcrawl makes of a server's."""
+    made = HttpCompressionMiddleware.from_crawler(get_crawler(settings_dict={"DOWNLOAD_MAXSIZE": most}))
+    request = Request("https://example.org/feed.rss.gz")
+    done = made.process_response(request, Response(request.url, body=body, headers=headers))
+    assert isinstance(done, Response)
+    return done
+
+
+FEED = atom([E("1"), E("2")]).encode()
+ZIPPED = gzip.compress(FEED)
+
+
+@pytest.mark.parametrize("media_type", ["application/gzip", "application/x-gzip", "text/xml", ""])
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        *(("", ZIPPED), ("gzip", ZIPPED), ("gzip", gzip.compress(ZIPPED)), ("", gzip.compress(ZIPPED))),
+        *(("br", brotli.compress(ZIPPED)), ("UTF-8", FEED), ("UTF-8", ZIPPED), ("identity", ZIPPED)),
+        *(("gzip", FEED), ("x-gzip", FEED), ("gzip, gzip", ZIPPED), ("UTF-8, gzip", ZIPPED)),
+    ],
+)
+def test_gzip_is_told_by_its_first_bytes(media_type: str, encoding: str, body: bytes) -> None:
+    done = body_of(body, {"Content-Type": media_type, **({"Content-Encoding": encoding} if encoding else {})})
+    assert (done.body, done.flags) == (FEED, [])
+
+
+def test_gzip_without_a_header_is_cut_off_or_too_large_like_another() -> None:
+    done = body_of(ZIPPED[:-12], {})
+    assert done.body.startswith(FEED[:40])
+    assert done.flags == ["dataloss"]
+    inner = gzip.compress(b" " * (MOST + 1))
+    for bomb, encoding in ((inner, {}), (gzip.compress(inner), {"Content-Encoding": "gzip"})):
+        with pytest.raises(IgnoreRequest) as raised:
+            body_of(bomb, encoding)
+        loss = loss_of(Failure(raised.value))  # type: ignore[no-untyped-call]
+        detail = f"is larger than DOWNLOAD_MAXSIZE ({MOST} octets) allows"
+        assert (loss.kind, loss.detail) == (ReasonKind.TOO_LARGE, detail)
+
+
+def test_gzip_files_are_decompressed_a_few_times_only() -> None:
+    body = FEED
+    for _ in range(50):
+        body = gzip.compress(body)
+    assert body_of(body, {}).body.startswith(b"\x1f\x8b")
+
+
+@pytest.mark.in_process
+def test_gzip_files_of_a_feed_are_read_over_http_and_from_a_folder(
+    server: FeedServer, project: Project
+) -> None:
+    archive = gzip.compress(atom([E("1")]).encode())
+    server.serve(
+        "/feed.gz", gzip.compress(atom([E("2")], prev="/a.gz").encode()), content_type="application/gzip"
+    )
+    server.serve("/a.gz", archive, content_type="application/octet-stream")
+    (folder := project.folder / "history").mkdir()
+    (folder / "1.atom.gz").write_bytes(archive)
+    run = project.crawl(server.url("/feed.gz"), folder.as_uri())
+    assert sorted(item["id"] for item in run.items) == ["1", "1", "2"]
+    assert {feed["verdict"] for feed in project.feeds()} == {"complete", "unknown"}
 
 
 def test_document_whose_compression_has_no_right_end_is_cut_off_until_it_heals(

@@ -64,11 +64,6 @@ def test_links_of_the_archive_are_left_out() -> None:
     assert response.headers.getlist("Link") == [of_document.encode()]
 
 
-def test_content_coding_that_the_archive_has_decoded_is_left_out() -> None:
-    assert "Content-Encoding" not in served(capture(), Content_Encoding="gzip").headers
-    assert "Content-Encoding" in served(capture(), body=b"\x1f\x8b...", Content_Encoding="gzip").headers
-
-
 @pytest.mark.parametrize("status", [301, 302, 304, 404, 429, 503])
 def test_captured_errors_are_none_of_the_archive(status: int) -> None:
     with pytest.raises(

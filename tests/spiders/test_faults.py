@@ -28,7 +28,7 @@ FAULTS = {
     "410": (Answer(status=410), "missing", "http-410", "is gone for good (410)"),
     "403": (Answer(status=403), "refused", "http-403", "is refused by its server (403)"),
     "500": (Answer(status=500), "failed", "http-500", "the server answers 500"),
-    "timeout": (Answer(b"late", delay=3), "failed", "timeout", "does not answer in time"),
+    "timeout": (Answer(b"late", delay=3), "failed", "timeout", "does not answer in time (1 s, attempt 2)"),
     "reset": (Answer(reset=True), "failed", "download-error", "cannot be fetched"),
     "empty": (Answer(), "invalid", "empty", "is not a feed: it is empty"),
     "HTML": (
@@ -156,6 +156,7 @@ def test_document_larger_than_allowed_is_a_gap(server: FeedServer, project: Proj
     run = project.crawl(server.url("/index"), settings={"DOWNLOAD_MAXSIZE": 3000})
     assert run.stats["fhcrawl/document/refused"] == 1
     assert project.verdict() == ("incomplete", ["too-large"])
+    assert "/a1 is larger than DOWNLOAD_MAXSIZE (3000 octets) allows" in run.log
 
 
 @pytest.mark.real_crawl
@@ -280,3 +281,15 @@ def test_crawl_that_is_ended_at_once_keeps_what_was_committed(server: FeedServer
     assert set(project.logical_feed()) == {"2"}
     server.serve("/slow", atom([E("1")]))
     assert set(project.crawl(server.url("/index")).changes) == {"1", "2"}
+
+
+@pytest.mark.in_process
+def test_each_attempt_that_takes_too_long_is_logged(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("2")], prev="/a1"))
+    server.answers["/a1"] = Answer(b"late", delay=0.02)
+    run = project.crawl(server.url("/index"), settings={"DOWNLOAD_TIMEOUT": 0.01, "RETRY_TIMES": 2})
+    said = f"WARNING: {server.url('/a1')} does not answer in time (0.01 s, attempt "
+    assert [number for number in (1, 2, 3, 4) if f"{said}{number})" in run.log] == [1, 2, 3]
+    assert run.log.count(": trying again") == 2
+    [reason] = project.feeds()[0]["reasons"]
+    assert reason["detail"] == "does not answer in time (0.01 s, attempt 3)"

@@ -259,9 +259,8 @@ def test_nothing_of_an_index_over_the_limit_is_kept(server: FeedServer, project:
     server.serve("/snapshot", json.dumps(body), content_type="application/json")
     run = project.crawl(server.url("/snapshot"), settings={"FHCRAWL_MAX_ENTRIES": 1999})
     assert server.asked() == ["/snapshot"]
-    assert "names more than 1999 documents: none of them is read, as FHCRAWL_MAX_ENTRIES asks" in run.log
-    assert project.verdict() == ("unknown", ["limit"])
-    assert project.states() == {"/snapshot": "refused"}
+    assert "it names 2000 documents, more than FHCRAWL_MAX_ENTRIES (1999) allows" in run.log
+    assert project.feeds() == []
 
 
 @pytest.mark.real_crawl

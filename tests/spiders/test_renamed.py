@@ -119,6 +119,21 @@ def test_entry_of_another_time_is_found_by_link(reader: Reader, others: list[E],
     assert reader.live()["2"] == expected
 
 
+def test_ids_that_get_another_time_stamp_in_each_build(reader: Reader) -> None:
+    stamps = ("", "?1743438600617", "?1743438600999")
+    for number, stamp in enumerate(stamps):
+        body = atom([E(f"/blog/{n}{stamp}", "text", YEARS[n], f"Post {n}") for n in (5, 4, 3)])
+        for n in (5, 4, 3):
+            body = body.replace(
+                f"<title>Post {n}</title>", f'<title>Post {n}</title><link href="http://x/{n}"/>'
+            )
+        reader.crawl(body, **MERGE)
+        former = stamps[:number]
+        assert reader.live() == {
+            f"/blog/{n}{stamp}": [f"/blog/{n}{old}" for old in former] for n in (3, 4, 5)
+        }
+
+
 def test_crawl_without_the_option_keeps_both(reader: Reader) -> None:
     reader.crawl(atom(posts(OLD, 1)), **MERGE)
     reader.crawl(atom(posts(NEW, 1)))

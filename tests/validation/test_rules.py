@@ -45,6 +45,15 @@ def test_nothing_is_wrong_with_a_history_without_a_fault(history: dict[str, str]
     assert summary.is_whole
 
 
+def test_history_whose_links_have_http_is_read_with_https() -> None:
+    plain = {
+        path: text.replace(f'href="{SITE}/', 'href="http://example.org/') for path, text in ATOM_SET.items()
+    }
+    findings, summary = check(served(plain))
+    assert summary.is_whole
+    assert {f.rule for f in findings if f.severity is WARNING} == {"secure-links"}
+
+
 def test_what_is_good_is_said() -> None:
     findings, _summary = check(served(ATOM_SET))
     assert {f.rule for f in findings} == {
