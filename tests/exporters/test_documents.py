@@ -2,6 +2,7 @@
 
 import io
 import re
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import unescape
@@ -32,7 +33,9 @@ MARKUP = st.sampled_from(["<p>a &amp; b</p>", "<p>cut", "a & b", "]]>", "<b>x</b
 URLS = st.sampled_from(
     ["http://example.org/1?a=b&c=d", "https://example.org/\u00e4#x", "urn:x:1", "ftp://x/y z"]
 )
-TIMES = st.datetimes().map(lambda time: f"{time.isoformat()}Z")
+# Earlier ones are read as zero values of software.
+FIRST_DATE = datetime.fromisoformat("1000-01-01")
+TIMES = st.datetimes(FIRST_DATE).map(lambda time: f"{time.isoformat()}Z")
 ENCLOSURES = st.fixed_dictionaries(
     {
         "url": URLS,

@@ -44,6 +44,12 @@ documents = st.builds(
 )
 
 
+# Of an entry that stands twice in a document, with a time and without one, only the first counts.
+distinct = documents.map(
+    lambda document: document._replace(entries=list({e.id: e for e in document.entries}.values()))
+)
+
+
 def url(number: int) -> str:
     return f"http://example.org/a{number}" if number else INDEX
 
@@ -180,7 +186,9 @@ def test_any_runs_leave_the_feed_as_one_right_run_does(
 
 @settings(max_examples=200)
 @given(
-    st.data(), st.lists(documents, max_size=3), st.lists(st.tuples(st.integers(1, 3), documents), max_size=6)
+    st.data(),
+    st.lists(distinct, max_size=3),
+    st.lists(st.tuples(st.integers(1, 3), distinct), max_size=6),
 )
 def test_any_permutation_of_documents_gives_the_same_feed(
     data: st.DataObject, subscriptions: list[Document], archives: list[tuple[int, Document]]
