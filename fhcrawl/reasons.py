@@ -163,6 +163,20 @@ class ReasonKind(str, Enum):
 
 # The subscription document of the feed could never be read.
 NEVER_READ = frozenset({ReasonKind.UNREACHABLE, ReasonKind.ONLY_CAPTURES})
+# Other documents of the host may fail for the same reason.
+OF_HOST = frozenset(
+    {
+        ReasonKind.TIMEOUT,
+        ReasonKind.NO_HOST,
+        ReasonKind.CONNECTION_REFUSED,
+        ReasonKind.DOWNLOAD_ERROR,
+        ReasonKind.HTTP_429,
+        ReasonKind.http(503),
+        ReasonKind.CHALLENGE,
+        ReasonKind.LIMIT,
+        ReasonKind.DISK_FULL,
+    }
+)
 # The publisher is not the cause: the document was not requested, or not stored.
 OURSELVES = frozenset(
     {

@@ -121,12 +121,13 @@ class RequestContext:
     :param position: the document's place in the chain
     :param via: URL of the document that links to it
     :param documents: number of archives, pages or parts requested by the walk in this run, with this one
-    :param last_reading: only in a request for the subscription document at the URL in the store, and in a
-        check
+    :param last_reading: only in a request for the subscription document at the URL in the store, or for a
+        document that was read before
     :param referral: only in a request for a subscription document that another document named
     :param is_given: requests the subscription document at the user's URL after another URL was tried
     :param archive: URL of the archive to read if a request with `is_given` fails
     :param is_last: the request for that archive, which is then read as an archive
+    :param is_unjoined: no newer document of the chain shows an entry that was known before this walk
     :param left_over: an earlier walk left this page, or a newer page of the chain, unread
     :param page_digest: `responses.digest` of the page that links to this page
     :param guessed_from: of a page that may not exist, `wordpress.shown` of the newer page; '' if that is not
@@ -151,6 +152,7 @@ class RequestContext:
     archive: str | None = None
     is_last: bool = False
     left_over: bool = False
+    is_unjoined: bool = False
     page_digest: str | None = None
     guessed_from: str | None = None
     newer: NewerPage | None = None

@@ -218,7 +218,7 @@ def _of_chain(
     return replace(
         result,
         held=held,
-        lost=earlier.lost(held) if may_miss and earlier is not None else [],
+        lost=earlier.lost(held) if may_miss and earlier is not None and result.failure is None else [],
         # Entries that have to be looked at again, even if the document stays the same.
         validators=None if unsettled else (*_sufficient_validators(response, document), None),
     )

@@ -12,7 +12,7 @@ from fhcrawl.crawling import requests
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.logical_feed import FIRST_WALK, absences
 from fhcrawl.logical_feed.absences import Budget
-from fhcrawl.logical_feed.results import State
+from fhcrawl.logical_feed.results import is_of_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 SETTING = "FHCRAWL_RECHECK"
 LONGEST_DAYS = 36_500
-# A check that fails for one of these reasons says nothing of the other documents. After another failure, the
-# host is left alone until the next run.
-OF_ONE_DOCUMENT = (State.MISSING, State.INVALID)
 
 
 def budget_of(settings: BaseSettings) -> Budget:
@@ -63,7 +60,8 @@ def first(store: Store, settings: BaseSettings, fetch: Fetch, context: RequestCo
     walk = max((one for one in doubts if one is not None), default=None)
     doubted = [] if walk is None else absences.unconfirmed([one.seen for one in known], walk)
     doubted = [index for index in doubted if known[index].is_there]
-    due = absences.due_rechecks([one.requested for one in known], fetch.fetched, budget, doubted)
+    failed = [index for index, one in enumerate(known) if not one.is_there]
+    due = absences.due_rechecks([one.requested for one in known], fetch.fetched, budget, doubted, failed)
     yield from _next(store, [known[index].id for index in due], context.walk)
 
 
@@ -75,7 +73,7 @@ def following(
     :param context: of the request for that other document
     :param failure: why that one could not be checked
     """
-    if failure is None or failure.state in OF_ONE_DOCUMENT:
+    if failure is None or not is_of_host(failure):
         yield from _next(store, context.checks or [], context.walk, context.documents + 1)
 
 

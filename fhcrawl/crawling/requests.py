@@ -20,6 +20,7 @@ from fhcrawl.crawling.context import (
     cb_kwargs_of,
     context_of,
     special_hosts_from_store,
+    with_context,
 )
 from fhcrawl.logical_feed import ChainPosition, Role
 from fhcrawl.logical_feed.chain import EARLIEST_WALK
@@ -222,6 +223,17 @@ def check(found: CheckedDocument, walk: WalkContext, others: list[int], document
     return _request(context, meta).replace(priority=CHECK_PRIORITY)
 
 
+def again(request: Request, found: CheckedDocument) -> Request:
+    """Return a conditional request for an archive in place of another one; the archive was read before."""
+    key, url, _role, position, *_ = found.document
+    last = LastReading(validated_url=found.validated_url, etag=found.etag, last_modified=found.last_modified)
+    context = replace(context_of(request), requested_url=url, position=position, last_reading=last)
+    meta = {**ALWAYS, DELTAFETCH_KEY: key, "handle_httpstatus_list": [responses.NOT_MODIFIED]}
+    return with_context(
+        request, context, **responses.request_target(url, context.walk), meta={**request.meta, **meta}
+    )
+
+
 def capture(found: Memento, depth: int, place: str, walk: WalkContext) -> Request:
     """Return the request for a capture in a WARC file.
 
@@ -272,16 +284,16 @@ def memento(found: Memento, depth: int, archive: str, walk: WalkContext, documen
     return _of_web_archive(context, url, **{DELTAFETCH_KEY: url})
 
 
-def listed(fetch: Fetch, response: Response, check: ListCheck) -> Request:
-    """Return the request for what a check of the feed's posts needs next."""
-    context = context_of(response)
+def listed(fetch: Fetch, before: Request | Response, check: ListCheck) -> Request:
+    """Return the request for what a check of the feed's posts needs next, after another one."""
+    context = context_of(before)
     return _request(
         RequestContext(
             context.walk,
             wordpress.url_of_check(check),
             Role.LISTED,
             fetch.position if context.role is Role.LISTED else fetch.position.before(),
-            via=response.url,
+            via=before.url,
             documents=context.documents + 1,
             list_check=check,
         ),

@@ -88,16 +88,21 @@ class Budget(NamedTuple):
 # requested for a time t, so many are due that as many were requested in t as this rate asks for, for any t:
 # archives that are new do not postpone the check of those that are old.
 def due_rechecks(
-    requested: Sequence[str], now: str, budget: Budget, doubted: Collection[int] = ()
+    requested: Sequence[str],
+    now: str,
+    budget: Budget,
+    doubted: Collection[int] = (),
+    failed: Collection[int] = (),
 ) -> list[int]:
     """Return the indexes of the documents to check now, in the order of the requests.
 
     If any is due, the newest document comes first, where edits are most likely, unless it would be the only
-    one; then come those that have been unchecked for the longest time. A document that was not requested for
-    `days` is always due, as far as `documents` allows.
+    one, or its last request failed; then come those that have been unchecked for the longest time. A document
+    that was not requested for `days` is always due, as far as `documents` allows.
 
     :param requested: when each document was last requested, the newest document first
     :param doubted: indexes of documents that are to be checked whether they are due or not
+    :param failed: indexes of documents whose last request failed: they are requested only when they are due
     """
     if not budget.days:
         return []
@@ -109,6 +114,6 @@ def due_rechecks(
         len(ages) * ages[index] // period - younger for younger, index in enumerate(reversed(longest_first))
     )
     chosen = longest_first[: max(owed, default=0)] if ages else []
-    first = [0] if chosen and budget.documents > 1 else []
+    first = [0] if chosen and budget.documents > 1 and 0 not in failed else []
     others = [index for index in longest_first if index in doubted]
     return list(dict.fromkeys([*first, *chosen, *others]))[: budget.documents]

@@ -12,7 +12,7 @@ keeps these assumptions:
    either.
 4. A backdated entry comes below some of the entries that are shown, but below no more of them than any
    entry before it: the greatest number that was seen is `depth`, with pinned entries. So more than `depth`
-   entries have to be found again.
+   entries have to be found again. Or the last entry shown is still the last one: nothing has been left out.
 
 An entry that comes and is deleted between two reads is no part of the feed any more: no hole. Where an
 assumption is seen to be broken, fewer entries count as found again: the rule errs towards holes. So it does
@@ -227,7 +227,7 @@ def coverage_after(
     gone = [entry for entry in known if entry[:ID] not in shown_ids][: len(marks) + REMEMBERED]
     depth = max(before.depth, _depth(places, is_new))
     seen: dict[str, Any] = {"known": "".join([*marks, *gone]), "shown": len(marks), "depth": depth}
-    is_seamless = not is_lossy and _found_again(places) > depth
+    is_seamless = not is_lossy and (_found_again(places) > depth or _ends_as_before(before, known, marks))
     if not before.is_doubtful and time >= before.until and is_seamless:
         burst = _burst(before, new, time)
         return replace(before, **seen, **burst, until=time, entries=before.entries + new)
@@ -262,6 +262,13 @@ def _found_again(places: list[int | None]) -> int:
             break
         number, below = number + 1, place
     return number
+
+
+# Nothing has left the document at its end. What is beyond the WINDOW is not known.
+def _ends_as_before(before: Coverage, known: list[str], marks: list[str]) -> bool:
+    """Return whether the last entry of a document is the same as before, with the same times."""
+    is_whole = max(before.shown, len(marks)) < WINDOW
+    return is_whole and known[before.shown - 1] == marks[-1]
 
 
 def _burst(before: Coverage, new: int, time: str) -> dict[str, Any]:

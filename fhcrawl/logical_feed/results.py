@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.logical_feed import FIRST_WALK, Outcome, Winner, decide
 from fhcrawl.logical_feed.versions import latest_time
+from fhcrawl.reasons import OF_HOST
 from fhcrawl.utils.text import LONGEST_SENTENCE, printable
 
 if TYPE_CHECKING:
@@ -92,6 +93,11 @@ class DocumentFailure:
     def __post_init__(self) -> None:
         """Escape the detail."""
         object.__setattr__(self, "detail", printable(self.detail, LONGEST_SENTENCE))
+
+
+def is_of_host(failure: DocumentFailure) -> bool:
+    """Return whether requests for other documents of the host are likely to fail too."""
+    return failure.state is State.KNOWN or failure.kind in OF_HOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +225,15 @@ def has_changes(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
         and version.order.is_newer(winner.order)
         for version in result.deletions
     )
+
+
+def shows_nothing_known(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
+    """Return whether a document shows no entry that an earlier walk has read.
+
+    :param stored: see `has_changes`
+    """
+    walks = (stored[version.id].order.walk for version in result.versions if version.id in stored)
+    return not any(FIRST_WALK <= walk < result.fetch.walk for walk in walks)
 
 
 # While pages are read, entries move on to later ones. A page that has only entries stored by this walk shows

@@ -282,7 +282,8 @@ class CommitMiddleware(Component):
             self._crawler.stats.inc_value("fhcrawl/entry/deleted", deleted)
         self._count("document", result.failure.state.value if result.failure else "processed")
         if result.fetch.is_check:
-            self._count("check", "changed" if batch.accepted or deleted else "unchanged")
+            unless_changed = "failed" if result.failure else "unchanged"
+            self._count("check", "changed" if batch.accepted or deleted else unless_changed)
         self._send(signals.document_committed, result=result, batch=batch, deleted=deleted)
 
     def _uncommitted(self, result: DocumentResult, error: Exception) -> DocumentResult:

@@ -11,12 +11,13 @@ from scrapy import Request
 from scrapy import signals as scrapy_signals
 
 from fhcrawl import signals
+from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import DELTAFETCH_KEY, context_of, feed_of, with_context
 from fhcrawl.crawling.responses import fetch_from_response, request_target
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
-from fhcrawl.logical_feed.results import must_follow
+from fhcrawl.logical_feed.results import must_follow, shows_nothing_known
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.spiders.list_checks import ListChecks
 
@@ -96,7 +97,6 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     # processed document ends the walk only if all older documents are processed.
     def _follow(self, request: Request, response: Response) -> Request | None:
         key, context = self._get_key(request), context_of(request)
-        run = context.walk.run
         pending = CommitMiddleware.of(self._crawler).find(response)
         if pending is not None:
             pending.note(older_key=key)
@@ -108,15 +108,35 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             return request
         if context.role is Role.PAGE:
             return self._follow_page(request, response, pending, key)
-        end = self._store.documents.find_end(context.walk.feed, key, Role.ARCHIVE, run)
+        if self._is_unjoined(response, pending):
+            request = with_context(request, replace(context, is_unjoined=True))
+        return self._follow_archive(request, pending, key)
+
+    def _follow_archive(self, request: Request, pending: PendingDocument | None, key: str) -> Request | None:
+        context = context_of(request)
+        feed, run = context.walk.feed, context.walk.run
+        end = self._store.documents.find_end(feed, key, Role.ARCHIVE, run)
         if end is None:
             return request
         if (end.loop and end.step is None) or _is_read(end.step, pending, run):
             self._loop(request, pending, keeps_link=end.step is not None)
             return None
         if end.step is None or end.step.key != key:
+            known = self._store.rechecks.find_by_key(feed, key) if context.is_unjoined else None
+            if known is not None:
+                return requests.again(request, known)
             self._skip(request)
         return None if end.step is None else self._replace(request, end.step, key)
+
+    # RFC 5005, 4.1: what leaves the subscription document is in an archive. If it shows only new entries,
+    # others may have left it since the last walk, into an archive that has grown since it was read.
+    def _is_unjoined(self, response: Response, pending: PendingDocument | None) -> bool:
+        """Return whether a document and all newer ones of the chain show no entry that was known before."""
+        if pending is None or pending.result is None:
+            return False
+        context = context_of(response)
+        is_first = context.role is Role.SUBSCRIPTION or context.is_unjoined
+        return is_first and shows_nothing_known(pending.result, pending.batch.stored)
 
     def _replace(self, request: Request, step: DocumentRef, key: str) -> Request:
         context, find_referrer = context_of(request), self._store.documents.find_referrer

@@ -25,7 +25,7 @@ from fhcrawl.exceptions import NotAFeedError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
-from fhcrawl.logical_feed.results import DocumentResult, State
+from fhcrawl.logical_feed.results import DocumentResult, State, is_of_host
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.spiders.captures import Captures
@@ -208,9 +208,15 @@ class HistorySpider(Spider):
             yield from self._with_callbacks(self._list_checks.parse(response))
             return
         last, digest = context.last_reading, context.body_digest
-        was_asked = digest is not None and responses.conditions(responses.request_of(response))
+        was_asked = last is not None and responses.conditions(responses.request_of(response))
         if response.status == responses.NOT_MODIFIED and not was_asked:
             self._commits.lose(fetch, UNASKED)
+            return
+        if response.status == responses.NOT_MODIFIED and digest is None:
+            self._commits.record_check(DocumentResult(fetch))
+            end = self._store.documents.find_end(fetch.feed, fetch.key, fetch.role, fetch.run)
+            if end is not None and end.step is not None and not end.loop:
+                yield self._request(requests.known_older_document(fetch, response, end.step))
             return
         if last is not None and digest is not None and responses.is_unchanged(response, digest):
             self._commits.record_unchanged(fetch, last.older_document)
@@ -325,10 +331,7 @@ class HistorySpider(Spider):
         earlier = rechecks.earlier_reading(self._store, fetch, context.walk)
         result, found = reading.read_document(fetch, response, document, earlier)
         result = wordpress.with_guess(result, response)
-        if result.failure is not None:
-            yield from self._end_check(fetch, context, result.failure)
-            return
-        following = self._with_callbacks(rechecks.following(self._store, context))
+        following = self._with_callbacks(rechecks.following(self._store, context, result.failure))
         yield from self._commits.yield_document(response, document, result, found, following)
 
     def _first_check(self, fetch: Fetch, context: RequestContext) -> Iterator[Any]:
@@ -420,9 +423,9 @@ class HistorySpider(Spider):
         if fetch.is_check:
             return list(self._end_check(fetch, context, reason))
         if fetch.role is Role.LISTED:
-            # Without the list, the feed is what it is without one.
             logger.info("%s %s", fetch.requested_url, reason.detail)
-            return []
+            following = () if is_of_host(reason) else self._list_checks.lose(fetch, request)
+            return list(self._with_callbacks(iter(following)))
         others = list(self._give_up(fetch, reason, context))
         if fetch.role is not Role.PART or reason.state is State.KNOWN:
             return others

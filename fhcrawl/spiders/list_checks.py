@@ -88,12 +88,7 @@ class ListChecks:
         self, fetch: Fetch, response: Response, check: ListCheck
     ) -> Iterator[Request | EntryVersion]:
         """Read a page of the feed that has listed posts which are not held."""
-        if len(check.again) > 1:
-            after = replace(check, again=check.again[1:])
-        else:
-            before = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
-            after = listings.after_reading(check, before)
-        yield requests.listed(fetch, response, after)
+        yield requests.listed(fetch, response, self._after(fetch, check))
         if response.status == wordpress.NOT_FOUND:
             return
         try:
@@ -104,6 +99,22 @@ class ListChecks:
         result, found = reading.read_document(fetch, response, document)
         result = replace(result, older_document=None)
         yield from CommitMiddleware.of(self._crawler).yield_document(response, document, result, found)
+
+    def lose(self, fetch: Fetch, request: Request) -> Iterator[Request]:
+        """Yield the request that follows one that has failed: for the next page of the feed, if there is one.
+
+        Without the list, the feed is what it is without one.
+        """
+        check = context_of(request).list_check
+        if check is not None and check.is_reading:
+            yield requests.listed(fetch, request, self._after(fetch, check))
+
+    def _after(self, fetch: Fetch, check: ListCheck) -> ListCheck:
+        """Return how a check goes on after a page of the feed."""
+        if len(check.again) > 1:
+            return replace(check, again=check.again[1:])
+        before = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
+        return listings.after_reading(check, before)
 
     def _note(self, fetch: Fetch, found: Listing) -> bool:
         """Store what is known of a list; return whether the feed is still this crawl's."""

@@ -46,6 +46,7 @@ class Selection:
     :param noted: what captures have shown in this run, which is committed later: by their ids, or by their
         times if they were served in place of others
     :param failed: ids of captures that could not be read in this run
+    :param retries: request those that could not be read in earlier runs, since the others are read
     :param settled: ids of the TimeMaps that have no more captures that are worth reading
     """
 
@@ -55,6 +56,7 @@ class Selection:
     asked: Memento | None = None
     noted: dict[int | str, CaptureRead] = field(default_factory=dict)
     failed: set[int] = field(default_factory=set)
+    retries: bool = False
     settled: set[int] = field(default_factory=set)
 
     def choose(self, store: Mementos, feed: str, known: list[TimeMap]) -> bool:
@@ -73,7 +75,10 @@ class Selection:
                 self.chosen, self.depth = [found[number] for number in reversed(chosen)], depth
                 break
             self.settled.add(timemap.id)
-        return bool(self.chosen)
+        if self.chosen or self.retries:
+            return bool(self.chosen)
+        self.retries, self.settled = True, set()
+        return self.choose(store, feed, known)
 
     def take(self) -> Memento:
         """Return the chosen capture to be requested next."""
@@ -97,7 +102,7 @@ class Selection:
         noted = self.noted.get(memento.id) or self.noted.get(memento.time)
         if noted is not None:
             return noted
-        if memento.id in self.failed:
+        if memento.id in self.failed or (memento.has_failed and not self.retries):
             return CaptureRead(memento.time, None)
         return memento.read
 
@@ -207,6 +212,7 @@ class WebArchives:
 
     def first(self) -> Iterator[Request]:
         """Yield the first request for each feed."""
+        begun = []
         for feed, options in self._listed.items():
             url = options.web_archive
             if url is None or feed in self._extension.skipped_feeds or not indexes.is_of_web(feed):
@@ -220,8 +226,10 @@ class WebArchives:
                 self._feeds[feed] = FeedInArchive(
                     archive, WalkContext(feed, self._extension.run, options), Selection(self._every)
                 )
-                self._want_known(feed)
-                yield from self.next(feed)
+                begun.append((self._want_known(feed), feed))
+        # An archive is left after some failures: the feeds that have failed last time come after the others.
+        for _failed, feed in sorted(begun, key=lambda one: one[0]):
+            yield from self.next(feed)
 
     def _open(self, url: str) -> Archive:
         archive = self._archives[url] = Archive(url)
@@ -231,8 +239,11 @@ class WebArchives:
             self._leave(archive, f"it asks for no requests before {until}")
         return archive
 
-    def _want_known(self, feed: str) -> None:
-        """Want the captures of a feed's subscription documents, and of older ones that are not read."""
+    def _want_known(self, feed: str) -> str:
+        """Want the captures of a feed's subscription documents, and of older ones that are not read.
+
+        :return: when the archive could not say what it has of one of them; '' if it could
+        """
         known, state = list(self._store.documents.read_urls(feed)), self._feeds[feed]
         timemaps = self._store.mementos.find_timemaps(feed, state.archive.url)
         state.wanted = {indexes.key(timemap.url): timemap.depth for timemap in timemaps}
@@ -240,6 +251,7 @@ class WebArchives:
             state.walked = {url for url, role, of in known if role in BEHIND and of is State.PROCESSED}
         for url, role, _ in known:
             self.want(feed, url, int(role in BEHIND))
+        return max((timemap.failed or "" for timemap in timemaps), default="")
 
     def want(self, feed: str, url: str, depth: int) -> None:
         """Want the captures of a document, unless it is one behind the feed that a walk has read.
@@ -272,7 +284,8 @@ class WebArchives:
     def _choose(self, feed: str, state: FeedInArchive) -> None:
         """Choose what to request next: first what the archive has, then the captures that are worth it."""
         known = self._store.mementos.find_timemaps(feed, state.archive.url)
-        due = (one for one in known if _is_due(one) and one.id not in state.failed)
+        by_failure = sorted(known, key=lambda one: one.failed or "")
+        due = (one for one in by_failure if _is_due(one) and one.id not in state.failed)
         if (timemap := next(due, None)) is not None:
             way = state.archive.way or 0
             state.reading = Reading(timemap, way, indexes.query(way, state.archive.url, timemap.url))
@@ -357,6 +370,7 @@ class WebArchives:
             return
         if reading is not None:
             state.failed.add(reading.timemap.id)
+            self._store.mementos.note_failure(fetch.feed, reading.timemap, now())
             state.reading = None
             said = archive.url, fetch.requested_url, failure.detail
             logger.warning("%s cannot say what it has of %s: it %s", *said, extra={"is_for_users": True})

@@ -253,6 +253,8 @@ class Commit:
         is_settled = failure is None or failure.state not in AGAIN or failure.kind is ReasonKind.CUT_OFF
         if self._fetch.memento is not None and is_settled:
             self._execute(mementos.SETTLE, **mementos.settle_row(self._result))
+        elif self._fetch.memento is not None and failure is not None and failure.state is State.FAILED:
+            self._execute(mementos.POSTPONE, id=self._fetch.memento)
 
     def _write_head(self) -> None:
         """Write the head of the subscription document, if it is new.

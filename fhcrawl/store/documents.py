@@ -57,12 +57,18 @@ class Documents(Repository):
         return None if row is None else DocumentRef.of(row)
 
     def find_first_unread(self, feed: str, parts: list[ListedDocument]) -> int:
-        """Return the index of the first unprocessed part of a list; the number of parts if there is none."""
+        """Return the index of the first unprocessed part of a list; the number of parts if there is none.
+
+        Those that have failed come after those that were never requested: they cannot use up all requests.
+        """
         with self._database.lookup() as connection:
             feed_id = self._session.find_id(connection, feed)
-            processed = select(documents.c.key).where(lists.is_part(feed_id), lists.IS_PROCESSED)
-            read = set(connection.scalars(processed))
-        return next((position for position, part in enumerate(parts) if part.key not in read), len(parts))
+            states = select(documents.c.key, documents.c.state).where(lists.is_part(feed_id))
+            known = {key: State(state) for key, state in connection.execute(states)}
+        found = [known.get(part.key, State.KNOWN) for part in parts]
+        unread = [number for number, state in enumerate(found) if state is not State.PROCESSED]
+        untried = (number for number in unread if found[number] is State.KNOWN)
+        return next(untried, unread[0] if unread else len(parts))
 
     def find_next_part(self, feed: str, key: str) -> DocumentRef | None:
         """Return the first part after another one that is not processed; None if all are."""

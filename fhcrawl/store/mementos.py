@@ -55,6 +55,9 @@ class Captures(Repository):
 READ, UNREAD = State.PROCESSED.value, State.KNOWN.value
 # Cut off when it was requested; when it is so again, that is final.
 CUT_OFF, FINAL = State.FAILED.value, State.INVALID.value
+# Could not be had when it was requested last: it is requested again after the others.
+AGAIN = "again"
+POSTPONE = f"UPDATE mementos SET state = '{AGAIN}' WHERE id = :id AND state = '{UNREAD}'"
 # If the archive has served another capture of the TimeMap instead, that one is read too.
 SETTLE = f"""
 UPDATE mementos SET captured = :captured, marks = :marks, oldest = :oldest,
@@ -62,7 +65,7 @@ UPDATE mementos SET captured = :captured, marks = :marks, oldest = :oldest,
 WHERE feed_id = :feed_id AND (id = :id OR (
     timemap_id = (SELECT served.timemap_id FROM mementos AS served
         WHERE served.id = :id AND served.time <> :captured)
-    AND time = :captured AND state = '{UNREAD}'))
+    AND time = :captured AND state IN ('{UNREAD}', '{AGAIN}')))
 """
 # Of captures with the same digest, revisits do not count if there is another.
 ADD = """
@@ -72,7 +75,7 @@ VALUES (:feed_id, :timemap_id, :state, :url, :time, :digest) ON CONFLICT (timema
 ADD_REVISIT = f"{ADD} NOTHING"
 # In place of an earlier one with the same digest that was not read.
 ADD_CAPTURE = f"""{ADD} UPDATE SET time = excluded.time, url = excluded.url
-WHERE mementos.state = '{UNREAD}' AND mementos.time < excluded.time"""
+WHERE mementos.state IN ('{UNREAD}', '{AGAIN}') AND mementos.time < excluded.time"""
 
 
 class TimeMap(NamedTuple):
@@ -80,12 +83,14 @@ class TimeMap(NamedTuple):
 
     :param depth: number of links from a subscription document to it
     :param read: when the archive was last asked; None if it never was
+    :param failed: when it last could not say, since then; None if it could
     """
 
     id: int
     url: str
     depth: int
     read: str | None
+    failed: str | None = None
 
 
 class Memento(NamedTuple):
@@ -94,6 +99,7 @@ class Memento(NamedTuple):
     :param time: when it was captured, by the archive's index
     :param digest: of its body, by the index
     :param read: what it has shown; None if it was not read
+    :param has_failed: its last request failed
     """
 
     id: int
@@ -101,6 +107,7 @@ class Memento(NamedTuple):
     time: str
     digest: str
     read: CaptureRead | None
+    has_failed: bool = False
 
 
 class Mementos(Repository):
@@ -111,7 +118,7 @@ class Mementos(Repository):
         with self._database.lookup() as connection:
             feed_id = self._session.find_id(connection, feed)
             of_feed = (timemaps.c.feed_id == feed_id) & (timemaps.c.archive == archive)
-            columns = (timemaps.c.id, timemaps.c.url, timemaps.c.depth, timemaps.c.read)
+            columns = (timemaps.c[name] for name in TimeMap._fields)
             rows = connection.execute(
                 select(*columns).where(of_feed).order_by(timemaps.c.depth, timemaps.c.id)
             )
@@ -152,7 +159,16 @@ class Mementos(Repository):
                 execute_all(connection, add, rows)
             if read is not None:
                 seen = timemaps.update().where(timemaps.c.id == timemap.id)
-                connection.execute(seen.values(read=read, retry_after=None))
+                connection.execute(seen.values(read=read, retry_after=None, failed=None))
+
+    def note_failure(self, feed: str, timemap: TimeMap, time: str) -> None:
+        """Store that an archive could not say what it has: it is asked after others in the next run.
+
+        :raises LeaseError: if another crawl has taken the feed over
+        """
+        with self._database.transaction() as connection:
+            self._checked_id(connection, feed)
+            connection.execute(timemaps.update().where(timemaps.c.id == timemap.id).values(failed=time))
 
     def find_captures(self, known: list[TimeMap]) -> list[Memento]:
         """Return the captures of TimeMaps, the oldest first."""
@@ -161,7 +177,10 @@ class Mementos(Repository):
         of_map = mementos.c.timemap_id.in_([timemap.id for timemap in known])
         with self._database.lookup() as connection:
             rows = connection.execute(select(*columns).where(of_map).order_by(mementos.c.time, mementos.c.id))
-            return [Memento(row.id, row.url, row.time, row.digest, _read(row)) for row in rows]
+            return [
+                Memento(row.id, row.url, row.time, row.digest, _read(row), row.state in (CUT_OFF, AGAIN))
+                for row in rows
+            ]
 
     def find_coverage(self, feed: str) -> Coverage | None:
         """Return the coverage of a feed by its own reads; None if there is none."""
@@ -193,7 +212,7 @@ class Mementos(Repository):
 
 
 def _read(row: Row[Any]) -> CaptureRead | None:
-    if row.state in (UNREAD, CUT_OFF):
+    if row.state in (UNREAD, CUT_OFF, AGAIN):
         return None
     marks: str | None = row.marks
     shown = None if marks is None else coverage.marks_of(marks)

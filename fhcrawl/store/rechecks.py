@@ -9,6 +9,7 @@ from sqlalchemy import select
 from fhcrawl.logical_feed.absences import Seen
 from fhcrawl.logical_feed.contents import EarlierReading, FirstReading
 from fhcrawl.logical_feed.results import State
+from fhcrawl.store import rows
 from fhcrawl.store.database import Repository
 from fhcrawl.store.rows import DocumentRef
 from fhcrawl.store.schema import documents
@@ -117,6 +118,13 @@ class Rechecks(Repository):
         with self._database.lookup() as connection:
             row = connection.execute(select(documents).where(documents.c.id == number, is_processed)).first()
         return None if row is None else CheckedDocument.of(row)
+
+    def find_by_key(self, feed: str, key: str) -> CheckedDocument | None:
+        """Return a processed document of a feed; None if there is none, or if it never changes."""
+        with self._database.lookup() as connection:
+            row = rows.find_document(connection, self._session.find_id(connection, feed), key)
+        is_read = row is not None and row.state == State.PROCESSED.value and row.held is not None
+        return CheckedDocument.of(row) if row is not None and is_read else None
 
     def read_earlier(self, feed: str, key: str, place: ChainPosition, walk: int) -> EarlierReading | None:
         """Return what is known of a document from before this walk; None if nothing is.

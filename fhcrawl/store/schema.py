@@ -296,6 +296,7 @@ timemaps = Table(
     Column("depth", Integer, nullable=False, comment="number of links from a subscription document to it"),
     Column("read", Text, comment="when the archive was last asked; NULL if it never was, or is to be again"),
     Column("retry_after", Text, comment="before which the archive wants no request"),
+    Column("failed", Text, comment="when it last could not say; NULL if it could"),
 )
 
 mementos = Table(
@@ -307,7 +308,7 @@ mementos = Table(
     Column("url", Text, nullable=False, comment="that was captured"),
     Column("time", Text, nullable=False, comment="when, by the archive's index"),
     Column("digest", Text, nullable=False, comment="of its body, by the index; the time if it has none"),
-    Column("state", Text, nullable=False, comment="known: not read yet; processed, missing, invalid, …"),
+    Column("state", Text, nullable=False, comment="known: not read yet; again: failed; processed, …"),
     Column("captured", Text, comment="when the capture was made that the archive has served for it"),
     Column("marks", Text, comment="marks of its entries; NULL if it could not be read"),
     Column("oldest", Text, comment="when the last of its entries that has a time was published"),

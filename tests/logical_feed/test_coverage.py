@@ -59,6 +59,9 @@ def after_days(known: list[str], *days: float) -> Coverage | None:
         ["5 4 3 2 1", "6 5 4 3½ 3 2 1"],
         ["P 5 4", "7 6 5"],
         ["5 4 3", "5 5 4 4"],
+        # All entries are shown: a backdated one pushes none out.
+        ["5 4 3 1", "5 4 3 2 1"],
+        ["5 4 3 1", "6 5 4 3 2½ 2 1"],
     ],
 )
 def test_span_goes_on_if_entries_below_the_new_ones_are_found_again(documents: list[str]) -> None:

@@ -1,6 +1,6 @@
 """Archives and pages that were read are checked again (FHCRAWL_RECHECK), since publishers rewrite them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import date, timedelta
 from typing import Any
@@ -120,7 +120,7 @@ def test_verdict_is_as_of_the_oldest_check(publisher: Publisher) -> None:
     assert publisher.checked == "2010-01-03T00:00:00Z"
 
 
-@pytest.mark.parametrize("failure", [404, 503, "<html>", document(undated("2")) + "<"])
+@pytest.mark.parametrize("failure", [404, 403, 500, 503, "<html>"])
 def test_check_that_fails_loses_nothing(publisher: Publisher, failure: str | int) -> None:
     whole = publisher.served[NEWER]
     publisher.served[NEWER] = failure
@@ -132,6 +132,45 @@ def test_check_that_fails_loses_nothing(publisher: Publisher, failure: str | int
     publisher.served[NEWER] = whole
     publisher.crawl()
     assert publisher.checked == "2010-01-03T00:00:00Z"
+
+
+OTHER_LINK = '<a:link xmlns:a="http://www.w3.org/2005/Atom" rel="prev-archive" href="/other"/>'
+
+
+@pytest.mark.parametrize(
+    ("defect", "reason"),
+    [
+        (lambda text: f"{text}<p>more</p>", "not-well-formed"),
+        (lambda text: text.partition("</description></item>\n</channel>")[0], "not-well-formed"),
+        (lambda text: text.replace("<channel>", f"<channel>{OTHER_LINK}"), "contradictory-links"),
+    ],
+)
+def test_check_of_a_document_with_a_defect_is_a_first_reading(
+    archives: Publisher, defect: Callable[[str], str], reason: str
+) -> None:
+    grown = document(undated("added"), undated("4"), undated("3"), older=OLDER)
+    archives.served[NEWER] = defect(grown)
+    assert set(archives.crawl()) == {"added"}
+    assert archives.stats["fhcrawl/check/changed"] == 1
+    assert archives.verdict == ("incomplete", [reason])
+    archives.served[NEWER] = grown
+    assert archives.crawl() == {}
+    assert archives.verdict == ("complete", [])
+
+
+def test_document_whose_check_failed_does_not_delay_the_others(archives: Publisher) -> None:
+    """Ten archives, three checks a run; the newest one fails for ever."""
+    names = [str(number) for number in range(10, 0, -1)]
+    archives.link(names, "new")
+    archives.crawl()
+    archives.served[f"{FEED}/10"] = 503
+    asked = []
+    for _ in range(2):
+        archives.crawl({"FHCRAWL_RECHECK": "1,3"})
+        asked.append(archives.asked[1:])
+    assert asked[0] == [f"{FEED}/10"]
+    assert len(asked[1]) == 3
+    assert f"{FEED}/10" not in asked[1]
 
 
 @pytest.fixture

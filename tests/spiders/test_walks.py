@@ -35,6 +35,21 @@ IN_SQL = {
         /index 2 3 prev:/a1; crawl /index; exports 1 3; has 1 2 3; verdict complete""",
 }
 OTHERS = {
+    "entries that came and left between two walks are found in the archive that has grown": """
+        /index 3 prev:/2; /2 2 prev:/1; /1 1; crawl /index
+        /index 9 8 prev:/2; /2 7 6 5 4 3 2 prev:/1; crawl /index; asked /index /2; exports 9 8 7 6 5 4
+        verdict complete; crawl /index; asked /index""",
+    "so are those behind a new archive, and no archive is requested behind known entries": """
+        /index 3 prev:/2; /2 2 prev:/1; /1 1; crawl /index
+        /index 9 prev:/3; /3 8 prev:/2; /2 7 3 2 prev:/1; crawl /index; asked /index /3 /2; exports 9 8 7
+        /index 9 7 prev:/3; crawl /index; asked /index; exports""",
+    "an archive that has not grown leads on to what is behind it": """
+        /index 3 prev:/2; /2 2 prev:/1; crawl /index; verdict incomplete http-404
+        /index 9 prev:/2; /1 1; crawl /index; asked /index /2 /1; exports 9 1; verdict complete""",
+    "one that cannot be had any more is a gap": """
+        /index 3 prev:/2; /2 2; crawl /index; verdict complete
+        /index 9 prev:/2; gone /2; crawl /index; verdict incomplete http-404; has 9 3 2
+        /index 10 9 prev:/2; /2 3 2; crawl /index; verdict complete""",
     "a feed without any times that was complete for a while has its archives back": """
         /index 2 3 prev:/a1 undated; /a1 1 undated; crawl /index
         /index 2 complete undated; crawl /index; exports 1:deleted 3:deleted
@@ -168,7 +183,7 @@ OTHERS = {
         /index page /other; crawl /index; exports; stat fhcrawl/document/invalid 1""",
     "a feed that has moved for good is asked for there": """
         /old 301 /new; /new 2 prev:/a1; /a1 1; crawl /old
-        /new 3 prev:/a1; crawl /old; asked /new; exports 3; verdict complete""",
+        /new 3 2 prev:/a1; crawl /old; asked /new; exports 3; verdict complete""",
     "so is one that was moved with 308": """
         /old 308 /new; /new 2 complete; crawl /old; crawl /old; asked /new""",
     "a feed that has moved by mistake is found where it was": """
@@ -198,7 +213,7 @@ OTHERS = {
         /index 1 archive prev:/index; crawl /index; asked /index""",
     "an archive without entries is marked": """
         /index 2 prev:/a2; /a2 empty prev:/a1; /a1 1; crawl /index; stat deltafetch/stored 2
-        /index 3 prev:/a2; crawl /index; asked /index""",
+        /index 3 2 prev:/a2; crawl /index; asked /index""",
     "a limit of archives ends the walk for this run": """
         /index 4 prev:/3; /3 3 prev:/2; /2 2 prev:/1; /1 1; crawl /index FHCRAWL_MAX_ARCHIVES=2
         asked /index /3 /2; exports 4 3 2; verdict incomplete limit
