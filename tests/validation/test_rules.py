@@ -343,6 +343,11 @@ def test_nothing_is_said_to_be_missing_or_good_that_may_be_behind_the_fault() ->
         assert f" {name}," in text.replace(".", ",")
 
 
+def test_link_that_may_be_behind_the_fault_is_neither_missing_nor_good() -> None:
+    head = ATOM_SET["1"].partition('  <link rel="next-archive"')[0]
+    assert said_of({**ATOM_SET, "1": head}, "next-archive") == []
+
+
 def test_subscription_document_that_is_cut_off_is_not_told_to_say_its_history() -> None:
     head = ATOM_SET["index"].partition('  <link rel="prev-archive"')[0]
     assert said_of({"index": head}, "says-its-history") == []
