@@ -217,7 +217,8 @@ def _kind(name: str, meaning: str) -> str:
 def checks() -> str:
     """Describe the rules of `fhcrawl check`, by the registry."""
     rules = [
-        f"| `{name}` | {summary} | {clause} |" for name, clause, summary in (*DOCUMENT_RULES, *CHAIN_RULES)
+        f"| `{name}` | {summary} | {clause} |"
+        for name, clause, summary, _needs in (*DOCUMENT_RULES, *CHAIN_RULES)
     ]
     return "\n".join(["| Rule | What it checks | Clause |", "|---|---|---|", *rules])
 

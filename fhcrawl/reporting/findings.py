@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fhcrawl.reporting.table import BOLD, INDENT, RED, cut_in_middle
-from fhcrawl.utils.text import json_escaped, printable
+from fhcrawl.utils.text import LONGEST_SENTENCE, json_escaped, printable
 from fhcrawl.validation import Severity
 
 if TYPE_CHECKING:
@@ -22,12 +22,15 @@ HEADINGS = {
     Severity.ADVICE: ("Advice", BOLD),
     Severity.GOOD: ("Good", "32"),
 }
-# Sentences of one rule and severity, and documents of one sentence, that are printed; --json has all.
-MOST_SENTENCES, MOST_DOCUMENTS = 5, 3
+# Sentences of one rule and severity, what one sentence says to do, and documents of that, that are printed;
+# --json has all.
+MOST_SENTENCES, MOST_FIXES, MOST_DOCUMENTS = 5, 3, 3
 
 
 def lines(findings: Sequence[Finding], summary: Summary, look: Look) -> Iterator[str]:
     """Yield the findings by their severity, each sentence once with its documents, and the summary.
+
+    What to do stands below the documents that it is meant for.
 
     :param findings: the worst first
     """
@@ -48,11 +51,17 @@ def lines(findings: Sequence[Finding], summary: Summary, look: Look) -> Iterator
 
 def _sentence(same: Sequence[Finding], look: Look) -> Iterator[str]:
     """Yield the lines of findings that say the same of several documents."""
-    first = same[0]
-    yield from look.wrap(f"{printable(first.text)} [{first.clause}]", "-")
-    yield from (f"{INDENT}{place}" for place in _places(same, look))
-    if first.fix:
-        yield from look.wrap(printable(first.fix), f"{INDENT}To do:")
+    yield from look.wrap(f"{printable(same[0].text, LONGEST_SENTENCE)} [{same[0].clause}]", "-")
+    by_fix: dict[str, list[Finding]] = {}
+    for finding in same:
+        by_fix.setdefault(finding.fix, []).append(finding)
+    groups = list(by_fix.items())
+    for fix, group in groups[:MOST_FIXES]:
+        yield from (f"{INDENT}{place}" for place in _places(group, look))
+        if fix:
+            yield from look.wrap(printable(fix, LONGEST_SENTENCE), f"{INDENT}To do:")
+    if others := sum(len(group) for _fix, group in groups[MOST_FIXES:]):
+        yield from look.wrap(f"and {others:,} more, with something else to do (--json has all)", INDENT[1:])
 
 
 def _places(same: Iterable[Finding], look: Look) -> Iterator[str]:

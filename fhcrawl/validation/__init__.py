@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from fhcrawl.validation import chain, formats, history, serving
 from fhcrawl.validation.check import HistoryCheck, Purpose, Wanted
-from fhcrawl.validation.model import CHAIN_RULES, DOCUMENT_RULES, Fetched, Finding, Rule, Severity, Summary
+from fhcrawl.validation.model import (
+    CHAIN_RULES,
+    DOCUMENT_RULES,
+    Fetched,
+    Finding,
+    Needs,
+    Rule,
+    Severity,
+    Summary,
+)
 
 __all__ = [
     "CHAIN_RULES",
@@ -17,6 +26,7 @@ __all__ = [
     "Fetched",
     "Finding",
     "HistoryCheck",
+    "Needs",
     "Purpose",
     "Rule",
     "Severity",

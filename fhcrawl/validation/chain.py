@@ -9,7 +9,7 @@ from fhcrawl.documents.dates import elapsed
 from fhcrawl.logical_feed import Kind, Role
 from fhcrawl.logical_feed.versions import comparable
 from fhcrawl.validation.entries import MOST_ENTRIES
-from fhcrawl.validation.model import advice, error, good, of_chain, warning
+from fhcrawl.validation.model import Needs, advice, error, good, of_chain, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,12 +18,18 @@ if TYPE_CHECKING:
     from fhcrawl.validation.model import Chain, Finding, KeptDocument, Missing
 
 NOT_MODIFIED = 304
-BREAK = "Correct the link, or bring the document back: what is older cannot be found."
+BREAK = "Correct the link, or let the server answer with that document: what is older cannot be found."
+AGAIN = "Check it again, with a higher limit if one was reached."
+TURNED = (
+    "If prev-archive leads to newer archives, turn the links round: the subscription document names the "
+    "newest archive, prev-archive the one before, next-archive the one after."
+)
+LOOP = "Link to the older document, or remove the link if there is none."
 
 
 # RFC 5005, 4.2: "This process should be repeated recursively until the client encounters […] (the end of the
 # archive is indicated by a missing prev-archive link relation) or an error is encountered."
-@of_chain("RFC 5005, 4.2")
+@of_chain("RFC 5005, 4.2", Needs.ALL)
 def walk_ends(chain: Chain) -> Iterator[Finding]:
     """The links lead from document to document, up to the oldest one."""
     documents = chain.documents
@@ -33,25 +39,29 @@ def walk_ends(chain: Chain) -> Iterator[Finding]:
         number, url = chain.loop
         last, first = documents[-1], documents[number]
         relation = "prev-archive" if url == last.links.get("prev-archive") else "next"
-        text = f"Its {relation} link leads to {url}, which has been read already: the chain is a loop."
-        if url not in (first.requested_url, first.url):
+        to = url if url in (first.requested_url, first.url) else f"{url}, which redirects to {first.url}"
+        text = f"Its {relation} link leads to {to}, which has been read already: the chain is a loop."
+        fix = LOOP
+        if first is not last and first.digest == last.digest:
             text = f"It is the same as {first.requested_url}, which names it."
-        yield error(text, last.lines.get(relation), BREAK, last.requested_url)
+            fix = f"Serve older entries there; if there are none, remove the link in {first.requested_url}."
+        yield error(text, last.lines.get(relation), fix, last.requested_url)
     elif chain.limit is not None:
         text = f"The check has stopped at {chain.limit:,} documents: what is older was not checked."
         yield warning(text, None, "Check it with a higher --max-documents.")
-    elif chain.kind is Kind.ARCHIVED:
+    elif chain.kind is Kind.ARCHIVED and documents[-1].is_whole:
         yield good(f"The chain leads to its oldest document, {documents[-1].requested_url}.")
 
 
 def _cut(chain: Chain, missing: Missing) -> Finding:
     if missing.via is None:
-        return error(f"It {missing.detail}.", None, "Give the URL of a feed.", missing.url)
+        fix = "Give the URL of a feed, and let its server answer readers with it."
+        return error(f"It {missing.detail}.", None, AGAIN if missing.is_limit else fix, missing.url)
     via = chain.documents[missing.via]
     at, where = via.lines.get(missing.relation), via.requested_url
     if missing.is_limit:
         text = f"{missing.url}, which it names, {missing.detail}: what is older was not checked."
-        return warning(text, at, "Raise the limit, and check it again.", where)
+        return warning(text, at, AGAIN, where)
     # RFC 5005, 4.1: publishers "may refuse to serve […] or be unable to serve […] an archive document".
     text = f"The chain is cut: its {missing.relation} link leads to {missing.url}, which {missing.detail}."
     return error(text, at, BREAK, where)
@@ -63,12 +73,16 @@ def _elsewhere(chain: Chain, url: str, expected: str) -> str:
     return f"{url}, which {probe.failure}" if probe and probe.failure else f"{url}, and not to {expected}"
 
 
+def _is_whole(document: KeptDocument) -> bool:
+    return document.is_whole
+
+
 # RFC 5005, 4: "Archive documents SHOULD also contain an fh:archive element in their head sections".
-@of_chain("RFC 5005, 4")
+@of_chain("RFC 5005, 4", Needs.ALL)
 def archive_marks(chain: Chain) -> Iterator[Finding]:
     """Every archive has fh:archive."""
     unmarked = [document for document in chain.archives if not document.archive]
-    for document in unmarked:
+    for document in filter(_is_whole, unmarked):
         fix = "Write <fh:archive/> into its head section: readers that find it first know what it is."
         yield warning("The archive has no fh:archive.", document.head_line, fix, document.requested_url)
     if chain.archives and not unmarked:
@@ -77,45 +91,65 @@ def archive_marks(chain: Chain) -> Iterator[Finding]:
 
 # RFC 5005, 4: "next-archive" is "the immediately following archive document"; archive documents "SHOULD also
 # have a "next-archive" link relation, unless there are no following archives available".
-@of_chain("RFC 5005, 4")
+@of_chain("RFC 5005, 4", Needs.ALL)
 def next_archive(chain: Chain) -> Iterator[Finding]:
     """The next-archive link of an archive leads back to the archive that names it."""
     archives = chain.archives
     count = 0
-    for document in archives:
-        is_newest = document is archives[0] and not chain.begins_with_archive
-        wrong = list(_following(chain, document, is_newest))
+    for newer, document in zip([None, *archives], archives, strict=False):
+        wrong = list(_of_newest(chain, document) if newer is None else _following(chain, document, newer))
         count += bool(wrong) or not chain.is_seen(document.links.get("next-archive", document.url))
+        count += newer is not None and "next-archive" not in document.links
         yield from wrong
     if len(archives) > 1 and not count:
         yield good("Every next-archive link comes back to the archive that names its document.")
 
 
-def _following(chain: Chain, document: KeptDocument, is_newest: bool) -> Iterator[Finding]:
-    url, before = document.links.get("next-archive"), chain.documents[document.number - 1]
+# RFC 5005, 4: "although another archive […] may be under construction, it would be an error to link to it
+# before completion".
+def _of_newest(chain: Chain, document: KeptDocument) -> Iterator[Finding]:
+    first, url = chain.documents[0], document.links.get("next-archive")
     at, where = document.lines.get("next-archive"), document.requested_url
-    leads_to = None if url is None else chain.find(url)
-    if is_newest:
-        if url is not None and leads_to == 0:
-            fix = "Remove it: the document after the newest archive is named by current."
-            yield warning("Its next-archive link leads to the subscription document.", at, fix, where)
-        elif url is not None and chain.is_seen(url):
-            fix = f"Let {before.requested_url} name that archive, if it is finished; else remove the link."
-            to = _elsewhere(chain, url, "an archive that a prev-archive link names")
-            text = f"Its next-archive link leads to {to}."
-            yield error(text, at, fix, where)
-    elif url is None:
-        fix = f"Link to {before.requested_url}."
-        yield warning("The archive has no next-archive link.", document.head_line, fix, where)
-    elif leads_to != before.number and chain.is_seen(url):
-        fix = f"Link to {before.requested_url}."
-        text = f"Its next-archive link leads to {_elsewhere(chain, url, before.requested_url)}."
-        yield error(text, at, fix, where)
+    if chain.begins_with_archive:
+        # Without a link to another one, it may be the subscription document, and marked wrongly.
+        if first.links.get("current") not in (None, first.requested_url, first.url):
+            yield from _following(chain, document, first)
+    elif url is not None and chain.find(url) == 0:
+        fix = "Remove it: the document after the newest archive is named by current."
+        yield warning("Its next-archive link leads to the subscription document.", at, fix, where)
+    elif url is not None and chain.is_seen(url):
+        fix = "Remove the link: no newer archive is there."
+        if chain.is_other(url):
+            fix = (
+                f"If that is a newer archive, and finished, let prev-archive links lead from "
+                f"{first.requested_url} to it, and from it to {document.link_url}; else remove the link."
+            )
+        to = _elsewhere(chain, url, "an archive that a prev-archive link names")
+        if chain.find(url) is not None:
+            to = f"{url}, which is no newer archive"
+        yield error(f"Its next-archive link leads to {to}.", at, fix, where)
+
+
+def _following(chain: Chain, document: KeptDocument, newer: KeptDocument) -> Iterator[Finding]:
+    url, where = document.links.get("next-archive"), document.requested_url
+    if url is None:
+        if document.is_whole:
+            fix = TURNED if _is_turned(newer, document) else f"Write a next-archive link to {newer.link_url}."
+            yield warning("The archive has no next-archive link.", document.head_line, fix, where)
+    elif chain.find(url) != newer.number and chain.is_seen(url):
+        fix = TURNED if _is_turned(newer, document) else f"Link to {newer.link_url}."
+        if chain.is_other(url):
+            fix = (
+                f"If that is an archive older than {newer.requested_url}, let prev-archive links lead from "
+                f"there to it, and from it to {document.link_url}; else link to {newer.link_url}."
+            )
+        text = f"Its next-archive link leads to {_elsewhere(chain, url, newer.requested_url)}."
+        yield error(text, document.lines.get("next-archive"), fix, where)
 
 
 # RFC 5005, 4: "Archive documents SHOULD indicate their associated subscription documents using the "current"
 # link relation"; it "returns a feed document containing the most recent entries in the feed".
-@of_chain("RFC 5005, 4")
+@of_chain("RFC 5005, 4", Needs.ALL)
 def current(chain: Chain) -> Iterator[Finding]:
     """The current link of an archive leads to the subscription document."""
     count = 0
@@ -123,16 +157,17 @@ def current(chain: Chain) -> Iterator[Finding]:
         return
     for document in chain.archives:
         url, where = document.links.get("current"), document.requested_url
-        fix = f"Link to {chain.documents[0].requested_url}."
+        there = chain.documents[0].link_url
         if url is not None and chain.find(url) == 0:
             continue
         count += 1
-        if url is None:
+        if url is None and document.is_whole:
+            fix = f"Write a current link to {there}."
             yield warning("The archive has no current link.", document.head_line, fix, where)
         if url is None or not chain.is_seen(url):
             continue
         text = f"Its current link leads to {_elsewhere(chain, url, 'the subscription document')}."
-        yield error(text, document.lines.get("current"), fix, where)
+        yield error(text, document.lines.get("current"), f"Link to {there}.", where)
     if chain.archives and not count:
         yield good("Every archive names the subscription document.")
 
@@ -146,7 +181,7 @@ def self_link(chain: Chain) -> Iterator[Finding]:
         if url is None or chain.find(url) == document.number or not chain.is_seen(url):
             continue
         text = f"Its self link leads to {_elsewhere(chain, url, document.url)}."
-        fix = f"Write {document.requested_url}."
+        fix = f"Write {document.link_url}."
         yield warning(text, document.lines.get("self"), fix, document.requested_url)
 
 
@@ -158,14 +193,13 @@ def pages(chain: Chain) -> Iterator[Finding]:
     for document in chain.documents:
         if document.role is not Role.PAGE:
             continue
-        for relation, number in (
-            ("previous", document.number - 1),
-            ("prev", document.number - 1),
-            ("first", 0),
-        ):
+        back = {"previous": document.number - 1, "prev": document.number - 1, "first": 0}
+        if not back.keys().isdisjoint(chain.documents[0].links.keys() - {"first"}):
+            del back["first"]  # the URL of a page was given, which is not the first one
+        for relation, number in back.items():
             url = document.links.get(relation)
             if url is not None and chain.find(url) != number and chain.is_seen(url):
-                there = chain.documents[number].requested_url
+                there = chain.documents[number].link_url
                 text = f"Its {relation} link leads to {_elsewhere(chain, url, there)}."
                 at = document.lines.get(relation)
                 yield error(text, at, f"Link to {there}.", document.requested_url)
@@ -198,12 +232,13 @@ FEWEST = 5  # entries that tell what is usual
 # RFC 5005, 4.1: "Publishers SHOULD construct their feed documents in such a way as to make duplicate removal
 # unambiguous"; 4.2: the entry's update time decides, else the document's. Between two archives, which do not
 # change, a version that differs has another update time (RFC 4287, 4.2.15).
-@of_chain("RFC 5005, 4.1 and 4.2")
+@of_chain("RFC 5005, 4.1 and 4.2", Needs.ALL)
 def one_newest_version(chain: Chain) -> Iterator[Finding]:
     """Of an entry in several documents, it is clear which version is the newest."""
     for clash in chain.entries.clashes:
         yield _clash(chain, clash)
-    if chain.entries.repeated and not chain.entries.clashes:
+    is_all = all(map(_is_whole, chain.documents)) and not chain.entries.is_full
+    if chain.entries.repeated and not chain.entries.clashes and is_all:
         yield good("Of each entry in several documents, it is clear which version is the newest.")
     if chain.entries.is_full:
         yield warning(f"Only {MOST_ENTRIES:,} entries were compared with those of other documents.")
@@ -232,7 +267,7 @@ def ids_stay(chain: Chain) -> Iterator[Finding]:
 
 
 # RFC 4287, 4.2.6: atom:id is "a permanent, universally unique identifier for an entry or feed".
-@of_chain("RFC 4287, 4.2.6")
+@of_chain("RFC 4287, 4.2.6", Needs.MARKUP)
 def one_feed(chain: Chain) -> Iterator[Finding]:
     """All documents of Atom have one feed's atom:id."""
     for document in chain.documents[1:]:
@@ -248,10 +283,13 @@ def one_feed(chain: Chain) -> Iterator[Finding]:
 def order_of_dates(chain: Chain) -> Iterator[Finding]:
     """A document that prev-archive names has older entries."""
     for newer, older in pairwise(chain.documents):
-        if comparable(older.oldest) > comparable(newer.newest) != "":
+        if _is_turned(newer, older):
             text = f"All its entries are newer than those of {newer.requested_url}, which names it as older."
-            fix = "Turn the links round, if prev-archive leads to newer archives."
-            yield warning(text, None, fix, older.requested_url)
+            yield warning(text, None, TURNED, older.requested_url)
+
+
+def _is_turned(newer: KeptDocument, older: KeptDocument) -> bool:
+    return comparable(older.oldest) > comparable(newer.newest) != ""
 
 
 # RFC 5005, 4.2: of entries with one update time, "the entry sourced from the most recently updated feed

@@ -121,6 +121,10 @@ class HistoryCheck:
     # -- one document -------------------------------------------------------------------------------
 
     def _read(self, wanted: Wanted, response: Fetched) -> None:
+        if (known := self._chain.find(response.url)) is not None:
+            self._chain.loop = known, wanted.url
+            self._want_more()
+            return
         try:
             feed = self._parse(response)
         except NotAFeedError as error:
@@ -131,7 +135,8 @@ class HistoryCheck:
         found, fault_line = markup.read(response.body, content_type)
         document = CheckedDocument(wanted.number, wanted.role, wanted.url, response, feed, found, fault_line)
         for rule, check in DOCUMENT_RULES.items():
-            self._note(rule, check(document), wanted.url)
+            if document.has(rule.needs):
+                self._note(rule, check(document), wanted.url)
         self._keep(document)
         self._follow(document)
 
@@ -170,6 +175,7 @@ class HistoryCheck:
                 role=document.role,
                 requested_url=document.requested_url,
                 url=response.url,
+                link_url=response.url if response.is_moved else document.requested_url,
                 digest=_sha(response.body),
                 links={
                     name: self._secured(url, response)
@@ -187,7 +193,7 @@ class HistoryCheck:
                 shared=shared,
                 widest=max(map(elapsed, times, times[1:]), default=0),
                 has_validators=bool(validators := _conditions(response)),
-                is_whole=feed.fault is None and not response.is_cut,
+                is_whole=document.is_whole,
             )
         )
         # The newest archive stands for all of them.

@@ -11,8 +11,16 @@ from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, RSS_NAMESPACES
 from fhcrawl.logical_feed.versions import comparable, latest_time
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.validation.markup import NONE, line
-from fhcrawl.validation.model import advice, error, of_document, warning
+from fhcrawl.validation.markup import line
+from fhcrawl.validation.model import (
+    CHAIN_RULES,
+    DOCUMENT_RULES,
+    Needs,
+    advice,
+    error,
+    of_document,
+    warning,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,13 +55,21 @@ def _elements(document: CheckedDocument, *tags: str) -> list[_Element]:
 @of_document("XML 1.0, 2.1")
 def well_formed(document: CheckedDocument) -> Iterator[Finding]:
     """The document is well-formed, and whole."""
-    fix = "Mend it: most readers stop at the first fault."
+    fix = "Fix it: most readers stop at the first fault."
     if document.feed.fault is not None:
         yield error(f"It is not well-formed: {document.feed.fault}.", document.fault_line, fix)
     for text, at in _problems(document, ["repaired"]):
         yield error(text[0].upper() + text[1:], at or document.fault_line, fix)
     if document.response.is_cut:
-        yield error("It ends before the length that its server announces.", None, "Mend the server.")
+        yield error("It ends before the length that its server announces.", None, "Fix the server.")
+    skipped = [rule.name for rule in (*DOCUMENT_RULES, *CHAIN_RULES) if not document.has(rule.needs)]
+    if skipped:
+        end = "" if document.is_whole else ", up to the fault"
+        text = (
+            f"Its links and entries were checked as readers recover them{end}. "
+            f"Not checked, or only in part: {', '.join(skipped)}."
+        )
+        yield warning(text, None, "Fix it, and check it again.")
 
 
 # RFC 4287, 4.1.2; JSON Feed 1.1, id; RSS 2.0, item.
@@ -61,7 +77,7 @@ def well_formed(document: CheckedDocument) -> Iterator[Finding]:
 def entries_are_read(document: CheckedDocument) -> Iterator[Finding]:
     """Every entry can be read."""
     for text, at in _problems(document, LOST):
-        yield error(f"It is lost to readers: {text}", at, "Mend the entry.")
+        yield error(f"It is lost to readers: {text}", at, "Fix the entry.")
 
 
 # RFC 4287, 4.1.2: "atom:entry elements MUST contain exactly one atom:id element". RFC 5005, B: "In RSS
@@ -71,6 +87,12 @@ def entry_id(document: CheckedDocument) -> Iterator[Finding]:
     """Every entry has an id."""
     for text, at in _problems(document, ["no-id"]):
         yield error(f"An entry cannot be told from others: {text}", at, "Give it an id that never changes.")
+
+
+# RFC 5005, B: "In RSS 2.0-formatted feeds, two entries are duplicates if they have the same guid element."
+@of_document("RFC 5005, B", Needs.MARKUP)
+def item_guid(document: CheckedDocument) -> Iterator[Finding]:
+    """Every item of RSS has a guid."""
     for item in _elements(document, *ITEMS):
         if not any(child.tag in GUIDS for child in item):
             fix = "Give it a guid that never changes: a link can change, and be shared."
@@ -87,7 +109,7 @@ def entry_title(document: CheckedDocument) -> Iterator[Finding]:
 
 # RFC 4287, 4.2.6: the content of atom:id "MUST be an IRI"; RSS 2.0, guid: with isPermaLink true, the default,
 # "it is a permalink to the item, that is, a url".
-@of_document("RFC 4287, 4.2.6; RSS 2.0, guid")
+@of_document("RFC 4287, 4.2.6; RSS 2.0, guid", Needs.MARKUP)
 def id_is_a_uri(document: CheckedDocument) -> Iterator[Finding]:
     """An atom:id is an absolute IRI, and a guid that is a permalink is a URL."""
     for entry in _elements(document, ENTRY):
@@ -124,13 +146,12 @@ def unique_ids(document: CheckedDocument) -> Iterator[Finding]:
 
 # RFC 4287, 4.1.1 and 4.1.2: feeds and entries "MUST contain exactly one atom:updated element"; RFC 5005, 4.2:
 # it decides which version of an entry is the newest.
-@of_document("RFC 4287, 4.1.1 and 4.1.2")
+@of_document("RFC 4287, 4.1.1 and 4.1.2", Needs.MARKUP)
 def update_times(document: CheckedDocument) -> Iterator[Finding]:
     """Feed and entries of Atom have atom:updated."""
     feed, found = document.feed, document.markup
     fix = "Write it: it decides which of two versions of an entry is the newer one."
-    is_atom = feed.format == "atom" and found is not NONE
-    if is_atom and next(found.in_head("{*}updated", "{*}modified"), None) is None:
+    if feed.format == "atom" and next(found.in_head("{*}updated", "{*}modified"), None) is None:
         yield error("The feed has no atom:updated.", line(found.head), fix)
     for entry in _elements(document, ENTRY):
         if elements.first(entry, UPDATED) is None:
@@ -138,13 +159,13 @@ def update_times(document: CheckedDocument) -> Iterator[Finding]:
 
 
 # RFC 5005, B: "the feed-level update time can be determined by the lastBuildDate element, if present".
-@of_document("RFC 5005, B")
+@of_document("RFC 5005, B", Needs.ALL)
 def archive_time(document: CheckedDocument) -> Iterator[Finding]:
     """An archive of RSS has lastBuildDate."""
-    feed, found = document.feed, document.markup
-    if feed.format == "rss" and feed.updated is None and document.is_archive and found is not NONE:
+    feed = document.feed
+    if feed.format == "rss" and feed.updated is None and document.is_archive:
         text = "The archive has no lastBuildDate."
-        yield advice(text, line(found.head), "Write it: without it, RSS has no time that decides.")
+        yield advice(text, line(document.markup.head), "Write it: without it, RSS has no time that decides.")
 
 
 # RFC 4287, 3.3: a Date construct "MUST conform to the "date-time" production in [RFC3339]"; RSS 2.0: "All
@@ -174,7 +195,7 @@ def times_are_past(document: CheckedDocument) -> Iterator[Finding]:
 
 # RFC 4287, 4.1.1: feeds "MUST contain exactly one atom:id element" and "SHOULD contain one atom:link element
 # with a rel attribute value of "self"".
-@of_document("RFC 4287, 4.1.1")
+@of_document("RFC 4287, 4.1.1", Needs.MARKUP)
 def feed_head(document: CheckedDocument) -> Iterator[Finding]:
     """A feed of Atom has atom:id and a self link."""
     found = document.markup

@@ -12,7 +12,7 @@ from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, FH, OLD_ATOM
 from fhcrawl.logical_feed import Kind, Role
 from fhcrawl.validation.markup import line, relations
-from fhcrawl.validation.model import advice, error, of_document, warning
+from fhcrawl.validation.model import Needs, advice, error, of_document, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,7 +111,7 @@ def link_target(document: CheckedDocument) -> Iterator[Finding]:
 
 
 # RFC 5005, 5: the names that are registered.
-@of_document("RFC 5005, 5")
+@of_document("RFC 5005, 5", Needs.MARKUP)
 def relation_name(document: CheckedDocument) -> Iterator[Finding]:
     """The relations have their registered names."""
     for link in document.markup.in_head(*LINKS):
@@ -124,7 +124,7 @@ def relation_name(document: CheckedDocument) -> Iterator[Finding]:
 
 # RFC 5005, 1.2: the head section is "a document's feed-wide metadata container"; 2 and 4 put the elements
 # there.
-@of_document("RFC 5005, 1.2")
+@of_document("RFC 5005, 1.2", Needs.MARKUP)
 def in_head_section(document: CheckedDocument) -> Iterator[Finding]:
     """The elements and links of the history are in the head section."""
     found = document.markup
@@ -143,7 +143,7 @@ def in_head_section(document: CheckedDocument) -> Iterator[Finding]:
 
 
 # RFC 5005, B: the links of RSS are atom:link, which has Atom's namespace.
-@of_document("RFC 5005, B")
+@of_document("RFC 5005, B", Needs.MARKUP)
 def link_namespace(document: CheckedDocument) -> Iterator[Finding]:
     """The links of the history are in Atom's namespace."""
     for link in document.markup.everywhere("{*}link"):
@@ -154,7 +154,7 @@ def link_namespace(document: CheckedDocument) -> Iterator[Finding]:
 
 
 # RFC 5005, 1.1: the namespace of its elements.
-@of_document("RFC 5005, 1.1")
+@of_document("RFC 5005, 1.1", Needs.MARKUP)
 def history_namespace(document: CheckedDocument) -> Iterator[Finding]:
     """fh:archive and fh:complete are in RFC 5005's namespace."""
     for element in document.markup.in_head(*(f"{{*}}{name}" for name in ELEMENTS)):
@@ -168,7 +168,7 @@ def history_namespace(document: CheckedDocument) -> Iterator[Finding]:
 
 # RFC 5005, 2 and 4: "fh:archive is an empty element"; fh:stateful, fh:incremental and fh:prev are of its
 # drafts.
-@of_document("RFC 5005, 2 and 4")
+@of_document("RFC 5005, 2 and 4", Needs.MARKUP)
 def history_elements(document: CheckedDocument) -> Iterator[Finding]:
     """The elements of RFC 5005 are fh:archive and fh:complete, and they are empty."""
     for element in document.markup.in_head(f"{FH}*"):
@@ -184,7 +184,7 @@ def history_elements(document: CheckedDocument) -> Iterator[Finding]:
 
 
 # RFC 5005, 1.2: "URI references in link relation values may be relative". RSS has no rule for their base.
-@of_document("RFC 5005, 1.2")
+@of_document("RFC 5005, 1.2", Needs.MARKUP)
 def relative_links(document: CheckedDocument) -> Iterator[Finding]:
     """The links of RSS are absolute."""
     for link in document.markup.in_head(*LINKS) if document.feed.format == "rss" else ():
@@ -214,7 +214,7 @@ def secure_links(document: CheckedDocument) -> Iterator[Finding]:
 
 # RFC 5005, 1: a document that is neither complete nor linked "may or may not be a complete representation of
 # the logical feed" (1.2).
-@of_document("RFC 5005, 1")
+@of_document("RFC 5005, 1", Needs.ALL)
 def says_its_history(document: CheckedDocument) -> Iterator[Finding]:
     """The subscription document says where older entries are, or that there are none."""
     if document.role is not Role.SUBSCRIPTION:

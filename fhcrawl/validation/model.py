@@ -8,6 +8,8 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from fhcrawl.validation.markup import NONE
+
 if TYPE_CHECKING:
     from fhcrawl.documents import FeedDocument
     from fhcrawl.logical_feed import Kind, Role
@@ -26,6 +28,18 @@ class Severity(str, Enum):
     WARNING = "warning"
     ADVICE = "advice"
     GOOD = "good"
+
+
+class Needs(Enum):
+    """What a rule needs to know of a document, to say anything, or to say that something is missing.
+
+    What readers recover of the document; that, and nothing that is lost behind a fault; its elements as they
+    were written.
+    """
+
+    NOTHING = "nothing"
+    ALL = "all"
+    MARKUP = "markup"
 
 
 class Finding(NamedTuple):
@@ -65,6 +79,9 @@ class Summary(NamedTuple):
     sentence: str
 
 
+PERMANENT = (301, 308)
+
+
 @dataclass(frozen=True, slots=True)
 class Fetched:
     """A response.
@@ -85,6 +102,11 @@ class Fetched:
     redirects: tuple[int, ...] = ()
     fetched: str = ""
     is_cut: bool = False
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether it has moved to `url` for good (RFC 9110, 15.4.2 and 15.4.9)."""
+        return bool(self.redirects) and all(status in PERMANENT for status in self.redirects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +131,23 @@ class CheckedDocument:
         """Whether the document is an archive: a prev-archive link has led to it."""
         return self.role.value == "archive"
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing of it is lost: it has no fault that ends it, and the announced length."""
+        return self.feed.fault is None and not self.response.is_cut
+
+    def has(self, needs: Needs) -> bool:
+        """Return whether the document has what a rule needs; JSON has no elements to check."""
+        if needs is Needs.MARKUP:
+            return self.markup is not NONE or self.feed.format in ("json", "multipart")
+        return needs is Needs.NOTHING or self.is_whole
+
 
 @dataclass(slots=True)
 class KeptDocument:
     """What is kept of a document, for the rules of the chain.
 
+    :param link_url: what links to it should name: the URL that it has moved to, else the requested one
     :param links: the head section's links by relation, those that matter for history
     :param lines: the lines of these links, as far as they are known
     :param head_line: the line of the head section
@@ -122,7 +156,7 @@ class KeptDocument:
     :param shared: how many of its entries are in the next newer document too
     :param widest: the longest time between two entries that follow each other, in seconds
     :param has_validators: whether its response has ETag or Last-Modified
-    :param is_whole: whether it is well-formed, and as long as its server announces
+    :param is_whole: whether nothing of it is lost: what is not found in it, is not there
     :param conditional: the status of the answer to a conditional request; None if it was not made
     """
 
@@ -130,6 +164,7 @@ class KeptDocument:
     role: Role
     requested_url: str
     url: str
+    link_url: str
     digest: bytes
     links: dict[str, str]
     lines: dict[str, int]
@@ -180,7 +215,8 @@ class Chain:
     """All documents of a walk, from the subscription document to the oldest one.
 
     :param missing: the document at which the chain is cut
-    :param loop: a document that the oldest one leads back to, or is the same as, and the URL of that link
+    :param loop: a document that the oldest one leads back to, also by a redirect, or is the same as, and the
+        URL of that link
     :param limit: the number of documents at which the walk was stopped
     :param probes: where links back lead that name no URL of a document of the chain
     """
@@ -230,6 +266,11 @@ class Chain:
         """Return whether it is known where a URL leads to."""
         return url in self._urls or url in self.probes
 
+    def is_other(self, url: str) -> bool:
+        """Return whether a URL leads to a document that is not of the chain."""
+        probe = self.probes.get(url)
+        return probe is not None and not probe.failure and self.find(url) is None
+
     def same_as_last(self) -> int | None:
         """Return the number of the document before the last, if the two are the same."""
         *_others, before, last = [None, *self.documents]
@@ -246,21 +287,25 @@ class Rule(NamedTuple):
     :param name: the name of its function, with hyphens
     :param clause: the specification's clause
     :param summary: what it checks, as the first line of the function's docstring says it
+    :param needs: a document that does not have it is not checked; by a rule of the chain, for what is missing
     """
 
     name: str
     clause: str
     summary: str
+    needs: Needs
 
 
 DOCUMENT_RULES: dict[Rule, Check] = {}
 CHAIN_RULES: dict[Rule, Check] = {}
 
 
-def _register(rules: dict[Rule, Check], clause: str) -> Callable[[Check], Check]:
+def _register(
+    rules: dict[Rule, Check], clause: str, needs: Needs = Needs.NOTHING
+) -> Callable[[Check], Check]:
     def register(check: Check) -> Check:
         summary = (check.__doc__ or "").partition("\n")[0]
-        rules[Rule(check.__name__.replace("_", "-"), clause, summary)] = check
+        rules[Rule(check.__name__.replace("_", "-"), clause, summary, needs)] = check
         return check
 
     return register

@@ -22,11 +22,11 @@ TYPES = {
     "json": ("application/feed+json", "application/json"),
 }
 XML = ("application/xml", "text/xml")
+GZIP = ("application/gzip", "application/x-gzip")
 HTTP = ("http:", "https:")
 DAY = 24 * 60 * 60
 LARGE, LARGE_ARCHIVE = 1024**2, 8 * 1024**2
 MIB = 1024**2
-PERMANENT = (301, 308)
 
 
 def _media_type(document: CheckedDocument) -> tuple[str, str]:
@@ -46,7 +46,7 @@ def media_type(document: CheckedDocument) -> Iterator[Finding]:
     found, _charset = _media_type(document)
     if not _is_http(document) or not expected or found in expected:
         return
-    fix = f"Serve it as {expected[0]}."
+    fix = f"Serve it as {expected[0]}{', with Content-Encoding: gzip' if found in GZIP else ''}."
     text = f"Its Content-Type is {found}." if found else "It has no Content-Type."
     if found in XML and document.feed.format != "json":
         yield advice(text, None, fix)
@@ -78,12 +78,11 @@ def archive_url(document: CheckedDocument) -> Iterator[Finding]:
     redirects = document.response.redirects
     if not document.is_archive or not redirects:
         return
-    fix = f"Link to {document.response.url}, if that is its URL for ever."
     text = f"The archive's URL redirects ({redirects[0]}) to {document.response.url}."
-    if redirects[0] in PERMANENT:
-        yield warning(text, None, fix)
+    if document.response.is_moved:
+        yield warning(text, None, f"Link to {document.response.url}.")
     else:
-        yield advice(text, None, fix)
+        yield advice(text, None, f"Link to {document.response.url}, if that is its URL for ever.")
 
 
 # RFC 9111, 5.2.2: how long a response is fresh. RFC 5005, 4.1: clients may "safely assume that if they have

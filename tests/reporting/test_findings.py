@@ -29,6 +29,30 @@ def test_each_sentence_stands_once_with_its_documents() -> None:
     ]
 
 
+def test_what_to_do_stands_below_the_documents_that_it_is_meant_for() -> None:
+    several = [
+        finding(Severity.ERROR, "It is wrong.", f"https://example.org/{n}")._replace(fix=f"Link to {n // 2}.")
+        for n in range(1, 11)
+    ]
+    lines = list(shown.lines(several, SUMMARY, Look()))
+    assert lines == [
+        *("Errors", "- It is wrong. [RFC 5005, 4]", "  https://example.org/1", "  To do: Link to 0."),
+        *("  https://example.org/2", "  https://example.org/3", "  To do: Link to 1."),
+        *("  https://example.org/4", "  https://example.org/5", "  To do: Link to 2."),
+        "  and 5 more, with something else to do (--json has all)",
+        *("", "The archive is walked to its end"),
+    ]
+    assert [f["fix"] for f in json.loads(shown.as_json(several, SUMMARY))["findings"]] == [
+        f.fix for f in several
+    ]
+
+
+def test_what_to_do_is_not_shortened() -> None:
+    fix = f"Link from {LONG} to {LONG}, and from there to {LONG}."
+    found = finding(Severity.ERROR, "It is wrong.", LONG)._replace(fix=fix)
+    assert f"  To do: {fix}" in list(shown.lines([found], SUMMARY, Look()))
+
+
 def test_sentences_of_a_rule_are_limited() -> None:
     several = [finding(Severity.ERROR, f"It is wrong: {n}.", "https://example.org/") for n in range(7)]
     lines = list(shown.lines(several, SUMMARY, Look()))

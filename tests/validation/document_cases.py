@@ -51,7 +51,7 @@ CASES = [
     Case("well-formed", ERROR, "before the length", document="1", is_cut=True),
     Case("entries-are-read", ERROR, "It is lost to readers", None, "<entry>", '<entry xmlns="">', "1"),
     Case("entry-id", ERROR, "it has no atom:id", 8, ID_9),
-    Case("entry-id", WARNING, "no guid", 8, "<guid>@/9</guid>", history=RSS_SET),
+    Case("item-guid", WARNING, "no guid", 8, "<guid>@/9</guid>", history=RSS_SET),
     Case("entry-title", ERROR, "it has no atom:title", 8, "<title>Entry 9</title>"),
     Case("id-is-a-uri", ERROR, "'9' is no absolute IRI", 9, ID_9, "<id>9</id>"),
     Case("id-is-a-uri", ERROR, "'9' is a permalink", 9, "@/9", "9", history=RSS_SET),
@@ -87,6 +87,7 @@ CASES = [
     # serving.py
     Case("media-type", ERROR, "Its Content-Type is text/html.", headers={"content-type": HTML}),
     Case("media-type", WARNING, "Its Content-Type is text/plain.", headers={"content-type": "text/plain"}),
+    Case("media-type", WARNING, "application/gzip.", headers={"content-type": "application/gzip"}),
     Case("media-type", ADVICE, "Its Content-Type is text/xml.", headers={"content-type": "text/xml"}),
     Case(
         "one-encoding",

@@ -51,6 +51,52 @@ def test_check_of_any_links_ends_and_does_not_contradict_itself(history: dict[st
     assert {f.document for f in findings} <= {None, *(f"{SITE}/{path}" for path in PATHS[:-1])}
 
 
+ARCHIVES = ("1", "2", "3", "4")
+LEADS_TO = st.sampled_from(["", "index", "missing", *ARCHIVES])
+DAMAGED = st.fixed_dictionaries(
+    dict.fromkeys(
+        ARCHIVES,
+        st.fixed_dictionaries(
+            {"next_archive": LEADS_TO, "current": LEADS_TO, "mark": st.sampled_from(["", ARCHIVE])}
+        ),
+    )
+)
+
+
+def chain_of(archives: dict[str, dict[str, str]]) -> dict[str, str]:
+    """A subscription document, and the archives 4 to 1, with right prev-archive links."""
+    found = {"index": histories.atom(20, [20, 19], self="index", prev_archive="4")}
+    for name, head in archives.items():
+        number = int(name)
+        links = {relation: there for relation, there in head.items() if relation != "mark" and there}
+        if number > 1:
+            links["prev_archive"] = str(number - 1)
+        found[name] = histories.atom(4 * number, [4 * number, 4 * number - 1], head["mark"], **links)
+    return found
+
+
+@given(DAMAGED)
+def test_chain_whose_publisher_does_what_the_check_says_is_right(archives: dict[str, dict[str, str]]) -> None:
+    findings, _summary = check(served(chain_of(archives)))
+    for finding in findings:
+        head = archives.get((finding.document or "").removeprefix(f"{SITE}/"), {})
+        there = finding.fix.rpartition(f"{SITE}/")[2].rstrip(".")
+        if finding.rule == "archive-marks" and "Write <fh:archive/>" in finding.fix:
+            head["mark"] = ARCHIVE
+        elif finding.rule in ("next-archive", "current") and finding.fix:
+            is_removed = finding.fix.startswith("Remove")
+            assert is_removed or finding.fix.startswith(("Link to", "Write a"))
+            head[finding.rule.replace("-", "_")] = "" if is_removed else there
+    assert archives == {
+        name: {
+            "next_archive": "" if name == "4" else str(int(name) + 1),
+            "current": "index",
+            "mark": ARCHIVE,
+        }
+        for name in ARCHIVES
+    }
+
+
 @given(
     st.sampled_from([ATOM_SET["1"], RSS_SET["1"]]),
     st.integers(0, 2000),

@@ -1,8 +1,10 @@
 """Each rule finds its fault, at its document and line, and nothing in a history without one."""
 
+from dataclasses import replace
+
 import pytest
 
-from fhcrawl.validation import CHAIN_RULES, DOCUMENT_RULES, Finding, Severity
+from fhcrawl.validation import CHAIN_RULES, DOCUMENT_RULES, Finding, HistoryCheck, Needs, Severity
 from tests.validation import chain_cases, document_cases, histories
 from tests.validation.cases import ADVICE, ERROR, GOOD, LINK_TO_2, WARNING, Case
 from tests.validation.histories import (
@@ -156,6 +158,211 @@ def test_history_with_a_document_that_is_cut_off_is_not_whole() -> None:
     assert found_by("well-formed", findings)
     assert not summary.is_whole
     assert summary.sentence.startswith("The history was not walked to its end: ")
+
+
+# -- what to do --------------------------------------------------------------------------------------
+
+
+def archives(**next_archive: str) -> dict[str, str]:
+    """A chain of the archives 4, 3, 2 and 1, which `current` and these next-archive links lead back from."""
+    found = {"index": histories.atom(20, [20, 19], self="index", prev_archive="4")}
+    for number in range(4, 0, -1):
+        links = {"prev_archive": str(number - 1)} if number > 1 else {}
+        there = next_archive.get(f"of_{number}", str(number + 1) if number < 4 else "")
+        if there:
+            links["next_archive"] = there
+        days = [4 * number, 4 * number - 1]
+        found[str(number)] = histories.atom(days[0], days, ARCHIVE, current="index", **links)
+    return found
+
+
+def to_do(history: dict[str, str], rule: str, url: str = histories.FEED) -> dict[str, str]:
+    """What a rule says to do, by the path of the document."""
+    findings, _summary = check(served(history), url)
+    return {
+        (f.document or "").removeprefix(f"{SITE}/"): f.fix.replace(SITE, "@")
+        for f in found_by(rule, findings)
+    }
+
+
+def test_each_archive_is_told_to_link_to_the_one_that_names_it() -> None:
+    assert to_do(archives(of_1="", of_2="", of_3=""), "next-archive") == {
+        "3": "Write a next-archive link to @/4.",
+        "2": "Write a next-archive link to @/3.",
+        "1": "Write a next-archive link to @/2.",
+    }
+    assert to_do(archives(of_1="3", of_2="1", of_3="missing"), "next-archive") == {
+        "3": "Link to @/4.",
+        "2": "Link to @/3.",
+        "1": "Link to @/2.",
+    }
+
+
+@pytest.mark.parametrize("there", ["4", "2", "missing"])
+def test_link_of_the_newest_archive_that_leads_to_no_newer_one_is_to_be_removed(there: str) -> None:
+    assert to_do(archives(of_4=there), "next-archive") == {"4": "Remove the link: no newer archive is there."}
+
+
+def test_archive_that_prev_archive_leaves_out_is_kept_in_the_chain() -> None:
+    whole = archives()
+    skipped = {
+        **whole,
+        "4": whole["4"].replace('prev-archive" href="https://example.org/3', 'prev-archive" href="/2'),
+    }
+    assert to_do(skipped, "next-archive") == {
+        "2": "If that is an archive older than @/4, let prev-archive links lead from there to it, and from "
+        "it to @/2; else link to @/4."
+    }
+    newest = {**archives(of_3="4"), "index": whole["index"].replace("/4", "/3")}
+    assert to_do(newest, "next-archive") == {
+        "3": "If that is a newer archive, and finished, let prev-archive links lead from @/index to it, and "
+        "from it to @/3; else remove the link."
+    }
+
+
+def test_no_archive_is_told_to_link_to_a_subscription_document_that_is_marked_wrongly() -> None:
+    whole = archives()
+    marked = {**whole, "index": whole["index"].replace("<entry>", f"{ARCHIVE}<entry>", 1)}
+    assert to_do(marked, "subscription-mark")
+    assert to_do(marked, "next-archive") == {}
+    assert to_do(archives(of_3=""), "next-archive", f"{SITE}/4") == {"3": "Write a next-archive link to @/4."}
+
+
+def test_archives_in_the_wrong_order_are_not_told_to_link_to_what_names_them() -> None:
+    whole = archives()
+    turned = {number: whole[str(5 - int(number))] for number in "1234"}
+    for number, text in turned.items():
+        own = [f'<link rel="{name}-archive"' for name in ("prev", "next")]
+        lines = [line for line in text.splitlines() if not line.strip().startswith(tuple(own))]
+        link = f'<link rel="prev-archive" href="{SITE}/{int(number) - 1}"/>' if number != "1" else ""
+        turned[number] = "\n".join(lines).replace(ARCHIVE, f"{ARCHIVE}{link}")
+    found = to_do({**turned, "index": whole["index"]}, "next-archive")
+    assert len(found) == 3
+    assert all("prev-archive the one before" in fix for fix in found.values())
+
+
+def test_links_are_to_name_where_a_document_has_moved_for_good() -> None:
+    whole = served(archives(of_3=""))
+    for statuses, there in (((301, 308), "moved"), ((302,), "4"), ((301, 302), "4")):
+        moved = replace(whole[f"{SITE}/4"], url=f"{SITE}/moved", redirects=statuses)
+        findings, _summary = check({**whole, f"{SITE}/4": moved})
+        assert [f.fix for f in found_by("next-archive", findings)] == [
+            f"Write a next-archive link to {SITE}/{there}."
+        ]
+
+
+def test_loop_is_to_be_ended() -> None:
+    whole = archives()
+    loop = {**whole, "1": whole["1"].replace("next-archive", "prev-archive")}
+    assert to_do(loop, "walk-ends") == {
+        "1": "Link to the older document, or remove the link if there is none."
+    }
+
+
+@pytest.mark.parametrize("there", ["index", "2"])
+def test_link_that_redirects_to_a_document_that_was_read_is_a_loop(there: str) -> None:
+    whole = served({**PAGES, "1": PAGES["index"]})
+    to = whole[f"{SITE}/{there}"]
+    findings, summary = check({**whole, f"{SITE}/1": replace(to, redirects=(301,))})
+    assert [(f.document, f.text, f.fix) for f in found_by("walk-ends", findings)] == [
+        (
+            f"{SITE}/2",
+            f"Its next link leads to {SITE}/1, which redirects to {SITE}/{there}, which has been read "
+            "already: the chain is a loop.",
+            "Link to the older document, or remove the link if there is none.",
+        )
+    ]
+    assert (summary.documents, summary.is_whole) == (2, False)
+
+
+def test_gzip_is_to_be_declared() -> None:
+    gzip = {"content-type": "application/gzip"}
+    findings, _summary = check(served(WHOLE, gzip))
+    assert [f.fix for f in found_by("media-type", findings)] == [
+        "Serve it as application/atom+xml, with Content-Encoding: gzip."
+    ]
+
+
+def test_feed_that_was_not_fetched_since_the_check_was_interrupted_is_to_be_checked_again() -> None:
+    [finding] = found_by("walk-ends", HistoryCheck(histories.FEED).finish())
+    assert finding.fix.startswith("Check it again")
+    findings, _summary = check({histories.FEED: "is behind a challenge for browsers (403)"})
+    assert [f.fix for f in found_by("walk-ends", findings)] == [
+        "Give the URL of a feed, and let its server answer readers with it."
+    ]
+
+
+def test_pages_are_not_told_that_the_page_that_was_given_is_the_first_one() -> None:
+    assert to_do(PAGES, "pages", f"{SITE}/2") == {}
+
+
+# -- documents that are not well-formed --------------------------------------------------------------
+
+
+def skipped_in(history: dict[str, str], path: str) -> str:
+    findings, _summary = check(served(history))
+    [text] = [
+        f.text
+        for f in findings
+        if (f.rule, f.severity, f.document) == ("well-formed", WARNING, f"{SITE}/{path}")
+    ]
+    return text
+
+
+@pytest.mark.parametrize("history", [ATOM_SET, RSS_SET])
+def test_document_that_is_repaired_says_which_rules_were_skipped(history: dict[str, str]) -> None:
+    broken = {**history, "1": history["1"].replace("A Feed", "A & B")}
+    said, names = skipped_in(broken, "1").split(" Not checked, or only in part: ")
+    assert said == "Its links and entries were checked as readers recover them."
+    assert names.rstrip(".").split(", ") == [
+        rule.name for rule in (*DOCUMENT_RULES, *CHAIN_RULES) if rule.needs is Needs.MARKUP
+    ]
+
+
+def test_rules_that_need_the_elements_are_those_that_are_said_to_be_skipped() -> None:
+    for case in document_cases.CASES:
+        rule = next(rule for rule in DOCUMENT_RULES if rule.name == case.rule)
+        url, responses = f"{SITE}/{case.document}", case.responses()
+        is_xml = b"<title>" in responses[url].body
+        broken = replace(responses[url], body=responses[url].body.replace(b"A Feed", b"A & B"))
+        findings, _summary = check({**responses, url: broken})
+        found = {f.rule for f in findings if f.document == url}
+        if is_xml and rule.name != "well-formed":
+            assert (rule.name in found) is (rule.needs is not Needs.MARKUP), case
+
+
+def test_nothing_is_said_to_be_missing_or_good_that_may_be_behind_the_fault() -> None:
+    head = ATOM_SET["2"].partition("  <fh:archive/>")[0].partition('  <link rel="current"')[0]
+    findings, summary = check(served({**ATOM_SET, "2": head}))
+    assert not summary.is_whole
+    assert {f.rule for f in findings if f.document == f"{SITE}/2"} == {"well-formed"}
+    assert {f.rule for f in findings if f.severity is GOOD} == {"conditional-requests"}
+    text = skipped_in({**ATOM_SET, "2": head}, "2")
+    assert text.startswith("Its links and entries were checked as readers recover them, up to the fault. ")
+    for name in ("relation-name", "walk-ends", "archive-marks", "next-archive", "current", "one-feed"):
+        assert f" {name}," in text.replace(".", ",")
+
+
+def test_link_that_may_be_behind_the_fault_is_neither_missing_nor_good() -> None:
+    head = ATOM_SET["1"].partition('  <link rel="next-archive"')[0]
+    assert said_of({**ATOM_SET, "1": head}, "next-archive") == []
+
+
+def test_subscription_document_that_is_cut_off_is_not_told_to_say_its_history() -> None:
+    head = ATOM_SET["index"].partition('  <link rel="prev-archive"')[0]
+    assert said_of({"index": head}, "says-its-history") == []
+
+
+def test_entries_behind_a_fault_are_not_said_to_be_clear() -> None:
+    archive = ATOM_SET["1"]
+    cut = {**ATOM_SET, "1": archive[: archive.rindex("</entry>")]}
+    assert said_of(cut, "one-newest-version") == []
+    assert said_of(cut, "walk-ends") == []
+
+
+def test_json_has_no_elements_that_could_be_skipped() -> None:
+    findings, _summary = check(served(JSON_PAGES))
+    assert found_by("well-formed", findings) == []
 
 
 def test_each_rule_has_a_case() -> None:
