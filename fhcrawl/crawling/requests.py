@@ -19,7 +19,7 @@ from fhcrawl.crawling.context import (
     context_of,
     special_hosts_from_store,
 )
-from fhcrawl.logical_feed import ChainPosition, Role
+from fhcrawl.logical_feed import ChainPosition, Role, polling
 from fhcrawl.logical_feed.chain import EARLIEST_WALK
 from fhcrawl.utils.clock import now
 from fhcrawl.warc import indexes
@@ -80,12 +80,36 @@ def subscription(known: Subscription, walk: WalkContext) -> Request:
         etag=known.etag,
         last_modified=known.last_modified,
         older_document=known.older_document,
+        received=_received(known.received, known.validated_url),
     )
     place = ChainPosition(known.walk, 0)
     return _request(
         RequestContext(walk, known.location, Role.SUBSCRIPTION, place, last_reading=last_reading),
         {**ALWAYS, "handle_httpstatus_list": [responses.NOT_MODIFIED]},
     )
+
+
+def _received(received: str | None, validated_url: str | None) -> str | None:
+    """Return `LastReading.received` for a document with validators."""
+    is_due = validated_url is not None and polling.is_due_in_full(received, now())
+    return received if is_due else None
+
+
+def conditional(response: Response) -> Request:
+    """Return the request for a document again, with the validators that it had before it has changed.
+
+    :param response: to a request that was made without them
+    """
+    context = context_of(response)
+    last = context.last_reading or LastReading()
+    again = replace(
+        context,
+        last_reading=replace(last, body_digest=None, received=None),
+        checks=None,
+        doubted_since=last.received,
+    )
+    meta = {**ALWAYS, "handle_httpstatus_list": [responses.NOT_MODIFIED], "dont_retry": True}
+    return _request(again, meta)
 
 
 def subscription_elsewhere(
@@ -206,7 +230,10 @@ def check(found: CheckedDocument, walk: WalkContext, others: list[int], document
         position,
         documents=documents,
         last_reading=LastReading(
-            validated_url=found.validated_url, etag=found.etag, last_modified=found.last_modified
+            validated_url=found.validated_url,
+            etag=found.etag,
+            last_modified=found.last_modified,
+            received=_received(found.received, found.validated_url),
         ),
         checks=others,
     )
