@@ -31,7 +31,7 @@ from fhcrawl.logical_feed import (
 from fhcrawl.logical_feed.chain import PLAIN, older_contradiction
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import DocumentResult, Fetch, has_changes, must_follow
-from fhcrawl.logical_feed.versions import latest_time, order
+from fhcrawl.logical_feed.versions import have_same_files, latest_time, order
 from fhcrawl.reasons import OURSELVES, ReasonKind
 
 LATEST = latest_time("2006-01-01T00:00:00Z")
@@ -140,6 +140,24 @@ class TestDigest:
             digest(Entry(enclosures=[{"url": url, "type": None, "length": 1}])) for url in (one, other)
         )
         assert (of_one == of_other) == is_same
+
+    @pytest.mark.parametrize(
+        ("stored", "is_same"),
+        [
+            ('[{"url": "https://a.example.org/1.mp3?old", "type": null, "length": 1}]', True),
+            # By a pipeline.
+            ('[{"url": "https://a.example.org/1.mp3", "type": null, "length": 1, "path": "1"}]', False),
+            ('["1.mp3"]', False),
+            ("[{}]", False),
+            (None, False),
+        ],
+    )
+    def test_stored_enclosures_that_a_pipeline_has_changed_stay(
+        self, stored: str | None, is_same: bool
+    ) -> None:
+        winner = Winner(order(None, None, ChainPosition(1, 0), 0), "x", enclosures=stored)
+        url = "https://b.example.org/1.mp3?new"
+        assert have_same_files(winner, [{"url": url, "type": None, "length": 1}]) == is_same
 
     def test_of_a_file_length_and_type_count(self) -> None:
         found = {
