@@ -6,6 +6,7 @@ from scrapy.exceptions import DropItem
 
 from fhcrawl.crawling.pending import EntryVersion
 from fhcrawl.logical_feed import Outcome, Winner, decide
+from fhcrawl.logical_feed.versions import have_same_files
 
 STATS = {outcome: f"fhcrawl/entry/{outcome.value}" for outcome in Outcome}
 
@@ -36,5 +37,6 @@ class DuplicatesPipeline:
         if winner is not None and outcome is Outcome.DUPLICATE and version.order.is_newer(winner.order):
             version = version.over(winner)
             batch.winners[version.id] = winner._replace(order=version.order)
-            batch.confirmed[version.id] = (version, vars(item))
+            same = {} if have_same_files(winner, item.enclosures) else {"enclosures": None}
+            batch.confirmed[version.id] = (version, {**vars(item), **same})
         raise DropItem(f"{outcome.value} version of {version.id!r}", log_level="DEBUG")

@@ -88,6 +88,8 @@ class LastReading:
     :param validated_url: URL whose response had etag and last_modified; None if the request is not
         conditional
     :param older_document: the next older document that is unread
+    :param received: when the document was last received, if that is too long ago: the request is made without
+        conditions
     """
 
     is_new: bool = False
@@ -96,6 +98,7 @@ class LastReading:
     etag: str | None = None
     last_modified: str | None = None
     older_document: DocumentRef | None = None
+    received: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,8 @@ class RequestContext:
     :param memento: id of a capture in the store that a web archive is asked for
     :param record: id of a capture in the store that is in a WARC file
     :param checks: ids of the documents to be checked after this one; None if this request is no check
+    :param doubted_since: only in a conditional request for a document that was just found to have changed, to
+        see whether its server sends a 304 nevertheless: when it was received before
     :param list_check: the check that a request for a publisher's list, or for what it names, is part of
     """
 
@@ -160,6 +165,7 @@ class RequestContext:
     memento: int | None = None
     record: int | None = None
     checks: list[int] | None = None
+    doubted_since: str | None = None
     list_check: ListCheck | None = None
 
     @property

@@ -12,8 +12,7 @@ from fhcrawl import logical_feed
 from fhcrawl.crawling import responses, versions
 from fhcrawl.crawling.challenges import CHALLENGE, is_challenge
 from fhcrawl.crawling.context import Referral, context_of
-from fhcrawl.documents import TOO_MANY, Problem, link_header, snapshot
-from fhcrawl.documents.head_links import HISTORY
+from fhcrawl.documents import TOO_MANY, Problem, snapshot
 from fhcrawl.exceptions import TimeIsOverError
 from fhcrawl.logical_feed import ChainPosition, Kind, Role, Version, contents
 from fhcrawl.logical_feed.chain import contradiction, older_contradiction
@@ -57,6 +56,15 @@ def unread(response: Response, error: NotAFeedError) -> DocumentFailure:
     return DocumentFailure(State.INVALID, error.kind, f"is not a feed: {error}")
 
 
+def unchanged(fetch: Fetch, response: Response) -> DocumentResult:
+    """Return the result of a document that is as it was when it was last read."""
+    last = context_of(response).last_reading
+    validators = responses.validators(response) if last is None else responses.validators_now(response, last)
+    is_received = response.status != responses.NOT_MODIFIED
+    received = fetch.fetched if is_received else None
+    return DocumentResult(fetch, validators=(*validators, None), received=received)
+
+
 def is_snapshot(fetch: Fetch, response: Response) -> bool:
     """Return whether the request was for the index of the snapshot that the feed continues."""
     return fetch.requested_url == context_of(response).walk.options.snapshot
@@ -79,7 +87,7 @@ def list_result(
         kind=(Kind.SINGLE if listed.prefix is None else Kind.COMPLETE).value,
         updated=listed.created_at,
         parts=listed.documents,
-        validators=(*_validators_of(response), _body_digest(response)),
+        validators=(*responses.validators(response), _body_digest(response)),
         replaces=listed.prefix if is_read else None,
     )
     if is_read:
@@ -206,6 +214,19 @@ def read_document(
     return result, found.versions
 
 
+# Texts that differ in each response leave validators as they are (RFC 9110, 8.8.1: weak ones), and a
+# publisher may have edited an entry since: only what a server must not answer with 304 is looked into.
+def has_hidden_news(response: Response, result: DocumentResult, earlier: EarlierReading | None) -> bool:
+    """Return whether a request without conditions has brought entries that 304 responses may have hidden.
+
+    :param earlier: as in `read_document`
+    """
+    last = context_of(response).last_reading
+    if last is None or last.received is None or last.validated_url is None or result.failure is not None:
+        return False
+    return earlier is not None and result.held is not None and earlier.has_gained(result.held)
+
+
 def _of_chain(
     result: DocumentResult, response: Response, document: FeedDocument, earlier: EarlierReading | None
 ) -> DocumentResult:
@@ -220,7 +241,7 @@ def _of_chain(
         held=held,
         lost=earlier.lost(held) if may_miss and earlier is not None and result.failure is None else [],
         # Entries that have to be looked at again, even if the document stays the same.
-        validators=None if unsettled else (*_sufficient_validators(response, document), None),
+        validators=None if unsettled else (*responses.validators(response), None),
     )
 
 
@@ -267,7 +288,7 @@ def _of_subscription(
     return replace(
         result,
         update_schedule=None if document.update_schedule is None else asdict(document.update_schedule),
-        validators=(*_sufficient_validators(response, document), _body_digest(response)),
+        validators=(*responses.validators(response), _body_digest(response)),
         present=frozenset(version.id for version in result.versions) if is_state else None,
         shown=found.shown if result.kind in COVERED_KINDS and result.failure is None else None,
         total=document.total,
@@ -277,21 +298,6 @@ def _of_subscription(
 
 def _body_digest(response: Response) -> str:
     return responses.body_digest(response, context_of(response).walk)
-
-
-# RFC 9110, 8.8.1: a strong validator changes with "the representation data that would be observable in the
-# content"; Link headers are no content. A multipart page gets its `next` when it is sealed, with the same
-# body.
-def _sufficient_validators(response: Response, document: FeedDocument) -> tuple[str | None, str | None]:
-    """Return ETag and Last-Modified; None each if the links to other documents come in headers."""
-    in_headers = link_header.read(responses.links(response), response.url)
-    if document.format == "multipart" or not HISTORY.isdisjoint({*in_headers.first, *in_headers.others}):
-        return None, None
-    return _validators_of(response)
-
-
-def _validators_of(response: Response) -> tuple[str | None, str | None]:
-    return responses.header(response, "ETag"), responses.header(response, "Last-Modified")
 
 
 def _beyond(document: FeedDocument) -> DocumentFailure | None:

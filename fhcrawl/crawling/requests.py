@@ -22,7 +22,7 @@ from fhcrawl.crawling.context import (
     special_hosts_from_store,
     with_context,
 )
-from fhcrawl.logical_feed import ChainPosition, Role
+from fhcrawl.logical_feed import ChainPosition, Role, polling
 from fhcrawl.logical_feed.chain import EARLIEST_WALK
 from fhcrawl.utils.clock import now
 from fhcrawl.warc import indexes
@@ -83,12 +83,36 @@ def subscription(known: Subscription, walk: WalkContext) -> Request:
         etag=known.etag,
         last_modified=known.last_modified,
         older_document=known.older_document,
+        received=_received(known.received, known.validated_url),
     )
     place = ChainPosition(known.walk, 0)
     return _request(
         RequestContext(walk, known.location, Role.SUBSCRIPTION, place, last_reading=last_reading),
         {**ALWAYS, "handle_httpstatus_list": [responses.NOT_MODIFIED]},
     )
+
+
+def _received(received: str | None, validated_url: str | None) -> str | None:
+    """Return `LastReading.received` for a document with validators."""
+    is_due = validated_url is not None and polling.is_due_in_full(received, now())
+    return received if is_due else None
+
+
+def conditional(response: Response) -> Request:
+    """Return the request for a document again, with the validators that it had before it has changed.
+
+    :param response: to a request that was made without them
+    """
+    context = context_of(response)
+    last = context.last_reading or LastReading()
+    again = replace(
+        context,
+        last_reading=replace(last, body_digest=None, received=None),
+        checks=None,
+        doubted_since=last.received,
+    )
+    meta = {**ALWAYS, "handle_httpstatus_list": [responses.NOT_MODIFIED], "dont_retry": True}
+    return _request(again, meta)
 
 
 def subscription_elsewhere(
@@ -208,9 +232,7 @@ def check(found: CheckedDocument, walk: WalkContext, others: list[int], document
         role,
         position,
         documents=documents,
-        last_reading=LastReading(
-            validated_url=found.validated_url, etag=found.etag, last_modified=found.last_modified
-        ),
+        last_reading=_last_reading(found),
         checks=others,
     )
     meta = {
@@ -223,10 +245,19 @@ def check(found: CheckedDocument, walk: WalkContext, others: list[int], document
     return _request(context, meta).replace(priority=CHECK_PRIORITY)
 
 
+def _last_reading(found: CheckedDocument) -> LastReading:
+    return LastReading(
+        validated_url=found.validated_url,
+        etag=found.etag,
+        last_modified=found.last_modified,
+        received=_received(found.received, found.validated_url),
+    )
+
+
 def again(request: Request, found: CheckedDocument) -> Request:
     """Return a conditional request for an archive in place of another one; the archive was read before."""
     key, url, _role, position, *_ = found.document
-    last = LastReading(validated_url=found.validated_url, etag=found.etag, last_modified=found.last_modified)
+    last = _last_reading(found)
     context = replace(context_of(request), requested_url=url, position=position, last_reading=last)
     meta = {**ALWAYS, DELTAFETCH_KEY: key, "handle_httpstatus_list": [responses.NOT_MODIFIED]}
     return with_context(

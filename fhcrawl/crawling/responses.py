@@ -22,8 +22,9 @@ from fhcrawl.crawling.context import (
     set_walk,
     special_hosts_to_store,
 )
-from fhcrawl.documents import detection
+from fhcrawl.documents import detection, link_header
 from fhcrawl.documents.dates import shift
+from fhcrawl.documents.head_links import HISTORY
 from fhcrawl.documents.xml.elements import LONGEST_URL
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import Role, polling
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-    from fhcrawl.crawling.context import WalkContext
+    from fhcrawl.crawling.context import LastReading, WalkContext
     from fhcrawl.crawling.subscriptions import FeedOptions
 
 # RFC 9110, 15.4: 301 and 308 are permanent: "the target resource has been assigned a new permanent URI".
@@ -186,15 +187,45 @@ def is_fetchable(url: str) -> bool:
 def conditions(request: Request) -> dict[str, bytes]:
     """Return the header fields that make a request conditional, with the octets that were received.
 
-    Return {} unless the request is for the URL whose response had the validators.
+    Return {} unless the request is for the URL whose response had the validators, and in a request for the
+    full document (`LastReading.received`).
     """
     context = find_context(request)
     last = None if context is None else context.last_reading
-    url = None if last is None else last.validated_url
+    url = None if last is None or last.received is not None else last.validated_url
     if last is None or url is None or urldefrag(url).url != urldefrag(request.url).url:
         return {}
     values = (last.etag, last.last_modified)
     return {name: v.encode("latin-1") for name, v in zip(VALIDATED, values, strict=True) if v}
+
+
+# RFC 9110, 8.8.1: a strong validator changes with "the representation data that would be observable in the
+# content"; Link headers are no content. A multipart page gets its `next` when it is sealed, with the same
+# body. 8.8.2.1: a Last-Modified later than the response itself is no time of a modification: whoever sends it
+# back may get a 304 for ever.
+def validators(response: Response) -> tuple[str | None, str | None]:
+    """Return ETag and Last-Modified, as received; None each if they say nothing of the links or the time."""
+    in_headers = link_header.read(links(response), response.url)
+    is_multipart = detection.is_multipart(header(response, "Content-Type"))
+    if is_multipart or not HISTORY.isdisjoint({*in_headers.first, *in_headers.others}):
+        return None, None
+    last_modified = header(response, "Last-Modified")
+    modified, date = _seconds(last_modified or ""), _seconds(header(response, "Date") or "")
+    if modified is not None and modified > (time() if date is None else date):
+        last_modified = None
+    return header(response, "ETag"), last_modified
+
+
+# RFC 9111, 4.3.4: the header fields of a 304 response replace the stored ones; those that it lacks stay.
+def validators_now(response: Response, last: LastReading) -> tuple[str | None, str | None]:
+    """Return ETag and Last-Modified of an unchanged document.
+
+    :param last: what is known from the last response
+    """
+    etag, last_modified = validators(response)
+    if response.status == NOT_MODIFIED:
+        return etag or last.etag, last_modified or last.last_modified
+    return etag, last_modified
 
 
 # RFC 9111, 3.2: the header fields of a 304 response replace the stored ones. But servers send it with a media

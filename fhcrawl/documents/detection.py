@@ -43,6 +43,11 @@ def declared(content_type: str | None) -> tuple[str, str]:
     return "".join(media_type.split())[:LONGEST_MEDIA_TYPE], charset or ""
 
 
+def is_multipart(content_type: str | None) -> bool:
+    """Return whether a document with this Content-Type header is multipart."""
+    return multipart.is_multipart(content_type)
+
+
 def boundary(content_type: str | None) -> str:
     """Return the boundary of a multipart document; '' if it has none, or is not multipart."""
     return multipart.parameter(content_type, "boundary") if multipart.is_multipart(content_type) else ""

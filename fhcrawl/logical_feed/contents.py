@@ -94,6 +94,10 @@ class EarlierReading:
         """Return the digests of the ids that the document held, and does not hold now."""
         return list(self._held.keys() - set(ids_of(held)))
 
+    def has_gained(self, held: bytes) -> bool:
+        """Return whether the document holds the id of an entry that it did not hold."""
+        return not self._held.keys() >= set(ids_of(held))
+
     def order(
         self, entry_id: str, digest: str, updated: str | None, document_updated: str | None, position: int
     ) -> Order:

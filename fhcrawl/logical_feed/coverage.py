@@ -291,9 +291,31 @@ def _with_hole(before: Coverage, new: int, time: str) -> Coverage:
     earlier = [
         one._replace(since=min(one.since, time), until=min(one.until, time)) for one in (*past, spans[-1])
     ]
-    while len(earlier) >= MOST_SPANS:
-        earlier[:2] = [_merged(*earlier[:2])]
-    return replace(before, since=since, until=time, earlier=tuple(earlier), seconds=before._seconds)
+    return replace(before, since=since, until=time, earlier=_few(earlier), seconds=before._seconds)
+
+
+def doubted(covered: Coverage, since: str) -> Coverage:
+    """Return the coverage with a hole before the last read.
+
+    :param since: when the feed was last seen before the last read; later confirmations do not count
+    """
+    if covered.is_doubtful or covered.until <= since:
+        return covered
+    spans, begins, seconds = list(covered.earlier), covered.since, covered.seconds
+    if covered.since <= since:
+        spans.append(EarlierSpan(covered.since, since, None, 1))
+        begins, seconds = covered.until, seconds + elapsed(covered.since, since)
+    elif spans and spans[-1].since <= since < spans[-1].until:
+        seconds -= elapsed(since, spans[-1].until)
+        spans[-1] = spans[-1]._replace(until=since)
+    return replace(covered, since=begins, earlier=_few(spans), seconds=seconds)
+
+
+def _few(spans: list[EarlierSpan]) -> tuple[EarlierSpan, ...]:
+    """Return the earlier spans, the oldest of them merged."""
+    while len(spans) >= MOST_SPANS:
+        spans[:2] = [_merged(*spans[:2])]
+    return tuple(spans)
 
 
 # If the clock was ahead before, a span begins with this read. If it is behind now, the read was made after

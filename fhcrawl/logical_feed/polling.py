@@ -26,6 +26,8 @@ POLLS = 2
 LONGEST = 365 * 24 * 60 * 60  # seconds; longer intervals are ignored or cut
 DIGITS = 19  # of a number that are read; longer numbers exceed LONGEST anyway
 HOURS, DAYS = 24, 7
+# For how long 304 responses are believed: after that, a document is requested without conditions.
+TRUSTED_SECONDS = 8 * 24 * 60 * 60
 
 
 class Limits(NamedTuple):
@@ -69,6 +71,15 @@ def interval(changed: str | None, average: int | None, news: str) -> int | None:
         return average
     last = max(1, last)
     return last if average is None else round(average + WEIGHT * (last - average))
+
+
+def is_due_in_full(received: str | None, now: str) -> bool:
+    """Return whether a document is to be requested without conditions.
+
+    :param received: when it was last received; None if that is not known
+    """
+    # The time may be in the future by a wrong clock.
+    return received is None or abs(elapsed(received, now)) > TRUSTED_SECONDS
 
 
 def next_due(poll: Poll, gaps: Iterable[Reason], limits: Limits) -> str:

@@ -152,6 +152,8 @@ class DocumentResult:
     :param is_left_over: a page that an earlier walk has left unread, or a page older than that one
     :param failure: why the document does not count as processed, if it does not
     :param validators: ETag, Last-Modified, and the body digest of a subscription document
+    :param received: when the body of a document came that is unchanged; None if it did not (304)
+    :param doubted_since: when the document was last received before the server sent a false 304 for it
     :param held: what the document holds (`contents.encode`); None for one that is not read again, since it
         never changes or is no document of a chain
     :param lost: digests of the ids of the entries that it held before, and does not hold now
@@ -185,6 +187,8 @@ class DocumentResult:
     is_left_over: bool = False
     failure: DocumentFailure | None = None
     validators: tuple[str | None, str | None, str | None] | None = None
+    received: str | None = None
+    doubted_since: str | None = None
     held: bytes | None = None
     lost: list[bytes] = field(default_factory=list)
     update_schedule: dict[str, object] | None = None

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from enum import Enum
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.documents import identifiers
 from fhcrawl.documents.dates import shift
 from fhcrawl.logical_feed.chain import EARLIEST_WALK, FIRST_WALK
 
 if TYPE_CHECKING:
-    from fhcrawl.documents import Entry, FeedDocument, Tombstone
+    from collections.abc import Iterable, Mapping
+
+    from fhcrawl.documents import Enclosure, Entry, FeedDocument, Tombstone
     from fhcrawl.logical_feed.chain import ChainPosition
 
 CLOCK_TOLERANCE_SECONDS = 24 * 60 * 60
@@ -164,6 +167,7 @@ class Winner(NamedTuple):
     :param exported: if a change is pending, the digest last exported; None if none ever was
     :param uncounted: its time, if it is in the future
     :param document_time: its document's own update time, comparable; '' for none
+    :param enclosures: its enclosures in JSON; None if it has none
     """
 
     order: Order
@@ -172,6 +176,7 @@ class Winner(NamedTuple):
     exported: str | None = None
     uncounted: str | None = None
     document_time: str = ""
+    enclosures: str | None = None
 
 
 class Outcome(str, Enum):
@@ -197,19 +202,64 @@ def absence(entry_id: str, place: ChainPosition) -> Version:
     return Version(entry_id, order(None, None, place, 0), "")
 
 
+# The attributes of HTML with URLs of images and other media, up to the query.
+MEDIA_URL = re.compile(r"""(\b(?:src|srcset|poster)\s*=\s*(?:"[^"?]*|'[^'?]*))\?[^"']*""", re.IGNORECASE)
+
+
+def _without_tokens(text: str | None) -> str:
+    """Return a text without the queries of the URLs of its media."""
+    if not text:
+        return ""
+    return MEDIA_URL.sub(r"\1", text) if "?" in text and "=" in text else text
+
+
+def file_of(url: str) -> str:
+    """Return what stays of the URL of a file if a server makes another one for each response.
+
+    That is the end of the host's name, and the file's name; without a file's name, the path.
+    """
+    _scheme, _, rest = url.partition("://")
+    host, _, path = rest.partition("#")[0].partition("?")[0].partition("/")
+    if not path:
+        return url
+    return f"{'.'.join(host.split('.')[-2:])}/{path.rpartition('/')[2] or path}"
+
+
+def _files_of(enclosures: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [{**each, "url": file_of(each["url"])} for each in enclosures]
+
+
+def have_same_files(winner: Winner, enclosures: list[Enclosure]) -> bool:
+    """Return whether the enclosures of a stored version are the same ones, though with other URLs.
+
+    They are not if a pipeline has changed them.
+    """
+    if winner.enclosures is None:
+        return False
+    try:
+        return _files_of(json.loads(winner.enclosures)) == _files_of(enclosures)
+    except (TypeError, KeyError, AttributeError):
+        return False
+
+
+# Servers make URLs of media for one response: with a time, a signature or a session in the query, on one of
+# many hosts. If they counted, all entries would be updated by each read, and all pages read again.
 def digest(entry: Entry) -> str:
-    """Return the digest of an entry's content; the same digest is no change, whatever its times."""
+    """Return the digest of an entry's content; the same digest is no change, whatever its times.
+
+    Of the URLs of media, only what `file_of` returns counts; in texts, what precedes the query.
+    """
     texts = [
         f"{len(entry.authors)} {len(entry.categories)}",
         entry.title or "",
         entry.link or "",
-        entry.summary or "",
-        entry.content or "",
+        _without_tokens(entry.summary),
+        _without_tokens(entry.content),
         entry.content_type or "",
         entry.operation or "",
         *entry.authors,
         *entry.categories,
-        json.dumps(entry.enclosures) if entry.enclosures else "",
+        json.dumps(_files_of(entry.enclosures)) if entry.enclosures else "",
     ]
     joined = SEPARATOR.join(texts)
     if joined.count(SEPARATOR) >= len(texts):
@@ -253,7 +303,7 @@ def identity(entry: Entry, document: FeedDocument, ids: str | None = None) -> st
 
 def _digest_of(entry: Entry) -> str | None:
     text = entry.summary if entry.title or entry.summary else entry.content
-    return identifiers.digest(entry.title, entry.published, text)
+    return identifiers.digest(entry.title, entry.published, text and _without_tokens(text))
 
 
 def _is_same_page(link: str, other: str | None) -> bool:

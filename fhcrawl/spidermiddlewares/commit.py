@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.misc import load_object
@@ -206,16 +207,28 @@ class CommitMiddleware(Component):
             self._tell(self._store.documents.note_failure, result, failure)
         self._send(signals.document_lost, result=result)
 
-    def record_unchanged(self, fetch: Fetch, older: DocumentRef | None) -> None:
+    def record_unchanged(self, result: DocumentResult, older: DocumentRef | None) -> None:
         """Store that a subscription document is unchanged, and send `document_unchanged`.
 
         :param older: the older document that is left to be read
         """
         link = None if older is None else Link(older.role, older.url)
-        result = DocumentResult(fetch, older_document=link)
+        result = replace(result, older_document=link)
         self._count("document", "unchanged")
         self._tell(self._store.documents.note_confirmation, result, NOT_NOTED)
         self._send(signals.document_unchanged, result=result)
+
+    def record_doubt(self, fetch: Fetch, since: str) -> None:
+        """Store that a server has sent 304 for a document that has changed.
+
+        :param since: when the document was received before that
+        """
+        logger.warning(
+            "%s: its server answers 304 (not modified) to whoever has read it on %s, although it has new "
+            "entries since; this feed is requested without conditions from now on",
+            *(fetch.requested_url, since),
+        )
+        self._tell(self._store.documents.note_doubt, DocumentResult(fetch, doubted_since=since), NOT_NOTED)
 
     def record_check(self, result: DocumentResult) -> None:
         """Store that a document that was requested again is unchanged, or why that is not known."""

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
@@ -195,8 +195,11 @@ class HistorySpider(Spider):
             Role.CAPTURE: self.parse_capture,
             Role.TIMEMAP: self.parse_timemap,
         }
-        is_check = context.checks is not None
-        request.callback = self.parse_check if is_check else of_role.get(context.role, self.parse)
+        request.callback = of_role.get(context.role, self.parse)
+        if context.checks is not None:
+            request.callback = self.parse_check
+        elif context.doubted_since is not None:
+            request.callback = self.parse_doubted
         request.errback = self.lose
         return request
 
@@ -213,13 +216,13 @@ class HistorySpider(Spider):
             self._commits.lose(fetch, UNASKED)
             return
         if response.status == responses.NOT_MODIFIED and digest is None:
-            self._commits.record_check(DocumentResult(fetch))
+            self._commits.record_check(reading.unchanged(fetch, response))
             end = self._store.documents.find_end(fetch.feed, fetch.key, fetch.role, fetch.run)
             if end is not None and end.step is not None and not end.loop:
                 yield self._request(requests.known_older_document(fetch, response, end.step))
             return
         if last is not None and digest is not None and responses.is_unchanged(response, digest):
-            self._commits.record_unchanged(fetch, last.older_document)
+            self._commits.record_unchanged(reading.unchanged(fetch, response), last.older_document)
             if last.older_document is not None:
                 yield self._request(requests.known_older_document(fetch, response, last.older_document))
                 yield from self._first_check(fetch, context)
@@ -265,6 +268,8 @@ class HistorySpider(Spider):
             set_walk(response, replace(walk, page_size=len(result.versions)))
         is_guess = result.older_document != read.older_document
         following = self._following(response, document, result, is_guess)
+        if reading.has_hidden_news(response, result, earlier):
+            following = chain(following, [self._request(requests.conditional(response))])
         yield from self._commits.yield_document(response, document, result, found, following)
 
     def _following(
@@ -321,28 +326,38 @@ class HistorySpider(Spider):
         fetch, context = responses.fetch_from_response(response), context_of(response)
         if response.status == responses.NOT_MODIFIED:
             was_asked = responses.conditions(responses.request_of(response))
-            yield from self._end_check(fetch, context, None if was_asked else UNASKED)
+            same = reading.unchanged(fetch, response)
+            yield from self._end_check(same if was_asked else same.failed(UNASKED), context)
             return
         try:
             document = ReaderExtension.of(self.crawler).read(response)
         except NotAFeedError as error:
-            yield from self._end_check(fetch, context, reading.unread(response, error))
+            failure = reading.unread(response, error)
+            yield from self._end_check(DocumentResult(fetch, failure=failure), context)
             return
         earlier = rechecks.earlier_reading(self._store, fetch, context.walk)
         result, found = reading.read_document(fetch, response, document, earlier)
         result = wordpress.with_guess(result, response)
         following = self._with_callbacks(rechecks.following(self._store, context, result.failure))
+        if reading.has_hidden_news(response, result, earlier):
+            following = chain(following, [self._request(requests.conditional(response))])
         yield from self._commits.yield_document(response, document, result, found, following)
 
     def _first_check(self, fetch: Fetch, context: RequestContext) -> Iterator[Any]:
         return self._with_callbacks(rechecks.first(self._store, self.settings, fetch, context))
 
-    def _end_check(
-        self, fetch: Fetch, context: RequestContext, failure: DocumentFailure | None
-    ) -> Iterator[Any]:
+    def _end_check(self, result: DocumentResult, context: RequestContext) -> Iterator[Any]:
         """Note a check without a new document; return the request for the next one."""
-        self._commits.record_check(DocumentResult(fetch, failure=failure))
-        return self._with_callbacks(rechecks.following(self._store, context, failure))
+        self._commits.record_check(result)
+        return self._with_callbacks(rechecks.following(self._store, context, result.failure))
+
+    def parse_doubted(self, response: Response, **cb_kwargs: Any) -> Iterator[Request]:
+        """Note a server that sends 304 for a document that has changed."""
+        since = context_of(response).doubted_since
+        was_asked = responses.conditions(responses.request_of(response))
+        if response.status == responses.NOT_MODIFIED and was_asked and since is not None:
+            self._commits.record_doubt(responses.fetch_from_response(response), since)
+        return iter(())
 
     async def _open_captures(self) -> None:
         in_archives = any(options.web_archive for options in self.feeds.values())
@@ -421,7 +436,9 @@ class HistorySpider(Spider):
         fetch = responses.fetch_from_request(request, wait_of(failure))
         reason, context = loss_of(failure), context_of(request)
         if fetch.is_check:
-            return list(self._end_check(fetch, context, reason))
+            return list(self._end_check(DocumentResult(fetch, failure=reason), context))
+        if context.doubted_since is not None:
+            return []
         if fetch.role is Role.LISTED:
             logger.info("%s %s", fetch.requested_url, reason.detail)
             following = () if is_of_host(reason) else self._list_checks.lose(fetch, request)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.logical_feed import FIRST_WALK, Role, absence
-from fhcrawl.logical_feed.coverage import coverage_after
+from fhcrawl.logical_feed.coverage import coverage_after, doubted
 from fhcrawl.logical_feed.results import DocumentFailure, State, has_changes, must_follow
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import coverage, lists, mementos, rechecks, rows, statements, subscriptions
@@ -48,7 +48,7 @@ UNREAD_COLUMNS = (
 )
 # What is known of a document's content, to see whether it has changed when it is requested again.
 CONTENT_COLUMNS = (
-    *("etag", "last_modified", "validated_url"),
+    *("etag", "last_modified", "validated_url", "received"),
     *("checked", "checked_walk", "changed_walk", "held"),
 )
 READ_COLUMNS = (
@@ -150,7 +150,7 @@ class StoredState(NamedTuple):
     @staticmethod
     def matters(result: DocumentResult) -> bool:
         """Return whether the commit of a document depends on any of this; most do not."""
-        has_one = (result.present, result.parts, result.shown)
+        has_one = (result.present, result.parts, result.shown, result.doubted_since)
         return any(one is not None for one in has_one) or _is_last_page(result)
 
     @classmethod
@@ -170,7 +170,7 @@ class StoredState(NamedTuple):
             if known is not None and known.behind_id is not None and known.role == Role.PAGE.value:
                 ends_earlier = has_changes(result, batch.stored) or known.detail != ENDS_EARLIER.detail
         covered = None
-        if result.shown is not None:
+        if result.shown is not None or result.doubted_since is not None:
             covered = coverage.read(connection, [feed_id]).get(feed_id)
         return cls(feed_id, whole, unlisted, ends_earlier, covered)
 
@@ -304,13 +304,15 @@ class Commit:
         self._execute(coverage.CONFIRM, time=fetch.fetched)
         # RFC 9111, 4.3.4: a 304 response updates the stored header fields; those that it lacks stay.
         self._execute(
-            """UPDATE feeds SET crawled = :time, polled = :time, walk = :walk,
+            """UPDATE feeds SET crawled = :time, polled = :time, walk = :walk, etag = :etag,
+                last_modified = :last_modified, validated_url = :validated_url,
                 fresh_seconds = coalesce(:fresh, fresh_seconds), special = coalesce(:special, special)
             WHERE id = :feed_id""",
             time=fetch.fetched,
             walk=fetch.position.walk,
             fresh=fetch.freshness_lifetime,
             special=fetch.special,
+            **rechecks.validators_row(self._result),
         )
         subscription = "(SELECT feeds.subscription_id FROM feeds WHERE feeds.id = :feed_id)"
         if self._result.older_document is not None and self._result.older_document.role is Role.PAGE:
@@ -325,25 +327,35 @@ class Commit:
                 walk=fetch.position.walk,
             )
         self._execute(
-            f"""UPDATE documents SET walk = :walk, checked = :time, checked_walk = :walk
+            f"""UPDATE documents SET walk = :walk, checked = :time, checked_walk = :walk,
+                received = coalesce(:received, received)
             WHERE id = {subscription}""",
             walk=fetch.position.walk,
             time=fetch.fetched,
+            received=self._result.received,
         )
 
     # What was read of the document stays, whatever became of it: it is only not known to be as it was.
     def write_check(self) -> None:
         """Write that the document was requested again, and is the same, unless the request failed."""
         fetch = self._fetch
-        checked, walk = (fetch.fetched, fetch.walk) if self._result.failure is None else (None, None)
+        values: dict[str, object] = {"fetched": fetch.fetched}
+        if self._result.failure is None:
+            values |= {"checked": fetch.fetched, "checked_walk": fetch.walk}
+            values |= rechecks.validators_row(self._result)
+        changed = ", ".join(f"{name} = :{name}" for name in values)
+        self._execute(f"UPDATE documents SET {changed} WHERE {OF_DOCUMENT}", **values)
+
+    def write_doubt(self) -> None:
+        """Write that the server sends 304 for a document that has changed."""
+        fetch, since = self._fetch, self._result.doubted_since
         self._execute(
-            f"""UPDATE documents SET fetched = :time, checked = coalesce(:checked, checked),
-                checked_walk = coalesce(:walk, checked_walk)
-            WHERE {OF_DOCUMENT}""",
+            """UPDATE feeds SET not_modified_ignored = coalesce(not_modified_ignored, :time)
+            WHERE id = :feed_id""",
             time=fetch.fetched,
-            checked=checked,
-            walk=walk,
         )
+        if fetch.role is Role.SUBSCRIPTION and self._covered is not None and since is not None:
+            self._execute(coverage.WRITE, **coverage.row(doubted(self._covered, since)))
 
     def _update_feed(self, values: Mapping[str, object], *also: str) -> None:
         changed = ", ".join([*(f"{name} = :{name}" for name in values), *also])
@@ -424,7 +436,8 @@ class Commit:
         execute_all(
             self._connection,
             f"""UPDATE entries SET {", ".join(f"{name} = :{name}" for name in TIMES)}, {SET_ORDER},
-                digest = :digest, details = :details, original = coalesce(UTF8(:original), original)
+                digest = :digest, details = :details,
+                enclosures = coalesce(:enclosures, enclosures), original = coalesce(UTF8(:original), original)
             WHERE {OF_ENTRY}""",
             [
                 rows.times_row(feed_id, version, fields)
@@ -511,7 +524,7 @@ class Commit:
 
     def _subscription_row(self) -> dict[str, object]:
         fetch, result = self._fetch, self._result
-        etag, last_modified, body_digest = result.validators or (None, None, None)
+        *_, body_digest = result.validators or (None,)
         return {
             "location": fetch.location or fetch.requested_url,
             # That of a list of feeds stays if the document has none.
@@ -519,9 +532,7 @@ class Commit:
             "kind": result.kind,
             "walk": fetch.position.walk,
             "crawled": fetch.fetched,
-            "etag": etag,
-            "last_modified": last_modified,
-            "validated_url": fetch.url if etag or last_modified else None,
+            **rechecks.validators_row(result),
             "body_digest": body_digest,
             "total": result.total,
             "guessable": int(result.has_guessable_pages) or None,

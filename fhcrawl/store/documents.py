@@ -160,6 +160,13 @@ class Documents(Repository):
         """
         self._written(result, CommitBatch(), Commit.write_check)
 
+    def note_doubt(self, result: DocumentResult) -> None:
+        """Store that a feed's server sends 304 for a document that has changed.
+
+        :raises LeaseError: if another crawl has taken the feed over
+        """
+        self._written(result, CommitBatch(), Commit.write_doubt)
+
     def _written(
         self,
         result: DocumentResult,

@@ -12,7 +12,7 @@ from fhcrawl.logical_feed.results import State
 from fhcrawl.store import rows
 from fhcrawl.store.database import Repository
 from fhcrawl.store.rows import DocumentRef
-from fhcrawl.store.schema import documents
+from fhcrawl.store.schema import documents, feeds
 from fhcrawl.store.statements import chain, execute
 
 if TYPE_CHECKING:
@@ -84,18 +84,22 @@ class KnownChain(NamedTuple):
 class CheckedDocument(NamedTuple):
     """A document that has been read, and is requested again to see whether it has changed.
 
-    :param validated_url: URL whose response had etag and last_modified; None if there were none
+    :param validated_url: URL whose response had etag and last_modified; None if there were none, or if the
+        server's 304 responses are not believed
+    :param received: when its body last came, rather than a 304
     """
 
     document: DocumentRef
     validated_url: str | None
     etag: str | None
     last_modified: str | None
+    received: str | None
 
     @classmethod
     def of(cls, row: Row[Any]) -> CheckedDocument:
-        """Return the document of a row of `documents`."""
-        return cls(DocumentRef.of(row), row.validated_url, row.etag, row.last_modified)
+        """Return the document of a row of `documents`, with its feed's `not_modified_ignored`."""
+        url = row.validated_url if row.not_modified_ignored is None else None
+        return cls(DocumentRef.of(row), url, row.etag, row.last_modified, row.received)
 
 
 class Rechecks(Repository):
@@ -116,7 +120,8 @@ class Rechecks(Repository):
         """Return a processed document by its id; None if it is not there, or not processed any more."""
         is_processed = documents.c.state == State.PROCESSED.value
         with self._database.lookup() as connection:
-            row = connection.execute(select(documents).where(documents.c.id == number, is_processed)).first()
+            of_number = select(documents, feeds.c.not_modified_ignored).join(feeds)
+            row = connection.execute(of_number.where(documents.c.id == number, is_processed)).first()
         return None if row is None else CheckedDocument.of(row)
 
     def find_by_key(self, feed: str, key: str) -> CheckedDocument | None:
@@ -149,13 +154,19 @@ def absence_rows(feed_id: int, result: DocumentResult) -> list[dict[str, object]
     return [{**same, "key": key} for key in result.lost]
 
 
+def validators_row(result: DocumentResult) -> dict[str, object]:
+    """Return the columns of a document or of a feed for the validators of a response."""
+    etag, last_modified, _ = result.validators or (None, None, None)
+    url = result.fetch.url if etag or last_modified else None
+    return {"etag": etag, "last_modified": last_modified, "validated_url": url}
+
+
 def content_row(result: DocumentResult) -> dict[str, object]:
     """Return the columns of a document that tell whether it has changed when it is requested again."""
-    fetch, (etag, last_modified, _) = result.fetch, result.validators or (None, None, None)
+    fetch = result.fetch
     return {
-        "etag": etag,
-        "last_modified": last_modified,
-        "validated_url": fetch.url if etag or last_modified else None,
+        **validators_row(result),
+        "received": fetch.fetched,
         "checked": None if result.held is None else fetch.fetched,
         "checked_walk": fetch.walk,
         "changed_walk": fetch.walk,

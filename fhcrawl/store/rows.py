@@ -115,6 +115,7 @@ class Subscription:
     :param body_digest: digest of that document's bytes and of the way it was read; None if it is to be
         read again even if it is unchanged
     :param crawled: when that document was last read; None if it never was
+    :param received: when its body last came, rather than a 304
     :param snapshot: the snapshot that precedes the feed
     :param special: whether the hosts that the user gave had special addresses: see `crawling.given_hosts`
     :param ids: what identifies entries, one of `versions.IDS`
@@ -135,6 +136,7 @@ class Subscription:
     special: int | None = None
     ids: str = IDS[0]
     former_ids: str | None = None
+    received: str | None = None
 
     def anew(self) -> Subscription:
         """Return this state without validators, so that an unchanged subscription document is read too."""
@@ -170,6 +172,7 @@ class Feed:
     :param due: when it is due again; None: now
     :param oldest: when its oldest live entry was published, else updated; None if no entry has a time
     :param newest: the same for its newest live entry
+    :param not_modified_ignored: since when its server's 304 responses are not believed; None if they are
     :param spans, holes: when a plain or paged feed was seen without a hole, and the holes; oldest first
     """
 
@@ -188,6 +191,7 @@ class Feed:
     due: str | None
     oldest: str | None
     newest: str | None
+    not_modified_ignored: str | None = None
     spans: list[Span] = field(default_factory=list)
     holes: list[Hole] = field(default_factory=list)
 
@@ -256,13 +260,13 @@ def winners(found: Iterable[Sequence[Any]], latest: str) -> dict[str, Winner]:
 
 
 def _winner(claimed: Order, others: Sequence[Any], latest: str) -> Winner:
-    digest, is_pending, exported, document_updated = others
+    digest, is_pending, exported, document_updated, enclosures = others
     counted = claimed.counted(latest)
     uncounted = None if counted is claimed else claimed.time
     document_time = comparable(document_updated)
     if document_time > latest:
         document_time = ""
-    return Winner(counted, digest, bool(is_pending), exported, uncounted, document_time)
+    return Winner(counted, digest, bool(is_pending), exported, uncounted, document_time, enclosures)
 
 
 def document_row(
@@ -322,7 +326,7 @@ def entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[o
         fields["summary"],
         fields["content"],
         fields["content_type"],
-        _encode(fields["enclosures"]) if fields["enclosures"] else EMPTY_LIST,
+        _enclosures(fields),
         fields["operation"],
         fields["document"],
         fields["document_updated"],
@@ -355,7 +359,12 @@ def times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[st
         "digest": version.digest,
         ORIGINAL: version.original,
         DETAILS: _details(fields),
+        "enclosures": fields["enclosures"] and _enclosures(fields),
     }
+
+
+def _enclosures(fields: dict[str, Any]) -> str:
+    return _encode(fields["enclosures"]) if fields["enclosures"] else EMPTY_LIST
 
 
 def _details(fields: dict[str, Any]) -> str:

@@ -196,7 +196,7 @@ def by_counted_order(table: str, direction: str = "ASC") -> str:
 CHANGE_OF_ENTRY = "changes.feed_id = entries.feed_id AND KEY(changes.id) = KEY(entries.id)"
 WINNERS = f"""
 SELECT entries.id, {", ".join(f"entries.{name}" for name in ORDER)}, entries.digest, changes.id IS NOT NULL,
-    changes.exported_digest, entries.document_updated
+    changes.exported_digest, entries.document_updated, nullif(entries.enclosures, '[]')
 FROM entries LEFT JOIN changes ON {CHANGE_OF_ENTRY}
 WHERE entries.feed_id = :feed_id
 """

@@ -124,6 +124,7 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
             subscriptions.due(row),
             oldest,
             newest,
+            row.not_modified_ignored,
             known.spans if known else [],
             known.holes if known else [],
         )

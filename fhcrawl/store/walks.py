@@ -134,6 +134,7 @@ class Walks(Repository):
                 if refusal is not None:
                     raise refusal
             connection.execute(documents.update().where(documents.c.feed_id == known).values(unread))
+            connection.execute(feeds.update().where(is_of(feed)).values(not_modified_ignored=None))
             connection.execute(timemaps.update().where(timemaps.c.feed_id == known).values(read=None))
             for row in rows:
                 listing = Listing.from_json(row.listing)
@@ -209,8 +210,11 @@ def _subscriptions(
             yield row.id, Subscription(*known, crawled=row.crawled, snapshot=snapshot, special=row.special)
             continue
         step = lists.unread(connection, older.get(document.behind_id))
-        validators = row.etag, row.last_modified, row.validated_url, row.body_digest
-        subscription = Subscription(*known, step, *validators, row.crawled, snapshot, row.special)
+        # Without the URL, the validators are not sent.
+        url = row.validated_url if row.not_modified_ignored is None else None
+        validators = row.etag, row.last_modified, url, row.body_digest
+        others = row.crawled, snapshot, row.special, document.received
+        subscription = Subscription(*known, step, *validators, *others)
         # Even if it is unchanged, its archives may have moved: it is read without conditions.
         yield row.id, subscription.anew() if row.id in in_doubt else subscription
 

@@ -300,6 +300,23 @@ def test_nobody_knows_what_a_hole_costs_in_a_feed_without_a_rate() -> None:
     assert after("1", "2", "3").holes == [Hole(BEGIN, at(1), DAY, None, 1), Hole(at(1), at(2), DAY, None, 1)]
 
 
+def test_reads_that_are_doubted_continue_no_span() -> None:
+    """Of reads on four days, the third was a false confirmation of the second."""
+    connected = coverage.doubted(after("3 2 1", "4 3 2", "4 3 2", "5 4 3"), at(1))
+    assert connected.spans == [Span(BEGIN, at(1)), Span(at(3), at(3))]
+    assert connected.holes == [Hole(at(1), at(3), 2 * DAY, None, 1)]
+    # A hole becomes longer.
+    lost = coverage.doubted(after("3 2 1", "4 3 2", "4 3 2", "9 8 7"), at(1))
+    assert lost.spans == [Span(BEGIN, at(1)), Span(at(3), at(3))]
+    assert lost.rate == pytest.approx(1 / DAY)
+    # Nothing was confirmed.
+    before = after("3 2 1", "4 3 2")
+    assert coverage.doubted(before, at(1)) == before
+    found = after(*(str(n) for n in range(coverage.MOST_SPANS)))
+    number = len(coverage.doubted(found.confirm(at(90)), at(coverage.MOST_SPANS - 1)).spans)
+    assert number == coverage.MOST_SPANS
+
+
 def test_old_holes_are_merged() -> None:
     number = coverage.MOST_SPANS + 10
     found = after("0 1", "2 0 1", *(str(n) for n in range(3, number + 3)))

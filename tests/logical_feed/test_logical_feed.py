@@ -31,7 +31,7 @@ from fhcrawl.logical_feed import (
 from fhcrawl.logical_feed.chain import PLAIN, older_contradiction
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import DocumentResult, Fetch, has_changes, must_follow
-from fhcrawl.logical_feed.versions import latest_time, order
+from fhcrawl.logical_feed.versions import have_same_files, latest_time, order
 from fhcrawl.reasons import OURSELVES, ReasonKind
 
 LATEST = latest_time("2006-01-01T00:00:00Z")
@@ -121,6 +121,67 @@ class TestDigest:
     )
     def test_same_text_elsewhere_is_other_content(self, entries: tuple[Entry, Entry]) -> None:
         assert digest(entries[0]) != digest(entries[1])
+
+    @pytest.mark.parametrize(
+        ("one", "other", "is_same"),
+        [
+            ("https://cdn.example.org/1.mp3?a=1", "https://cdn.example.org/1.mp3?a=2&b", True),
+            ("https://cdn1.example.org/x/1.mp3", "http://cdn2.example.org/y/z/1.mp3#t=1", True),
+            ("https://example.org/play?id=1", "https://example.org/play?id=2", True),
+            ("https://cdn.example.org/1.mp3", "https://cdn.example.org/1-corrected.mp3", False),
+            ("https://cdn.example.org/1.mp3", "https://cdn.example.com/1.mp3", False),
+            ("https://example.org/1/", "https://example.org/2/", False),
+            ("magnet:?xt=1", "magnet:?xt=2", False),
+            ("https://example.org?1", "https://example.org?2", False),
+        ],
+    )
+    def test_of_a_file_name_and_domain_count(self, one: str, other: str, is_same: bool) -> None:
+        of_one, of_other = (
+            digest(Entry(enclosures=[{"url": url, "type": None, "length": 1}])) for url in (one, other)
+        )
+        assert (of_one == of_other) == is_same
+
+    @pytest.mark.parametrize(
+        ("stored", "is_same"),
+        [
+            ('[{"url": "https://a.example.org/1.mp3?old", "type": null, "length": 1}]', True),
+            # By a pipeline.
+            ('[{"url": "https://a.example.org/1.mp3", "type": null, "length": 1, "path": "1"}]', False),
+            ('["1.mp3"]', False),
+            ("[{}]", False),
+            (None, False),
+        ],
+    )
+    def test_stored_enclosures_that_a_pipeline_has_changed_stay(
+        self, stored: str | None, is_same: bool
+    ) -> None:
+        winner = Winner(order(None, None, ChainPosition(1, 0), 0), "x", enclosures=stored)
+        url = "https://b.example.org/1.mp3?new"
+        assert have_same_files(winner, [{"url": url, "type": None, "length": 1}]) == is_same
+
+    def test_of_a_file_length_and_type_count(self) -> None:
+        found = {
+            digest(Entry(enclosures=[{"url": "https://example.org/1", "type": media, "length": length}]))
+            for media in (None, "audio/mpeg")
+            for length in (None, 1, 2)
+        }
+        assert len(found) == 6
+
+    @pytest.mark.parametrize(
+        ("one", "other", "is_same"),
+        [
+            ('<img src="a.png?1">', '<img src="a.png?2">', True),
+            ("<IMG alt='' SRC = 'a.png?1'/> x", "<IMG alt='' SRC = 'a.png'/> x", True),
+            ('<img srcset="a?1 1x, b?1 2x">', '<img srcset="a?2 1x, b?2 2x">', True),
+            ('<img src="a.png?1">', '<img src="b.png?1">', False),
+            ('<img src="a.png?1">', '<img src="a.png?1"> more', False),
+            ('<a href="?p=1">', '<a href="?p=2">', False),
+            ("src? 1", "src? 2", False),
+        ],
+    )
+    def test_of_images_in_texts_the_query_does_not_count(self, one: str, other: str, is_same: bool) -> None:
+        assert (digest(Entry(content=one)) == digest(Entry(content=other))) == is_same
+        assert (digest(Entry(summary=one)) == digest(Entry(summary=other))) == is_same
 
 
 def version(text: str, time: str = OLD) -> Version:
