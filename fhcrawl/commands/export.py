@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
 
-from fhcrawl.commands import OF_COLUMNS, end_with_reader, printing, typed
+from fhcrawl.commands import OF_COLUMNS, end_with_reader, named, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 
@@ -135,7 +135,7 @@ class Command(command.Command):
             end_with_reader()
         try:
             with self.opened_store() as store:
-                feeds = _feeds(store, output, [*map(typed, opts.feed)], opts.gaps)
+                feeds = _feeds(store, output, [named(store, url) for url in opts.feed], opts.gaps)
                 if output.is_folder and output.xml is not None:
                     return _write_archives(output, output.xml, opts, store, feeds[0], wanted)
                 with storages.opened(output.place, settings) as file:
