@@ -410,11 +410,12 @@ class HistorySpider(Spider):
         if fetch.role is not Role.SUBSCRIPTION or not context.is_new or is_renamed:
             return fetch.feed
         referral = context.referral
-        own = fetch.requested_url if referral is not None and referral.is_page else fetch.feed
+        is_of_page = referral is not None and referral.is_page
+        own = normalised(fetch.requested_url) if is_of_page else fetch.feed
         if referral is not None and referral.loss is not None:
             return own
         found = self._locations.get(fetch.location) if fetch.location else None
-        for url in dict.fromkeys(filter(None, (fetch.requested_url, fetch.location))):
+        for url in dict.fromkeys(filter(None, (fetch.requested_url, own, fetch.location))):
             found = found or self._store.feeds.find_at(url, fetch.feed)
         if found is None and own == fetch.feed != fetch.location:
             # What has been read is not in the store before it is committed.
@@ -426,7 +427,7 @@ class HistorySpider(Spider):
         feed, walk, extension = fetch.feed, context_of(response).walk, StoreExtension.of(self.crawler)
         # The new name must not make a host one that the user gave.
         is_there = addresses.origin(name) == addresses.origin(feed)
-        special = (fetch.special or 0) & FEED_IS_SPECIAL if is_there else 0
+        special = fetch.special and fetch.special & FEED_IS_SPECIAL if is_there else 0
         try:
             is_under_way = self._store.walks.rename(feed, name, now(), special)
         except LeaseError as error:
@@ -436,7 +437,8 @@ class HistorySpider(Spider):
         logger.info(said, name, feed, extra={"is_for_users": True})
         self._renamed.add(name)
         extension.skipped_feeds.add(feed)
-        given = walk.options if is_there else replace(walk.options, headers={})
+        is_as_safe = addresses.may_have_headers(name, feed)
+        given = walk.options if is_as_safe else replace(walk.options, headers={})
         stored = self._store.subscriptions.read_options([name]).get(name, {})
         options = FeedOptions(**{**stored, **given.plain()})
         if self._captures is not None:

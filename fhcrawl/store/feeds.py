@@ -159,7 +159,7 @@ class Feeds(Repository):
 
         :param besides: a feed that does not count
         """
-        with self._database.snapshot() as connection:
+        with self._database.lookup() as connection:
             if url != besides and connection.scalar(select(feeds.c.id).where(is_of(url))) is not None:
                 return url
             found = execute(connection, merging.AT_LOCATION, {"url": url, "besides": besides}).scalar()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from sqlalchemy import func, select
 
@@ -13,6 +12,7 @@ from fhcrawl.store import subscriptions
 from fhcrawl.store.committing import KEEP_VERSION
 from fhcrawl.store.schema import entries, feeds, versions
 from fhcrawl.store.statements import execute, is_one_of
+from fhcrawl.utils.addresses import may_have_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,10 +113,9 @@ def _move_subscription(connection: Connection, old: Row[Any], new: Row[Any]) -> 
     connection.execute(feeds.update().where(feeds.c.id == new.id).values(values))
 
 
-# Headers may be credentials, which the user gave for one host.
 def _options_at(url: str, old: Row[Any]) -> str | None:
     """Return the options of a feed for another URL of it."""
-    if not old.options or urlsplit(url).netloc == urlsplit(old.url).netloc:
+    if not old.options or may_have_headers(url, old.url):
         return old.options  # type: ignore[no-any-return]
     options = {name: value for name, value in json.loads(old.options).items() if name != "headers"}
     return json.dumps(options, ensure_ascii=False, sort_keys=True) if options else None

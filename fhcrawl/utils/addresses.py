@@ -247,6 +247,12 @@ def has_credentials(url: str) -> bool:
     return "@" in urlsplit(url).netloc
 
 
+def may_have_headers(url: str, given: str) -> bool:
+    """Return whether headers of the user's, maybe credentials, for one URL may be sent to another one."""
+    parts, own = urlsplit(url), urlsplit(given)
+    return parts.netloc == own.netloc and parts.scheme in (own.scheme, "https")
+
+
 def normalised(url: str) -> str:
     """Return the URL that names the feed of a URL: RFC 3986, 6.2.2.1 and 6.2.3, without the fragment.
 

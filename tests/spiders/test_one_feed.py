@@ -45,6 +45,7 @@ class TestSpellings:
 
 
 class TestPages:
+    @pytest.mark.both_stores
     @pytest.mark.parametrize("order", ["/ /feed", "/feed /", "/feed, /", "/, /feed"])
     def test_page_and_its_feed_are_one_feed(self, server: FeedServer, project: Project, order: str) -> None:
         server.serve("/", page(link("/feed#x")), content_type="text/html")
@@ -126,6 +127,24 @@ class TestPages:
         project.crawl()
         assert stored(project) == {server.url("/feed"): 1}
 
+    def test_server_that_answers_by_turns_ends(self, server: FeedServer, project: Project) -> None:
+        """Each URL is a feed once, then a page that leads to the other one."""
+        feed = atom([E("1")])
+
+        def turn(path: str) -> None:
+            others = {"/": "/feed", "/feed": "/"}
+            if path in others and server.requests.count(path) % 2 == (path == "/"):
+                server.serve(path, page(link(others[path])), content_type="text/html")
+            elif path in others:
+                server.serve(path, feed)
+
+        server.on_request = turn
+        for path in ("/", "/feed"):
+            turn(path)
+        server.serve("/", page(link("/feed")), content_type="text/html")
+        project.crawl(server.url("/"))
+        assert len(server.asked()) < 10
+
 
 class TestRedirects:
     @pytest.mark.parametrize("status", [301, 308])
@@ -155,6 +174,35 @@ class TestRedirects:
         assert entries == 1
         assert url == server.url("/feed" if at_once else "/a")
 
+    def test_target_of_a_redirect_has_spellings_too(self, server: FeedServer, project: Project) -> None:
+        server.serve("/feed", atom([E("1")]))
+        to = {"Location": server.url("/feed#x").replace("http", "HTTP")}
+        server.serve("/old", "", status=301, headers=to)
+        project.crawl(server.url("/feed"))
+        project.crawl(server.url("/old"))
+        assert stored(project) == {server.url("/feed"): 1}
+
+    def test_archive_that_leads_to_a_stored_feed_is_that_feed(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        current = f'<link xmlns="http://www.w3.org/2005/Atom" rel="current" href="{server.url("/feed")}"/>'
+        archive = '<fh:archive xmlns:fh="http://purl.org/syndication/history/1.0"/>'
+        server.serve("/feed", atom([E("2")], prev="/a1"))
+        server.serve("/a1", atom([E("1")], head=archive + current))
+        project.crawl(server.url("/feed"))
+        assert project.crawl(server.url("/a1")).items == []
+        assert stored(project) == {server.url("/feed"): 2}
+
+    def test_subscription_moves_to_the_stored_feed(self, server: FeedServer, project: Project) -> None:
+        server.serve("/feed", atom([E("1")]))
+        redirect(server, "/old", 301)
+        project.crawl(server.url("/feed"))
+        project.scrapy("subscribe", server.url("/old"))
+        project.crawl()
+        [(url, subscribed)] = project.database.rows("SELECT url, subscribed FROM feeds")
+        assert url == server.url("/feed")
+        assert subscribed is not None
+
     def test_temporary_redirect_is_another_feed(self, server: FeedServer, project: Project) -> None:
         server.serve("/feed", atom([E("1")]))
         redirect(server, "/old", 302)
@@ -162,6 +210,7 @@ class TestRedirects:
         assert len(stored(project)) == 2
 
 
+@pytest.mark.both_stores
 class TestDuplicates:
     @pytest.fixture
     def two(self, server: FeedServer, project: Project) -> tuple[str, str]:
