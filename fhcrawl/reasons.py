@@ -108,7 +108,6 @@ class ReasonKind(str, Enum):
     NOT_JSON = "not-json", NO_FEED
     NOT_A_FEED = "not-a-feed", NO_FEED
     OPML = "opml", SUBSCRIPTIONS
-    KNOWN_FEED = "known-feed", "crawl that feed, or subscribe to it, in place of the page"
     NO_BOUNDARY = "no-boundary", BROKEN
     NO_PARTS = "no-parts", BROKEN
     NOT_WELL_FORMED = "not-well-formed", BROKEN

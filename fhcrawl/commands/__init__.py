@@ -15,6 +15,8 @@ from fhcrawl.logical_feed import WORDS
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from fhcrawl.store import Store
+
 UTF_8 = "utf-8"  # RFC 8259, 8.1: the encoding of JSON
 SWITCH: dict[str, Any] = {"action": "store_true", "default": None}
 # The options that choose the columns of an export.
@@ -71,6 +73,14 @@ def end_with_reader() -> None:
 def typed(argument: str) -> str:
     """Return an argument as text for the store: octets that are not UTF-8 become escapes."""
     return argument.encode("utf-8", "backslashreplace").decode()
+
+
+def named(store: Store, argument: str) -> str:
+    """Return the URL by which the store knows a feed, for an argument; the normalised one if it does not."""
+    from fhcrawl.utils.addresses import normalised
+
+    url = typed(argument)
+    return url if store.feeds.has(url) else normalised(url)
 
 
 def print_refused(refused: Collection[str]) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
 
-from fhcrawl.commands import OF_COLUMNS, end_with_reader, printing, typed
+from fhcrawl.commands import OF_COLUMNS, end_with_reader, named, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.logical_feed import WORDS, Verdict
@@ -145,7 +145,7 @@ class Command(command.Command):
             end_with_reader()
         try:
             with self.opened_store() as store:
-                feeds = _feeds(store, output, [*map(typed, opts.feed)], opts.gaps)
+                feeds = _feeds(store, output, [named(store, url) for url in opts.feed], opts.gaps)
                 said = self._write(output, opts, settings, store, feeds, wanted)
                 if output.write_list is None:
                     warn_of_gaps(feeds or store.feeds.read())

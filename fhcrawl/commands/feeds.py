@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from collections import defaultdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import FAIL_ON, UTF_8, is_failure, printing, typed
+from fhcrawl.commands import FAIL_ON, UTF_8, is_failure, named, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import WORDS
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 FEEDS_AT_ONCE = 200
 NO_FEEDS = "No feeds yet in {}: fhcrawl crawl https://example.org/index.atom -o entries.jsonl"
 
+SAME = "{kept} and {other} are one feed: fhcrawl unsubscribe --merge-into {kept} {other}"
 NO_SUCH_FEED = "No feed has the verdict {}"
 
 
@@ -68,23 +70,25 @@ class Command(command.Command):
 
         verdicts: set[str] = set()
         with printing(UTF_8 if opts.json else None), self.opened_store() as store:
-            feeds = _chosen(_read(store, args), opts.verdict, verdicts)
+            wanted = [named(store, url) for url in args]
+            feeds = _chosen(_read(store, wanted), opts.verdict, verdicts)
             place = printable(store.place)
             none = NO_SUCH_FEED.format(opts.verdict) if opts.verdict else NO_FEEDS.format(place)
             look = Look.of(sys.stdout, opts.wide)
             for line in as_json(feeds, store) if opts.json else as_table(feeds, look, none):
+                print(line)
+            for line in () if opts.json else _duplicate_lines(store, wanted):
                 print(line)
         # A store without feeds fails too: it is more likely the wrong store than a complete one.
         if opts.fail_on and (not verdicts or any(is_failure(word, opts.fail_on) for word in verdicts)):
             self.exitcode = 1
 
 
-def _read(store: Store, urls: list[str]) -> Iterator[Feed]:
+def _read(store: Store, wanted: list[str]) -> Iterator[Feed]:
     """Yield the feeds with some URLs; all feeds without URLs.
 
     :raises FhcrawlError: if one of them is not in the store
     """
-    wanted = [typed(url) for url in urls]
     for url in wanted:
         if not store.feeds.has(url):
             raise FhcrawlError(f"{url} is not in the store; `fhcrawl feeds` lists what is")
@@ -102,15 +106,29 @@ def _chosen(feeds: Iterable[Feed], word: str | None, verdicts: set[str]) -> Iter
             yield feed
 
 
+def _duplicate_lines(store: Store, wanted: list[str]) -> Iterator[str]:
+    """Yield a line for each feed that is another one in the store; only for some feeds if any are named."""
+    from fhcrawl.utils.text import printable
+
+    for kept, other in store.feeds.read_duplicates():
+        if not wanted or {kept, other} & {*wanted}:
+            yield printable(SAME.format(kept=kept, other=other))
+
+
 def as_json(feeds: Iterable[Feed], store: Store) -> Iterator[str]:
     """Yield the lines of a JSON list with an object for each feed: what the store says, and its metadata."""
     from fhcrawl.utils.text import json_escaped
 
+    same = defaultdict[str, list[str]](list)
+    for kept, other in store.feeds.read_duplicates():
+        same[kept].append(other)
+        same[other].append(kept)
     separator, left = "[", iter(feeds)
     while some := list(islice(left, FEEDS_AT_ONCE)):
         heads = store.feeds.read_heads([feed.feed for feed in some])
         for feed in some:
-            said = {**dataclasses.asdict(feed), **_metadata(heads.get(feed.feed))}
+            metadata = _metadata(heads.get(feed.feed))
+            said = {**dataclasses.asdict(feed), "duplicates": same.get(feed.feed, []), **metadata}
             yield separator + json_escaped(json.dumps(said, ensure_ascii=False))
             separator = ","
     yield "[]" if separator == "[" else "]"

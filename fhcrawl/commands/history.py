@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import UTF_8, printing, typed
+from fhcrawl.commands import UTF_8, named, printing, typed
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 
@@ -45,8 +45,8 @@ class Command(command.Command):
         """Print the versions."""
         if len(args) != 2:  # noqa: PLR2004
             raise ArgumentError("write fhcrawl history FEED ID: the feed's URL and the entry's id")
-        feed, entry_id = map(typed, args)
         with self.opened_store() as store:
+            feed, entry_id = named(store, args[0]), typed(args[1])
             if not store.feeds.has(feed):
                 raise ArgumentError(f"{feed}: not in the store; `fhcrawl feeds` lists what is")
             versions = store.entries.read_kept_versions(feed, entry_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import printing, typed
+from fhcrawl.commands import named, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 
@@ -14,12 +14,16 @@ if TYPE_CHECKING:
 STAYS = "is no longer subscribed; its entries stay in the store"
 FORGOTTEN = "is forgotten: nothing was ever read of it"
 DELETED = "is deleted from the store: {:,} {}"
+MERGED = "is merged into {}: entries that were only there: {:,}"
 
 
 class Command(command.Command):
-    """Removes subscriptions from the store; with --delete, also all that is stored of the feeds."""
+    """Removes subscriptions from the store; with --delete, also all that is stored of the feeds.
 
-    usage = "[--delete] URL …"
+    With --merge-into, what is stored of them becomes part of another feed.
+    """
+
+    usage = "[--delete | --merge-into URL] URL …"
     summary = "Unsubscribe from feeds; their entries stay in the store"
     description = (
         "Let 'fhcrawl crawl' without URLs leave feeds out. What is stored of them stays, and "
@@ -29,6 +33,7 @@ class Command(command.Command):
     examples = (
         "fhcrawl unsubscribe https://example.org/index.atom",
         "fhcrawl unsubscribe --delete https://example.org/index.atom",
+        "fhcrawl unsubscribe --merge-into https://example.org/index.atom https://old.example/feed",
     )
     operand = ("URL", "a feed")
     options: ClassVar[dict[str, dict[str, Any]]] = {
@@ -36,7 +41,12 @@ class Command(command.Command):
             "action": "store_true",
             "help": "delete all that is stored of the feeds too, subscribed or not: entries, documents, and "
             "changes that were not exported yet. WARC files stay",
-        }
+        },
+        "--merge-into": {
+            "metavar": "URL",
+            "help": "the feeds are this one, which is kept: it gets their subscription, and the entries, "
+            "earlier versions and changes to export that it does not have",
+        },
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -45,9 +55,15 @@ class Command(command.Command):
 
         if not args:
             raise ArgumentError("write fhcrawl unsubscribe https://example.org/index.atom")
-        urls = [*dict.fromkeys(map(typed, args))]
+        if opts.delete and opts.merge_into is not None:
+            raise ArgumentError("--delete and --merge-into exclude each other")
         with self.opened_store(to_write=True) as store:
-            if opts.delete:
+            urls = [*dict.fromkeys(named(store, url) for url in args)]
+            if opts.merge_into is not None:
+                kept = named(store, opts.merge_into)
+                moved = store.feeds.merge(kept, urls)
+                removed = {url: MERGED.format(printable(kept), count) for url, count in moved.items()}
+            elif opts.delete:
                 counts = store.subscriptions.delete(urls)
                 removed = {
                     url: DELETED.format(count, "entry" if count == 1 else "entries")

@@ -108,11 +108,15 @@ class Referral:
     :param number: how many documents have named another one as the subscription document
     :param mark: a URL that was named before; the links form a loop if it is named again
     :param loss: what was wrong with one of these documents
+    :param is_new: the feed has never been read
+    :param is_page: the first of them is a web page
     """
 
     number: int
     mark: str
     loss: DocumentFailure | None = None
+    is_new: bool = False
+    is_page: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +171,12 @@ class RequestContext:
     checks: list[int] | None = None
     doubted_since: str | None = None
     list_check: ListCheck | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the request is for a subscription document of a feed that has never been read."""
+        known = self.referral if self.last_reading is None else self.last_reading
+        return known is not None and known.is_new
 
     @property
     def body_digest(self) -> str | None:

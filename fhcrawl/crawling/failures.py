@@ -124,12 +124,6 @@ def loss_of_error(error: BaseException | None) -> DocumentFailure:
     return DocumentFailure(*_failure(error))
 
 
-def known_feed(url: str) -> DocumentFailure:
-    """Return why a page whose feed is in the store is not read: entries would be stored a second time."""
-    detail = f"is an HTML page, and its feed is in the store: {url}"
-    return DocumentFailure(State.REFUSED, ReasonKind.KNOWN_FEED, detail)
-
-
 def _failure(error: BaseException | None) -> tuple[State, ReasonKind, str]:
     if isinstance(error, HttpError):
         return _refused(error.response)

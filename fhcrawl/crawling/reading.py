@@ -131,13 +131,21 @@ def elsewhere(
     return current, _contradictory(others) if others else _loss_on_the_way(response)
 
 
-def referral(response: Response, url: str, failure: DocumentFailure | None) -> Referral:
-    """Return the referral for the request for a subscription document that another document names."""
-    before = context_of(response).referral
+def referral(
+    response: Response, url: str, failure: DocumentFailure | None, is_page: bool = False
+) -> Referral:
+    """Return the referral for the request for a subscription document that another document names.
+
+    :param is_page: that document is a web page
+    """
+    context = context_of(response)
+    before = context.referral
     number = 1 if before is None else before.number + 1
     # Brent's algorithm: for a loop of any length, one of the marks lies in the loop.
     is_marked = number & (number - 1) == 0
-    return Referral(number, url if before is None or is_marked else before.mark, failure)
+    mark = url if before is None or is_marked else before.mark
+    is_page = is_page or (before is not None and before.is_page)
+    return Referral(number, mark, failure, context.is_new, is_page)
 
 
 def _loss_of(response: Response) -> DocumentFailure | None:

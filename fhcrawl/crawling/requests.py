@@ -116,11 +116,16 @@ def conditional(response: Response) -> Request:
 
 
 def subscription_elsewhere(
-    fetch: Fetch, response: Response, url: str, failure: DocumentFailure | None = None
+    fetch: Fetch,
+    response: Response,
+    url: str,
+    failure: DocumentFailure | None = None,
+    is_page: bool = False,
 ) -> Request:
     """Return the request for the subscription document that another document names.
 
     :param failure: what was wrong with that other document, or with documents before it
+    :param is_page: it is a web page
     """
     # If the user's URL fails too, the document that led there is read as an archive.
     is_given = url == fetch.feed
@@ -131,7 +136,7 @@ def subscription_elsewhere(
             Role.SUBSCRIPTION,
             fetch.position,
             via=response.url,
-            referral=reading.referral(response, url, failure),
+            referral=reading.referral(response, url, failure, is_page),
             is_given=is_given,
             archive=fetch.requested_url if is_given else None,
         ),

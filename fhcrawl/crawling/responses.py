@@ -32,6 +32,7 @@ from fhcrawl.logical_feed.chain import FeedQuirks
 from fhcrawl.logical_feed.results import Fetch
 from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.utils import addresses
+from fhcrawl.utils.addresses import normalised
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _location(request: Request, location: str, url: str) -> str:
     for reason, target in zip(request.meta.get("redirect_reasons", ()), targets, strict=False):
         if reason not in PERMANENT:
             break
-        location = target
+        location = normalised(target)
     return location
 
 

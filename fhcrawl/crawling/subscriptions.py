@@ -14,7 +14,7 @@ from fhcrawl.documents import opml
 from fhcrawl.documents.xml import encoding
 from fhcrawl.exceptions import ArgumentError, NotAFeedError
 from fhcrawl.logical_feed.versions import IDS
-from fhcrawl.utils.addresses import without_credentials
+from fhcrawl.utils.addresses import normalised, without_credentials
 from fhcrawl.warc.indexes import archive_of
 
 if TYPE_CHECKING:
@@ -219,9 +219,10 @@ def _add_options(listed: Listed, snapshot: str | None, ids: str | None) -> None:
 
 
 def _snapshot(url: str | None, feed: str, where: str) -> str | None:
-    if url == feed:
+    checked = None if url is None else _checked(url, where)
+    if checked == feed:
         raise ArgumentError(f"{where} is the feed itself: write {feed} alone")
-    return None if url is None else _checked(url, where)
+    return checked
 
 
 def from_words(words: Iterable[str], may_list_files: bool = False) -> FeedList:
@@ -488,6 +489,10 @@ def _web_url(url: str) -> str:
 
 
 def _checked(url: object, where: str) -> str:
+    """Return the URL that names a feed, for a URL that the user gave.
+
+    :raises ArgumentError: if it is no URL of a feed
+    """
     if not isinstance(url, str):
         raise ArgumentError(f"{where}: {_text(url)} is no URL; write {EXAMPLE}")
     url = _web_url(url)
@@ -499,7 +504,7 @@ def _checked(url: object, where: str) -> str:
     except ValueError:
         parts, host = None, None
     if parts is not None and parts.scheme == "file" and not host and parts.path.startswith("/"):
-        return url
+        return normalised(url)
     shown = without_credentials(url) if host else _shown(url)
     if parts is None or parts.scheme not in ("http", "https") or not host:
         guess = _guess(url)
@@ -510,7 +515,7 @@ def _checked(url: object, where: str) -> str:
             f"{where}: the URL of a feed is what names it, and this one holds a user name or a password; "
             f"write {shown} with HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN, or headers in a TOML list"
         )
-    return url
+    return normalised(url)
 
 
 def _shown(word: str) -> str:

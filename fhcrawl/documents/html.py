@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -22,12 +23,20 @@ FEED_TYPES = frozenset(
 LONGEST_HEAD = 1024**2
 # Only the first one that can be fetched is used.
 MOST_FEEDS = 100
+HOST = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*:)?//[^/?#]*", re.IGNORECASE)
+# Words in the titles and paths of feeds that are not the main one.
+PARTS = tuple(
+    re.compile(rf"(?<![a-z])(?:{words})(?![a-z])", re.IGNORECASE)
+    for words in ("category|categories|tags?|author", "comments?")
+)
 
 
 # HTML, 4.6.6.1 (link type 'alternate'): "If the keyword is used with the type attribute set to the value
 # application/rss+xml or the value application/atom+xml, it indicates that the referenced document is a feed".
 def feed_links(body: bytes, url: str) -> list[str]:
-    """Return the absolute URLs of the first feeds that a page links to, in document order.
+    """Return the absolute URLs of the first feeds that a page links to, the most likely main feed first.
+
+    Feeds of comments come last, those of categories, tags and authors before them; else in document order.
 
     :param url: URL of the page; without a base element, relative references are resolved against it
     """
@@ -38,7 +47,13 @@ def feed_links(body: bytes, url: str) -> list[str]:
         return []
     base = url if head.base is None else resolve(head.base, url)
     links = islice(filter(_is_feed, head.links), MOST_FEEDS)
-    return [resolve(link["href"], base) for link in links if len(link["href"]) <= LONGEST_URL]
+    fitting = [link for link in links if len(link["href"]) <= LONGEST_URL]
+    return [resolve(link["href"], base) for link in sorted(fitting, key=_rank)]
+
+
+def _rank(link: dict[str, str]) -> int:
+    said = link.get("title") or "", HOST.sub("", link["href"])
+    return max((number for number, part in enumerate(PARTS, 1) if any(map(part.search, said))), default=0)
 
 
 # No tree is built: libxml2 would search all attributes of an element for each one that it adds.

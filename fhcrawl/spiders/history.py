@@ -15,13 +15,13 @@ from scrapy.exceptions import DontCloseSpider
 
 from fhcrawl import logical_feed
 from fhcrawl.crawling import reading, rechecks, requests, responses, subscriptions, wordpress
-from fhcrawl.crawling.context import context_of, set_walk
-from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, known_feed, loss_of, wait_of
+from fhcrawl.crawling.context import FEED_IS_SPECIAL, context_of, set_walk
+from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, loss_of, wait_of
 from fhcrawl.crawling.subscriptions import LISTED_FILES, FeedOptions
 from fhcrawl.documents import DocumentList, snapshot
 from fhcrawl.documents.dates import shift
 from fhcrawl.documents.lists import IS_LIST
-from fhcrawl.exceptions import NotAFeedError, StoreError
+from fhcrawl.exceptions import LeaseError, NotAFeedError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
@@ -32,6 +32,8 @@ from fhcrawl.spiders.captures import Captures
 from fhcrawl.spiders.list_checks import ListChecks
 from fhcrawl.spiders.web_archives import with_web_archive
 from fhcrawl.store import FEEDS_AT_ONCE
+from fhcrawl.utils import addresses
+from fhcrawl.utils.addresses import normalised
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.datadir import base_of
 from fhcrawl.warc import naming
@@ -90,6 +92,9 @@ class HistorySpider(Spider):
         self._captures: Captures | None = None
         self.has_captures_left = bool(warc)  # no feed is done before its captures are read
         self.idle_reason = ""  # why a crawl has no feeds
+        # The feeds to which other URLs have led, and new feeds that have moved, by where they are now.
+        self._renamed: set[str] = set()
+        self._locations: dict[str, str] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -153,7 +158,8 @@ class HistorySpider(Spider):
             logger.info("%s", self.idle_reason)
         self._tell_refused()
         await self._open_captures()
-        given = ((feed, options.plain()) for feed, options in feeds.items())
+        urls = list(feeds)
+        given = ((feed, feeds[feed].plain()) for feed in urls if feed not in self._renamed)
         while some := dict(islice(given, FEEDS_AT_ONCE)):
             begun = list(extension.begin_walks(some))
             try:
@@ -253,6 +259,10 @@ class HistorySpider(Spider):
         if found is not None:
             logger.info("%s is not the subscription document; looking at %s", fetch.requested_url, found[0])
             yield self._request(requests.subscription_elsewhere(fetch, response, *found))
+            return
+        name = self._name_of(fetch, context_of(response))
+        if name != fetch.feed:
+            yield from self._crawl_as(name, fetch, response)
             return
         yield from self._read(fetch, response, document)
 
@@ -404,15 +414,68 @@ class HistorySpider(Spider):
 
     def _not_a_feed(self, fetch: Fetch, response: Response, error: NotAFeedError) -> Iterator[Request]:
         context, failure = context_of(response), reading.unread(response, error)
-        url = next(filter(responses.is_fetchable, error.feeds), None)
-        is_new = context.last_reading is not None and context.last_reading.is_new
-        if url is not None and is_new and fetch.role is Role.SUBSCRIPTION:
-            if url == fetch.feed or not self._store.feeds.has(url):
-                logger.info("%s is an HTML page; its feed is %s", fetch.requested_url, url)
-                yield self._request(requests.subscription_elsewhere(fetch, response, url))
+        url = next(map(normalised, filter(responses.is_fetchable, error.feeds)), None)
+        is_first = context.referral is None and fetch.feed not in self._renamed
+        if url is not None and is_first and context.is_new and fetch.role is Role.SUBSCRIPTION:
+            known = self._store.feeds.find_at(url, fetch.feed)
+            if known is not None:
+                yield from self._crawl_as(known, fetch, response)
                 return
-            failure = known_feed(url)
+            logger.info("%s is an HTML page; looking at %s", fetch.requested_url, url)
+            yield self._request(requests.subscription_elsewhere(fetch, response, url, is_page=True))
+            return
         yield from self._give_up(fetch, failure, context)
+
+    def _name_of(self, fetch: Fetch, context: RequestContext) -> str:
+        """Return the URL of the feed that a subscription document belongs to: the user's, or a stored feed's.
+
+        The feed of a web page has its own URL.
+        """
+        # Once for each feed: the answers of a server need not be consistent.
+        is_renamed = fetch.feed in self._renamed
+        if fetch.role is not Role.SUBSCRIPTION or not context.is_new or is_renamed:
+            return fetch.feed
+        referral = context.referral
+        is_of_page = referral is not None and referral.is_page
+        own = normalised(fetch.requested_url) if is_of_page else fetch.feed
+        if referral is not None and referral.loss is not None:
+            return own
+        found = self._locations.get(fetch.location) if fetch.location else None
+        for url in dict.fromkeys(filter(None, (fetch.requested_url, own, fetch.location))):
+            found = found or self._store.feeds.find_at(url, fetch.feed)
+        if found is None and own == fetch.feed != fetch.location:
+            # What has been read is not in the store before it is committed.
+            self._locations[fetch.location or own] = own
+        return found or own
+
+    def _crawl_as(self, name: str, fetch: Fetch, response: Response) -> Iterator[Request]:
+        """Crawl a new feed under another URL: yield the first requests, unless this run has that feed."""
+        feed, walk, extension = fetch.feed, context_of(response).walk, StoreExtension.of(self.crawler)
+        # The new name must not make a host one that the user gave.
+        is_there = addresses.origin(name) == addresses.origin(feed)
+        special = fetch.special and fetch.special & FEED_IS_SPECIAL if is_there else 0
+        try:
+            is_under_way = self._store.walks.rename(feed, name, now(), special)
+        except LeaseError as error:
+            extension.yield_to_other(feed, error)
+            return
+        said = "Found the feed %s, which is crawled in place of %s"
+        logger.info(said, name, feed, extra={"is_for_users": True})
+        self._renamed.add(name)
+        extension.skipped_feeds.add(feed)
+        is_as_safe = addresses.may_have_headers(name, feed)
+        given = walk.options if is_as_safe else replace(walk.options, headers={})
+        stored = self._store.subscriptions.read_options([name]).get(name, {})
+        options = FeedOptions(**{**stored, **given.plain()})
+        if self._captures is not None:
+            self.feeds.setdefault(name, options)
+        if is_under_way:
+            return
+        if self.deltafetch_reset:
+            extension.forget([name])
+        for known in extension.begin_walks({name: options.plain()}):
+            with extension.under_way.begun(name):
+                yield from self.first(known, options)
 
     def _give_up(self, fetch: Fetch, failure: DocumentFailure, context: RequestContext) -> Iterator[Request]:
         """Note a failure; yield the request for another URL of a subscription document, if any."""

@@ -353,6 +353,10 @@ class Session:
             self._feed_ids.clear()
         self._feed_ids |= feed_ids
 
+    def forget_id(self, feed: str) -> None:
+        """Forget the id of a feed that the store does not have any more."""
+        self._feed_ids.pop(feed, None)
+
     def remember_heads(self, digests: dict[int, str]) -> None:
         """Keep the digests of feeds' heads in memory, by feed id."""
         if len(self._heads) + len(digests) > FEEDS_REMEMBERED:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import bindparam, case, func, select
 
+from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Kind, Role, is_unreachable
 from fhcrawl.logical_feed.listings import Listing, StoredEntries
 from fhcrawl.logical_feed.results import State
 from fhcrawl.logical_feed.versions import latest_time
-from fhcrawl.store import coverage, subscriptions, verdicts
+from fhcrawl.store import coverage, merging, subscriptions, verdicts
 from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import stream
 from fhcrawl.store.schema import documents, entries, feeds, heads
@@ -153,6 +154,33 @@ class Feeds(Repository):
         with self._database.snapshot() as connection:
             return connection.scalar(select(feeds.c.id).where(is_of(feed))) is not None
 
+    def find_at(self, url: str, besides: str) -> str | None:
+        """Return the URL of the feed that has a URL, or has moved there; None if there is none.
+
+        :param besides: a feed that does not count
+        """
+        with self._database.lookup() as connection:
+            if url != besides and connection.scalar(select(feeds.c.id).where(is_of(url))) is not None:
+                return url
+            found = execute(connection, merging.AT_LOCATION, {"url": url, "besides": besides}).scalar()
+        return None if found is None else str(found)
+
+    def read_duplicates(self) -> list[tuple[str, str]]:
+        """Return the feeds that have several names in the store: the one to keep, with each other one."""
+        with self._database.snapshot() as connection:
+            return list(merging.duplicates(connection))
+
+    def merge(self, kept: str, others: Iterable[str]) -> dict[str, int]:
+        """Merge feeds into another one, in one transaction: their names leave the store.
+
+        Entries that the kept feed has stay as they are there.
+
+        :return: for each, the number of live entries that the kept feed did not have
+        :raises StoreError: if a crawl has one of them, or the store does not know it; then nothing changes
+        """
+        with self._database.transaction() as connection:
+            return {url: _merge(connection, kept, url) for url in others}
+
     def read_kind(self, feed: str) -> Kind | None:
         """Return the kind of a feed when it was last read; None if it never was."""
         with self._database.snapshot() as connection:
@@ -258,6 +286,18 @@ def _noted(
     before = {"changed": row.changed, "change_seconds": row.change_seconds, "due": row.due}
     planned = subscriptions.plan_row(row, covered, record.reasons, limits)
     return {"b_id": row.id, "verdict": record.verdict.value, "reasons": reasons, **before, **planned}
+
+
+def _merge(connection: Connection, kept: str, other: str) -> int:
+    if kept == other:
+        raise StoreError(f"{kept} is the feed to keep: write the URL of another feed too")
+    rows = merging.rows_of(connection, kept, other)
+    for url in (kept, other):
+        if url not in rows:
+            raise StoreError(f"{url} is not in the store; `fhcrawl feeds` shows what is")
+        if not subscriptions.is_free(connection, rows[url]):
+            raise StoreError(f"A crawl is at work on {url}: merge it when that has ended")
+    return merging.merge(connection, rows[other], rows[kept])
 
 
 def _months(connection: Connection, live: dict[str, object]) -> tuple[dict[str, int], str | None, str | None]:

@@ -320,6 +320,8 @@ mementos = Table(
 Index("timemaps_by_feed", timemaps.c.feed_id)
 Index("mementos_by_feed", mementos.c.feed_id)
 Index("feeds_by_run", feeds.c.run)
+_has_moved = feeds.c.location != feeds.c.url
+Index("feeds_by_location", Keyed(feeds.c.location), sqlite_where=_has_moved, postgresql_where=_has_moved)
 Index("captures_by_digest", captures.c.digest)
 Index("renames_by_id", renames.c.feed_id, Keyed(renames.c.id))
 Index("renames_by_former_id", renames.c.feed_id, Keyed(renames.c.former_id))

@@ -160,8 +160,8 @@ def _remove(connection: Connection, feed: str) -> bool:
     :raises StoreError: if it is not subscribed, and has documents or entries or is being crawled
     """
     row = connection.execute(select(feeds).where(is_of(feed)).with_for_update()).first()
-    if row is not None and _is_empty(connection, row.id) and _is_free(connection, row):
-        _delete(connection, [row.id])
+    if row is not None and is_empty(connection, row.id) and is_free(connection, row):
+        delete_rows(connection, [row.id])
         return True
     if row is None or row.subscribed is None:
         raise StoreError(f"{feed} is not subscribed; `fhcrawl feeds` shows what is")
@@ -177,11 +177,11 @@ def _delete_stored(connection: Connection, feed: str) -> int:
     row = connection.execute(select(feeds).where(is_of(feed)).with_for_update()).first()
     if row is None:
         raise StoreError(f"{feed} is not in the store; `fhcrawl feeds` shows what is")
-    if not _is_free(connection, row):
+    if not is_free(connection, row):
         raise StoreError(f"A crawl is at work on {feed}: delete it when that has ended")
     live = select(func.count()).where(entries.c.feed_id == row.id, entries.c.digest != "")
     count: int = connection.scalar(live) or 0
-    _delete(connection, [row.id])
+    delete_rows(connection, [row.id])
     return count
 
 
@@ -191,26 +191,28 @@ def forget_unread(connection: Connection, rows: Iterable[Row[Any]]) -> None:
     :param rows: the feeds' rows, locked by the transaction
     """
     given = [row.id for row in rows if row.subscribed is None]
-    unread = [feed_id for feed_id in given if _is_empty(connection, feed_id)]
+    unread = [feed_id for feed_id in given if is_empty(connection, feed_id)]
     if unread:
-        _delete(connection, unread)
+        delete_rows(connection, unread)
 
 
-def _delete(connection: Connection, feed_ids: list[int]) -> None:
+def delete_rows(connection: Connection, feed_ids: list[int]) -> None:
+    """Delete feeds with all that is stored of them."""
     tables = (heads, absences, renames, changes, versions, entries, documents, coverage, mementos, timemaps)
     for table in tables:
         connection.execute(table.delete().where(table.c.feed_id.in_(feed_ids)))
     connection.execute(feeds.delete().where(feeds.c.id.in_(feed_ids)))
 
 
-def _is_free(connection: Connection, row: Row[Any]) -> bool:
+def is_free(connection: Connection, row: Row[Any]) -> bool:
     """Return whether no crawl has the feed, nor exports what has changed in it."""
     if leases.is_dead(connection, row.run):
         return True
     return connection.execute(leases.RELEASED, {"released": [row.id]}).first() is not None
 
 
-def _is_empty(connection: Connection, feed_id: int) -> bool:
+def is_empty(connection: Connection, feed_id: int) -> bool:
+    """Return whether neither a document nor an entry of a feed was ever read."""
     read = exists().where(documents.c.feed_id == feed_id, documents.c.state == State.PROCESSED.value)
     return not connection.scalar(select(read | exists().where(entries.c.feed_id == feed_id)))
 

@@ -12,7 +12,7 @@ from fhcrawl.exceptions import LeaseError, UnsettledError
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import State
 from fhcrawl.logical_feed.versions import latest_time
-from fhcrawl.store import lists
+from fhcrawl.store import lists, merging, subscriptions
 from fhcrawl.store.database import Repository
 from fhcrawl.store.leases import EXPORTED, IS_DELIVERED_BY_ITS_RUN
 from fhcrawl.store.rows import UNREAD, Subscription
@@ -120,6 +120,34 @@ class Walks(Repository):
             row = connection.execute(select(feeds).where(is_of(feed))).one()
             in_doubt = _in_doubt(connection, [row], latest_time(time_now()))
             return dict(_subscriptions(connection, [row], row.run, in_doubt))[row.id]
+
+    def rename(self, feed: str, name: str, now: str, special: int | None) -> bool:
+        """Let a new feed be the feed of another URL, in one transaction; its own name is free then.
+
+        What the store has of it moves there, with its subscription.
+
+        :param feed: a feed of this run
+        :param now: ISO 8601 in UTC
+        :param special: what the run knows of the other URL's host, if no feed has that URL: `feeds.special`
+        :return: whether this run has the other feed already
+        :raises LeaseError: if another crawl has one of them; it may have the other one if nothing is to move
+        """
+        session = self._session
+        leases = session.require_leases()
+        with self._database.transaction() as connection:
+            added = execute(connection, ADD_FEED, {"url": name, "since": now}).rowcount
+            rows = merging.rows_of(connection, feed, name)
+            leases.check(connection, rows[feed].id)
+            if not subscriptions.is_empty(connection, rows[feed].id):
+                for refusal in _refusals(connection, leases, [rows[name]]).values():
+                    if refusal is not None:
+                        raise refusal
+            if added:
+                known = feeds.update().where(feeds.c.id == rows[name].id).values(special=special)
+                connection.execute(known)
+            merging.merge(connection, rows[feed], rows[name])
+        session.forget_id(feed)
+        return bool(rows[name].run == leases.run)
 
     def forget(self, feed: str, now: str) -> None:
         """Mark every document of a feed as not processed; its entries stay.

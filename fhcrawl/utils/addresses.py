@@ -24,6 +24,9 @@ Network = IPv4Network | IPv6Network
 
 PORTS = {"http": 80, "https": 443}
 HIGHEST_PORT = 65535
+# Scheme, authority, path and query; the fragment is left out.
+WEB_URL = re.compile(r"(https?|file)://([^/?#]*)([^?#]*)((?:\?[^#]*)?)", re.IGNORECASE)
+PORT = re.compile(r":([0-9]*)$")
 HOSTS_REMEMBERED = 1000
 DOMAINS_REMEMBERED = 2**16
 EXAMPLE = "write host, host:port, an address or a network, like intranet.example:8080 or 10.1.0.0/16"
@@ -271,6 +274,33 @@ def has_credentials(url: str) -> bool:
     :raises ValueError: if it is no URL
     """
     return "@" in urlsplit(url).netloc
+
+
+def may_have_headers(url: str, given: str) -> bool:
+    """Return whether headers of the user's, maybe credentials, for one URL may be sent to another one."""
+    parts, own = urlsplit(url), urlsplit(given)
+    return parts.netloc == own.netloc and parts.scheme in (own.scheme, "https")
+
+
+def normalised(url: str) -> str:
+    """Return the URL that names the feed of a URL: RFC 3986, 6.2.2.1 and 6.2.3, without the fragment.
+
+    Scheme and host are in lower case, there is no default port, and an empty path is `/`. Everything else
+    stays as it is, and so does a URL of another scheme.
+    """
+    found = WEB_URL.match(url)
+    if found is None:
+        return url
+    scheme, authority, path, query = found.groups()
+    scheme = scheme.lower()
+    if scheme not in PORTS:
+        return f"{scheme}://{authority}{path}{query}"
+    user, at, place = authority.rpartition("@")
+    port = PORT.search(place)
+    if port is not None and port[1].lstrip("0") in ("", str(PORTS[scheme])):
+        place = place[: port.start()]
+    place = place.lower() if place.isascii() else place
+    return f"{scheme}://{user}{at}{place}{path or '/'}{query}"
 
 
 def without_credentials(url: str) -> str:

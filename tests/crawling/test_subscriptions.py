@@ -16,7 +16,7 @@ from fhcrawl.crawling.subscriptions import (
 from fhcrawl.exceptions import ArgumentError
 
 NINES = "9" * 5000
-A, B, C = "http://example.org/a", "https://example.org/b?x=1#top", "https://[::1]:8080/c"
+A, B, C = "http://example.org/a", "https://example.org/b?x=1", "https://[::1]:8080/c"
 
 OPML = f"""<?xml version="1.0"?><opml version="2.0"><head><title>Mine</title></head><body>
 <outline text="News"><outline type="rss" text="A" xmlUrl="{A}"/><outline text="no feed"/></outline>
@@ -113,7 +113,7 @@ def test_list_that_cannot_be_used_is_refused(tmp_path: Path, content: str, sente
     ("given", "url"),
     [
         ("example.org/feed", "https://example.org/feed"),
-        ("localhost:8000", "https://localhost:8000"),
+        ("localhost:8000", "https://localhost:8000/"),
         ("//example.org/feed", "https://example.org/feed"),
         ("feed://example.org/a.xml", "https://example.org/a.xml"),
         ("Feed:https://example.org/a.xml", "https://example.org/a.xml"),
@@ -375,3 +375,23 @@ def test_feeds_without_options_have_those_of_their_subscriptions() -> None:
     assert snapshot == {"http://x/a": FeedOptions(reversed=True, snapshot="http://x/t")}
     own = {"http://x/a": FeedOptions(limit=0)}
     assert with_subscribed(own, subscribed) == own
+
+
+@pytest.mark.parametrize("name", ["list.txt", "list.toml", "list.opml"])
+def test_spellings_of_a_url_are_one_feed(tmp_path: Path, name: str) -> None:
+    first, second = "HTTP://Example.org:80/a?b#c", "http://example.org/a?b"
+    (tmp_path / name).write_text(
+        {
+            "list.txt": f"{first}\n{second}\n",
+            "list.toml": f'[[feed]]\nurl = "{first}"\n[[feed]]\nurl = "{second}"\n',
+            "list.opml": f'<opml><body><outline xmlUrl="{first}"/><outline xmlUrl="{second}"/></body></opml>',
+        }[name]
+    )
+    assert list(from_file(tmp_path / name)) == [second]
+    assert list(from_words([first, str(tmp_path / name)])) == [second]
+    assert list(from_arguments(f"{first} {second}", name, base=tmp_path)) == [second]
+
+
+def test_snapshot_is_the_feed_in_any_spelling() -> None:
+    with pytest.raises(ArgumentError, match="is the feed itself"):
+        from_arguments("http://example.org/a", None, "HTTP://example.org:80/a")

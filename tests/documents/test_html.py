@@ -1,5 +1,7 @@
 """Feeds that an HTML page names."""
 
+from urllib.parse import urljoin
+
 import pytest
 
 from fhcrawl.documents.html import feed_links
@@ -40,3 +42,23 @@ def test_first_of_many_feeds_are_named_and_no_long_url() -> None:
     link = "<link rel=alternate type=text/xml href='{}'>"
     page = link.format("a" * 10_001) + "".join(map(link.format, range(1000)))
     assert feed_links(page.encode(), "http://example.org/") == [f"http://example.org/{n}" for n in range(99)]
+
+
+@pytest.mark.parametrize(
+    ("links", "first"),
+    [
+        ([("/comments/feed/", "x"), ("/feed/", "x")], "/feed/"),
+        ([("/a", "News - Comments Feed"), ("/b", "News - Feed")], "/b"),
+        ([("/category/x/feed/", "x"), ("/tag/y/feed", "y"), ("/feed/", "x")], "/feed/"),
+        ([("/category/x/comments", "x"), ("/category/x/feed/", "x")], "/category/x/feed/"),
+        ([("//comments.example/a", "a"), ("//comments.example/b", "b")], "//comments.example/a"),
+        ([("/commentary", "Stages of commentsmanship"), ("/b", "b")], "/commentary"),
+    ],
+)
+def test_main_feed_comes_first(links: list[tuple[str, str]], first: str) -> None:
+    page = "".join(
+        f'<link rel="alternate" type="application/rss+xml" href="{href}" title="{title}">'
+        for href, title in links
+    )
+    found = feed_links(page.encode(), "http://example.org/")
+    assert (len(found), found[0]) == (len(links), urljoin("http://example.org/", first))

@@ -311,7 +311,7 @@ def test_advice_where_no_feed_was_found_is_that_on_unreachable_feeds() -> None:
         Reason(ReasonKind(kind), "http://example.org/a", "", "")
         for kind in (
             *("unreachable", "only-captures", "http-404", "http-401"),
-            *("timeout", "known-feed", "limit", "holes"),
+            *("timeout", "private-address", "limit", "holes"),
         )
     )
     assert list(with_kind_of_advice([unreachable, missing])) == [(missing, ReasonKind.UNREACHABLE)]

@@ -50,34 +50,12 @@ class TestStartingPoints:
         server.serve("/index", atom([E("2")], prev="/a1"))
         server.serve("/a1", atom([E("1")]))
         run = project.crawl(server.url("/"))
-        assert {item["feed"] for item in run.items} == {server.url("/")}
-        assert f"its feed is {server.url('/index')}" in run.log
+        assert {item["feed"] for item in run.items} == {server.url("/index")}
+        assert f"Found the feed {server.url('/index')}" in run.log
         server.asked()
         project.crawl(server.url("/"))
-        assert server.asked() == ["/index"]
+        assert server.asked() == ["/", "/index"]
         assert project.verdict() == ("complete", [])
-
-    @pytest.mark.parametrize("at_once", [False, True], ids=["of an earlier run", "of this run"])
-    def test_page_of_a_known_feed_is_not_stored(
-        self, server: FeedServer, project: Project, at_once: bool
-    ) -> None:
-        page = '<html><head><link rel="alternate" type="application/atom+xml" href="/feed"></head></html>'
-        server.serve("/", page, content_type="text/html")
-        server.serve("/feed", atom([E("1")]))
-        runs = (
-            [(server.url("/"), server.url("/feed"))]
-            if at_once
-            else [(server.url("/feed"),), (server.url("/"),)]
-        )
-        done = [project.crawl(*feeds) for feeds in runs]
-        assert [item["feed"] for run in done for item in run.items] == [server.url("/feed")]
-        assert (
-            f"its feed is in the store: {server.url('/feed')}\n  What to do: crawl that feed" in done[-1].log
-        )
-        [feed] = project.feeds()
-        assert (feed["feed"], feed["entries"]) == (server.url("/feed"), 1)
-        server.serve("/feed", atom([E("2"), E("1")]))
-        assert project.crawl(server.url("/feed")).changes == {"2": "new"}
 
     @pytest.mark.real_crawl
     def test_files_are_a_feed(self, project: Project, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from fhcrawl.utils.addresses import (
     has_credentials,
     is_of_this_machine,
     literal,
+    normalised,
     origin,
     registered_domain,
     special,
@@ -161,6 +162,29 @@ def test_allowed_hosts_are_names_addresses_and_networks_with_or_without_port() -
 def test_allowed_host_that_cannot_be_used_is_refused(entry: str) -> None:
     with pytest.raises(ArgumentError, match="write host, host:port, an address or a network"):
         AllowedHosts.of([entry])
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ("HTTP://Host.Example:80/x#y", "http://host.example/x"),
+        ("https://host:443", "https://host/"),
+        ("https://host:0443/", "https://host/"),
+        ("http://host:/x?", "http://host/x?"),
+        ("http://host?Q=1#", "http://host/?Q=1"),
+        ("http://[::1]:80/x", "http://[::1]/x"),
+        ("http://[2001:DB8::80]/", "http://[2001:db8::80]/"),
+        ("http://host:443/a//b/../c/?b=2&a=1", "http://host:443/a//b/../c/?b=2&a=1"),
+        ("http://host/%7e%C3", "http://host/%7e%C3"),
+        ("http://BÜCHER.example/", "http://BÜCHER.example/"),
+        ("FILE:///a/B.atom#c", "file:///a/B.atom"),
+        (f"http://host:{'9' * 5000}/", f"http://host:{'9' * 5000}/"),
+        ("not a URL#", "not a URL#"),
+    ],
+)
+def test_spellings_of_a_url_name_one_feed(given: str, names: str) -> None:
+    assert normalised(given) == names
+    assert normalised(names) == names
 
 
 def test_credentials_are_taken_out_of_urls() -> None:
