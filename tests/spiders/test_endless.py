@@ -143,15 +143,15 @@ def test_documents_without_entries_for_ever_are_read_a_few_in_each_run(
         assert "empty-archives" in project.verdict()[1]
 
 
-@pytest.mark.parametrize("relation", ["next", "prev-archive"])
+@pytest.mark.parametrize(("relation", "first"), [("next", 1), ("next", 2), ("prev-archive", 2)])
 def test_new_entries_do_not_keep_the_walk_from_going_on(
-    server: FeedServer, project: Project, relation: str
+    server: FeedServer, project: Project, relation: str, first: int
 ) -> None:
     """Documents without entries that an earlier walk has read are none of the run."""
     new = E("new")
 
     def shown(number: int) -> list[E]:
-        return [new, *page(0)] if number == 0 else page(1) if number == 1 else []
+        return [new, *page(0)] if number == 0 else page(number) if number < first else []
 
     server.answers = Endless(relation, shown)
     crawl(server, project)
@@ -159,7 +159,7 @@ def test_new_entries_do_not_keep_the_walk_from_going_on(
         new = E(f"new{run}")
         server.asked()
         project.crawl(server.url(FEED), settings=LIMITS)
-        assert server.asked()[-1] == f"/{1 + (run + 1) * MOST_BARREN}"
+        assert server.asked()[-1] == f"/{first - 1 + (run + 1) * MOST_BARREN}"
 
 
 @pytest.mark.parametrize(("relation", "verdict"), [("next", "lossy"), ("prev-archive", "complete")])
