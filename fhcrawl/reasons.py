@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 # Advice that is too long for a line, or shared by several kinds.
 ALLOW = "nothing, if you did not mean it; else name its host in FHCRAWL_ALLOWED_PRIVATE_HOSTS"
 BROKEN = "tell its publisher; the next run reads it again, and it counts once it is mended"
+ENDLESS = (
+    "nothing, if its entries end there; each run reads a few more, so run it again if there may be older ones"
+)
 FULL = "make room on that disk (the log says where), then run it again; the next run goes on there"
 HTTPS = "tell its publisher to link with https:; if you trust the way, give the feed with http:"
 LARGE = "if you trust it, raise the setting that it names, if that can be; else tell its publisher"
@@ -20,6 +23,10 @@ LOST = "the log says which, and why; tell its publisher; fhcrawl crawl --reset r
 MISSING = "the next run asks again; if it stays away, ask its publisher, or look in a web archive"
 NETWORK = "the next run asks again; if it goes on, check the network and the host's name"
 NO_DTD = "tell its publisher to write the entities out: no DTD is fetched"
+NO_MORE_PAGES = (
+    "nothing, if its entries end there; else tell its publisher, whose server has no page after that: "
+    "the history may be longer"
+)
 NO_FEED = "check in a browser what is there; if that is no feed any more, tell its publisher"
 NOT_NEWEST = (
     "crawl the feed's own address, not that of an archive; if its relations are backwards, "
@@ -63,7 +70,7 @@ class Retry(Enum):
 
     SOON = "as soon as the user's limits allow"
     LATER = "once it has been missing for half as long again"
-    NEVER = "not before the feed is due: no later run can do anything about it"
+    NEVER = "no sooner than the feed itself is due"
 
 
 class ReasonKind(str, Enum):
@@ -115,7 +122,8 @@ class ReasonKind(str, Enum):
     CONTRADICTORY_LINKS = "contradictory-links", LINKS
     EMPTY_LINK = "empty-link", "tell its publisher: the oldest document has no such link at all"
     LOOP = "loop", "tell its publisher, whose links lead back; what is behind the loop cannot be known"
-    REPEATS = "repeats", "nothing, if its pages end there; else tell its publisher"
+    REPEATS = "repeats", NO_MORE_PAGES
+    EMPTY_ARCHIVES = "empty-archives", ENDLESS, Retry.NEVER
     LIMIT = "limit", LIMITED, Retry.SOON
     DISK_FULL = "disk-full", FULL, Retry.SOON
     MOVED = "moved", "run it again: the next run sees whether the chain still leads there"

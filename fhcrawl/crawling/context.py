@@ -60,7 +60,7 @@ class WalkContext:
     :param run: number of the crawl
     :param options: the user's options of the feed; `snapshot` is the snapshot that the feed continues
     :param since: when that snapshot was made, ISO 8601 in UTC; it holds all older entries
-    :param page_size: number of entries of a WordPress feed's first page; 0 if that is not known
+    :param page_size: number of entries of the subscription document; 0 if it was not read in this run
     :param begun: when the feed's first request was made, in seconds since 1970 (FHCRAWL_MAX_SECONDS)
     :param octets: size of what was downloaded for the feed in this run (FHCRAWL_MAX_BYTES)
     :param special_hosts: for each host that the user gave, whether it had special addresses; hosts that have
@@ -136,9 +136,7 @@ class RequestContext:
     :param is_last: the request for that archive, which is then read as an archive
     :param is_unjoined: no newer document of the chain shows an entry that was known before this walk
     :param left_over: an earlier walk left this page, or a newer page of the chain, unread
-    :param page_digest: `responses.digest` of the page that links to this page
-    :param guessed_from: of a page that may not exist, `wordpress.shown` of the newer page; '' if that is not
-        known, None if a link names the page
+    :param barren: how many documents in a row before this one were read without news (`results.has_news`)
     :param newer: the multipart page that links here, for the comparison of the two
     :param fetched: when a capture was made, ISO 8601 in UTC
     :param memento: id of a capture in the store that a web archive is asked for
@@ -162,8 +160,7 @@ class RequestContext:
     is_last: bool = False
     left_over: bool = False
     is_unjoined: bool = False
-    page_digest: str | None = None
-    guessed_from: str | None = None
+    barren: int = 0
     newer: NewerPage | None = None
     fetched: str | None = None
     memento: int | None = None

@@ -54,6 +54,12 @@ class LimitReached(FhcrawlError, IgnoreRequest):  # noqa: N818
         self.wait = wait
 
 
+class NothingNew(LimitReached):
+    """A request for a document behind a long run of documents without news."""
+
+    kind = ReasonKind.EMPTY_ARCHIVES
+
+
 class NotACapture(FhcrawlError, IgnoreRequest):  # noqa: N818
     """A response of a web archive that is no capture of a document."""
 

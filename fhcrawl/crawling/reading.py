@@ -24,18 +24,21 @@ from fhcrawl.store import DocumentRef
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-    from fhcrawl.documents import DocumentList, FeedDocument
+    from fhcrawl.documents import DocumentList, Entry, FeedDocument
     from fhcrawl.exceptions import NotAFeedError
     from fhcrawl.logical_feed import Link
     from fhcrawl.logical_feed.chain import Contradiction, FeedQuirks
     from fhcrawl.logical_feed.contents import EarlierReading
     from fhcrawl.logical_feed.results import Fetch
+    from fhcrawl.store.entries import Label
 
 logger = logging.getLogger(__name__)
 
 REFERRALS = 3
 REPEATS = DocumentFailure(
-    State.INVALID, ReasonKind.REPEATS, "is the same as the page before it: the walk ends here"
+    State.INVALID,
+    ReasonKind.REPEATS,
+    "has no entry that the page before it does not have: the walk ends here",
 )
 LOST_KINDS = ("no-id", "entry-lost")
 SHARED = "another entry of the document has this id, and other content: only one of them can be kept"
@@ -63,6 +66,14 @@ def unchanged(fetch: Fetch, response: Response) -> DocumentResult:
     is_received = response.status != responses.NOT_MODIFIED
     received = fetch.fetched if is_received else None
     return DocumentResult(fetch, validators=(*validators, None), received=received)
+
+
+def has_label(entry: Entry, label: Label | None) -> bool:
+    """Return whether an entry is the stored one with its id, though its content may differ.
+
+    Publishers put tokens into the URLs of enclosures, and some give all entries the same id.
+    """
+    return bool(entry.published or entry.updated) and label == (entry.title, entry.published, entry.updated)
 
 
 def is_snapshot(fetch: Fetch, response: Response) -> bool:

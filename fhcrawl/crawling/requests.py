@@ -170,15 +170,20 @@ def as_given(fetch: Fetch, context: RequestContext) -> Iterator[Request]:
 
 
 def older_document(
-    result: DocumentResult, response: Response, link: Link, is_guess: bool, newer: NewerPage | None
+    result: DocumentResult,
+    response: Response,
+    link: Link,
+    is_guess: bool,
+    newer: NewerPage | None,
+    barren: int,
 ) -> Request:
     """Return the request for the older document that a document links to.
 
     :param is_guess: the older document may not exist
     :param newer: the page that the older document is compared with
+    :param barren: see `RequestContext`
     """
     context = context_of(response)
-    is_linked_page = link.role is Role.PAGE and not is_guess
     return _request(
         RequestContext(
             context.walk,
@@ -187,8 +192,7 @@ def older_document(
             result.fetch.position.before(),
             via=response.url,
             documents=context.documents + 1,
-            page_digest=responses.digest(response) if is_linked_page else None,
-            guessed_from=wordpress.shown(result) if is_guess else None,
+            barren=barren,
             newer=newer,
         ),
         GUESSED if is_guess else None,
@@ -209,7 +213,6 @@ def known_older_document(fetch: Fetch, response: Response, older: DocumentRef) -
             fetch.position.before() if is_page else older.position,
             via=response.url,
             documents=1,
-            guessed_from="" if is_guess else None,
         ),
         {**({DELTAFETCH_KEY: older.key} if older.key != older.url else {}), **(GUESSED if is_guess else {})},
     )

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from hashlib import sha256
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
@@ -25,7 +24,6 @@ from w3lib.url import (
 
 from fhcrawl.crawling import responses
 from fhcrawl.crawling.context import context_of
-from fhcrawl.crawling.reading import REPEATS
 from fhcrawl.documents import FeedDocument, link_header, post_list
 from fhcrawl.logical_feed import Kind, Link, Role
 from fhcrawl.logical_feed.listings import ListOrder
@@ -77,25 +75,25 @@ def with_guess(result: DocumentResult, response: Response) -> DocumentResult:
         return result
     if not context.walk.options.wordpress:
         return replace(result, has_guessable_pages=True)
-    if context.guessed_from == shown(result):
-        # A second page like the first one: there are no pages. A later page may be like the one before it
-        # because a page of new entries was published meanwhile: the next run requests it again.
-        return replace(result, failure=REPEATS if context.documents > 1 else None)
     # The next run requests the target of a permanent redirect.
     where = fetch.location or fetch.requested_url
     link = Link(Role.PAGE, add_or_replace_parameter(where, PARAMETER, str(int(number) + 1)))
     return replace(result, older_document=link)
 
 
-def shown(result: DocumentResult) -> str:
-    """Return a digest of the entries of a page."""
-    ids = "\n".join(version.id for version in result.versions)
-    return sha256(ids.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def is_guess(url: str, walk: WalkContext) -> bool:
-    """Return whether a page that an earlier run left unread was guessed, and may not exist."""
+    """Return whether a page was guessed, and may not exist."""
     return walk.options.wordpress and url_query_parameter(url, PARAMETER) is not None
+
+
+# A server may ignore the number. A linked page that is like the first one is a fault of the publisher's.
+def has_no_pages(result: DocumentResult, newer: Role, walk: WalkContext) -> bool:
+    """Return whether a page that is like the one before it shows that a feed has no pages.
+
+    :param newer: role of the document before it
+    """
+    is_linked = result.kind != Kind.SINGLE.value
+    return newer is Role.SUBSCRIPTION and not is_linked and is_guess(result.fetch.requested_url, walk)
 
 
 def no_page() -> FeedDocument:

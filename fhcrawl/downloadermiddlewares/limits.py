@@ -1,4 +1,4 @@
-"""Ends a walk at the user's limits on documents, time and octets; the verdict reports it."""
+"""Ends a walk at the limits on documents, time and octets; the verdict reports it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scrapy import signals
 from scrapy.exceptions import DownloadTimeoutError, NotConfigured
 
 from fhcrawl.crawling.context import RECEIVED, find_context, is_of_web_archive, is_own, set_walk
-from fhcrawl.crawling.failures import LimitReached
+from fhcrawl.crawling.failures import LimitReached, NothingNew
 from fhcrawl.extensions import Component
 from fhcrawl.logical_feed import Role
 
@@ -30,13 +30,17 @@ SETTINGS = {
 # What they count, where that is not the role.
 NOUNS = {Role.LISTED: Role.PAGE, Role.TIMEMAP: Role.CAPTURE}
 SECONDS = "FHCRAWL_MAX_SECONDS"
+# A publisher may write nothing for more than a year, with an archive for each month. Calendars and lists of
+# pages that never end link to an older document for ever.
+MOST_BARREN = 20
 
 
 class LimitsMiddleware(Component):
     """FHCRAWL_MAX_ARCHIVES and its neighbours, or a feed's own limit, and FHCRAWL_MAX_SECONDS, in one run.
 
     0 is no limit. Captures in WARC files, the user's own, are not limited. A feed's time begins with its
-    first request; a download that is in progress at its end is aborted.
+    first request; a download that is in progress at its end is aborted. After `MOST_BARREN` documents in a
+    row without news, the rest is left to the next run, which goes on behind them.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -59,6 +63,8 @@ class LimitsMiddleware(Component):
                 asks = SETTINGS[role] if given is None else "the list of feeds"
                 noun = NOUNS.get(role, role).value
                 raise LimitReached(f"stopped at {_number(limit, noun)}, as {asks} asks")
+            if context.barren >= MOST_BARREN:
+                raise NothingNew(f"the {MOST_BARREN} documents before it have no entry that is not known")
         if self._seconds:
             self._limit_time(request)
 

@@ -62,6 +62,22 @@ def _contents_of(held: bytes) -> dict[bytes, set[bytes]]:
     return found
 
 
+def unlike(versions: Iterable[Version], newer: bytes) -> set[str] | None:
+    """Return the ids of the entries of a page whose content differs from the newer page's with that id.
+
+    :param newer: what the newer page held
+    :return: None if the newer page does not have all ids of the page, or the page has none
+    """
+    contents, differing, is_empty = _contents_of(newer), set(), True
+    for version in versions:
+        held, is_empty = contents.get(digest_of_id(version.id)), False
+        if held is None:
+            return None
+        if _digest_of_content(version.digest) not in held:
+            differing.add(version.id)
+    return None if is_empty else differing
+
+
 class EarlierReading:
     """What an archive or a page held when it was last read, to compare it with what it holds now.
 
@@ -85,6 +101,11 @@ class EarlierReading:
         self._place = place
         self._now = ChainPosition(walk, place.step)
         self.unsettled: set[str] = set()
+
+    @property
+    def was_read(self) -> bool:
+        """Whether the document itself was read before."""
+        return True
 
     def has_held(self, version: Version) -> bool:
         """Return whether the document held a version of an entry."""
@@ -135,6 +156,11 @@ class FirstReading(EarlierReading):
     def __init__(self, missing: Container[bytes], place: ChainPosition, walk: int) -> None:
         super().__init__(b"", b"", place, walk)
         self._missing = missing
+
+    @property
+    def was_read(self) -> bool:
+        """Whether the document itself was read before."""
+        return False
 
     def order(
         self, entry_id: str, digest: str, updated: str | None, document_updated: str | None, position: int

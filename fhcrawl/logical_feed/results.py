@@ -240,6 +240,24 @@ def shows_nothing_known(result: DocumentResult, stored: Mapping[str, Winner]) ->
     return not any(FIRST_WALK <= walk < result.fetch.walk for walk in walks)
 
 
+# A version that has another time is another one. With the same time, its content may differ in each response:
+# publishers put tokens into the URLs of enclosures.
+def has_news(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
+    """Return whether a document has an entry that no newer document of its walk has.
+
+    :param stored: see `has_changes`
+    """
+
+    def is_new(version: Version) -> bool:
+        winner = stored.get(version.id)
+        if winner is None or (winner.order.walk, winner.order.step) <= result.fetch.position:
+            return True
+        has_time = bool(version.order.time) and version.order.time == winner.order.time
+        return not has_time and version.digest != winner.digest
+
+    return any(map(is_new, result.versions))
+
+
 # While pages are read, entries move on to later ones. A page that has only entries stored by this walk shows
 # that they have moved; it does not show that the older pages are known. Nor does a page without entries:
 # publishers may leave out entries (private ones, say) after they have divided them into pages. Nor do entries

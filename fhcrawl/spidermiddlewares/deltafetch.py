@@ -151,16 +151,21 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     ) -> Request | None:
         context = context_of(request)
         feed, run = context.walk.feed, context.walk.run
+        end = self._store.documents.find_end(feed, key, Role.PAGE, run)
         if _is_read(self._store.documents.find(feed, key), pending, run):
             self._loop(request, pending)
             return None
-        if pending is not None and pending.result is not None:
-            if context_of(response).left_over or self._is_left_over(pending.result.fetch):
+        result = None if pending is None else pending.result
+        follows = pending is not None and result is not None and must_follow(result, pending.batch.stored)
+        if end is not None and end.step is not None and end.is_behind_empty and not follows:
+            # The pages up to there have been read; that run of pages without news is not read again.
+            return self._replace(request, end.step, key)
+        if pending is not None and result is not None:
+            if context_of(response).left_over or self._is_left_over(result.fetch):
                 pending.note(is_left_over=True)
                 return with_context(request, replace(context, left_over=True))
-            if must_follow(pending.result, pending.batch.stored):
+            if follows:
                 return request
-        end = self._store.documents.find_end(feed, key, Role.PAGE, run)
         if end is None or end.loop or end.step is not None:
             return request
         self._skip(request)

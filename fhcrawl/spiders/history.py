@@ -24,8 +24,8 @@ from fhcrawl.documents.lists import IS_LIST
 from fhcrawl.exceptions import LeaseError, NotAFeedError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.logical_feed import Role
-from fhcrawl.logical_feed.results import DocumentResult, State, is_of_host
+from fhcrawl.logical_feed import Role, contents
+from fhcrawl.logical_feed.results import DocumentResult, State, has_news, is_of_host
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.spiders.captures import Captures
@@ -51,8 +51,10 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.pending import EntryVersion
     from fhcrawl.crawling.subscriptions import FeedList, Listed
     from fhcrawl.documents import FeedDocument
+    from fhcrawl.logical_feed import Version
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.store import Store, Subscription
+    from fhcrawl.store.documents import NewerDocument
 
 
 logger = logging.getLogger(__name__)
@@ -235,9 +237,6 @@ class HistorySpider(Spider):
             else:
                 yield from self._with_callbacks(self._list_checks.begin(fetch, response, is_unchanged=True))
             return
-        if context.page_digest is not None and responses.digest(response) == context.page_digest:
-            self._commits.lose(fetch, reading.REPEATS)
-            return
         yield from self._parse_document(fetch, response)
 
     def _parse_document(self, fetch: Fetch, response: Response) -> Iterator[Request | EntryVersion]:
@@ -272,27 +271,73 @@ class HistorySpider(Spider):
         walk = context_of(response).walk
         earlier = rechecks.earlier_reading(self._store, fetch, walk)
         read, found = reading.read_document(fetch, response, document, earlier)
-        result, walk = wordpress.with_guess(read, response), context_of(response).walk
-        if walk.options.wordpress and fetch.role is Role.SUBSCRIPTION:
+        newer = self._repeated(read, document, found)
+        if newer is not None and not wordpress.has_no_pages(read, newer.role, walk):
+            self._commits.lose(fetch, reading.REPEATS)
+            return
+        result = read if newer is not None else wordpress.with_guess(read, response)
+        walk = context_of(response).walk
+        if fetch.role is Role.SUBSCRIPTION:
             # Requests that are made after this carry it.
             set_walk(response, replace(walk, page_size=len(result.versions)))
         is_guess = result.older_document != read.older_document
-        following = self._following(response, document, result, is_guess)
+        was_read = earlier is not None and earlier.was_read
+        following = self._following(response, document, result, is_guess, was_read)
         if reading.has_hidden_news(response, result, earlier):
             following = chain(following, [self._request(requests.conditional(response))])
         yield from self._commits.yield_document(response, document, result, found, following)
 
+    # A page that has lost entries since it was read last shows those of the page before it because as many
+    # were published meanwhile: what it had is on a later page.
+    def _repeated(
+        self, result: DocumentResult, document: FeedDocument, found: list[Version | None]
+    ) -> NewerDocument | None:
+        """Return the newer document that links to a page, if that has all entries of the page."""
+        fetch = result.fetch
+        if fetch.role is not Role.PAGE or result.failure is not None or result.lost:
+            return None
+        newer = self._store.documents.find_newer(fetch.feed, fetch.key)
+        differing = None if newer is None else contents.unlike(result.versions, newer.held)
+        if differing is None:
+            return None
+        labels = self._store.entries.find_labels(fetch.feed, list(differing))
+        are_same = all(
+            reading.has_label(entry, labels.get(version.id))
+            for entry, version in zip(document.entries, found, strict=True)
+            if version is not None and version.id in differing
+        )
+        return newer if are_same else None
+
     def _following(
-        self, response: Response, document: FeedDocument, result: DocumentResult, is_guess: bool
+        self,
+        response: Response,
+        document: FeedDocument,
+        result: DocumentResult,
+        is_guess: bool,
+        was_read: bool,
     ) -> Iterator[Request]:
         fetch, link = result.fetch, result.older_document
         if link is not None and document.fault is None:
             newer = logical_feed.as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
-            yield self._request(requests.older_document(result, response, link, is_guess, newer))
+            barren = self._barren(response, result, was_read)
+            yield self._request(requests.older_document(result, response, link, is_guess, newer, barren))
         elif result.failure is None:
             yield from self._with_callbacks(self._list_checks.begin(fetch, response))
         if fetch.role is Role.SUBSCRIPTION and result.failure is None and link is not None:
             yield from self._first_check(fetch, context_of(response))
+
+    # Archives may have only entries that the subscription document has too; each of them has one at least.
+    def _barren(self, response: Response, result: DocumentResult, was_read: bool) -> int:
+        """Return how many documents in a row have been read without news, with this one.
+
+        :param was_read: an earlier walk has read it: it is none of them
+        """
+        context, pending = context_of(response), self._commits.find(response)
+        stored = {} if pending is None else pending.batch.stored
+        if result.fetch.role is Role.SUBSCRIPTION or has_news(result, stored):
+            return 0
+        is_covered = result.fetch.role is Role.ARCHIVE and context.documents <= context.walk.page_size
+        return context.barren + (not was_read and not (is_covered and result.versions))
 
     def _list(self, fetch: Fetch, response: Response, listed: DocumentList) -> Iterator[Request]:
         """Process a list of documents: yield the request for the first of them that is not processed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from sqlalchemy import select
 
@@ -38,6 +38,24 @@ LEFT JOIN (
     WHERE chain.state <> 'processed' OR chain.behind_id IS NULL
 ) AS ends ON true
 """
+
+
+NEWER_THAN = f"""
+SELECT role, held FROM documents
+WHERE feed_id = :feed_id AND behind_id = {statements.id_of_document("key")} AND KEY(key) <> KEY(:key)
+    AND held IS NOT NULL
+ORDER BY walk DESC, step DESC LIMIT 1
+"""
+
+
+class NewerDocument(NamedTuple):
+    """The document that links to an older one.
+
+    :param held: see `DocumentResult`
+    """
+
+    role: Role
+    held: bytes
 
 
 class Documents(Repository):
@@ -84,6 +102,16 @@ class Documents(Repository):
             WHERE feed_id = :feed_id AND behind_id = {statements.id_of_document("key")}"""
             found: str | None = statements.execute(connection, front, parameters).scalar()
         return found
+
+    def find_newer(self, feed: str, key: str) -> NewerDocument | None:
+        """Return the newest document that links to another one of the feed, as it was last read.
+
+        :return: None if it is not known, or never changes
+        """
+        with self._database.lookup() as connection:
+            parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
+            row = statements.execute(connection, NEWER_THAN, parameters).first()
+        return None if row is None else NewerDocument(Role(row.role), bytes(row.held))
 
     def find_end(self, feed: str, key: str, role: Role, run: int) -> ChainEnd | None:
         """Return the first document of a chain that is not processed, from a document on.

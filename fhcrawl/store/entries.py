@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import exists, select
 
@@ -26,6 +26,17 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.results import DocumentResult
 
 
+LABELS = "SELECT entries.id, title, published, updated FROM entries WHERE entries.feed_id = :feed_id"
+
+
+class Label(NamedTuple):
+    """Title and times of an entry, which stay the same if its publisher writes other tokens into its URLs."""
+
+    title: str | None
+    published: str | None
+    updated: str | None
+
+
 class Entries(Repository):
     """The entries and their earlier versions: `store.entries`."""
 
@@ -40,6 +51,13 @@ class Entries(Repository):
             feed_id = self._session.find_id(connection, feed)
             found = statements.execute_among(connection, statements.WINNERS, feed_id, ids) if ids else ()
             return rows.winners(found, latest)
+
+    def find_labels(self, feed: str, ids: list[str]) -> dict[str, Label]:
+        """Return title and times of some entries of a feed, by id."""
+        with self._database.lookup() as connection:
+            feed_id = self._session.find_id(connection, feed)
+            found = statements.execute_among(connection, LABELS, feed_id, ids) if ids else ()
+            return {row[0]: Label(*row[1:]) for row in found}
 
     def read(self, urls: Iterable[str] = (), has_details: bool = False) -> Iterator[dict[str, Any]]:
         """Yield the live entries of some feeds, or of all: feed by feed, oldest first.

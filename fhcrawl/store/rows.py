@@ -74,15 +74,19 @@ class ChainEnd(NamedTuple):
     """The end of a chain: an unprocessed document, or None at its oldest document.
 
     :param loop: the links lead back to a document of the chain, from `step`, or to the subscription document
+    :param is_behind_empty: `step` was left unread after many documents without news
     """
 
     step: DocumentRef | None
     loop: bool
+    is_behind_empty: bool = False
 
     @classmethod
     def of(cls, row: Row[Any]) -> ChainEnd:
         """Return the chain's end for the row of `chain_ends`."""
-        return cls(None if row.state == State.PROCESSED.value else DocumentRef.of(row), loop=False)
+        is_behind_empty = row.reason == ReasonKind.EMPTY_ARCHIVES.value
+        step = None if row.state == State.PROCESSED.value else DocumentRef.of(row)
+        return cls(step, loop=False, is_behind_empty=is_behind_empty)
 
 
 class Capture(NamedTuple):
