@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import literal, select
 
 from fhcrawl.logical_feed.absences import Seen
 from fhcrawl.logical_feed.contents import EarlierReading, FirstReading
 from fhcrawl.logical_feed.results import State
-from fhcrawl.store import rows
 from fhcrawl.store.database import Repository
 from fhcrawl.store.rows import DocumentRef
-from fhcrawl.store.schema import documents, feeds
+from fhcrawl.store.schema import Keyed, documents, feeds
 from fhcrawl.store.statements import chain, execute
 
 if TYPE_CHECKING:
-    from sqlalchemy import Row
+    from sqlalchemy import ColumnElement, Connection, Row
 
     from fhcrawl.logical_feed import ChainPosition
     from fhcrawl.logical_feed.results import DocumentResult
@@ -118,18 +117,15 @@ class Rechecks(Repository):
 
     def find(self, number: int) -> CheckedDocument | None:
         """Return a processed document by its id; None if it is not there, or not processed any more."""
-        is_processed = documents.c.state == State.PROCESSED.value
         with self._database.lookup() as connection:
-            of_number = select(documents, feeds.c.not_modified_ignored).join(feeds)
-            row = connection.execute(of_number.where(documents.c.id == number, is_processed)).first()
-        return None if row is None else CheckedDocument.of(row)
+            return _find(connection, documents.c.id == number)
 
     def find_by_key(self, feed: str, key: str) -> CheckedDocument | None:
         """Return a processed document of a feed; None if there is none, or if it never changes."""
         with self._database.lookup() as connection:
-            row = rows.find_document(connection, self._session.find_id(connection, feed), key)
-        is_read = row is not None and row.state == State.PROCESSED.value and row.held is not None
-        return CheckedDocument.of(row) if row is not None and is_read else None
+            of_feed = documents.c.feed_id == self._session.find_id(connection, feed)
+            is_key = Keyed(documents.c.key) == Keyed(literal(key))
+            return _find(connection, of_feed & is_key & documents.c.held.is_not(None))
 
     def read_earlier(self, feed: str, key: str, place: ChainPosition, walk: int) -> EarlierReading | None:
         """Return what is known of a document from before this walk; None if nothing is.
@@ -145,6 +141,13 @@ class Rechecks(Repository):
                 missing = execute(connection, MISSING, parameters).scalars().all() if is_behind else ()
                 return FirstReading(set(map(bytes, missing)), place, walk) if missing else None
         return EarlierReading(bytes(row.held), bytes(row.current or b""), place, walk)
+
+
+def _find(connection: Connection, condition: ColumnElement[bool]) -> CheckedDocument | None:
+    found = select(documents, feeds.c.not_modified_ignored).join(feeds)
+    is_processed = documents.c.state == State.PROCESSED.value
+    row = connection.execute(found.where(condition, is_processed)).first()
+    return None if row is None else CheckedDocument.of(row)
 
 
 def absence_rows(feed_id: int, result: DocumentResult) -> list[dict[str, object]]:

@@ -241,8 +241,8 @@ def _subscriptions(
         # Without the URL, the validators are not sent.
         url = row.validated_url if row.not_modified_ignored is None else None
         validators = row.etag, row.last_modified, url, row.body_digest
-        others = row.crawled, snapshot, row.special, document.received
-        subscription = Subscription(*known, step, *validators, *others)
+        others = row.crawled, snapshot, row.special
+        subscription = Subscription(*known, step, *validators, *others, received=document.received)
         # Even if it is unchanged, its archives may have moved: it is read without conditions.
         yield row.id, subscription.anew() if row.id in in_doubt else subscription
 

@@ -320,7 +320,7 @@ def test_403_that_means_429_is_one_and_a_challenge_is_none() -> None:
 def test_hosts_of_a_domain_get_one_request_at_a_time(server: FeedServer, project: Project) -> None:
     """After 20, the server asks for a pause that is too long for this run."""
     assert isinstance(server, MemoryServer)
-    hosts = [f"u{number}.tumblr.example:80" for number in range(30)]
+    hosts = [f"u{number}.tumblr.example:8080" for number in range(30)]
     server.answers["/rss"] = Answer(atom([E("1")]).encode(), delay=0.001)
 
     def limit(path: str) -> None:

