@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
 
-from fhcrawl.commands import OF_COLUMNS, end_with_reader, named, printing
+from fhcrawl.commands import OF_COLUMNS, end_with_reader, is_failure, named, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
-from fhcrawl.logical_feed import WORDS, Verdict
+from fhcrawl.logical_feed import Verdict
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
@@ -175,17 +176,17 @@ class Command(command.Command):
 
 
 def warn_of_gaps(feeds: Iterable[Feed]) -> None:
-    """Say on stderr which feeds are not complete: one sentence for each, or one for all if they are many."""
+    """Say on stderr which feeds are incomplete: one sentence for each, or one for all if they are many."""
     named: list[str] = []
     words: Counter[str] = Counter()
     for feed in feeds:
         words[feed.verdict_in_words] += 1
-        if feed.verdict is not Verdict.COMPLETE and len(named) <= MOST_NAMED:
+        is_incomplete = is_failure(feed.verdict_in_words, Verdict.INCOMPLETE.value)
+        if is_incomplete and len(named) <= MOST_NAMED:
             named.append(f"{printable(feed.feed)} is {feed.verdict_in_words}: {MAY_LACK}")
     if len(named) > MOST_NAMED:
-        said = ", ".join(f"{words[word]:,} {word}" for word in WORDS[:-1] if words[word])
-        number = words.total() - words[Verdict.COMPLETE.value]
-        named = [f"{number:,} of {words.total():,} feeds are not complete ({said}): {MAY_LACK}"]
+        number = words[Verdict.INCOMPLETE.value] + words[ReasonKind.UNREACHABLE.value]
+        named = [f"{number:,} of {words.total():,} feeds are incomplete: {MAY_LACK}"]
     with contextlib.suppress(OSError):  # stderr is closed
         print(*named, sep="\n", end="\n" if named else "", file=sys.stderr or io.StringIO())
 

@@ -85,34 +85,29 @@ class SharedIds:
     RFC 4287, 4.1.1: "If multiple atom:entry elements with the same atom:id value appear in an Atom Feed
     Document, they represent the same entry. Their atom:updated timestamps SHOULD be different."
 
-    :param found: all but one of the entries that have an id and the same `updated`, or none
+    :param found: of the entries with one id and the same `updated`, or none, all contents but one
     """
 
     def __init__(self) -> None:
         self.found: list[Version] = []
         self._first: dict[str, tuple[Version, Entry]] = {}
-        self._contents: dict[str, dict[str | None, set[tuple[str, str | None]]]] = {}
+        self._contents: dict[str, dict[tuple[str, str | None], set[str | None]]] = {}
 
     def add(self, version: Version, entry: Entry) -> None:
         """Compare an entry with those before it."""
         first = self._first.setdefault(version.id, (version, entry))
         if first[0] is version:
             return
-        by_time = self._contents.get(version.id)
-        if by_time is None:
-            known, of_known = first
-            by_time = {of_known.updated: {(known.digest, of_known.published)}}
-            self._contents[version.id] = by_time
+        known, of_known = first
+        contents = self._contents.setdefault(
+            version.id, {(known.digest, of_known.published): {of_known.updated}}
+        )
         content = version.digest, entry.published
-        contents = by_time.get(entry.updated)
-        if contents is None:
-            is_other = entry.updated is None or None in by_time
-            by_time[entry.updated] = {content}
-        else:
-            is_other = content not in contents
-            contents.add(content)
-        if is_other:
-            self.found.append(version)
+        if content not in contents:
+            times = set().union(*contents.values())
+            if entry.updated is None or None in times or entry.updated in times:
+                self.found.append(version)
+        contents.setdefault(content, set()).add(entry.updated)
 
 
 # A link of a few octets may be resolved against a base of 2,000, and each entry may take the feed's authors.

