@@ -68,6 +68,22 @@ def unread(connection: Connection, row: Row[Any] | None) -> DocumentRef | None:
     return None if end is None else ChainEnd.of(end).step
 
 
+def first_unread(connection: Connection, row: Row[Any] | None) -> DocumentRef | None:
+    """Return the document that a run begins with; of a list, the first part that was never requested.
+
+    Parts that have failed come after those: they cannot use up all requests of each run.
+
+    :param row: the row of the document that the subscription document or the index leads to, or None
+    """
+    if row is not None and row.role == Role.PART.value:
+        untried = select(documents).where(is_part(row.feed_id), documents.c.state == State.KNOWN.value)
+        in_order = untried.order_by(documents.c.walk.desc(), documents.c.step.desc()).limit(1)
+        found = connection.execute(in_order).first()
+        if found is not None:
+            return DocumentRef.of(found)
+    return unread(connection, row)
+
+
 def unread_older(connection: Connection, row: Row[Any]) -> DocumentRef | None:
     """Return the unread document after another one, as `unread` does; None if there is none."""
     older = select(documents).where(documents.c.id == row.behind_id)
@@ -80,7 +96,8 @@ def snapshot(connection: Connection, index: Row[Any]) -> StoredSnapshot:
     :param index: the row of the snapshot's index
     """
     is_read = index.state == State.PROCESSED.value
-    return StoredSnapshot(index.key, is_read, index.updated, unread_older(connection, index))
+    first = connection.execute(select(documents).where(documents.c.id == index.behind_id)).first()
+    return StoredSnapshot(index.key, is_read, index.updated, first_unread(connection, first))
 
 
 def forget_others(connection: Connection, feed_id: int, result: DocumentResult) -> None:

@@ -237,7 +237,7 @@ def _subscriptions(
         if document is None:
             yield row.id, Subscription(*known, crawled=row.crawled, snapshot=snapshot, special=row.special)
             continue
-        step = lists.unread(connection, older.get(document.behind_id))
+        step = lists.first_unread(connection, older.get(document.behind_id))
         # Without the URL, the validators are not sent.
         url = row.validated_url if row.not_modified_ignored is None else None
         validators = row.etag, row.last_modified, url, row.body_digest

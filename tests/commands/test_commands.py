@@ -38,6 +38,8 @@ NOTHING: dict[str, object] = {
     "categories": [],
     "absent": 0,
     "renamed": 0,
+    "duplicates": [],
+    "not_modified_ignored": None,
     "spans": [],
     "holes": [],
 }
