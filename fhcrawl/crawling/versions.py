@@ -68,6 +68,8 @@ def read_entries(
             if earlier is None
             else earlier.order(entry_id, digest, entry.updated, document.updated, position)
         )
+        if claimed.time > fetch.latest and fetch.role is Role.PAGE:
+            claimed = claimed.over_earlier_walks()
         version = _version(fetch, entry_id, claimed, digest, entry.original)
         versions.append(version)
         shared.add(version, entry)

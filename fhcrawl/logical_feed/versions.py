@@ -63,6 +63,10 @@ class Order(NamedTuple):
         """Return the order of this version once it has replaced an older one."""
         return self if self.overrides >= older.overrides else self._replace(overrides=older.overrides)
 
+    def over_earlier_walks(self) -> Order:
+        """Return the order of a version that is newer than all of earlier walks."""
+        return self._replace(overrides=self.walk - (self.step < 0))
+
     # A wrong clock must not decide for ever, neither the publisher's nor that of the machine that read the
     # document. So times are judged when orders are compared, and not when they are read.
     def counted(self, latest: str) -> Order:
@@ -111,12 +115,9 @@ def order(
     :param is_observed: the walk of `place` has read the document when it was current: the subscription
         document, a page, or an archive in which the entry has changed
     """
-    time, overrides = comparable(updated), EARLIEST_WALK
-    if not time and is_observed:
-        overrides = place.walk - (place.step < 0)
-    elif not time:
-        time = _document_time(document_updated)
-    return Order(overrides, time, 0, place.walk, place.step, -position)
+    time = comparable(updated) or ("" if is_observed else _document_time(document_updated))
+    found = Order(EARLIEST_WALK, time, 0, place.walk, place.step, -position)
+    return found.over_earlier_walks() if is_observed and not time else found
 
 
 SEPARATOR = "\x1f"  # not allowed in XML

@@ -1,8 +1,8 @@
 """Work that is left for later runs: what comes first and fails for ever delays the rest by one run at most.
 
-The queues: documents that are checked, captures of a feed, indexes of captures, documents of a list, and pages
-of a feed that are read because of a publisher's list. A chain has only one document that is requested next;
-feeds and deliveries do not wait for each other.
+The queues: documents that are checked, captures of a feed, indexes of captures, documents of a list, pages
+of a feed that a publisher lists. A chain has one document that is requested next; feeds and deliveries do not
+wait for each other.
 """
 
 from __future__ import annotations
