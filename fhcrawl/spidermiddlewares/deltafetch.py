@@ -151,13 +151,13 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     ) -> Request | None:
         context = context_of(request)
         feed, run = context.walk.feed, context.walk.run
-        end = self._store.documents.find_end(feed, key, Role.PAGE, run)
         if _is_read(self._store.documents.find(feed, key), pending, run):
             self._loop(request, pending)
             return None
         result = None if pending is None else pending.result
         follows = pending is not None and result is not None and must_follow(result, pending.batch.stored)
-        if end is not None and end.step is not None and end.is_behind_empty and not follows:
+        end = None if follows else self._store.documents.find_end(feed, key, Role.PAGE, run)
+        if end is not None and end.step is not None and end.is_behind_empty:
             # The pages up to there have been read; that run of pages without news is not read again.
             return self._replace(request, end.step, key)
         if pending is not None and result is not None:

@@ -32,6 +32,7 @@ from fhcrawl.spiders.captures import Captures
 from fhcrawl.spiders.list_checks import ListChecks
 from fhcrawl.spiders.web_archives import with_web_archive
 from fhcrawl.store import FEEDS_AT_ONCE
+from fhcrawl.store.documents import NewerDocument
 from fhcrawl.utils import addresses
 from fhcrawl.utils.addresses import normalised
 from fhcrawl.utils.clock import now
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Version
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.store import Store, Subscription
-    from fhcrawl.store.documents import NewerDocument
 
 
 logger = logging.getLogger(__name__)
@@ -94,6 +94,8 @@ class HistorySpider(Spider):
         self._captures: Captures | None = None
         self.has_captures_left = bool(warc)  # no feed is done before its captures are read
         self.idle_reason = ""  # why a crawl has no feeds
+        # The last document that was read of each feed, by the URL that it links to.
+        self._newer: dict[str, tuple[str | None, NewerDocument | None]] = {}
         # The feeds to which other URLs have led, and new feeds that have moved, by where they are now.
         self._renamed: set[str] = set()
         self._locations: dict[str, str] = {}
@@ -280,6 +282,9 @@ class HistorySpider(Spider):
         if fetch.role is Role.SUBSCRIPTION:
             # Requests that are made after this carry it.
             set_walk(response, replace(walk, page_size=len(result.versions)))
+        older = result.older_document
+        if result.held is not None and older is not None and older.role is Role.PAGE:
+            self._newer[fetch.feed] = older.url, NewerDocument(fetch.role, result.held)
         is_guess = result.older_document != read.older_document
         was_read = earlier is not None and earlier.was_read
         following = self._following(response, document, result, is_guess, was_read)
@@ -296,7 +301,9 @@ class HistorySpider(Spider):
         fetch = result.fetch
         if fetch.role is not Role.PAGE or result.failure is not None or result.lost:
             return None
-        newer = self._store.documents.find_newer(fetch.feed, fetch.key)
+        url, newer = self._newer.pop(fetch.feed, (None, None))
+        if url != fetch.requested_url:  # read before a restart, or by an earlier walk
+            newer = self._store.documents.find_newer(fetch.feed, fetch.key)
         differing = None if newer is None else contents.unlike(result.versions, newer.held)
         if differing is None:
             return None
