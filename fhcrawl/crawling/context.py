@@ -134,7 +134,6 @@ class RequestContext:
     :param is_given: requests the subscription document at the user's URL after another URL was tried
     :param archive: URL of the archive to read if a request with `is_given` fails
     :param is_last: the request for that archive, which is then read as an archive
-    :param is_unjoined: no newer document of the chain shows an entry that was known before this walk
     :param left_over: an earlier walk left this page, or a newer page of the chain, unread
     :param barren: how many documents in a row before this one were read without news (`results.has_news`)
     :param newer: the multipart page that links here, for the comparison of the two
@@ -159,7 +158,6 @@ class RequestContext:
     archive: str | None = None
     is_last: bool = False
     left_over: bool = False
-    is_unjoined: bool = False
     barren: int = 0
     newer: NewerPage | None = None
     fetched: str | None = None

@@ -226,7 +226,9 @@ def read_document(
         result = _of_chain(result, response, document, earlier)
     if fetch.role is Role.SUBSCRIPTION:
         result = _of_subscription(result, response, document, found)
-        if any(earlier is None or not earlier.has_held(version) for version in found.shared):
+        shared = {version.id for version in found.shared}
+        sharing = (version for version in counted if version.id in shared)
+        if invalid or any(earlier is None or not earlier.has_held(version) for version in sharing):
             result = replace(result, breaks_span=True)
     elif fetch.role is Role.CAPTURE:
         result = replace(result, shown=found.shown, oldest=found.oldest)

@@ -12,7 +12,8 @@ keeps these assumptions:
    either.
 4. A backdated entry comes below some of the entries that are shown, but below no more of them than any
    entry before it: the greatest number that was seen is `depth`, with pinned entries. So more than `depth`
-   entries have to be found again. Or the last entry shown is still the last one: nothing has been left out.
+   entries have to be found again. Or all that was shown is still shown, and the last entry is
+   the same: nothing has been left out.
 
 An entry that comes and is deleted between two reads is no part of the feed any more: no hole. Where an
 assumption is seen to be broken, fewer entries count as found again: the rule errs towards holes. So it does
@@ -227,7 +228,7 @@ def coverage_after(
     gone = [entry for entry in known if entry[:ID] not in shown_ids][: len(marks) + REMEMBERED]
     depth = max(before.depth, _depth(places, is_new))
     seen: dict[str, Any] = {"known": "".join([*marks, *gone]), "shown": len(marks), "depth": depth}
-    is_seamless = not is_lossy and (_found_again(places) > depth or _ends_as_before(before, known, marks))
+    is_seamless = not is_lossy and (_found_again(places) > depth or _shows_all(before, known, marks, depth))
     if not before.is_doubtful and time >= before.until and is_seamless:
         burst = _burst(before, new, time)
         return replace(before, **seen, **burst, until=time, entries=before.entries + new)
@@ -264,11 +265,13 @@ def _found_again(places: list[int | None]) -> int:
     return number
 
 
-# Nothing has left the document at its end. What is beyond the WINDOW is not known.
-def _ends_as_before(before: Coverage, known: list[str], marks: list[str]) -> bool:
-    """Return whether the last entry of a document is the same as before, with the same times."""
-    is_whole = max(before.shown, len(marks)) < WINDOW
-    return is_whole and known[before.shown - 1] == marks[-1]
+# Nothing has left the document at its end, unless a new entry came below all others, as none has before. What
+# is beyond the WINDOW is not known.
+def _shows_all(before: Coverage, known: list[str], marks: list[str], depth: int) -> bool:
+    """Return whether a document shows all that it showed before, with the same entry at its end."""
+    shown = known[: before.shown]
+    is_whole = max(len(shown), len(marks)) < WINDOW
+    return is_whole and shown[-1] == marks[-1] and set(shown) <= set(marks) and depth < len(shown)
 
 
 def _burst(before: Coverage, new: int, time: str) -> dict[str, Any]:

@@ -130,6 +130,7 @@ class ListCheck:
     :param whole: what the whole list was when its pages were chosen: see `_whole`; '' if none were
     :param is_unchanged: the subscription document is unchanged, and no other one was read
     :param read: number of listed posts that the walk has read
+    :param has_failed: one of the pages could not be read: it is looked for again by the next run
     """
 
     api: str
@@ -148,6 +149,7 @@ class ListCheck:
     sought: tuple[ListOrder, ...] = ()
     whole: str = ""
     is_unchanged: bool = False
+    has_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

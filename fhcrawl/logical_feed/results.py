@@ -160,7 +160,7 @@ class DocumentResult:
     :param update_schedule: how often a subscription document declares to change, as plain values
     :param lost_entries: how many of its entries cannot be kept
     :param shared_id: an id of one of these, which another entry of the document has; None for none
-    :param breaks_span: a plain feed shows such an entry for the first time
+    :param breaks_span: a plain feed shows such an entry, if it shares its id for the first time
     :param versions: its entries, in document order
     :param deletions: the deletions by its tombstones
     :param uncounted: earliest time in it that is in the future, comparable; None if there is none
@@ -231,13 +231,21 @@ def has_changes(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
     )
 
 
-def shows_nothing_known(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
-    """Return whether a document shows no entry that an earlier walk has read.
+# RFC 5005, 4.1: what leaves the subscription document is in an archive. If the last entry of a document is
+# new, others may have come and left it since the last walk, into an archive that has grown since it was read.
+# One that is known above new ones proves nothing: it may be pinned, or stand there because of an edit.
+def joins(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
+    """Return whether a document reaches back to what an earlier walk has read: its last entry is known.
 
     :param stored: see `has_changes`
     """
-    walks = (stored[version.id].order.walk for version in result.versions if version.id in stored)
-    return not any(FIRST_WALK <= walk < result.fetch.walk for walk in walks)
+    if not result.versions:
+        return False
+    last = result.versions[-1]
+    winner = stored.get(last.id)
+    is_known = winner is not None and FIRST_WALK <= winner.order.walk < result.fetch.walk
+    has_time = winner is not None and bool(last.order.time) and last.order.time == winner.order.time
+    return winner is not None and is_known and (has_time or winner.digest == last.digest)
 
 
 # A version that has another time is another one. With the same time, its content may differ in each response:

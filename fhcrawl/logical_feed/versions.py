@@ -203,6 +203,7 @@ def absence(entry_id: str, place: ChainPosition) -> Version:
     return Version(entry_id, order(None, None, place, 0), "")
 
 
+TAG = re.compile("<[^<>]*>")
 # The attributes of HTML with URLs of images and other media, up to the query.
 MEDIA_URL = re.compile(r"""(\b(?:src|srcset|poster)\s*=\s*(?:"[^"?]*|'[^'?]*))\?[^"']*""", re.IGNORECASE)
 
@@ -211,7 +212,8 @@ def _without_tokens(text: str | None) -> str:
     """Return a text without the queries of the URLs of its media."""
     if not text:
         return ""
-    return MEDIA_URL.sub(r"\1", text) if "?" in text and "=" in text else text
+    has_query = "?" in text and "=" in text and "<" in text
+    return TAG.sub(lambda tag: MEDIA_URL.sub(r"\1", tag[0]), text) if has_query else text
 
 
 def file_of(url: str) -> str:

@@ -218,17 +218,20 @@ class CommitMiddleware(Component):
         self._tell(self._store.documents.note_confirmation, result, NOT_NOTED)
         self._send(signals.document_unchanged, result=result)
 
-    def record_doubt(self, fetch: Fetch, since: str) -> None:
-        """Store that a server has sent 304 for a document that has changed.
+    def record_doubt(self, fetch: Fetch, since: str, failure: DocumentFailure | None = None) -> None:
+        """Store that a server has sent 304 for a document that has changed, or that this is not known.
 
         :param since: when the document was received before that
+        :param failure: why it is not known
         """
-        logger.warning(
-            "%s: its server answers 304 (not modified) to whoever has read it on %s, although it has new "
-            "entries since; this feed is requested without conditions from now on",
-            *(fetch.requested_url, since),
-        )
-        self._tell(self._store.documents.note_doubt, DocumentResult(fetch, doubted_since=since), NOT_NOTED)
+        if failure is None:
+            logger.warning(
+                "%s: its server answers 304 (not modified) to whoever has read it on %s, although it has new "
+                "entries since; this feed is requested without conditions from now on",
+                *(fetch.requested_url, since),
+            )
+        doubted = DocumentResult(fetch, doubted_since=since, failure=failure)
+        self._tell(self._store.documents.note_doubt, doubted, NOT_NOTED)
 
     def record_check(self, result: DocumentResult) -> None:
         """Store that a document that was requested again is unchanged, or why that is not known."""

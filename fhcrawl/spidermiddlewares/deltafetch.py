@@ -17,7 +17,7 @@ from fhcrawl.crawling.responses import fetch_from_response, request_target
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
-from fhcrawl.logical_feed.results import must_follow, shows_nothing_known
+from fhcrawl.logical_feed.results import joins, must_follow
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.spiders.list_checks import ListChecks
 
@@ -108,8 +108,6 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             return request
         if context.role is Role.PAGE:
             return self._follow_page(request, response, pending, key)
-        if self._is_unjoined(response, pending):
-            request = with_context(request, replace(context, is_unjoined=True))
         return self._follow_archive(request, pending, key)
 
     def _follow_archive(self, request: Request, pending: PendingDocument | None, key: str) -> Request | None:
@@ -121,22 +119,14 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         if (end.loop and end.step is None) or _is_read(end.step, pending, run):
             self._loop(request, pending, keeps_link=end.step is not None)
             return None
-        if end.step is None or end.step.key != key:
-            known = self._store.rechecks.find_by_key(feed, key) if context.is_unjoined else None
-            if known is not None:
-                return requests.again(request, known)
+        is_read = end.step is None or end.step.key != key
+        # An archive that may have grown; the commit of the newer document marks it as unread.
+        known = None if is_read and _joins(pending) else self._store.rechecks.find_by_key(feed, key)
+        if known is not None:
+            return requests.again(request, known)
+        if is_read:
             self._skip(request)
         return None if end.step is None else self._replace(request, end.step, key)
-
-    # RFC 5005, 4.1: what leaves the subscription document is in an archive. If it shows only new entries,
-    # others may have left it since the last walk, into an archive that has grown since it was read.
-    def _is_unjoined(self, response: Response, pending: PendingDocument | None) -> bool:
-        """Return whether a document and all newer ones of the chain show no entry that was known before."""
-        if pending is None or pending.result is None:
-            return False
-        context = context_of(response)
-        is_first = context.role is Role.SUBSCRIPTION or context.is_unjoined
-        return is_first and shows_nothing_known(pending.result, pending.batch.stored)
 
     def _replace(self, request: Request, step: DocumentRef, key: str) -> Request:
         context, find_referrer = context_of(request), self._store.documents.find_referrer
@@ -192,6 +182,12 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             logger.warning("The chain of %s is a loop", context.walk.feed)
         else:
             pending.end_in_loop(context.requested_url, keeps_link)
+
+
+def _joins(pending: PendingDocument | None) -> bool:
+    if pending is None or pending.result is None:
+        return True
+    return joins(pending.result, pending.batch.stored)
 
 
 def _is_key_of(pending: PendingDocument, key: str) -> bool:

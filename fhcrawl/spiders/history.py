@@ -25,7 +25,7 @@ from fhcrawl.exceptions import LeaseError, NotAFeedError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role, contents
-from fhcrawl.logical_feed.results import DocumentResult, State, has_news, is_of_host
+from fhcrawl.logical_feed.results import DocumentResult, State, has_news
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.spiders.captures import Captures
@@ -553,10 +553,12 @@ class HistorySpider(Spider):
         if fetch.is_check:
             return list(self._end_check(DocumentResult(fetch, failure=reason), context))
         if context.doubted_since is not None:
+            # Whether 304 responses have hidden something is not known.
+            self._commits.record_doubt(fetch, context.doubted_since, reason)
             return []
         if fetch.role is Role.LISTED:
             logger.info("%s %s", fetch.requested_url, reason.detail)
-            following = () if is_of_host(reason) else self._list_checks.lose(fetch, request)
+            following = () if reason.state is State.KNOWN else self._list_checks.lose(fetch, request)
             return list(self._with_callbacks(iter(following)))
         others = list(self._give_up(fetch, reason, context))
         if fetch.role is not Role.PART or reason.state is State.KNOWN:

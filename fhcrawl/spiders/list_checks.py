@@ -88,7 +88,7 @@ class ListChecks:
         self, fetch: Fetch, response: Response, check: ListCheck
     ) -> Iterator[Request | EntryVersion]:
         """Read a page of the feed that has listed posts which are not held."""
-        yield requests.listed(fetch, response, self._after(fetch, check))
+        yield from self._after(fetch, response, check)
         if response.status == wordpress.NOT_FOUND:
             return
         try:
@@ -107,14 +107,15 @@ class ListChecks:
         """
         check = context_of(request).list_check
         if check is not None and check.is_reading:
-            yield requests.listed(fetch, request, self._after(fetch, check))
+            yield from self._after(fetch, request, replace(check, has_failed=True))
 
-    def _after(self, fetch: Fetch, check: ListCheck) -> ListCheck:
-        """Return how a check goes on after a page of the feed."""
+    def _after(self, fetch: Fetch, before: Request | Response, check: ListCheck) -> Iterator[Request]:
+        """Yield the request that follows one for a page of the feed; none at the end of a failed check."""
         if len(check.again) > 1:
-            return replace(check, again=check.again[1:])
-        before = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
-        return listings.after_reading(check, before)
+            yield requests.listed(fetch, before, replace(check, again=check.again[1:]))
+        elif not check.has_failed:
+            last = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
+            yield requests.listed(fetch, before, listings.after_reading(check, last))
 
     def _note(self, fetch: Fetch, found: Listing) -> bool:
         """Store what is known of a list; return whether the feed is still this crawl's."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.logical_feed import FIRST_WALK, Role, absence
 from fhcrawl.logical_feed.coverage import coverage_after, doubted
-from fhcrawl.logical_feed.results import DocumentFailure, State, has_changes, must_follow
+from fhcrawl.logical_feed.results import DocumentFailure, State, has_changes, joins, must_follow
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import coverage, lists, mementos, rechecks, rows, statements, subscriptions
 from fhcrawl.store.schema import changes, entries, versions
@@ -117,6 +117,12 @@ UPDATE documents SET state = :state, reason = :reason, detail = :detail, since =
     walk = :walk, step = :step
 WHERE feed_id = :feed_id AND role = 'page' AND state = 'processed'
 """
+# Marks an archive as unread that was read before, and may have grown.
+UNREAD_ARCHIVE = """
+UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since
+WHERE feed_id = :feed_id AND role = 'archive' AND state = 'processed' AND run IS DISTINCT FROM :run AND id = (
+    SELECT one.behind_id FROM documents AS one WHERE one.feed_id = :feed_id AND KEY(one.key) = KEY(:key))
+"""
 UNREAD_PAGE = f"""{UNREAD} AND id IN (
     SELECT one.behind_id FROM documents AS one
     WHERE one.feed_id = :feed_id AND KEY(one.key) = KEY(:key) AND one.behind_id <> one.id)
@@ -185,6 +191,7 @@ def _is_last_page(result: DocumentResult) -> bool:
 # The states of captures that are asked for again.
 AGAIN = (State.KNOWN, State.FAILED)
 HAVE_OLDER_PAGES = (Role.SUBSCRIPTION, Role.PAGE)
+HAVE_OLDER_ARCHIVES = (Role.SUBSCRIPTION, Role.ARCHIVE)
 
 
 class Commit:
@@ -341,19 +348,22 @@ class Commit:
         fetch = self._fetch
         values: dict[str, object] = {"fetched": fetch.fetched}
         if self._result.failure is None:
+            # It may count as unread because it could have grown.
+            values |= {"state": State.PROCESSED.value, "reason": None, "detail": None, "run": fetch.run}
             values |= {"checked": fetch.fetched, "checked_walk": fetch.walk}
             values |= rechecks.validators_row(self._result)
         changed = ", ".join(f"{name} = :{name}" for name in values)
         self._execute(f"UPDATE documents SET {changed} WHERE {OF_DOCUMENT}", **values)
 
     def write_doubt(self) -> None:
-        """Write that the server sends 304 for a document that has changed."""
+        """Write that the server sends 304 for a document that has changed, or that it may have done so."""
         fetch, since = self._fetch, self._result.doubted_since
-        self._execute(
-            """UPDATE feeds SET not_modified_ignored = coalesce(not_modified_ignored, :time)
-            WHERE id = :feed_id""",
-            time=fetch.fetched,
-        )
+        if self._result.failure is None:
+            self._execute(
+                """UPDATE feeds SET not_modified_ignored = coalesce(not_modified_ignored, :time)
+                WHERE id = :feed_id""",
+                time=fetch.fetched,
+            )
         if fetch.role is Role.SUBSCRIPTION and self._covered is not None and since is not None:
             self._execute(coverage.WRITE, **coverage.row(doubted(self._covered, since)))
 
@@ -381,6 +391,10 @@ class Commit:
         execute(self._connection, WRITE_DOCUMENT, row)
         if self._result.older_document is not None and self._result.older_document.role is Role.PAGE:
             self._unread_page()
+        is_of_walk = self._fetch.role in HAVE_OLDER_ARCHIVES and not self._fetch.is_check
+        if is_of_walk and not joins(self._result, self._batch.stored):
+            since = {"since": self._fetch.fetched, "run": self._fetch.run}
+            self._execute(UNREAD_ARCHIVE, **rows.UNREAD | {"detail": rechecks.MAY_HAVE_GROWN} | since)
 
     # Entries move from page to page, under the same URLs: if a page has changes, the older pages must be read
     # again. They count as unread at once, so that a crash of this run hides nothing from the next one.

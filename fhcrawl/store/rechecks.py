@@ -46,6 +46,10 @@ ORDER BY documents.walk DESC, documents.step DESC
 """
 
 
+MAY_HAVE_GROWN = "may have more entries since it was read"
+IS_PROCESSED = documents.c.state == State.PROCESSED.value
+
+
 class KnownDocument(NamedTuple):
     """A document of a chain that can be checked.
 
@@ -118,14 +122,18 @@ class Rechecks(Repository):
     def find(self, number: int) -> CheckedDocument | None:
         """Return a processed document by its id; None if it is not there, or not processed any more."""
         with self._database.lookup() as connection:
-            return _find(connection, documents.c.id == number)
+            return _find(connection, documents.c.id == number, IS_PROCESSED)
 
     def find_by_key(self, feed: str, key: str) -> CheckedDocument | None:
-        """Return a processed document of a feed; None if there is none, or if it never changes."""
+        """Return a document of a feed that has been read; None if there is none, or if it never changes.
+
+        It is processed, or was until a newer document did not reach back to what was known.
+        """
         with self._database.lookup() as connection:
             of_feed = documents.c.feed_id == self._session.find_id(connection, feed)
             is_key = Keyed(documents.c.key) == Keyed(literal(key))
-            return _find(connection, of_feed & is_key & documents.c.held.is_not(None))
+            was_read = IS_PROCESSED | (documents.c.detail == MAY_HAVE_GROWN)
+            return _find(connection, of_feed, is_key, documents.c.held.is_not(None), was_read)
 
     def read_earlier(self, feed: str, key: str, place: ChainPosition, walk: int) -> EarlierReading | None:
         """Return what is known of a document from before this walk; None if nothing is.
@@ -143,10 +151,9 @@ class Rechecks(Repository):
         return EarlierReading(bytes(row.held), bytes(row.current or b""), place, walk)
 
 
-def _find(connection: Connection, condition: ColumnElement[bool]) -> CheckedDocument | None:
+def _find(connection: Connection, *conditions: ColumnElement[bool]) -> CheckedDocument | None:
     found = select(documents, feeds.c.not_modified_ignored).join(feeds)
-    is_processed = documents.c.state == State.PROCESSED.value
-    row = connection.execute(found.where(condition, is_processed)).first()
+    row = connection.execute(found.where(*conditions)).first()
     return None if row is None else CheckedDocument.of(row)
 
 

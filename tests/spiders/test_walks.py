@@ -25,7 +25,7 @@ IN_SQL = {
     "an archive that was redirected for a moment is read by the next run, and no other one": """
         /index 3 prev:/a1; /a1 301 /b1; /b1 1 archive; crawl /index; crawl /index
         /index 3 prev:/a2; /a2 302 /b1; crawl /index; verdict incomplete moved
-        /a2 2 prev:/a1 archive; crawl /index; exports 2; asked /index /a2; verdict complete""",
+        /a2 2 prev:/a1 archive; crawl /index; exports 2; asked /index /a2 /a1 /b1; verdict complete""",
     "a page that becomes an archive is read again": """
         /index 9 next:/p2; /p2 2; crawl /index
         /index 9 prev:/p2; /p2 8 7 prev:/p1 archive; /p1 1; crawl /index; exports 8 7 1; verdict complete""",
