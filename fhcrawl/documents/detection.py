@@ -157,7 +157,9 @@ def _read_json(
             return document
     listed = snapshot.read(found.members, url, max_entries)
     if listed is None:
-        raise NotAFeedError(ReasonKind.NOT_A_FEED, "it is JSON that has no version of JSON Feed")
+        raise NotAFeedError(
+            ReasonKind.NOT_A_FEED, "it is JSON, but no JSON Feed or collection of ActivityStreams"
+        )
     return listed
 
 

@@ -6,6 +6,7 @@ import json
 from json.decoder import JSONDecoder
 from typing import Any, NamedTuple
 
+from fhcrawl.documents.identifiers import NO_CHARACTERS
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
 
@@ -70,3 +71,31 @@ def _lost(text: str) -> int:
         return 0
     lost: int = _decoder_with_lost.decode(text)[LOST]
     return lost
+
+
+def array(holder: Object, name: str) -> list[Any]:
+    """Return a member that is an array; [] if it is none."""
+    value = holder.get(name)
+    return value if isinstance(value, list) else []
+
+
+def string(holder: Object, name: str) -> str | None:
+    """Return a member that is a string or a number; None if it is neither, or blank."""
+    value = holder.get(name)
+    return clean(value) if isinstance(value, str) and value and not value.isspace() else None
+
+
+def line(holder: Object, name: str) -> str | None:
+    """Return what `string` does, without white space around it."""
+    value = string(holder, name)
+    return value.strip() if value else None
+
+
+def clean(value: str) -> str:
+    """Return a string without characters that cannot be stored."""
+    return NO_CHARACTERS.sub("\ufffd", value)
+
+
+def original(item: Object) -> bytes:
+    """Return the JSON of an item, as it is kept."""
+    return clean(json.dumps(item, ensure_ascii=False)).encode()

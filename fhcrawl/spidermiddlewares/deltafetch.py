@@ -16,7 +16,7 @@ from fhcrawl.crawling.context import DELTAFETCH_KEY, context_of, feed_of, with_c
 from fhcrawl.crawling.responses import fetch_from_response, request_target
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.logical_feed import Role
+from fhcrawl.logical_feed import Role, contents
 from fhcrawl.logical_feed.results import joins, must_follow
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.spiders.list_checks import ListChecks
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.pending import PendingDocument
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
     from fhcrawl.store import DocumentRef
+    from fhcrawl.store.rows import ChainEnd
 
 logger = logging.getLogger(__name__)
 
@@ -156,13 +157,47 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
                 return with_context(request, replace(context, left_over=True))
             if follows:
                 return request
+            if end is None:
+                return self._join(request, response, pending, result)
+        return self._end_pages(request, response, end, is_unchanged=pending is None)
+
+    def _end_pages(
+        self, request: Request, response: Response, end: ChainEnd | None, is_unchanged: bool
+    ) -> Request | None:
+        """Return the request for a page, unless all pages from there on have been read.
+
+        :param end: the end of their chain; None if it is not known
+        :param is_unchanged: the subscription document that links to them is
+        """
         if end is None or end.loop or end.step is not None:
             return request
         self._skip(request)
         # No page is left to be read: the walk ends with the check against the publisher's list.
-        checks = self._checks.begin(fetch_from_response(response), response, is_unchanged=pending is None)
+        checks = self._checks.begin(fetch_from_response(response), response, is_unchanged=is_unchanged)
         first = next(checks, None)
         return first and first.replace(callback=request.callback, errback=request.errback)
+
+    # Publishers who cut pages at an entry (`max_id=…`, a cursor) give all of them other URLs after each new
+    # entry. What is older than the last entry of a page was older than it on an earlier page too.
+    def _join(
+        self, request: Request, response: Response, pending: PendingDocument, result: DocumentResult
+    ) -> Request | None:
+        """Link a page without changes, whose older page is not known, to another one that had its last entry.
+
+        :return: the request for that page if it is to be read again; None if nothing is
+        """
+        fetch, documents = result.fetch, self._store.documents
+        last = result.versions[-1:]
+        known = last and documents.find_holder(fetch.feed, fetch.key, contents.digest_of_id(last[0].id))
+        end = documents.find_end(fetch.feed, known.key, Role.PAGE, fetch.run) if known else None
+        if not known or end is None or end.loop:
+            return request
+        is_unread = end.step is not None and end.step.key == known.key and known.position.walk == fetch.walk
+        if end.step is None or is_unread:
+            pending.note(older_key=known.key)
+        if is_unread:
+            return _request(request, known, fetch.requested_url, is_left_over=False)
+        return self._end_pages(request, response, end, is_unchanged=False)
 
     def _is_left_over(self, fetch: Fetch) -> bool:
         """Return whether an earlier walk left the page that is being read unread."""
@@ -200,10 +235,11 @@ def _is_read(step: DocumentRef | None, pending: PendingDocument | None, run: int
     return is_pending or (step is not None and step.run == run)
 
 
-def _request(request: Request, step: DocumentRef, via: str | None) -> Request:
+def _request(request: Request, step: DocumentRef, via: str | None, is_left_over: bool = True) -> Request:
     """Return the request for a document in place of another request, with its position in the chain.
 
     :param via: URL of the document that links to it
+    :param is_left_over: if it is a page, an earlier walk left it, or a newer one, unread
     """
     meta = dict(request.meta)
     meta.pop(DELTAFETCH_KEY, None)
@@ -215,5 +251,5 @@ def _request(request: Request, step: DocumentRef, via: str | None) -> Request:
     context = replace(context, requested_url=step.url, position=step.position, via=via, newer=newer)
     # The next unread document after read archives may be a page, which keeps its role: it may change.
     if step.role is Role.PAGE:
-        context = replace(context, role=Role.PAGE, left_over=True)
+        context = replace(context, role=Role.PAGE, left_over=is_left_over)
     return with_context(request, context, **request_target(step.url, context.walk), meta=meta)

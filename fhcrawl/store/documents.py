@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from sqlalchemy import select
 
-from fhcrawl.logical_feed import CHAIN, Role
+from fhcrawl.logical_feed import CHAIN, Role, contents
 from fhcrawl.logical_feed.results import CommitBatch, State
 from fhcrawl.store import lists, rows, statements
 from fhcrawl.store.committing import Commit, StoredState
@@ -45,6 +45,13 @@ SELECT role, held FROM documents
 WHERE feed_id = :feed_id AND behind_id = {statements.id_of_document("key")} AND KEY(key) <> KEY(:key)
     AND held IS NOT NULL
 ORDER BY walk DESC, step DESC LIMIT 1
+"""
+
+
+PAGES = f"""
+SELECT * FROM documents
+WHERE feed_id = :feed_id AND role = '{Role.PAGE.value}' AND KEY(key) <> KEY(:key) AND held IS NOT NULL
+ORDER BY CASE state WHEN '{State.PROCESSED.value}' THEN 0 ELSE 1 END, walk DESC, step DESC
 """
 
 
@@ -112,6 +119,17 @@ class Documents(Repository):
             parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
             row = statements.execute(connection, NEWER_THAN, parameters).first()
         return None if row is None else NewerDocument(Role(row.role), bytes(row.held))
+
+    def find_holder(self, feed: str, key: str, entry: bytes) -> DocumentRef | None:
+        """Return another page than that of a key that has held an entry: one that is read, else the newest.
+
+        :param entry: the digest of its id: `contents.digest_of_id`
+        """
+        with self._database.lookup() as connection:
+            parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
+            pages = statements.execute(connection, PAGES, parameters)
+            row = next((page for page in pages if entry in contents.ids_of(bytes(page.held))), None)
+        return None if row is None else DocumentRef.of(row)
 
     def find_end(self, feed: str, key: str, role: Role, run: int) -> ChainEnd | None:
         """Return the first document of a chain that is not processed, from a document on.

@@ -139,7 +139,7 @@ class CheckedDocument:
     def has(self, needs: Needs) -> bool:
         """Return whether the document has what a rule needs; JSON has no elements to check."""
         if needs is Needs.MARKUP:
-            return self.markup is not NONE or self.feed.format in ("json", "multipart")
+            return self.markup is not NONE or self.feed.format in ("activitystreams", "json", "multipart")
         return needs is Needs.NOTHING or self.is_whole
 
 

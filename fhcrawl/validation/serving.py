@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     from fhcrawl.validation.model import CheckedDocument, Finding
 
-# RFC 4287, 7; RFC 7303, 9; RSS has no registered type; JSON Feed 1.1, "Suggestions for Publishers".
+# RFC 4287, 7; RFC 7303, 9; RSS has no registered type; JSON Feed 1.1, "Suggestions for Publishers";
+# ActivityStreams 2.0, 3, and ActivityPub, 3.2.
 TYPES = {
+    "activitystreams": ("application/activity+json", "application/ld+json"),
     "atom": ("application/atom+xml",),
     "rss": ("application/rss+xml", "application/rdf+xml"),
     "json": ("application/feed+json", "application/json"),

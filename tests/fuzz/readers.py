@@ -83,6 +83,13 @@ READERS: dict[str, Callable[[bytes], None]] = {
     "list": _list,
 }
 SEEDS: dict[str, tuple[bytes, ...]] = {
+    "document": (
+        b'{"type": "OrderedCollectionPage", "next": "?2", "partOf": {"id": "/"}, "orderedItems": ['
+        b'{"id": "a", "type": "Create", "actor": "b", "published": "2024-01-01T00:00:00Z", "object": {'
+        b'"type": "Note", "id": "c", "url": [{"href": "d"}], "contentMap": {"en": "e"}, "tag": ['
+        b'{"type": "Hashtag", "name": "#f"}], "attachment": {"url": "g"}}}, '
+        b'{"type": "Announce", "object": "h"}, {"type": "Delete", "object": "i"}]}',
+    ),
     "link-header": (
         b'<a>; rel="prev-archive next"; title="a\\"b", </x>;rel=self;anchor="#a", b; rel=current',
     ),

@@ -86,6 +86,8 @@ def test_span_goes_on_if_entries_below_the_new_ones_are_found_again(documents: l
         ["5 4 3 2 1", "5 4 3 2½ 2"],
         # The places have changed, not the times.
         ["P 5 4", "5 4½ 4 P 3"],
+        # The last one is the same, and others have left.
+        ["5 3 1", "5 7 1"],
     ],
 )
 def test_span_ends_if_nothing_proves_that_it_goes_on(documents: list[str]) -> None:

@@ -111,11 +111,24 @@ def test_user_chooses_what_identifies_the_entries(server: FeedServer, project: P
     assert list(project.crawl(feed).changes.values()) == ["updated"]
 
 
-def test_lost_entry_ends_the_span_of_a_plain_feed(server: FeedServer, project: Project) -> None:
-    first = [item(str(n), f"g{n}") for n in range(3)]
-    server.serve("/index", channel(*first, head=""))
+FIRST = [item(str(n), f"g{n}") for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (FIRST, [item("A", "g"), item("B", "g"), *FIRST]),
+        # The one that was there is replaced.
+        ([item("A", "g"), *FIRST], [item("B", "g"), item("A", "g"), *FIRST]),
+        (FIRST, ["<item><author>nobody</author></item>", *FIRST]),
+    ],
+)
+def test_lost_entry_ends_the_span_of_a_plain_feed(
+    server: FeedServer, project: Project, before: list[str], after: list[str]
+) -> None:
+    server.serve("/index", channel(*before, head=""))
     project.crawl(server.url("/index"))
-    server.serve("/index", channel(item("A", "g"), item("B", "g"), *first, head=""))
+    server.serve("/index", channel(*after, head=""))
     for _ in range(2):
         project.crawl(server.url("/index"))
         [feed] = project.feeds()

@@ -35,6 +35,18 @@ IN_SQL = {
         /index 2 3 prev:/a1; crawl /index; exports 1 3; has 1 2 3; verdict complete""",
 }
 OTHERS = {
+    "an archive behind one that could not be had may have grown": """
+        /index 5 4 prev:/1; /1 3 2 1; crawl /index
+        /index 14 13 prev:/2; /1 7 6 5 4 3 2 1; crawl /index; verdict incomplete http-404
+        /2 10 9 8 prev:/1; crawl /index; exports 10 9 8 7 6; asked /index /2 /1; verdict complete""",
+    "so may one that is left for a later run": """
+        /index 5 4 prev:/1; /1 3 2 1; crawl /index
+        /index 14 13 prev:/3; /3 12 11 prev:/2; /2 10 9 8 prev:/1; /1 7 6 5 4 3 2 1
+        crawl /index FHCRAWL_MAX_ARCHIVES=1; crawl /index FHCRAWL_MAX_ARCHIVES=1; verdict incomplete limit
+        crawl /index FHCRAWL_MAX_ARCHIVES=1; exports 7 6; verdict complete""",
+    "an entry that is pinned above new ones proves nothing": """
+        /index 5 4 prev:/1; /1 3 2 1; crawl /index
+        /index 5 9 8 prev:/1; /1 7 6 4 3 2 1; crawl /index; exports 9 8 7 6; verdict complete""",
     "entries that came and left between two walks are found in the archive that has grown": """
         /index 3 prev:/2; /2 2 prev:/1; /1 1; crawl /index
         /index 9 8 prev:/2; /2 7 6 5 4 3 2 prev:/1; crawl /index; asked /index /2; exports 9 8 7 6 5 4

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.head_links import HeadLinks
-from fhcrawl.documents.identifiers import NO_CHARACTERS, identifier
-from fhcrawl.documents.json_text import Number
+from fhcrawl.documents.identifiers import identifier
+from fhcrawl.documents.json_text import Number, array, clean, line, original, string
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
 from fhcrawl.documents.modules import date_problem, enclosure, shared
 from fhcrawl.documents.xml import elements
@@ -39,7 +38,7 @@ def read(found: Json, url: str, keep_originals: bool) -> FeedDocument | None:
     """
     # JSON Feed 1.1, version: the URL of the version of the format that the feed uses.
     problems: list[Problem] = []
-    if not VERSION.match(_string(found.members, "version") or ""):
+    if not VERSION.match(string(found.members, "version") or ""):
         if not _has_bare_version(found):
             return None
         problems.append(Problem("nonstandard", "", "its version is not a URL; it is read as JSON Feed"))
@@ -50,7 +49,7 @@ def read(found: Json, url: str, keep_originals: bool) -> FeedDocument | None:
         problems.append(Problem("entry-lost", "", detail))
     return FeedDocument(
         format="json",
-        title=_line(feed, "title"),
+        title=line(feed, "title"),
         updated=None,
         links=links.first,
         other_links=links.others,
@@ -63,7 +62,7 @@ def read(found: Json, url: str, keep_originals: bool) -> FeedDocument | None:
 
 
 def _has_bare_version(found: Json) -> bool:
-    if _string(found.members, "version") not in BARE_VERSIONS:
+    if string(found.members, "version") not in BARE_VERSIONS:
         return False
     first = found.items[0] if found.items else None
     return isinstance(first, dict) and "id" in first and not CONTENTS.isdisjoint(first)
@@ -77,7 +76,7 @@ def _entries(found: Json, url: str, keep_originals: bool, problems: list[Problem
         entry = read_item(item, url, authors, problems, number)
         entry.language = entry.language or language
         if keep_originals:
-            entry.original = _clean(json.dumps(item, ensure_ascii=False)).encode()
+            entry.original = original(item)
         yield entry
 
 
@@ -87,7 +86,7 @@ def _links(feed: Object, url: str) -> HeadLinks:
     found = HeadLinks()
     for name, relation in LINKS.items():
         if feed.get(name) not in (None, "", False):
-            reference = _line(feed, name)
+            reference = line(feed, name)
             found.add(relation, elements.resolve(reference, url).partition("#")[0] if reference else "")
     return found
 
@@ -95,26 +94,26 @@ def _links(feed: Object, url: str) -> HeadLinks:
 def read_item(item: Object, url: str, feed_authors: list[str], problems: list[Problem], number: int) -> Entry:
     """Read an item; its faults are added to `problems`."""
     # JSON Feed 1.1, url and external_url: the permalink, and the page elsewhere that the item is about.
-    link = _line(item, "url") or _line(item, "external_url")
-    html = _string(item, "content_html")
-    content = html or _string(item, "content_text")
-    tags = (_clean(tag).strip() for tag in _list(item, "tags") if isinstance(tag, str))
-    title, summary = _line(item, "title"), _string(item, "summary")
+    link = line(item, "url") or line(item, "external_url")
+    html = string(item, "content_html")
+    content = html or string(item, "content_text")
+    tags = (clean(tag).strip() for tag in array(item, "tags") if isinstance(tag, str))
+    title, summary = line(item, "title"), string(item, "summary")
     entry = Entry(
         # JSON Feed 1.1, id: one that is a number is to be taken as a string.
         id=identifier(item["id"]) if isinstance(item.get("id"), str) else None,
         title=title,
         link=elements.resolve(link, url) if link else None,
-        published=utc(_string(item, "date_published") or ""),
-        updated=utc(_string(item, "date_modified") or ""),
+        published=utc(string(item, "date_published") or ""),
+        updated=utc(string(item, "date_modified") or ""),
         categories=list(dict.fromkeys(filter(None, tags))),
         summary=summary,
         content=content,
         content_type=("html" if html else "text") if content else None,
         enclosures=[
-            enclosure(elements.resolve(file, url), _line(each, "mime_type"), _line(each, "size_in_bytes"))
-            for each in _list(item, "attachments")
-            if isinstance(each, dict) and (file := _line(each, "url"))
+            enclosure(elements.resolve(file, url), line(each, "mime_type"), line(each, "size_in_bytes"))
+            for each in array(item, "attachments")
+            if isinstance(each, dict) and (file := line(each, "url"))
         ],
         # JSON Feed 1.1, title and summary: plain text.
         title_type="text" if title else None,
@@ -136,13 +135,13 @@ def read_item(item: Object, url: str, feed_authors: list[str], problems: list[Pr
 # JSON Feed 1.0 has `author`; 1.1 has `authors`, which takes precedence.
 def author_names(holder: Object, name: str, problems: list[Problem]) -> list[str]:
     """Return the names, else the URLs, of the authors of a feed or an item."""
-    given = [author for author in _list(holder, "authors") if _is_author(author)]
+    given = [author for author in array(holder, "authors") if _is_author(author)]
     if not given and _is_author(holder.get("author")):
         given = [holder["author"]]
     if any(isinstance(author, str) for author in given):
         problems.append(Problem("nonstandard", name, "its author is a string; it is read as a name"))
     authors = [{"name": author} if isinstance(author, str) else author for author in given]
-    names = (_line(author, "name") or _line(author, "url") for author in authors)
+    names = (line(author, "name") or line(author, "url") for author in authors)
     return list(dict.fromkeys(filter(None, names)))
 
 
@@ -151,24 +150,5 @@ def _is_author(value: Any) -> bool:
 
 
 def _language(holder: Object) -> str | None:
-    value = _line(holder, "language")
+    value = line(holder, "language")
     return value if value and len(value) <= elements.LONGEST_LANGUAGE else None
-
-
-def _list(holder: Object, key: str) -> list[Any]:
-    value = holder.get(key)
-    return value if isinstance(value, list) else []
-
-
-def _string(holder: Object, key: str) -> str | None:
-    value = holder.get(key)
-    return _clean(value) if isinstance(value, str) and value and not value.isspace() else None
-
-
-def _line(holder: Object, key: str) -> str | None:
-    value = _string(holder, key)
-    return value.strip() if value else None
-
-
-def _clean(value: str) -> str:
-    return NO_CHARACTERS.sub("\ufffd", value)

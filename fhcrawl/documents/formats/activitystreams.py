@@ -1,0 +1,348 @@
+"""Reads collections of ActivityStreams 2.0 and their pages: outboxes of ActivityPub (Mastodon and others)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fhcrawl.documents.dates import utc
+from fhcrawl.documents.head_links import HeadLinks
+from fhcrawl.documents.identifiers import identifier
+from fhcrawl.documents.json_text import Number, clean, line, original, string
+from fhcrawl.documents.model import Entry, FeedDocument, Problem, Tombstone
+from fhcrawl.documents.modules import date_problem, enclosure, is_length
+from fhcrawl.documents.xml import elements
+
+if TYPE_CHECKING:
+    from fhcrawl.documents.json_text import Json, Object
+    from fhcrawl.documents.model import Enclosure
+
+NAMESPACE = "www.w3.org/ns/activitystreams"
+ORDERED, ORDERED_PAGE = "OrderedCollection", "OrderedCollectionPage"
+# Other vocabularies have these names too.
+UNORDERED, PAGE = "Collection", "CollectionPage"
+ITEMS = ("orderedItems", "items")
+# The relations of a page's links. ActivityPub, 5: a collection is "in reverse chronological order", so that
+# `next` leads to older items; what a page is part of has the link to the newest ones.
+LINKS = {"next": "next", "prev": "prev", "partOf": "first"}
+# Activity Vocabulary, 3.1: the activities whose objects are posts; others (Like, Follow, Undo) have none.
+POSTED = frozenset({"Create", "Update"})
+ACTORS = frozenset({"Application", "Group", "Organization", "Person", "Service"})
+# Of a post's representations, those that are files.
+MEDIA = ("audio/", "image/", "video/")
+HTML = "text/html"
+
+
+class Target(NamedTuple):
+    """What a URL or a Link (Activity Vocabulary, 2.1) leads to."""
+
+    url: str
+    media_type: str
+    size: str | None
+
+
+def read(found: Json, url: str, keep_originals: bool) -> FeedDocument | None:
+    """Read a collection, or a page of one; None if it is other JSON.
+
+    Its items, and those of a first page that is part of it, are removed from `found`.
+
+    :param keep_originals: keep the JSON of each activity; numbers in it become strings
+    """
+    collection = found.members
+    types = _types(collection)
+    if not types & {ORDERED, ORDERED_PAGE} and not (types & {UNORDERED, PAGE} and _has_context(collection)):
+        return None
+    page, items = collection, _take_items(collection) if found.items is None else found.items
+    # ActivityStreams 2.0, 5.1: `first` is the page, or a link to it.
+    first = collection.get("first")
+    if not items and isinstance(first, dict) and (inner := _take_items(first)) is not None:
+        page, items = first, inner
+    total = line(collection, "totalItems") or ""
+    number = int(total) if is_length(total) else None
+    links, is_page = _links(page, url), bool(types & {ORDERED_PAGE, PAGE})
+    if "next" not in links.first and page is collection and not is_page:
+        is_part = len(items or ()) < (number or 1)
+        for target in _targets(first, url)[:1] if is_part else ():
+            links.add("next", target.url.partition("#")[0])
+    activities = _Activities(url, keep_originals)
+    if found.lost:
+        detail = f"it has items more than once, and only the last of them are read: {found.lost} are not"
+        activities.problems.append(Problem("entry-lost", "", detail))
+    for position, item in enumerate(items or (), 1):
+        activities.read(item, position)
+    return FeedDocument(
+        format="activitystreams",
+        title=_line(collection, "name"),
+        updated=utc(string(collection, "updated") or ""),
+        links=links.first,
+        other_links=links.others,
+        archive=False,
+        complete=False,
+        entries=activities.newest(),
+        problems=activities.problems,
+        fault=None if is_page or items is not None or links.first or number == 0 else "it has no items",
+        tombstones=list(activities.tombstones.values()),
+        total=number,
+    )
+
+
+def _has_context(collection: Object) -> bool:
+    given = collection.get("@context")
+    return any(isinstance(each, str) and NAMESPACE in each for each in _list(given))
+
+
+# JSON-LD, 2.3: an array of one value may be written as that value.
+def _list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _types(holder: Object) -> set[str]:
+    """Return the short names of the types of an object."""
+    given = (each for each in _list(holder.get("type", holder.get("@type"))) if isinstance(each, str))
+    return {name.rpartition("#")[2].removeprefix("as:") for name in given}
+
+
+def _take_items(page: Object) -> list[Any] | None:
+    for name in ITEMS:
+        if isinstance(page.get(name), (dict, list)):
+            return _list(page.pop(name))
+    return None
+
+
+def _links(page: Object, url: str) -> HeadLinks:
+    found = HeadLinks()
+    for name, relation in LINKS.items():
+        for target in _targets(page.get(name), url)[:1]:
+            found.add(relation, target.url.partition("#")[0])
+    return found
+
+
+def _targets(value: Any, url: str) -> list[Target]:
+    """Return what URLs, Links and objects refer to."""
+    found = []
+    for each in _list(value):
+        link = each if isinstance(each, dict) else {"href": each}
+        reference = link.get("href") or link.get("id")
+        if isinstance(reference, str) and not isinstance(reference, Number) and reference.strip():
+            target = elements.resolve(clean(reference).strip(), url)
+            found.append(Target(target, line(link, "mediaType") or "", line(link, "size")))
+    return found
+
+
+def _line(holder: Object, name: str) -> str | None:
+    text, _language = _natural(holder, name)
+    return text and text.strip()
+
+
+# ActivityStreams 2.0, 4.7: a natural language value is a string, or a map with a string for each language.
+def _natural(holder: Object, name: str) -> tuple[str | None, str | None]:
+    """Return a text and its language; of several languages, the first."""
+    text, given = string(holder, name), holder.get(f"{name}Map")
+    texts = given if isinstance(given, dict) else {}
+    for language in texts:
+        found = string(texts, language)
+        if found and text in (None, found):
+            is_tag = 0 < len(language) <= elements.LONGEST_LANGUAGE and language != "und"
+            return found, clean(language) if is_tag else None
+    return text, None
+
+
+class _Activities:
+    """What the activities of a collection say: entries and deletions."""
+
+    def __init__(self, url: str, keep_originals: bool) -> None:
+        self._url = url
+        self._keep_originals = keep_originals
+        self._entries: list[Entry] = []
+        self.problems: list[Problem] = []
+        self.tombstones: dict[str, Tombstone] = {}
+
+    # An Update, and the Create of the same post, may be in one document. ActivityPub, 6.4: a deleted object
+    # is replaced by a Tombstone, for good.
+    def newest(self) -> list[Entry]:
+        """Return the posts that are not deleted, in document order; of their versions, the newest."""
+        latest: dict[str | None, str] = {}
+        for entry in self._entries:
+            latest[entry.id] = max(latest.get(entry.id, ""), entry.updated or "")
+        return [
+            entry
+            for entry in self._entries
+            if entry.id is None
+            or (entry.id not in self.tombstones and (entry.updated or "") == latest[entry.id])
+        ]
+
+    def read(self, item: Any, number: int) -> None:
+        """Read an activity, or a post without one; other activities say nothing of posts.
+
+        :param number: its position, from 1
+        """
+        name = f"item {number}"
+        if isinstance(item, dict):
+            entry = self._entry(item, _types(item), name)
+            if entry is not None:
+                entry.original = original(item) if self._keep_originals else None
+                self._entries.append(entry)
+        else:
+            self._lose(name, "it is only a URL: nothing is read" if _is_url(item) else "it is no object")
+
+    def _entry(self, item: Object, types: set[str], name: str) -> Entry | None:
+        if "Announce" in types:
+            return self._announced(item, name)
+        if types & POSTED:
+            return self._posted(item, name)
+        if "Delete" in types:
+            self._delete(_object(item), item, name)
+        elif "Tombstone" in types:
+            self._delete(item, {}, name)
+        # Activity Vocabulary, 3.1: only a Question can be a post, or an activity (with an actor).
+        elif "object" not in item and "actor" not in item:
+            return self._post(item, {}, name)
+        return None
+
+    def _lose(self, name: str, detail: str) -> None:
+        self.problems.append(Problem("entry-lost", name, detail))
+
+    def _posted(self, activity: Object, name: str) -> Entry | None:
+        given = _object(activity)
+        if isinstance(given, dict):
+            if "Tombstone" in _types(given):
+                self._delete(given, activity, name)
+                return None
+            entry = None if _types(given) & ACTORS else self._post(given, activity, name)
+            if entry is not None and "Update" in _types(activity) and entry.updated is None:
+                entry.updated = self._time(activity, "published", name)
+            return entry
+        if not _is_url(given):
+            self._lose(name, "its activity has no object")
+            return None
+        if given in (_id(each) for each in _list(activity.get("actor"))):
+            return None
+        detail = "its post is only a URL: the text is not read"
+        self.problems.append(Problem("nonstandard", name, detail))
+        return Entry(
+            id=identifier(given),
+            link=elements.resolve(clean(given), self._url),
+            published=self._time(activity, "published", name),
+            authors=_names(activity.get("actor")),
+        )
+
+    def _post(self, post: Object, activity: Object, name: str) -> Entry:
+        entry = self._content(post)
+        given = _id(post)
+        entry.id = identifier(given) if given else entry.link
+        name = entry.id or entry.title or name
+        if entry.id is None:
+            self.problems.append(Problem("no-id", name, "it has no id"))
+        dated = post if post.get("published") is not None else activity
+        entry.published = self._time(dated, "published", name)
+        entry.updated = self._time(post, "updated", name)
+        entry.authors = entry.authors or _names(activity.get("actor"))
+        return entry
+
+    # ActivityPub, 7.11: an Announce is a share of another post, whose author is another one.
+    def _announced(self, activity: Object, name: str) -> Entry:
+        given = _object(activity)
+        if isinstance(given, dict) and _types(given) & POSTED:
+            given = _object(given)
+        entry = self._content(given) if isinstance(given, dict) else Entry()
+        if _is_url(given):
+            entry.link = elements.resolve(clean(given), self._url)
+        entry.id = identifier(_id(activity))
+        if entry.id is None:
+            self.problems.append(Problem("no-id", entry.link or name, "its Announce has no id"))
+        entry.published = self._time(activity, "published", entry.id or name)
+        entry.updated = None
+        entry.authors = entry.authors or _names(activity.get("actor"))
+        return entry
+
+    def _content(self, post: Object) -> Entry:
+        title, summary = _line(post, "name"), _natural(post, "summary")[0]
+        content, language = _natural(post, "content")
+        pages = _targets(post.get("url"), self._url)
+        shown = [page for page in pages if page.media_type.startswith(HTML)] or pages
+        link = shown[0].url if shown else _id(post)
+        media_type = line(post, "mediaType") or HTML
+        is_text = media_type.startswith("text/") and not media_type.startswith(HTML)
+        return Entry(
+            title=title,
+            link=elements.resolve(link, self._url) if link else None,
+            authors=_names(post.get("attributedTo")),
+            categories=_hashtags(post),
+            summary=summary,
+            content=content,
+            content_type=("text" if is_text else "html") if content else None,
+            enclosures=[*self._attached(post), *map(_file, filter(_is_media, pages))],
+            # Activity Vocabulary, 4: a name is plain text, a summary "may include HTML markup".
+            title_type="text" if title else None,
+            summary_type="html" if summary else None,
+            language=language,
+        )
+
+    def _attached(self, post: Object) -> list[Enclosure]:
+        found: list[Enclosure] = []
+        for each in _list(post.get("attachment")):
+            file = each if isinstance(each, dict) else {"url": each}
+            # Links are previews of web pages, unless they say that they are of a file.
+            targets = _targets(file.get("url"), self._url)[:1] or list(
+                filter(_is_media, _targets(file, self._url))
+            )
+            kind, size = line(file, "mediaType"), line(file, "size")
+            found.extend(enclosure(t.url, t.media_type or kind, t.size or size) for t in targets)
+        return found
+
+    def _delete(self, given: Any, activity: Object, name: str) -> None:
+        tombstone = given if isinstance(given, dict) else {"id": given}
+        ref = identifier(_id(tombstone))
+        if ref is None:
+            self.problems.append(Problem("no-ref", name, "its Delete names no object"))
+            return
+        if ref in (_id(each) for each in _list(activity.get("actor"))) or _types(tombstone) & ACTORS:
+            return
+        when = self._time(tombstone, "deleted", ref) or self._time(activity, "published", ref)
+        self.tombstones.setdefault(ref, Tombstone(ref, when))
+
+    def _time(self, holder: Object, key: str, name: str) -> str | None:
+        time = utc(string(holder, key) or "")
+        if holder.get(key) is not None:
+            self.problems.extend(date_problem(name, key, holder[key], time))
+        return time
+
+
+def _is_url(value: Any) -> bool:
+    return isinstance(value, str) and not isinstance(value, Number) and bool(value.strip())
+
+
+def _object(activity: Object) -> Any:
+    return next((each for each in _list(activity.get("object")) if each), None)
+
+
+def _id(value: Any) -> str | None:
+    """Return the id of an object, or what names it by its id."""
+    found = value.get("id", value.get("@id")) if isinstance(value, dict) else value
+    return found if _is_url(found) else None
+
+
+def _is_media(target: Target) -> bool:
+    return target.media_type.startswith(MEDIA)
+
+
+def _file(target: Target) -> Enclosure:
+    return enclosure(target.url, target.media_type, target.size)
+
+
+def _names(actors: Any) -> list[str]:
+    """Return the names of actors, else their URLs."""
+    found = []
+    for actor in _list(actors):
+        known = actor if isinstance(actor, dict) else {"id": actor}
+        name = _line(known, "name") or line(known, "preferredUsername") or _id(known)
+        if name:
+            found.append(clean(name).strip())
+    return list(dict.fromkeys(found))
+
+
+def _hashtags(post: Object) -> list[str]:
+    tags = (tag for tag in _list(post.get("tag")) if isinstance(tag, dict) and "Hashtag" in _types(tag))
+    names = ((_line(tag, "name") or "").removeprefix("#").strip() for tag in tags)
+    return list(dict.fromkeys(filter(None, names)))
