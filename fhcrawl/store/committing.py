@@ -227,6 +227,8 @@ class Commit:
         deleted = self._delete()
         deleted += lists.replace(self._connection, self._feed_id, self._result, self._keeps_versions)
         self._write_feed(has_news=bool(self._batch.accepted) or deleted > 0)
+        if _is_last_page(self._result) and not self._fetch.is_check:
+            self._execute(f"UPDATE feeds SET unkept = {statements.UNKEPT} WHERE id = :feed_id", total=None)
         return deleted
 
     def _write_feed(self, has_news: bool) -> None:
@@ -347,8 +349,12 @@ class Commit:
         self._execute(f"UPDATE documents SET {changed} WHERE {OF_DOCUMENT}", **values)
 
     def write_doubt(self) -> None:
-        """Write that the server sends 304 for a document that has changed."""
+        """Write that the server sends 304 for a document that has changed.
+
+        Then it has not shown of any document that it was the same.
+        """
         fetch, since = self._fetch, self._result.doubted_since
+        self._execute("UPDATE documents SET checked_walk = changed_walk WHERE feed_id = :feed_id")
         self._execute(
             """UPDATE feeds SET not_modified_ignored = coalesce(not_modified_ignored, :time)
             WHERE id = :feed_id""",
