@@ -349,12 +349,8 @@ class Commit:
         self._execute(f"UPDATE documents SET {changed} WHERE {OF_DOCUMENT}", **values)
 
     def write_doubt(self) -> None:
-        """Write that the server sends 304 for a document that has changed.
-
-        Then it has not shown of any document that it was the same.
-        """
+        """Write that the server sends 304 for a document that has changed."""
         fetch, since = self._fetch, self._result.doubted_since
-        self._execute("UPDATE documents SET checked_walk = changed_walk WHERE feed_id = :feed_id")
         self._execute(
             """UPDATE feeds SET not_modified_ignored = coalesce(not_modified_ignored, :time)
             WHERE id = :feed_id""",
