@@ -136,7 +136,12 @@ class ReasonKind(str, Enum):
     NO_CURRENT = "no-current", NOT_NEWEST
     NOT_A_SNAPSHOT = "not-a-snapshot", "leave out the snapshot, or name the snapshot's index"
     BEGINS_LATER = "begins-later", OLDER
-    PAGED = "paged", "run it often: a paged feed cannot promise more", Retry.NEVER, False
+    PAGED = (
+        "paged",
+        "run it often: it is complete once two readings of all its pages agree (--reset reads them at once)",
+        Retry.NEVER,
+        False,
+    )
     NO_HISTORY = "no-history", PLAIN, Retry.NEVER, False
     HOLES = "holes", OFTENER, Retry.NEVER, False
     WORDPRESS = "wordpress", WORDPRESS, Retry.NEVER, False

@@ -15,7 +15,7 @@ from fhcrawl.crawling.context import Referral, context_of
 from fhcrawl.documents import TOO_MANY, Problem, snapshot
 from fhcrawl.exceptions import TimeIsOverError
 from fhcrawl.logical_feed import ChainPosition, Kind, Role, Version, contents
-from fhcrawl.logical_feed.chain import contradiction, older_contradiction
+from fhcrawl.logical_feed.chain import contradiction, last_page, older_contradiction
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
@@ -252,11 +252,14 @@ def _of_chain(
     result: DocumentResult, response: Response, document: FeedDocument, earlier: EarlierReading | None
 ) -> DocumentResult:
     """Return the result of a document of the chain, with what is needed to read it again."""
-    older = result.older_document
+    older, fetch = result.older_document, result.fetch
     unsettled = earlier.unsettled if earlier is not None else ()
-    held = contents.encode(result.versions, older and older.url, unsettled)
+    quirks = responses.quirks_of(context_of(response).walk.options)
+    # A page from which no link leads to the last one is not known to be the end.
+    named = older.url if older else last_page(document, (fetch.requested_url, fetch.url), quirks)
+    held = contents.encode(result.versions, named, unsettled)
     # A feed without older documents only shows its last entries.
-    may_miss = earlier is not None and (result.fetch.role is not Role.SUBSCRIPTION or older is not None)
+    may_miss = earlier is not None and (fetch.role is not Role.SUBSCRIPTION or older is not None)
     return replace(
         result,
         held=held,

@@ -1,4 +1,6 @@
-"""Decides when an entry that no document holds any more is gone, and which documents are checked for it.
+"""Decides what the documents of a chain held at one moment, and which of them are checked to know it.
+
+An entry that none of them held then is gone; and if the chain is that of a paged feed, it was the feed then.
 
 Pure: numbers of walks and times (ISO 8601 in UTC ending in `Z`) in, numbers out; there is no clock.
 
@@ -42,8 +44,24 @@ def snapshot_walk(documents: Collection[Seen], subscription: Seen) -> int | None
     checked = [one.checked for one in (*documents, subscription) if one.checked is not None]
     if not documents or len(changed) < len(documents) or len(checked) <= len(documents):
         return None
-    last = min(checked)
-    return last if max(changed) < last else None
+    return agreed_walk(Seen(max(changed), min(checked)))
+
+
+# RFC 5005, 3: "clients SHOULD NOT present paged feeds as coherent or complete". What one walk has read of
+# pages may never have been the feed: an entry that has moved to a page that was read before is in none of
+# them. But if a walk begins after each document was first seen as it is, and each was last seen so after
+# that, the documents were the feed at that moment. This does not hold if a document has changed and changed
+# back between, or a cache has kept an old one. The subscription document counts like the others: when it
+# changes, entries may leave it.
+def agreed_walk(chain: Seen) -> int | None:
+    """Return the last walk at whose beginning all documents of a chain were as they are known; None for none.
+
+    :param chain: its documents together: `changed` is the last of theirs, and `checked` the first; None if
+        that is not known of one of them
+    """
+    if chain.changed is None or chain.checked is None or chain.changed >= chain.checked:
+        return None
+    return chain.checked
 
 
 def missed_since(missed: int, looked: int, changed: int | None, walk: int) -> int:

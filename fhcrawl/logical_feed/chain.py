@@ -208,6 +208,17 @@ def older_document(
     return None
 
 
+def last_page(document: FeedDocument, own: tuple[str, ...], quirks: FeedQuirks = PLAIN) -> str | None:
+    """Return the URL of the last page, if a page names it, is not it, and links to no older document.
+
+    :param own: the document's URLs, before and after redirects
+    """
+    links = relations(document, quirks)
+    is_end = not (document.complete or document.archive or document.incremental or "next" in links)
+    last = links.get("last") if is_end and "prev-archive" not in links else None
+    return None if last in own else last
+
+
 # RFC 5005, 4: "The set of entries contained in an archive document published at a particular URI SHOULD NOT
 # change over time. Likewise, the URI for a particular archive document SHOULD NOT change over time." Where it
 # has changed, the archives may have been divided anew since the subscription document was read: entries

@@ -26,6 +26,7 @@ UNKNOWN = bytes(OF_CONTENT)
 SIZE = OF_ID + OF_CONTENT
 # The digest of the URL of the older document comes first.
 HEAD = OF_ID
+NO_URL = ""
 
 
 def digest_of_id(entry_id: str) -> bytes:
@@ -40,13 +41,17 @@ def _digest_of_content(digest: str) -> bytes:
 def encode(versions: Iterable[Version], older_url: str | None, unsettled: Container[str] = ()) -> bytes:
     """Return what a document holds, in its order.
 
-    :param older_url: URL of the older document that it links to
+    :param older_url: URL of the older document that it names
     :param unsettled: ids of entries that are to count as changed when the document is read next
     """
-    return digest_of_id(older_url or "") + b"".join(
+    return digest_of_id(older_url or NO_URL) + b"".join(
         digest_of_id(v.id) + (UNKNOWN if v.id in unsettled else _digest_of_content(v.digest))
         for v in versions
     )
+
+
+# An older document that it does not name was guessed.
+NAMES_NONE = digest_of_id(NO_URL)
 
 
 def ids_of(held: bytes) -> Iterator[bytes]:

@@ -49,12 +49,20 @@ class Evidence:
     :param total: how many entries the subscription document says the feed has
     :param has_guessable_pages: WordPress makes it, and its older pages were not asked for
     :param listing: what the check of the publisher's list has found after the last walk
+    :param agreed: when all documents of the chain were as they are known (`absences.agreed_walk`), and their
+        links lead to its end; ISO 8601 in UTC; None if there is no such time
     """
 
     entries: int = 0
     total: int | None = None
     has_guessable_pages: bool = False
     listing: Listing | None = None
+    agreed: str | None = None
+
+    @property
+    def shows_all_pages(self) -> bool:
+        """Whether the pages that were read were the feed at one moment, as far as the publisher says."""
+        return self.agreed is not None and (self.total is None or self.total <= self.entries)
 
     # A publisher may count what no page shows, or what there was at another moment; and entries that are kept
     # may be others than those that are counted. So a number alone makes no feed complete.
@@ -121,8 +129,7 @@ def verdict(
         said += evidence.in_words if covered is None else f"{evidence.in_words}; {_known(covered)}"
         plain = Reason(why, feed, said, since)
         return Verdict.UNKNOWN, [*reasons, plain, *_holes(feed, covered, is_held_back)]
-    if kind is Kind.PAGED and not is_listed:
-        # RFC 5005, 3: "clients SHOULD NOT present paged feeds as coherent or complete".
+    if kind is Kind.PAGED and not is_listed and (reasons or not evidence.shows_all_pages):
         # A walk reads the pages behind a hole in the first one: the hole is no reason.
         said = IS_PAGED + evidence.in_words
         return Verdict.LOSSY, [*reasons, Reason(ReasonKind.PAGED, feed, said, since)]

@@ -42,7 +42,7 @@ MOST_BINS = 24
 STATUSES = {
     ReasonKind.UNREACHABLE.value: "could never be read",
     Verdict.INCOMPLETE.value: "something is missing",
-    Verdict.LOSSY.value: "paged: nobody can know",
+    Verdict.LOSSY.value: "paged: no two readings agree",
     Verdict.UNKNOWN.value: "says nothing of its past",
     Verdict.COMPLETE.value: "all of it was read",
 }

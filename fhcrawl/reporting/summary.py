@@ -159,6 +159,7 @@ class Summary:
             newest=feed.newest and feed.newest[:DAY],
             is_subscribed=feed.subscribed is not None,
             verdict=in_words(verdict, reasons),
+            as_of=(feed.complete_as_of or "")[:DAY],
         )
         kinds = {reason.kind for reason in reasons}
         is_plain = bool(kinds & PLAIN) and kinds <= PLAIN | {ReasonKind.HOLES}

@@ -88,6 +88,7 @@ class Row(NamedTuple):
     :param skipped: number of documents that earlier runs have read and this one has not
     :param oldest, newest: when its first and last entries are from, ISO 8601; None if no entry has a time
     :param verdict: in words
+    :param as_of: the day of which it is; '' if it is of the last read
     """
 
     feed: str
@@ -100,6 +101,7 @@ class Row(NamedTuple):
     newest: str | None
     is_subscribed: bool
     verdict: str
+    as_of: str = ""
 
     def dates(self, precision: int) -> str:
         """Return the dates of the oldest and the newest entry; both on one if they are the same."""
@@ -152,6 +154,10 @@ def _changed(row: Row) -> str:
     return " ".join(f"{sign}{number:,}" for sign, number in signs if number) or "0"
 
 
+def _as_of(row: Row) -> str:
+    return row.as_of and f" as of {row.as_of}"
+
+
 KIND = Column("Kind", lambda row: row.kind, is_wide=True)
 FETCHED = Column("Fetched", lambda row: f"{row.counts.documents:,}" if row.counts else "-", True, True)
 SKIPPED = Column("Skipped", lambda row: f"{row.skipped:,}" if row.counts else "-", True, True)
@@ -159,7 +165,7 @@ ENTRIES = Column("Entries", lambda row: f"{row.entries:,}", True)
 CHANGED = Column("Changed", _changed, True)
 DAYS, MONTHS, YEARS = (Column("Dates", partial(Row.dates, precision=number)) for number in (DAY, MONTH, YEAR))
 SUBSCRIBED = Column("Subscribed", lambda row: "yes" if row.is_subscribed else "-", is_wide=True)
-VERDICT = Column("Verdict", lambda row: row.verdict)
+VERDICT = Column("Verdict", lambda row: f"{row.verdict}{_as_of(row)}")
 URL = Column("URL", lambda row: row.feed, is_wide=True)
 OF_RUN = (KIND, FETCHED, SKIPPED, ENTRIES, CHANGED, DAYS, VERDICT, URL)
 OF_STORE = (KIND, ENTRIES, DAYS, SUBSCRIBED, VERDICT, URL)
@@ -180,7 +186,7 @@ def table(rows: Sequence[Row], columns: Sequence[Column], look: Look) -> Iterato
     yield look.paint(_line("Feed", widest, headings, chosen, widths), BOLD)
     for row, name in zip(rows, names, strict=True):
         cells = [column.cell(row) for column in chosen]
-        painted = {VERDICT: look.paint(row.verdict, COLOURS.get(row.verdict, ""))}
+        painted = {VERDICT: look.paint(row.verdict, COLOURS.get(row.verdict, "")) + _as_of(row)}
         yield _line(name, widest, cells, chosen, widths, painted)
 
 

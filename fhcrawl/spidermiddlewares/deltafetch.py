@@ -148,11 +148,13 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         result = None if pending is None else pending.result
         follows = pending is not None and result is not None and must_follow(result, pending.batch.stored)
         end = None if follows else self._store.documents.find_end(feed, key, Role.PAGE, run)
+        is_read = end is not None and end.step is None and not end.loop
         if end is not None and end.step is not None and end.is_behind_empty:
             # The pages up to there have been read; that run of pages without news is not read again.
             return self._replace(request, end.step, key)
         if pending is not None and result is not None:
-            if context_of(response).left_over or self._is_left_over(result.fetch):
+            is_left_over = context_of(response).left_over or self._is_left_over(result.fetch)
+            if is_left_over or (is_read and self._has_other_count(result)):
                 pending.note(is_left_over=True)
                 return with_context(request, replace(context, left_over=True))
             if follows:
@@ -198,6 +200,12 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         if is_unread:
             return _request(request, known, fetch.requested_url, is_left_over=False)
         return self._end_pages(request, response, end, is_unchanged=False)
+
+    def _has_other_count(self, result: DocumentResult) -> bool:
+        """Return whether the publisher's count says that older pages have entries that were not read."""
+        if result.fetch.role is Role.SUBSCRIPTION and result.total is None:
+            return False
+        return self._store.feeds.has_other_count(result.fetch.feed, result.total)
 
     def _is_left_over(self, fetch: Fetch) -> bool:
         """Return whether an earlier walk left the page that is being read unread."""

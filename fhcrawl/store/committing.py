@@ -234,6 +234,8 @@ class Commit:
         deleted = self._delete()
         deleted += lists.replace(self._connection, self._feed_id, self._result, self._keeps_versions)
         self._write_feed(has_news=bool(self._batch.accepted) or deleted > 0)
+        if _is_last_page(self._result) and not self._fetch.is_check:
+            self._execute(f"UPDATE feeds SET unkept = {statements.UNKEPT} WHERE id = :feed_id", total=None)
         return deleted
 
     def _write_feed(self, has_news: bool) -> None:

@@ -18,7 +18,7 @@ from fhcrawl.store import coverage, merging, subscriptions, verdicts
 from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import stream
 from fhcrawl.store.schema import documents, entries, feeds, heads
-from fhcrawl.store.statements import counted_time, execute, is_of, is_one_of
+from fhcrawl.store.statements import UNKEPT, counted_time, execute, is_of, is_one_of
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -201,6 +201,17 @@ class Feeds(Repository):
             listing = Listing.from_json(connection.scalar(noted, number))
             live, read = connection.execute(counts.where(of_feed, entries.c.digest != ""), number).one()
         return StoredEntries(walk, live, read, listing)
+
+    def has_other_count(self, feed: str, total: int | None = None) -> bool:
+        """Return whether a feed counts entries that are not kept, and did not when its last page was read.
+
+        :param total: how many entries its subscription document counts; None if that is stored
+        """
+        differs = f"""SELECT {UNKEPT} <> 0 AND NOT {UNKEPT} IS NOT DISTINCT FROM unkept
+            FROM feeds WHERE id = :feed_id"""
+        with self._database.lookup() as connection:
+            number = {"feed_id": self._session.find_id(connection, feed), "total": total}
+            return bool(execute(connection, differs, number).scalar())
 
     def note_listing(self, feed: str, listing: Listing) -> None:
         """Store what a check of the publisher's list has found.

@@ -178,6 +178,7 @@ class Feed:
     :param newest: the same for its newest live entry
     :param not_modified_ignored: since when its server's 304 responses are not believed; None if they are
     :param spans, holes: when a plain or paged feed was seen without a hole, and the holes; oldest first
+    :param complete_as_of: when the pages of a paged feed that is complete were the feed
     """
 
     feed: str
@@ -198,6 +199,7 @@ class Feed:
     not_modified_ignored: str | None = None
     spans: list[Span] = field(default_factory=list)
     holes: list[Hole] = field(default_factory=list)
+    complete_as_of: str | None = None
 
     @property
     def verdict_in_words(self) -> str:

@@ -121,6 +121,7 @@ feeds = Table(
         comment="1: its host had a special address when first read; 0: not; + 2: its snapshot's",
     ),
     Column("total", Number, comment="how many entries its document says it has"),
+    Column("unkept", Number, comment="how many of these were not kept when the last page was last read"),
     Column("guessable", Integer, comment="1: of WordPress, whose older pages are not asked for"),
     Column("listing", Text, comment="what WordPress's list of posts has shown: a JSON object, a Listing"),
     Column("merge_renamed", Integer, comment="1: entries are deleted under ids that they had before"),

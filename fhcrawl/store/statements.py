@@ -212,6 +212,12 @@ OPTIONAL_COLUMNS = f"""entries.details, entries.original,
     {counted_time("entries")} AS time"""
 
 
+# How many entries more than are kept a feed has by the publisher's count: by `:total`, else by the stored
+# one. A publisher may count what no document shows, and what has been deleted is kept.
+UNKEPT = """(coalesce(CAST(:total AS BIGINT), feeds.total)
+    - (SELECT count(*) FROM entries WHERE entries.feed_id = :feed_id AND entries.digest <> ''))"""
+
+
 def entries_with_changes(where: str, order: str, only_changed: bool = False, has_details: bool = True) -> str:
     """Return the query of the columns of `ENTRIES_COLUMNS`.
 

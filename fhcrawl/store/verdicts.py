@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from fhcrawl.logical_feed import HAS_MOVED, Evidence, Kind, Reason, Role, verdict
+from fhcrawl.logical_feed import HAS_MOVED, Evidence, Kind, Reason, Role, Verdict, verdict
+from fhcrawl.logical_feed.absences import Seen, agreed_walk
+from fhcrawl.logical_feed.contents import NAMES_NONE
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import State
@@ -61,11 +63,19 @@ MOVED_ARCHIVES = f"""
 {CHAINS} SELECT documents.* FROM documents JOIN feeds ON feeds.id = documents.feed_id
 WHERE documents.id IN (SELECT chain.id FROM chain) AND {MOVED} ORDER BY documents.id
 """
-# By feed: how many documents of its chain are pages, how many pages have an older one, and the oldest time of
-# a check.
+# By feed: how many documents of its chain are pages, how many pages have an older one, and how many have an
+# archive; the oldest time of a check; since when and until when the documents were seen as they are; how many
+# documents there are, and of how many that is known and they name the older one, or say that there is none.
 COUNTS_OF_CHAINS = f"""
 {CHAINS} SELECT feed_id, count(CASE WHEN role = 'page' THEN 1 END) AS pages,
-    count(CASE WHEN role = 'page' THEN documents.behind_id END) AS leading, min(checked) AS checked
+    count(CASE WHEN role = 'page' THEN documents.behind_id END) AS leading,
+    count(CASE WHEN role = 'page' AND EXISTS (
+        SELECT 1 FROM documents AS older WHERE older.id = documents.behind_id AND older.role = 'archive'
+    ) THEN 1 END) AS opening,
+    min(checked) AS checked, max(changed_walk) AS changed_walk, min(checked_walk) AS checked_walk,
+    count(*) AS documents, count(CASE WHEN checked IS NOT NULL AND changed_walk IS NOT NULL
+        AND (documents.behind_id IS NULL) = (substr(held, 1, {len(NAMES_NONE)}) = :names_none)
+    THEN checked_walk END) AS naming
 FROM documents WHERE documents.id IN (SELECT chain.id FROM chain) GROUP BY feed_id
 """
 
@@ -76,6 +86,7 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
     :param rows: the feeds' rows; not more than a statement can have parameters
     """
     some: dict[str, object] = {"feeds": [row.id for row in rows], "not_fetched": NOT_FETCHED}
+    some["names_none"] = NAMES_NONE
     some["starts"] = _start_numbers(connection, rows)
     ends = _by_feed(execute(connection, chain_ends("documents.id = ANY(:starts)"), some))
     lost = _by_feed(execute(connection, LOST_PARTS, some))
@@ -99,12 +110,13 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
         kind = _kind(row, of_chain)
         count, oldest, newest = live.get(row.id, (0, None, None))
         known = covered.get(row.id) if kind is None or kind in COVERED_KINDS else None
+        evidence = _evidence(row, count, None if of_chain is None or kind is not Kind.PAGED else of_chain)
         reached, reasons = verdict(
             row.url,
             kind,
             row.crawled or row.since,
             gaps,
-            _evidence(row, count),
+            evidence,
             covered=known,
             is_held_back=row.id in own and subscriptions.is_held_back(row, own[row.id]),
         )
@@ -127,13 +139,28 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
             row.not_modified_ignored,
             known.spans if known else [],
             known.holes if known else [],
+            evidence.agreed if reached is Verdict.COMPLETE else None,
         )
 
 
-def _evidence(feed: Row[Any], entries: int) -> Evidence:
-    """Return what is known of a feed besides its documents."""
+def _evidence(feed: Row[Any], entries: int, pages: Row[Any] | None) -> Evidence:
+    """Return what is known of a feed besides its documents.
+
+    :param pages: of a paged feed, the row of `COUNTS_OF_CHAINS`
+    """
     listing = Listing.of_walk(feed.listing, feed.walk)
-    return Evidence(entries, feed.total, bool(feed.guessable), listing)
+    # The publisher's list says more than the pages do.
+    agreed = None if pages is None or listing is not None else _agreed(pages)
+    return Evidence(entries, feed.total, bool(feed.guessable), listing, agreed)
+
+
+# From when the last of the documents was first seen as it is, until the first of these checks, all were so.
+def _agreed(pages: Row[Any]) -> str | None:
+    """Return when the pages of a feed were as they are known; None if they are not known to be all."""
+    if pages.naming < pages.documents or not pages.pages:
+        return None
+    walk = agreed_walk(Seen(pages.changed_walk, pages.checked_walk))
+    return None if walk is None else str(pages.checked)
 
 
 def _start_numbers(connection: Connection, rows: Sequence[Row[Any]]) -> list[int]:
@@ -159,6 +186,10 @@ def _kind(feed: Row[Any], of_chain: Row[Any] | None) -> Kind | None:
     kind = None if feed.kind is None else Kind(feed.kind)
     if of_chain is None or not of_chain.pages:
         return kind
+    # If there are only archives behind the page that a subscription document names as the next one, it is the
+    # newest archive, which still grows (Nikola 7).
+    if kind is Kind.PAGED and of_chain.pages == of_chain.opening == 1:
+        return Kind.ARCHIVED
     # An archived feed's chain may continue with pages, and then with archives again. The pages of a feed that
     # links to none are guessed until a guess fails: the last one does not exist.
     is_paged = kind is Kind.ARCHIVED or (kind is Kind.SINGLE and of_chain.leading)

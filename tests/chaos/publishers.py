@@ -32,6 +32,8 @@ class Publisher(ABC):
     :param latest: the newest version of each entry; without text if it is no more
     :param said: all versions
     :param snapshots: `latest`, by revision
+    :param held: what the documents held together, by revision
+    :param size: how many entries a page has
     :param shown: what any document has ever held: its URL and time, the entry's id and text
     """
 
@@ -47,6 +49,8 @@ class Publisher(ABC):
     latest: dict[str, Version] = field(default_factory=dict)
     said: dict[str, list[Version]] = field(default_factory=dict)
     snapshots: list[dict[str, Version]] = field(default_factory=list)
+    held: list[list[Version]] = field(default_factory=list)
+    size: int = 0
     shown: set[tuple[str, str | None, str, str | None]] = field(default_factory=set)
     moves: int = 0
 
@@ -100,6 +104,7 @@ class Publisher(ABC):
         """A new revision is there."""
         self.revision = len(self.snapshots)
         self.snapshots.append(dict(self.latest))
+        self.held.append(list(self.present()))
 
     def pass_time(self, surely: bool = False) -> None:
         if surely or self.style.times != "coarse" or self.rng.random() < 0.4:

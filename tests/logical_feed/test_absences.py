@@ -1,5 +1,6 @@
-"""No entry is taken for gone that was published, whatever a publisher does while the documents are read."""
+"""What is said of all documents was so at one moment, whatever a publisher does while they are read."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from fhcrawl.logical_feed.absences import (
     SECONDS_A_DAY,
     Budget,
     Seen,
+    agreed_walk,
     due_rechecks,
     missed_since,
     snapshot_walk,
@@ -106,6 +108,14 @@ class Crawler:
                 break
         return found
 
+    @property
+    def agreed(self) -> int | None:
+        """The last walk at whose beginning all documents were as they are known, if the chain has an end."""
+        if self.chain is None or self.chain[-1][0].has_older:
+            return None
+        changed, checked = zip(*(seen for _, seen in self.chain), strict=True)
+        return agreed_walk(Seen(max(changed), min(checked)))
+
     def end(self) -> list[int]:
         """The entries that are gone, at the end of a walk, together with the walk that shows it."""
         chain = self.chain
@@ -133,28 +143,75 @@ class Crawler:
 ACTIONS = (*[""] * 12, "post", "delete", "move", "return")
 
 
-def history(random: Random) -> bool:
-    """Crawl a publisher who does not rest; whether something is gone in the end."""
-    publisher, crawler = Publisher(), Crawler()
+def history(random: Random, crawler: Crawler, actions: Sequence[str] = ACTIONS) -> Iterator[None]:
+    """Crawl a publisher who does not rest; yield at the end of each walk that was not killed."""
+    publisher = Publisher()
     for _ in range(random.randint(2, 8)):
-        publisher.do(random.choice(ACTIONS), random.randrange(20))
+        publisher.do(random.choice(actions), random.randrange(20))
         crawler.walk += 1
         crawler.published[crawler.walk] = set(publisher.entries)
         crawler.read(publisher, 0)
         for document in random.sample(range(1, 6), random.randint(3, 5)):
-            publisher.do(random.choice(ACTIONS), random.randrange(20))
+            publisher.do(random.choice(actions), random.randrange(20))
             crawler.read(publisher, document)
-        is_killed = random.random() < 0.2  # before it can look for what is missing
-        if not is_killed and crawler.end():
-            return True
-    return False
+        if random.random() < 0.8:
+            yield
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.randoms(use_true_random=True))
 def test_nothing_is_gone_that_was_published(random: Random) -> None:
-    count = sum(history(random) for _ in range(200))
+    count = 0
+    for _ in range(200):
+        crawler = Crawler()
+        count += any(crawler.end() for _ in history(random, crawler))
     event(f"histories in which something is gone: {min(count, 3)} or more")
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.randoms(use_true_random=True), st.sampled_from([12, 60]))
+def test_pages_on_which_two_walks_agree_were_the_feed(random: Random, quiet: int) -> None:
+    """Then nothing is missing of what was published at that moment, and the pages hold nothing else."""
+    actions = (*[""] * quiet, "post", "delete", "move", "return")
+    count = 0
+    for _ in range(200):
+        crawler = Crawler()
+        for _ in history(random, crawler, actions):
+            walk = crawler.agreed
+            if walk is not None and crawler.chain is not None:
+                count += 1
+                published = crawler.published[walk]
+                assert published == {entry for content, _ in crawler.chain for entry in content.entries}
+                assert published <= crawler.seen
+    event(f"walks that agree with an earlier one: {min(count, 3)} or more")
+
+
+def read_all(crawler: Crawler, publisher: Publisher, documents: Iterable[int] = range(5)) -> int | None:
+    """Read documents in a walk; the last one in which the pages were the feed."""
+    crawler.walk += 1
+    crawler.published[crawler.walk] = set(publisher.entries)
+    for document in documents:
+        crawler.read(publisher, document)
+    return crawler.agreed
+
+
+def test_pages_are_known_to_be_the_feed_when_two_walks_agree() -> None:
+    publisher, crawler = Publisher(), Crawler()
+    assert [read_all(crawler, publisher) for _ in range(3)] == [None, 2, 3]
+    publisher.do("post", 0)
+    assert [read_all(crawler, publisher) for _ in range(2)] == [None, 5]
+
+
+def test_first_page_that_is_unchanged_says_nothing_of_the_others() -> None:
+    publisher, crawler = Publisher(), Crawler()
+    read_all(crawler, publisher)
+    agreed = [read_all(crawler, publisher, documents) for documents in ([0], [0, 1, 2], [0, 3, 4])]
+    assert agreed == [None, None, 3]
+
+
+def test_nothing_is_known_of_a_document_that_was_not_seen_again() -> None:
+    assert agreed_walk(Seen(1, 2)) == 2
+    assert agreed_walk(Seen(2, 2)) is agreed_walk(Seen(None, 2)) is agreed_walk(Seen(1, None)) is None
 
 
 def test_entry_is_gone_after_two_walks_of_a_publisher_at_rest() -> None:

@@ -133,6 +133,13 @@ def test_narrow_terminal_has_less_beside_the_title(width: int, expected: list[st
     assert lines[1].split() == ["A", "title", "of", "some", "length", *expected]
 
 
+@pytest.mark.parametrize("width", [None, *WIDTHS])
+def test_complete_pages_are_said_to_be_so_as_of_a_day(width: int | None) -> None:
+    paged = feed(1, kind=Kind.PAGED, complete_as_of="2026-01-02T00:00:00Z")
+    for summary in (of_run(paged), of_store(paged)):
+        assert "complete as of 2026-01-02" in lines_of(summary, width)[1]
+
+
 def test_without_a_width_there_is_more_and_urls_are_whole() -> None:
     url = f"{LONG * 5}index.atom"
     subscribed = replace(feed(1, "x" * 100), feed=url, subscribed="2026-01-01T00:00:00Z")

@@ -1,9 +1,10 @@
 """Archives and pages that were read are checked again (FHCRAWL_RECHECK), since publishers rewrite them."""
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -55,6 +56,12 @@ class Publisher:
             if following is not None or url not in urls[:-1]:
                 self.served[url] = document(undated(name), older=following)
 
+    def count(self, total: int) -> None:
+        """Let the subscription document say how many entries there are."""
+        text = re.sub("<o:totalResults.*</o:totalResults>", "", str(self.served[FEED]))
+        said = f'<o:totalResults xmlns:o="http://a9.com/-/spec/opensearch/1.1/">{total}</o:totalResults>'
+        self.served[FEED] = text.replace("<channel>", f"<channel>{said}", 1)
+
     def crawl(self, more: dict[str, Any] | None = None) -> dict[str, tuple[str, str]]:
         self._day += 1
         engine = Engine(self._database.url, self.served, more=DAILY if more is None else more)
@@ -76,6 +83,12 @@ class Publisher:
         with closing(Store.open_to_read(self._database.url)) as store:
             [feed] = store.feeds.read()
         return feed.verdict.value, [reason.kind.value for reason in feed.reasons]
+
+    @property
+    def complete_as_of(self) -> str | None:
+        with closing(Store.open_to_read(self._database.url)) as store:
+            [feed] = store.feeds.read()
+        return feed.complete_as_of
 
     @property
     def checked(self) -> str | None:
@@ -171,6 +184,103 @@ def test_document_whose_check_failed_does_not_delay_the_others(archives: Publish
     assert asked[0] == [f"{FEED}/10"]
     assert len(asked[1]) == 3
     assert f"{FEED}/10" not in asked[1]
+
+
+@pytest.fixture
+def pages(database: Database) -> Publisher:
+    found = Publisher(database, "next")
+    assert len(found.crawl()) == 6
+    return found
+
+
+@pytest.mark.both_stores
+def test_pages_are_complete_as_of_the_oldest_check(pages: Publisher) -> None:
+    assert (pages.verdict, pages.complete_as_of) == (("lossy", ["paged"]), None)
+    pages.crawl({"FHCRAWL_RECHECK": "1,1"})
+    assert (pages.asked, pages.verdict) == ([FEED, NEWER], ("lossy", ["paged"]))
+    pages.crawl({"FHCRAWL_RECHECK": "1,1"})
+    assert (pages.asked, pages.verdict) == ([FEED, OLDER], ("complete", []))
+    assert pages.complete_as_of == pages.checked == "2010-01-02T00:00:00Z"
+    pages.served[NEWER] = 404
+    pages.crawl()
+    assert (pages.verdict, pages.complete_as_of) == (("complete", []), "2010-01-02T00:00:00Z")
+
+
+@pytest.mark.parametrize("changed", [FEED, NEWER, OLDER])
+def test_pages_that_change_are_lossy_until_two_readings_agree_again(pages: Publisher, changed: str) -> None:
+    pages.crawl()
+    text = str(pages.served[changed])
+    pages.served[changed] = text.replace("<item>", f"<item><title>{changed}</title>", 1)
+    found = []
+    for _ in range(3):
+        pages.crawl()
+        found.append(pages.verdict[0])
+    assert found == ["lossy", "complete", "complete"]
+
+
+def test_tokens_that_differ_in_each_response_do_not_let_two_readings_disagree(pages: Publisher) -> None:
+    for number in range(2):
+        texts = [f"&lt;img src='/i?token={number}'&gt;", "text"]
+        pages.serve([undated("3", texts[0])], [undated("2", texts[1])], [undated("1", texts[0])])
+        pages.crawl()
+    assert pages.verdict == ("complete", [])
+
+
+def test_publisher_who_counts_more_entries_than_are_kept_has_others(pages: Publisher) -> None:
+    pages.count(7)
+    for _ in range(3):
+        pages.crawl()
+    assert pages.verdict == ("lossy", ["paged"])
+    pages.count(6)
+    pages.crawl()
+    pages.crawl()
+    assert pages.verdict == ("complete", [])
+
+
+class TestCount:
+    """A publisher who counts the entries; nothing but a count tells what is new on an older page."""
+
+    OFF: ClassVar[dict[str, Any]] = {}
+
+    @pytest.fixture
+    def counting(self, database: Database) -> Publisher:
+        found = Publisher(database, "next")
+        found.count(6)
+        assert len(found.crawl(self.OFF)) == 6
+        return found
+
+    @pytest.mark.both_stores
+    def test_count_that_has_changed_is_walked_once(self, counting: Publisher) -> None:
+        assert counting.crawl(self.OFF) == {}
+        assert counting.asked == [FEED]
+        counting.served[OLDER] = document(undated("2"), undated("1.5"), undated("1"), relation="next")
+        counting.count(7)
+        assert counting.crawl(self.OFF) == {"1.5": ("new", "text")}
+        assert counting.asked == [FEED, NEWER, OLDER]
+        assert counting.crawl(self.OFF) == {}
+        assert counting.asked == [FEED]
+
+    @pytest.mark.parametrize("count", [5, 99])
+    def test_count_that_no_page_makes_good_is_walked_once(self, counting: Publisher, count: int) -> None:
+        counting.count(count)
+        asked = []
+        for number in range(7, 10):
+            counting.crawl(self.OFF)
+            asked.append(counting.asked)
+            # With each new entry, there is another count: it tells of no others.
+            new = [undated(str(number)), undated("6"), undated("5")]
+            counting.served[FEED] = document(*new, older=NEWER, relation="next")
+            count += 1
+            counting.count(count)
+        assert asked == [[FEED, NEWER, OLDER], [FEED, NEWER], [FEED, NEWER]]
+
+    def test_walk_that_a_count_has_begun_is_continued(self, counting: Publisher) -> None:
+        counting.served[OLDER] = document(undated("2"), undated("1.5"), undated("1"), relation="next")
+        counting.count(7)
+        older, counting.served[OLDER] = counting.served[OLDER], 503
+        assert counting.crawl(self.OFF) == {}
+        counting.served[OLDER] = older
+        assert counting.crawl(self.OFF) == {"1.5": ("new", "text")}
 
 
 @pytest.fixture

@@ -254,7 +254,44 @@ OTHERS = {
         /index 1 2 complete; crawl /index; exports 1 2
         /index 2 3 complete; crawl /index; exports 1:deleted 3; stat fhcrawl/entry/deleted 1; has 2 3
         /index 1 2 3 complete; crawl /index; exports 1""",
-    "pages are followed and never complete": """
+    "pages that two walks have read with the same content are complete": """
+        /index 3 next:/p2; /p2 2 next:/p3; /p3 1; crawl /index; verdict lossy paged
+        crawl /index; asked /index; verdict lossy paged
+        crawl /index reset; asked /index /p2 /p3; verdict complete; crawl /index; verdict complete
+        /index 4 3 next:/p2; crawl /index; verdict lossy paged; crawl /index reset; verdict complete""",
+    "a page that has changed between two walks is lossy": """
+        /index 3 next:/p2; /p2 2 1; crawl /index
+        /p2 2 0; crawl /index reset; verdict lossy paged; crawl /index reset; verdict complete""",
+    "an entry that moves to a page that was read is missed, and nobody says complete": """
+        /index 4 3 next:/p2; /p2 2 next:/p3; /p3 1; on /p2 /p2 2 1; on /p2 /p3 empty
+        crawl /index; has 2 3 4; verdict lossy paged
+        crawl /index reset; has 1 2 3 4; verdict lossy paged; crawl /index reset; verdict complete""",
+    "pages that end at a gap are lossy whoever has read them": """
+        /index 3 next:/p2; /p2 2 next:/p3; crawl /index; crawl /index reset
+        verdict lossy http-404 paged""",
+    "so are pages with an entry that cannot be kept": """
+        /index 3 next:/p2; /p2 2 ?; crawl /index; crawl /index reset; verdict lossy entries-lost paged""",
+    "so are pages that end before the one that they call the last": """
+        /index 3 next:/p2 last:/p9; /p2 2 last:/p9; crawl /index; crawl /index reset; verdict lossy paged
+        /p2 2 last:/p2; crawl /index reset; crawl /index reset; verdict complete""",
+    "so are pages of which only the publisher's links say that there are more": """
+        /index 1 first:/index last:/p9; crawl /index; crawl /index reset; verdict lossy paged""",
+    "so are pages that were guessed": """
+        /feed/ 2 rss wordpress; /feed/?paged=2 1 rss wordpress; crawl /feed/ FHCRAWL_WORDPRESS_ENABLED=1
+        crawl /feed/ FHCRAWL_WORDPRESS_ENABLED=1 reset; verdict lossy paged""",
+    # As Nikola 7 writes them: pages have both kinds of links; the oldest one says nothing of archives.
+    "archives behind the page that is next are those of an archived feed": """
+        /index 4 next:/2
+        /2 3 next:/1 previous:/index current:/index next-archive:/index prev-archive:/1 archive
+        /1 2 next:/0 previous:/2 current:/index next-archive:/2 prev-archive:/0 archive
+        /0 1 previous:/1 current:/index
+        crawl /index; asked /index /2 /1 /0; exports 1 2 3 4; verdict complete
+        /index 5 next:/3; /3 4 next:/2 previous:/index current:/index prev-archive:/2 archive
+        crawl /index; exports 5; verdict complete""",
+    "so are they if a gap is behind them": """
+        /index 3 next:/2; /2 2 current:/index prev-archive:/1 archive; crawl /index
+        verdict incomplete http-404""",
+    "pages are followed and lossy while they change": """
         /index 3 next:/p2; /p2 2 next:/p3 previous:/index; /p3 1 previous:/p2; crawl /index; exports 1 2 3
         verdict lossy paged
         /index 4 next:/p2; /p2 3 next:/p3 previous:/index; /p3 2 previous:/p2
