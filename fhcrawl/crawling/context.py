@@ -135,6 +135,7 @@ class RequestContext:
     :param archive: URL of the archive to read if a request with `is_given` fails
     :param is_last: the request for that archive, which is then read as an archive
     :param is_unjoined: no newer document of the chain shows an entry that was known before this walk
+    :param platform: as in `Link`, of the link that led here
     :param left_over: an earlier walk left this page, or a newer page of the chain, unread
     :param barren: how many documents in a row before this one were read without news (`results.has_news`)
     :param newer: the multipart page that links here, for the comparison of the two
@@ -158,6 +159,7 @@ class RequestContext:
     is_given: bool = False
     archive: str | None = None
     is_last: bool = False
+    platform: str | None = None
     left_over: bool = False
     is_unjoined: bool = False
     barren: int = 0
@@ -278,8 +280,8 @@ def _defaults(cls: type[Any]) -> dict[str, Any]:
 def _older_document(plain: list[Any]) -> DocumentRef:
     from fhcrawl.store import DocumentRef  # `check` has no store: it starts faster without SQLAlchemy
 
-    key, url, role, position, run = plain
-    return DocumentRef(key, url, Role(role), ChainPosition(*position), run)
+    key, url, role, position, *others = plain
+    return DocumentRef(key, url, Role(role), ChainPosition(*position), *others)
 
 
 DEFAULTS: dict[type[Any], dict[str, Any]] = {

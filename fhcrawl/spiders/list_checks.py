@@ -14,6 +14,7 @@ from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import listings
 from fhcrawl.logical_feed.listings import Listing
+from fhcrawl.logical_feed.platforms import WORDPRESS
 from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 
@@ -45,12 +46,16 @@ class ListChecks:
         :param is_unchanged: it says that the subscription document is unchanged
         """
         walk = context_of(response).walk
-        if not walk.options.wordpress or fetch.role not in wordpress.WALKED:
+        if not walk.options.platforms or fetch.role not in wordpress.WALKED:
             return
-        before = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
         feed_url = wordpress.first_page(fetch.location or fetch.requested_url)
         # WordPress names its API in each response but a 304.
-        api = before.api if is_unchanged and before else wordpress.list_of(response, feed_url)
+        api = wordpress.list_of(response, feed_url)
+        if api is None and not is_unchanged:
+            return
+        before = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
+        if is_unchanged and before:
+            api = before.api
         size = walk.page_size or (before.size if before else wordpress.DEFAULT_PAGE_SIZE)
         if api is not None:
             check = listings.begin(api, feed_url, size, before, is_unchanged=is_unchanged)
@@ -89,7 +94,7 @@ class ListChecks:
     ) -> Iterator[Request | EntryVersion]:
         """Read a page of the feed that has listed posts which are not held."""
         yield requests.listed(fetch, response, self._after(fetch, check))
-        if response.status == wordpress.NOT_FOUND:
+        if response.status in WORDPRESS.ends:
             return
         try:
             document = ReaderExtension.of(self._crawler).read(response)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from sqlalchemy import select
 
-from fhcrawl.logical_feed import CHAIN, Role
+from fhcrawl.logical_feed import CHAIN, Role, contents
 from fhcrawl.logical_feed.results import CommitBatch, State
 from fhcrawl.store import lists, rows, statements
 from fhcrawl.store.committing import Commit, StoredState
@@ -46,6 +46,14 @@ WHERE feed_id = :feed_id AND behind_id = {statements.id_of_document("key")} AND 
     AND held IS NOT NULL
 ORDER BY walk DESC, step DESC LIMIT 1
 """
+
+
+OF_FEED = "(SELECT subscription_id FROM feeds WHERE id = :feed_id)"
+FORMED = f"""
+SELECT documents.url FROM documents WHERE platform = :platform
+    AND id = (SELECT behind_id FROM documents AS one WHERE one.id = {OF_FEED})
+"""
+SHOWN = f"SELECT held FROM documents WHERE id = {OF_FEED}"
 
 
 class NewerDocument(NamedTuple):
@@ -112,6 +120,23 @@ class Documents(Repository):
             parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
             row = statements.execute(connection, NEWER_THAN, parameters).first()
         return None if row is None else NewerDocument(Role(row.role), bytes(row.held))
+
+    def find_formed(self, feed: str, platform: str) -> str | None:
+        """Return the URL of the older page of a feed's subscription document, if no link names it.
+
+        :param platform: the software that names it so; None is returned if it is another one
+        """
+        with self._database.lookup() as connection:
+            parameters = {"feed_id": self._session.find_id(connection, feed), "platform": platform}
+            found: str | None = statements.execute(connection, FORMED, parameters).scalar()
+        return found
+
+    def count_shown(self, feed: str) -> int:
+        """Return how many entries a feed's subscription document showed when it was read; 0 if unknown."""
+        with self._database.lookup() as connection:
+            parameters = {"feed_id": self._session.find_id(connection, feed)}
+            held = statements.execute(connection, SHOWN, parameters).scalar()
+        return 0 if held is None else sum(1 for _ in contents.ids_of(bytes(held)))
 
     def find_end(self, feed: str, key: str, role: Role, run: int) -> ChainEnd | None:
         """Return the first document of a chain that is not processed, from a document on.

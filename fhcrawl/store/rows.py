@@ -55,6 +55,7 @@ class DocumentRef(NamedTuple):
     """A document to be fetched.
 
     :param run: number of the last crawl that read it or tried to; None if none did
+    :param platform: as in `Link`
     """
 
     key: str
@@ -62,12 +63,13 @@ class DocumentRef(NamedTuple):
     role: Role
     position: ChainPosition
     run: int | None = None
+    platform: str | None = None
 
     @classmethod
     def of(cls, row: Row[Any]) -> DocumentRef:
         """Return the document of a row of `documents`."""
         place = ChainPosition(row.walk, row.step)
-        return cls(row.key, row.url, Role(row.role), place, row.run)
+        return cls(row.key, row.url, Role(row.role), place, row.run, row.platform)
 
 
 class ChainEnd(NamedTuple):

@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.logical_feed import HAS_MOVED, Evidence, Kind, Reason, Role, verdict
+from fhcrawl.logical_feed.contents import HEAD
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import State
@@ -61,11 +62,11 @@ MOVED_ARCHIVES = f"""
 {CHAINS} SELECT documents.* FROM documents JOIN feeds ON feeds.id = documents.feed_id
 WHERE documents.id IN (SELECT chain.id FROM chain) AND {MOVED} ORDER BY documents.id
 """
-# By feed: how many documents of its chain are pages, how many pages have an older one, and the oldest time of
-# a check.
+# By feed: how many documents of its chain are pages, how many pages hold entries, and the oldest time of a
+# check.
 COUNTS_OF_CHAINS = f"""
 {CHAINS} SELECT feed_id, count(CASE WHEN role = 'page' THEN 1 END) AS pages,
-    count(CASE WHEN role = 'page' THEN documents.behind_id END) AS leading, min(checked) AS checked
+    count(CASE WHEN role = 'page' AND length(held) > {HEAD} THEN 1 END) AS showing, min(checked) AS checked
 FROM documents WHERE documents.id IN (SELECT chain.id FROM chain) GROUP BY feed_id
 """
 
@@ -133,7 +134,7 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
 def _evidence(feed: Row[Any], entries: int) -> Evidence:
     """Return what is known of a feed besides its documents."""
     listing = Listing.of_walk(feed.listing, feed.walk)
-    return Evidence(entries, feed.total, bool(feed.guessable), listing)
+    return Evidence(entries, feed.total, feed.software, listing)
 
 
 def _start_numbers(connection: Connection, rows: Sequence[Row[Any]]) -> list[int]:
@@ -159,9 +160,9 @@ def _kind(feed: Row[Any], of_chain: Row[Any] | None) -> Kind | None:
     kind = None if feed.kind is None else Kind(feed.kind)
     if of_chain is None or not of_chain.pages:
         return kind
-    # An archived feed's chain may continue with pages, and then with archives again. The pages of a feed that
-    # links to none are guessed until a guess fails: the last one does not exist.
-    is_paged = kind is Kind.ARCHIVED or (kind is Kind.SINGLE and of_chain.leading)
+    # An archived feed's chain may continue with pages, and then with archives again. Of the pages of a feed
+    # that links to none (`platforms`), the last one may not exist: it holds nothing.
+    is_paged = kind is Kind.ARCHIVED or (kind is Kind.SINGLE and of_chain.showing)
     return Kind.PAGED if is_paged else kind
 
 
