@@ -90,6 +90,7 @@ class LastReading:
     :param older_document: the next older document that is unread
     :param received: when the document was last received, if that is too long ago: the request is made without
         conditions
+    :param is_listed: the publisher has a list of the feed's entries
     """
 
     is_new: bool = False
@@ -99,6 +100,7 @@ class LastReading:
     last_modified: str | None = None
     older_document: DocumentRef | None = None
     received: str | None = None
+    is_listed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

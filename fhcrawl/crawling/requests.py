@@ -83,6 +83,7 @@ def subscription(known: Subscription, walk: WalkContext) -> Request:
         last_modified=known.last_modified,
         older_document=known.older_document,
         received=_received(known.received, known.validated_url),
+        is_listed=known.is_listed,
     )
     place = ChainPosition(known.walk, 0)
     return _request(

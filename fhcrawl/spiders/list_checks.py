@@ -45,16 +45,18 @@ class ListChecks:
         :param response: to the last request of the walk
         :param is_unchanged: it says that the subscription document is unchanged
         """
-        walk = context_of(response).walk
+        context = context_of(response)
+        walk = context.walk
         if not walk.options.platforms or fetch.role not in wordpress.WALKED:
             return
         feed_url = wordpress.first_page(fetch.location or fetch.requested_url)
         # WordPress names its API in each response but a 304.
         api = wordpress.list_of(response, feed_url)
-        if api is None and not is_unchanged:
+        is_known = is_unchanged and context.last_reading is not None and context.last_reading.is_listed
+        if api is None and not is_known:
             return
         before = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
-        if is_unchanged and before:
+        if is_known and before:
             api = before.api
         size = walk.page_size or (before.size if before else wordpress.DEFAULT_PAGE_SIZE)
         if api is not None:

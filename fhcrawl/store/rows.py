@@ -126,6 +126,7 @@ class Subscription:
     :param special: whether the hosts that the user gave had special addresses: see `crawling.given_hosts`
     :param ids: what identifies entries, one of `versions.IDS`
     :param former_ids: what did so until now, if this has changed
+    :param is_listed: its publisher has a list of its entries (`Listing`)
     """
 
     feed: str
@@ -143,6 +144,7 @@ class Subscription:
     ids: str = IDS[0]
     former_ids: str | None = None
     received: str | None = None
+    is_listed: bool = False
 
     def anew(self) -> Subscription:
         """Return this state without validators, so that an unchanged subscription document is read too."""

@@ -66,7 +66,9 @@ WHERE documents.id IN (SELECT chain.id FROM chain) AND {MOVED} ORDER BY document
 # check.
 COUNTS_OF_CHAINS = f"""
 {CHAINS} SELECT feed_id, count(CASE WHEN role = 'page' THEN 1 END) AS pages,
-    count(CASE WHEN role = 'page' AND length(held) > {HEAD} THEN 1 END) AS showing, min(checked) AS checked
+    count(CASE WHEN role = 'page' AND (length(held) > {HEAD} OR reason = '{ReasonKind.CUT_PERIOD.value}')
+        THEN 1 END) AS showing,
+    min(checked) AS checked
 FROM documents WHERE documents.id IN (SELECT chain.id FROM chain) GROUP BY feed_id
 """
 
