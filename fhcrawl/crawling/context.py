@@ -140,6 +140,7 @@ class RequestContext:
     :param platform: as in `Link`, of the link that led here
     :param left_over: an earlier walk left this page, or a newer page of the chain, unread
     :param barren: how many documents in a row before this one were read without news (`results.has_news`)
+    :param empty: how many documents in a row before this one had no entries
     :param newer: the multipart page that links here, for the comparison of the two
     :param fetched: when a capture was made, ISO 8601 in UTC
     :param memento: id of a capture in the store that a web archive is asked for
@@ -165,6 +166,7 @@ class RequestContext:
     left_over: bool = False
     is_unjoined: bool = False
     barren: int = 0
+    empty: int = 0
     newer: NewerPage | None = None
     fetched: str | None = None
     memento: int | None = None

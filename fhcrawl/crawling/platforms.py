@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.crawling.context import context_of
 from fhcrawl.documents import FeedDocument
-from fhcrawl.logical_feed import FIRST_WALK, Kind, Link, Role
+from fhcrawl.logical_feed import Kind, Link, Role
 from fhcrawl.logical_feed.platforms import NAMED, Shown, recognise
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed.contents import EarlierReading
     from fhcrawl.logical_feed.platforms import Platform
-    from fhcrawl.logical_feed.results import DocumentResult
+    from fhcrawl.logical_feed.results import DocumentResult, Fetch
     from fhcrawl.store import Store
 
 CUT_PERIOD = DocumentFailure(
@@ -89,23 +89,31 @@ def with_older(
     row = _row(response, url)
     if row is None:
         return result
-    is_page, size = fetch.role is Role.PAGE, context.walk.page_size
-    if is_page and row.is_by_time and not size:
-        size = store.documents.count_shown(fetch.feed)
-    times = [time for entry in document.entries if (time := entry.published or entry.updated)]
-    last_id = document.entries[-1].id if document.entries else None
-    shown = Shown(len(document.entries), min(times, default=None), last_id, is_page, context.barren, size)
-    older = row.older(url, shown)
+    older = row.older(url, _shown(fetch, response, document, row, store))
     if older.is_cut:
         result = result.failed(CUT_PERIOD)
     if older.url is None or older.url == fetch.feed:
         return result
     if not context.walk.options.platforms:
         return replace(result, software=row.name)
-    older_url = older.url
-    if row.moves and not is_page and earlier is not None and context.walk.number > FIRST_WALK:
+    older_url: str | None = older.url
+    if row.moves and earlier is not None and fetch.role is Role.SUBSCRIPTION:
         older_url = _kept(result, row, earlier, store) or older_url
-    return replace(result, older_document=Link(Role.PAGE, older_url, row.name))
+    elif row.is_by_time and fetch.is_check:
+        # What the documents before it held is known to the walk only.
+        older_url = store.documents.find_formed(fetch.feed, fetch.key, row.name)
+    link = None if older_url is None else Link(Role.PAGE, older_url, row.name)
+    return replace(result, older_document=link)
+
+
+def _shown(fetch: Fetch, response: Response, document: FeedDocument, row: Platform, store: Store) -> Shown:
+    context = context_of(response)
+    is_page, size = fetch.role is Role.PAGE, context.walk.page_size
+    if is_page and row.is_by_time and not size:
+        size = store.documents.count_shown(fetch.feed)
+    times = [time for entry in document.entries if (time := entry.published or entry.updated)]
+    last_id = document.entries[-1].id if document.entries else None
+    return Shown(len(document.entries), min(times, default=None), last_id, is_page, context.empty, size)
 
 
 def _row(response: Response, url: str) -> Platform | None:
@@ -125,4 +133,4 @@ def _kept(result: DocumentResult, row: Platform, earlier: EarlierReading, store:
     """Return the URL of the older page that the feed had when it was read before, if that still holds."""
     if not any(map(earlier.has_id, result.versions)):
         return None
-    return store.documents.find_formed(result.fetch.feed, row.name)
+    return store.documents.find_formed(result.fetch.feed, result.fetch.key, row.name)

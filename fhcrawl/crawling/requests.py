@@ -192,6 +192,7 @@ def older_document(
             documents=context.documents + 1,
             platform=link.platform,
             barren=barren,
+            empty=0 if result.versions else context.empty + 1,
             newer=newer,
         ),
         platforms.status_meta(link.platform),

@@ -29,6 +29,8 @@ GENERATOR = re.compile(
     rb"|<!--\s*generator=[^>]{0,200}"
 )
 MOST_GENERATORS = 3
+ENTRY = re.compile(rb"<(?:\w{1,20}:)?(?:entry|item)[\s>]")
+LAST_ENTRY = (b"</entry>", b"</item>")
 # A software that is asked for all of its entries at once is asked for so many times as many as it shows.
 TIMES_AS_MANY = 10
 # The time zone of a publisher's year is unknown.
@@ -44,7 +46,7 @@ class Shown(NamedTuple):
     :param oldest: when the oldest of them was published, else updated; ISO 8601 in UTC, None without times
     :param last_id: id of the last of them
     :param is_page: it is not the subscription document
-    :param barren: how many documents in a row before it had no news
+    :param empty: how many documents in a row before it had no entries
     :param size: number of entries of the subscription document; 0 if unknown
     """
 
@@ -52,7 +54,7 @@ class Shown(NamedTuple):
     oldest: str | None = None
     last_id: str | None = None
     is_page: bool = False
-    barren: int = 0
+    empty: int = 0
     size: int = 0
 
 
@@ -252,7 +254,7 @@ def yearly(name: re.Pattern[str]) -> Form:
             # A server that shows the same whatever the year is has no years.
             is_own = moment and int(year) in {(moment - ZONE).year, (moment + ZONE).year}
         else:
-            is_own = shown.barren + 1 < MOST_EMPTY
+            is_own = shown.empty + 1 < MOST_EMPTY
         path = f"{site}/{int(year) - 1:04}/{last}"
         return urlunsplit(parts._replace(path=path)) if is_own and int(year) > 1 else None
 
@@ -393,9 +395,12 @@ PLATFORMS = (
 NAMED = {platform.name: platform for platform in PLATFORMS}
 
 
+# RFC 4287, 4.2.11: an entry's source is another feed, with a generator of its own.
 def generator_of(body: bytes) -> bytes:
     """Return what a document says of the software that has made it; b"" if it says nothing."""
-    return b"\n".join(found[0] for found in islice(GENERATOR.finditer(body), MOST_GENERATORS))
+    first, last = ENTRY.search(body), max(map(body.rfind, LAST_ENTRY))
+    head = body if first is None else body[: first.start()] + (body[last:] if last > 0 else b"")
+    return b"\n".join(found[0] for found in islice(GENERATOR.finditer(head), MOST_GENERATORS))
 
 
 def recognise(url: str, headers: Iterable[str], body: bytes) -> Platform | None:

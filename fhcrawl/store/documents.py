@@ -48,12 +48,13 @@ ORDER BY walk DESC, step DESC LIMIT 1
 """
 
 
-OF_FEED = "(SELECT subscription_id FROM feeds WHERE id = :feed_id)"
 FORMED = f"""
-SELECT documents.url FROM documents WHERE platform = :platform
-    AND id = (SELECT behind_id FROM documents AS one WHERE one.id = {OF_FEED})
+SELECT url FROM documents
+WHERE platform = :platform AND id = (SELECT behind_id FROM documents WHERE {_of_key})
 """
-SHOWN = f"SELECT held FROM documents WHERE id = {OF_FEED}"
+SHOWN = """
+SELECT held FROM documents WHERE id = (SELECT feeds.subscription_id FROM feeds WHERE feeds.id = :feed_id)
+"""
 
 
 class NewerDocument(NamedTuple):
@@ -121,13 +122,14 @@ class Documents(Repository):
             row = statements.execute(connection, NEWER_THAN, parameters).first()
         return None if row is None else NewerDocument(Role(row.role), bytes(row.held))
 
-    def find_formed(self, feed: str, platform: str) -> str | None:
-        """Return the URL of the older page of a feed's subscription document, if no link names it.
+    def find_formed(self, feed: str, key: str, platform: str) -> str | None:
+        """Return the URL of the older page of a document, if no link names it.
 
         :param platform: the software that names it so; None is returned if it is another one
         """
         with self._database.lookup() as connection:
-            parameters = {"feed_id": self._session.find_id(connection, feed), "platform": platform}
+            parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
+            parameters |= {"platform": platform}
             found: str | None = statements.execute(connection, FORMED, parameters).scalar()
         return found
 

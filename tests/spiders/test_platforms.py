@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from fhcrawl.logical_feed import platforms
+from tests.faketime import clock_at
 from tests.feeds import E, atom
 from tests.in_process import MemoryServer
 from tests.projects import Project
@@ -258,6 +259,27 @@ def test_software_is_named_when_its_pages_are_not_wanted(
     [reason] = project.feeds()[0]["reasons"]
     assert reason["kind"] == "platform"
     assert reason["detail"].startswith(f"is made with {name}, which has older entries")
+
+
+def test_years_end_where_they_ended_when_they_are_read_again(server: FeedServer, project: Project) -> None:
+    site = Site(server, CASES["blosxom"])
+    project.crawl(site.feed)
+    asked = server.asked()
+    reset: dict[str, object] = {"DELTAFETCH_RESET": 1}
+    checks: dict[str, object] = {"FHCRAWL_RECHECK": "1,100"}
+    for year, settings in enumerate((reset, checks, reset), 2033):
+        with clock_at(f"{year}-01-01T00:00:00"):
+            project.crawl(site.feed, settings=settings)
+        assert server.asked() == asked
+        assert project.verdict() == LOSSY
+
+
+def test_source_of_an_entry_says_nothing_of_the_feed() -> None:
+    made = b"<generator>https://wordpress.org/?v=6</generator>"
+    for body in (b"<feed>%s<entry></entry></feed>" % made, b"<feed><entry></entry>%s</feed>" % made):
+        assert platforms.recognise("http://example.org/", (), body) is platforms.WORDPRESS
+    source = b"<feed><entry><source>%s</source></entry></feed>" % made
+    assert platforms.recognise("http://example.org/", (), source) is None
 
 
 def test_year_as_long_as_the_feed_is_a_gap(server: FeedServer, project: Project) -> None:

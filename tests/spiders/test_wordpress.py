@@ -28,7 +28,7 @@ FEEDS = {
     "/?feed=comments-rss2": (2, 10, NO_HISTORY),
     "/?feed=comments-atom": (2, 10, NO_HISTORY),
     "/?feed=rss2&p=1": (2, 10, NO_HISTORY),
-    "/?feed=rss2&cat=999": (2, 0, NO_HISTORY),
+    "/?feed=rss2&cat=999": (1, 0, NO_HISTORY),
 }
 # Where a site with an API has its list: the first page of a check that reads all of it.
 LIST = "/wp-json/wp/v2/posts?per_page=100&orderby=id&order=asc&page=1&_fields=id%2Cguid%2Clink%2Cmodified_gmt"
