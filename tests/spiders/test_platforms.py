@@ -210,10 +210,10 @@ def test_pages_of_each_software_are_read_to_their_end(
     assert project.verdict() == LOSSY
     assert not project.crawl(site.feed).items
     assert len(server.asked()) == 1
-    # With a new entry, whose page is formed with what is shown now.
+    # The pages stay what they are, whatever their URLs would be now.
     site.of = [E(f"{site.case.prefix}99", updated="2004-06-09T12:00:00Z"), *site.of]
     assert list(project.crawl(site.feed).changes.values()) == ["new"]
-    assert len(server.asked()) <= 4
+    assert len(server.asked()) <= (2 if platforms.NAMED[name].moves else 3)
     assert project.verdict() == LOSSY
 
 
@@ -222,8 +222,8 @@ def test_later_runs_go_on_with_pages_that_no_link_names(
     server: FeedServer, project: Project, name: str
 ) -> None:
     site = Site(server, CASES[name])
-    for _ in range(site.case.documents + 2):
-        project.crawl(site.feed, settings={"FHCRAWL_MAX_ARCHIVES": 1})
+    project.crawl(site.feed, settings={"FHCRAWL_MAX_PAGES": 1})
+    project.crawl(site.feed)
     assert project.verdict() == LOSSY
     assert set(project.logical_feed()) == {entry.id for entry in site.of}
 
