@@ -53,7 +53,12 @@ ONLY_CAPTURES = (
     "nothing, if its publisher is gone: its entries are from captures, and stay; "
     "else, the next run asks again"
 )
-WORDPRESS = "crawl it with --wordpress, or write wordpress = true for it in a list: that brings older entries"
+PLATFORM = (
+    "crawl it without --no-platforms, and without platforms = false in a list: that brings older entries"
+)
+CUT_PERIOD = (
+    "nothing: its publisher shows only the newest entries of that time; web archives may have the others"
+)
 UNREAD = (
     "look in a browser whether a feed is there; if not, correct its address, "
     "and `unsubscribe` from the wrong one if it is subscribed"
@@ -123,6 +128,7 @@ class ReasonKind(str, Enum):
     EMPTY_LINK = "empty-link", "tell its publisher: the oldest document has no such link at all"
     LOOP = "loop", "tell its publisher, whose links lead back; what is behind the loop cannot be known"
     REPEATS = "repeats", NO_MORE_PAGES
+    CUT_PERIOD = "cut-period", CUT_PERIOD, Retry.NEVER
     EMPTY_ARCHIVES = "empty-archives", ENDLESS, Retry.NEVER
     LIMIT = "limit", LIMITED, Retry.SOON
     DISK_FULL = "disk-full", FULL, Retry.SOON
@@ -144,7 +150,7 @@ class ReasonKind(str, Enum):
     )
     NO_HISTORY = "no-history", PLAIN, Retry.NEVER, False
     HOLES = "holes", OFTENER, Retry.NEVER, False
-    WORDPRESS = "wordpress", WORDPRESS, Retry.NEVER, False
+    PLATFORM = "platform", PLATFORM, Retry.NEVER, False
     OTHER = "other", "the next run asks again"
 
     def __new__(cls, value: str, advice: str = "", retry: Retry = Retry.LATER, is_gap: bool = True) -> Self:

@@ -107,9 +107,10 @@ FHCRAWL_MERGE_RENAMED = False
 FHCRAWL_DUE_MIN_SECONDS = 15 * 60
 # Maximum seconds between two polls of a feed, whatever the feed, its server and its history say.
 FHCRAWL_DUE_MAX_SECONDS = 24 * 60 * 60
-# Whether feeds of WordPress that link to no pages are crawled with `?paged=2`, `?paged=3` and so on, and are
-# compared with the site's list of posts. `--wordpress` sets it; `wordpress = true` is for one feed.
-FHCRAWL_WORDPRESS_ENABLED = False
+# Whether older pages are requested that no link names, of feeds that link to none, where it is known how the
+# software that has made them names these (`?paged=2`, say), and whether feeds of WordPress are compared with
+# the site's list of posts. `--no-platforms` turns it off; `platforms = false` does for one feed.
+FHCRAWL_PLATFORMS_ENABLED = True
 
 # Web archive whose captures of the feeds are read: its URL before the times of captures
 # (`https://web.archive.org/web`, say), or `wayback`, which is that of the Internet Archive. `--web-archive`

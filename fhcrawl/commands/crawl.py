@@ -106,7 +106,6 @@ class Command(command.Command, crawl.Command):
         "fhcrawl crawl https://example.org/podcast.rss -o episodes.csv",
         "fhcrawl crawl --feeds subscriptions.opml -o entries.jsonl",
         "fhcrawl crawl --due -o entries.jsonl",
-        "fhcrawl crawl https://example.org/feed/ --wordpress -o posts.csv",
         "fhcrawl crawl https://example.org/index.atom --warc captures/",
         "fhcrawl crawl https://example.org/index.atom --web-archive wayback",
         "fhcrawl crawl https://example.org/index.atom \\\n"
@@ -115,10 +114,11 @@ class Command(command.Command, crawl.Command):
     operand = ("URL", "a feed")
     options: ClassVar[dict[str, dict[str, Any]]] = {
         **SPIDER_OPTIONS,
-        "--wordpress": {
-            **SWITCH,
-            "dest": "FHCRAWL_WORDPRESS_ENABLED",
-            "help": "read the older pages of feeds that WordPress makes, which no link names",
+        "--no-platforms": {
+            "action": "store_false",
+            "default": None,
+            "dest": "FHCRAWL_PLATFORMS_ENABLED",
+            "help": "do not read older pages that no link names, of feeds made with WordPress and others",
         },
         "--merge-renamed": {
             **SWITCH,

@@ -28,10 +28,6 @@ class Command(command.Command):
     )
     operand = ("URL|FILE", "a feed, or a list of feeds")
     options: ClassVar[dict[str, dict[str, Any]]] = {
-        "--wordpress": {
-            "action": "store_true",
-            "help": "read the older pages of these feeds, which WordPress makes and no link names",
-        },
         "--merge-renamed": {
             "action": "store_true",
             "help": "delete entries of these feeds under ids that they had before their publisher changed "
@@ -49,7 +45,7 @@ class Command(command.Command):
             raise ArgumentError("write fhcrawl subscribe https://example.org/index.atom")
         check_switch(self.settings, subscriptions.LISTED_FILES)
         listed = subscriptions.from_words(args, self.settings.getbool(subscriptions.LISTED_FILES))
-        more = {name: True for name in ("wordpress", "merge_renamed") if getattr(opts, name)}
+        more = {name: True for name in ("merge_renamed",) if getattr(opts, name)}
         plain = {url: options.plain() | more for url, options in listed.items()}
         with self.opened_store(to_write=True) as store:
             new = store.subscriptions.add(plain, now(), listed.titles)

@@ -90,6 +90,7 @@ class LastReading:
     :param older_document: the next older document that is unread
     :param received: when the document was last received, if that is too long ago: the request is made without
         conditions
+    :param is_listed: the publisher has a list of the feed's entries
     """
 
     is_new: bool = False
@@ -99,6 +100,7 @@ class LastReading:
     last_modified: str | None = None
     older_document: DocumentRef | None = None
     received: str | None = None
+    is_listed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +136,10 @@ class RequestContext:
     :param is_given: requests the subscription document at the user's URL after another URL was tried
     :param archive: URL of the archive to read if a request with `is_given` fails
     :param is_last: the request for that archive, which is then read as an archive
+    :param platform: as in `Link`, of the link that led here
     :param left_over: an earlier walk left this page, or a newer page of the chain, unread
     :param barren: how many documents in a row before this one were read without news (`results.has_news`)
+    :param empty: how many documents in a row before this one had no entries
     :param newer: the multipart page that links here, for the comparison of the two
     :param fetched: when a capture was made, ISO 8601 in UTC
     :param memento: id of a capture in the store that a web archive is asked for
@@ -157,8 +161,10 @@ class RequestContext:
     is_given: bool = False
     archive: str | None = None
     is_last: bool = False
+    platform: str | None = None
     left_over: bool = False
     barren: int = 0
+    empty: int = 0
     newer: NewerPage | None = None
     fetched: str | None = None
     memento: int | None = None
@@ -276,8 +282,8 @@ def _defaults(cls: type[Any]) -> dict[str, Any]:
 def _older_document(plain: list[Any]) -> DocumentRef:
     from fhcrawl.store import DocumentRef  # `check` has no store: it starts faster without SQLAlchemy
 
-    key, url, role, position, run = plain
-    return DocumentRef(key, url, Role(role), ChainPosition(*position), run)
+    key, url, role, position, *others = plain
+    return DocumentRef(key, url, Role(role), ChainPosition(*position), *others)
 
 
 DEFAULTS: dict[type[Any], dict[str, Any]] = {

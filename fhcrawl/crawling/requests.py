@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from scrapy import Request
 
 from fhcrawl import logical_feed
-from fhcrawl.crawling import reading, responses, wordpress
+from fhcrawl.crawling import platforms, reading, responses, wordpress
 from fhcrawl.crawling.context import (
     DELTAFETCH_ENABLED,
     DELTAFETCH_KEY,
@@ -24,6 +24,7 @@ from fhcrawl.crawling.context import (
 )
 from fhcrawl.logical_feed import ChainPosition, Role, polling
 from fhcrawl.logical_feed.chain import EARLIEST_WALK
+from fhcrawl.logical_feed.platforms import WORDPRESS
 from fhcrawl.utils.clock import now
 from fhcrawl.warc import indexes
 
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch
     from fhcrawl.store import CheckedDocument, DocumentRef, Memento, Subscription
 
-# The meta of requests for pages that may not exist.
-GUESSED = {"handle_httpstatus_list": [wordpress.NOT_FOUND]}
 CHECK_PRIORITY = -1
 # The meta of requests for documents that are fetched even if they are processed.
 ALWAYS = {DELTAFETCH_ENABLED: False}
@@ -84,6 +83,7 @@ def subscription(known: Subscription, walk: WalkContext) -> Request:
         last_modified=known.last_modified,
         older_document=known.older_document,
         received=_received(known.received, known.validated_url),
+        is_listed=known.is_listed,
     )
     place = ChainPosition(known.walk, 0)
     return _request(
@@ -173,13 +173,11 @@ def older_document(
     result: DocumentResult,
     response: Response,
     link: Link,
-    is_guess: bool,
     newer: NewerPage | None,
     barren: int,
 ) -> Request:
     """Return the request for the older document that a document links to.
 
-    :param is_guess: the older document may not exist
     :param newer: the page that the older document is compared with
     :param barren: see `RequestContext`
     """
@@ -192,10 +190,12 @@ def older_document(
             result.fetch.position.before(),
             via=response.url,
             documents=context.documents + 1,
+            platform=link.platform,
             barren=barren,
+            empty=0 if result.versions else context.empty + 1,
             newer=newer,
         ),
-        GUESSED if is_guess else None,
+        platforms.status_meta(link.platform),
     )
 
 
@@ -204,7 +204,6 @@ def known_older_document(fetch: Fetch, response: Response, older: DocumentRef) -
     walk = context_of(response).walk
     # An archive keeps its position; a page gets the position in the walk that reads it.
     is_page = older.role is Role.PAGE
-    is_guess = is_page and wordpress.is_guess(older.url, walk)
     return _request(
         RequestContext(
             walk,
@@ -213,8 +212,12 @@ def known_older_document(fetch: Fetch, response: Response, older: DocumentRef) -
             fetch.position.before() if is_page else older.position,
             via=response.url,
             documents=1,
+            platform=older.platform,
         ),
-        {**({DELTAFETCH_KEY: older.key} if older.key != older.url else {}), **(GUESSED if is_guess else {})},
+        {
+            **({DELTAFETCH_KEY: older.key} if older.key != older.url else {}),
+            **platforms.status_meta(older.platform),
+        },
     )
 
 
@@ -233,20 +236,22 @@ def check(found: CheckedDocument, walk: WalkContext, others: list[int], document
     :param others: ids of the documents to be checked after it
     :param documents: see `RequestContext`
     """
-    key, url, role, position, *_ = found.document
+    known = found.document
     context = RequestContext(
         walk,
-        url,
-        role,
-        position,
+        known.url,
+        known.role,
+        known.position,
         documents=documents,
         last_reading=_last_reading(found),
         checks=others,
+        platform=known.platform,
     )
+    ends = platforms.status_meta(known.platform).get("handle_httpstatus_list", [])
     meta = {
         **ALWAYS,
-        DELTAFETCH_KEY: key,
-        "handle_httpstatus_list": [responses.NOT_MODIFIED],
+        DELTAFETCH_KEY: known.key,
+        "handle_httpstatus_list": [responses.NOT_MODIFIED, *ends],
         "dont_retry": True,
     }
     # The walk comes first.
@@ -336,7 +341,7 @@ def listed(fetch: Fetch, before: Request | Response, check: ListCheck) -> Reques
             documents=context.documents + 1,
             list_check=check,
         ),
-        {**ALWAYS, **(GUESSED if check.is_reading else {})},
+        {**ALWAYS, **(platforms.status_meta(WORDPRESS.name) if check.is_reading else {})},
     )
 
 

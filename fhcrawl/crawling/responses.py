@@ -140,7 +140,7 @@ def options_key(walk: WalkContext) -> str:
     says = {
         "next": walk.options.next,
         "reversed": walk.options.reversed,
-        "wordpress": walk.options.wordpress,
+        "platforms": None if walk.options.platforms else "no",
         "ids": walk.options.ids,
     }
     return ",".join(f"{name}={value}" for name, value in says.items() if value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlsplit
@@ -28,7 +28,7 @@ OPML_ATTRIBUTES = {
     "fhnext": "next",
     "fhreversed": "reversed",
     "fhlimit": "limit",
-    "fhwordpress": "wordpress",
+    "fhplatforms": "platforms",
     "fhmergerenamed": "merge_renamed",
     "fhwebarchive": "web_archive",
     "fhids": "ids",
@@ -75,7 +75,7 @@ class FeedOptions:
     :param limit: how many archives and pages are fetched in one run, instead of the settings; 0 is no limit
     :param headers: more headers for the requests of this feed
     :param snapshot: URL of the index of a snapshot that the feed continues
-    :param wordpress: request pages of WordPress that no link names
+    :param platforms: request older pages that no link names, of software that has such pages
     :param merge_renamed: delete entries under ids that they had before
     :param web_archive: URL of the web archive whose captures of the feed are read
     :param ids: what identifies entries, one of `versions.IDS`; None: what the store says, or `id`
@@ -86,21 +86,18 @@ class FeedOptions:
     limit: int | None = None
     headers: dict[str, str] = field(default_factory=dict)
     snapshot: str | None = None
-    wordpress: bool = False
+    platforms: bool = True
     merge_renamed: bool = False
     web_archive: str | None = None
     ids: str | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return the options that differ from the defaults, as plain values."""
-        # `is`, because a limit of 0 is equal to False.
-        given = asdict(self).items()
-        return {
-            name: value for name, value in given if value is not None and value is not False and value != {}
-        }
+        return {name: value for name, value in asdict(self).items() if value != DEFAULTS[name]}
 
 
-NAMES = {f.name for f in fields(FeedOptions)}
+DEFAULTS = asdict(FeedOptions())
+NAMES = DEFAULTS.keys()
 Listed = dict[str, FeedOptions]
 
 
@@ -404,7 +401,7 @@ def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
         limit=_number(given.get("limit"), where),
         headers=headers,
         snapshot=_snapshot(given.get("snapshot"), feed, f"{where}: snapshot"),
-        wordpress=flag(_text(given.get("wordpress", False)), f"{where}: wordpress"),
+        platforms=flag(_text(given.get("platforms", True)), f"{where}: platforms"),
         merge_renamed=flag(_text(given.get("merge_renamed", False)), f"{where}: merge_renamed"),
         web_archive=archive and archive_of(_text(archive), f"{where}: web_archive"),
         ids=ids_of(given.get("ids"), f"{where}: ids"),

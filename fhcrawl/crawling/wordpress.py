@@ -1,6 +1,4 @@
-"""Pages of WordPress's feeds, which no link names, and the list of its posts.
-
-The pages are `?paged=2`, `?paged=3`, … up to the last page.
+"""The list of posts of a WordPress, with which its feed is compared; `logical_feed.platforms` has its pages.
 
 After the last page, WordPress 6.1 answers 404 with a feed without entries; its generator, Link header and
 ETag are those of every other page. It does so for the second page of the feed of all comments. The feed of
@@ -10,8 +8,6 @@ without entries (200). A feed takes `orderby` and `order` as the list does.
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
@@ -23,26 +19,18 @@ from w3lib.url import (
 )
 
 from fhcrawl.crawling import responses
-from fhcrawl.crawling.context import context_of
-from fhcrawl.documents import FeedDocument, link_header, post_list
-from fhcrawl.logical_feed import Kind, Link, Role
+from fhcrawl.documents import link_header, post_list
+from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.listings import ListOrder
 
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-    from fhcrawl.crawling.context import WalkContext
     from fhcrawl.logical_feed.listings import ListCheck
-    from fhcrawl.logical_feed.results import DocumentResult
 
-# The generator in each of WordPress's feeds, and the link to its API in the headers of each response.
-GENERATOR = re.compile(
-    rb"<generator[^>]*>\s*https?://wordpress\.(?:org|com)/|(?:uri|resource)=.https?://wordpress\.org/"
-)
+# The relation of the link to its API, in the headers of each response.
 API_RELATION = "https://api.w.org/"
-NOT_FOUND = 404
 PARAMETER = "paged"
-NUMBER = re.compile(r"[0-9]{1,9}")
 WALKED = (Role.SUBSCRIPTION, Role.PAGE)
 # The feeds of all posts, below the site's own URL. Feeds of a category, an author or comments have others.
 MAIN_PATHS = frozenset({"feed", "feed/rss2", "feed/rss", "feed/atom", "feed/rdf"})
@@ -57,53 +45,6 @@ ORDERS = {
     ListOrder.NEWEST: ("id", "ID", "desc"),
 }
 DEFAULT_PAGE_SIZE = 10
-
-
-def with_guess(result: DocumentResult, response: Response) -> DocumentResult:
-    """Add the next page, which may exist, to the result of a WordPress feed without such a link.
-
-    Unless the user asks for these pages, only note that there may be some.
-    """
-    if result.older_document is not None or result.failure is not None or result.kind != Kind.SINGLE.value:
-        return result
-    fetch, context = result.fetch, context_of(response)
-    number = url_query_parameter(fetch.requested_url, PARAMETER, "1") or "1"
-    if fetch.role not in WALKED or not NUMBER.fullmatch(number) or response.status == NOT_FOUND:
-        return result
-    has_link = API_RELATION.encode() in b"".join(response.headers.getlist("Link"))
-    if not has_link and GENERATOR.search(response.body) is None:
-        return result
-    if not context.walk.options.wordpress:
-        return replace(result, has_guessable_pages=True)
-    # The next run requests the target of a permanent redirect.
-    where = fetch.location or fetch.requested_url
-    link = Link(Role.PAGE, add_or_replace_parameter(where, PARAMETER, str(int(number) + 1)))
-    return replace(result, older_document=link)
-
-
-def is_guess(url: str, walk: WalkContext) -> bool:
-    """Return whether a page was guessed, and may not exist."""
-    return walk.options.wordpress and url_query_parameter(url, PARAMETER) is not None
-
-
-# A server may ignore the number. A linked page that is like the first one is a fault of the publisher's.
-def has_no_pages(result: DocumentResult, newer: Role, walk: WalkContext) -> bool:
-    """Return whether a page that is like the one before it shows that a feed has no pages.
-
-    :param newer: role of the document before it
-    """
-    is_linked = result.kind != Kind.SINGLE.value
-    return newer is Role.SUBSCRIPTION and not is_linked and is_guess(result.fetch.requested_url, walk)
-
-
-def no_page() -> FeedDocument:
-    """Return an empty document for WordPress's 404 after the last page, whatever its body is."""
-    return FeedDocument(
-        "rss", None, None, {}, archive=False, complete=False, entries=[], problems=[], fault=None
-    )
-
-
-# -- the list of posts -----------------------------------------------------------------------------------
 
 
 def first_page(url: str) -> str:

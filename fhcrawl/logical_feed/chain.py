@@ -156,10 +156,15 @@ CHAIN = (Role.SUBSCRIPTION, Role.ARCHIVE, Role.PAGE)
 
 
 class Link(NamedTuple):
-    """A link to another document of the feed, and the role of that document."""
+    """A link to another document of the feed, and the role of that document.
+
+    :param platform: name of the software whose table row (`platforms`) has formed the URL: no link names the
+        document, and it may not exist; None for a document that is linked to
+    """
 
     role: Role
     url: str
+    platform: str | None = None
 
 
 class Kind(str, Enum):

@@ -116,6 +116,10 @@ class EarlierReading:
         """Return whether the document held a version of an entry."""
         return _digest_of_content(version.digest) in self._held.get(digest_of_id(version.id), ())
 
+    def has_id(self, version: Version) -> bool:
+        """Return whether the document held a version of an entry, whatever its content."""
+        return digest_of_id(version.id) in self._held
+
     def lost(self, held: bytes) -> list[bytes]:
         """Return the digests of the ids that the document held, and does not hold now."""
         return list(self._held.keys() - set(ids_of(held)))

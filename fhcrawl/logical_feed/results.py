@@ -172,7 +172,8 @@ class DocumentResult:
         capture; else None
     :param oldest: when the last entry of a capture that has a time was published, or else updated
     :param total: number of entries that a subscription document says the feed has; None if it does not say
-    :param has_guessable_pages: made with WordPress, which may have older pages; none of them is requested
+    :param software: name of the software that has made it, which may have older pages (`platforms`); none of
+        them is requested
     :param head: the head section of a subscription document; None if it has none
     :param counts: additions to the crawl's stats, apart from the entries' outcomes, on commit
     """
@@ -204,7 +205,7 @@ class DocumentResult:
     shown: list[str] | None = None
     oldest: str | None = None
     total: int | None = None
-    has_guessable_pages: bool = False
+    software: str | None = None
     head: HeadSource | None = None
     counts: Counter[str] = field(default_factory=Counter)
 

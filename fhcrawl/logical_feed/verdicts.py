@@ -47,7 +47,7 @@ class Evidence:
     :param entries: number of its live entries in the store; without a subscription document, they are from
         captures
     :param total: how many entries the subscription document says the feed has
-    :param has_guessable_pages: WordPress makes it, and its older pages were not asked for
+    :param software: what makes it, if its older pages, which no link names, are not requested
     :param listing: what the check of the publisher's list has found after the last walk
     :param agreed: when all documents of the chain were as they are known (`absences.agreed_walk`), and their
         links lead to its end; ISO 8601 in UTC; None if there is no such time
@@ -55,7 +55,7 @@ class Evidence:
 
     entries: int = 0
     total: int | None = None
-    has_guessable_pages: bool = False
+    software: str | None = None
     listing: Listing | None = None
     agreed: str | None = None
 
@@ -84,7 +84,7 @@ NO_DOCUMENT = {
     ReasonKind.UNREACHABLE: "has never been read",
     ReasonKind.ONLY_CAPTURES: "has never been read itself; its entries are from captures",
 }
-HAS_GUESSABLE_PAGES = "is made with WordPress, which has older entries on pages that no link names"
+HAS_OTHER_PAGES = "is made with {}, which has older entries on pages that no link names"
 IS_PAGED = "is a paged feed, whose pages change while they are read (RFC 5005, 3)"
 HAS_HOLES = "may have lost entries between two reads"
 ASKS_FOR_LESS = "it or its server asks not to be read as often as it would need"
@@ -124,8 +124,8 @@ def verdict(
     is_listed = listing is not None and listing.is_evidence and not reasons
     if kind is Kind.SINGLE and not is_listed:
         why, said = ReasonKind.NO_HISTORY, SAYS_NOTHING
-        if evidence.has_guessable_pages:
-            why, said = ReasonKind.WORDPRESS, HAS_GUESSABLE_PAGES
+        if evidence.software is not None:
+            why, said = ReasonKind.PLATFORM, HAS_OTHER_PAGES.format(evidence.software)
         said += evidence.in_words if covered is None else f"{evidence.in_words}; {_known(covered)}"
         plain = Reason(why, feed, said, since)
         return Verdict.UNKNOWN, [*reasons, plain, *_holes(feed, covered, is_held_back)]

@@ -54,7 +54,7 @@ SUBJECTS = {
     Role.INDEX.value: "The snapshot",
 }
 # Reasons why nothing is known of the time before the oldest entry, although each document was read.
-OPEN_ENDED = frozenset({ReasonKind.NO_HISTORY, ReasonKind.WORDPRESS, ReasonKind.LOOP})
+OPEN_ENDED = frozenset({ReasonKind.NO_HISTORY, ReasonKind.PLATFORM, ReasonKind.LOOP})
 TO_THE_SECOND = len("2003-12-13T18:30:02")
 FEWEST_TIMES = 4
 UNITS = (

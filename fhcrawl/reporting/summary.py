@@ -71,10 +71,10 @@ COUNTED = (
     ReasonKind.ONLY_CAPTURES,
     ReasonKind.HOLES,
     ReasonKind.PAGED,
-    ReasonKind.WORDPRESS,
+    ReasonKind.PLATFORM,
     ReasonKind.NO_HISTORY,
 )
-PLAIN = frozenset({ReasonKind.NO_HISTORY, ReasonKind.WORDPRESS})
+PLAIN = frozenset({ReasonKind.NO_HISTORY, ReasonKind.PLATFORM})
 ORDER = ["", *(kind.advice for kind in COUNTED)]
 TO_DO = "What to do:"
 MORE_FEEDS = "and {:,} more feeds: `fhcrawl feeds` lists them"

@@ -13,6 +13,7 @@ from scrapy import signals as scrapy_signals
 from fhcrawl import signals
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import DELTAFETCH_KEY, context_of, feed_of, with_context
+from fhcrawl.crawling.platforms import status_meta
 from fhcrawl.crawling.responses import fetch_from_response, request_target
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
@@ -250,13 +251,17 @@ def _request(request: Request, step: DocumentRef, via: str | None, is_left_over:
     :param is_left_over: if it is a page, an earlier walk left it, or a newer one, unread
     """
     meta = dict(request.meta)
-    meta.pop(DELTAFETCH_KEY, None)
+    for name in (DELTAFETCH_KEY, "handle_httpstatus_list", "dont_retry"):
+        meta.pop(name, None)
+    meta |= status_meta(step.platform)
     if step.key != step.url:
         meta[DELTAFETCH_KEY] = step.key
     context = context_of(request)
     # The newer page is compared only with the page that it links to.
     newer = context.newer if context.requested_url == step.url else None
-    context = replace(context, requested_url=step.url, position=step.position, via=via, newer=newer)
+    context = replace(
+        context, requested_url=step.url, position=step.position, via=via, newer=newer, platform=step.platform
+    )
     # The next unread document after read archives may be a page, which keeps its role: it may change.
     if step.role is Role.PAGE:
         context = replace(context, role=Role.PAGE, left_over=is_left_over)

@@ -14,7 +14,7 @@ from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DontCloseSpider
 
 from fhcrawl import logical_feed
-from fhcrawl.crawling import reading, rechecks, requests, responses, subscriptions, wordpress
+from fhcrawl.crawling import platforms, reading, rechecks, requests, responses, subscriptions
 from fhcrawl.crawling.context import FEED_IS_SPECIAL, context_of, set_walk
 from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, loss_of, wait_of
 from fhcrawl.crawling.subscriptions import LISTED_FILES, FeedOptions
@@ -189,8 +189,8 @@ class HistorySpider(Spider):
 
     def first(self, known: Subscription, options: FeedOptions) -> Iterator[Request]:
         """Return the requests that a walk begins with (`requests.first`)."""
-        if self.settings.getbool("FHCRAWL_WORDPRESS_ENABLED"):
-            options = replace(options, wordpress=True)
+        if not self.settings.getbool("FHCRAWL_PLATFORMS_ENABLED"):
+            options = replace(options, platforms=False)
         options = replace(options, ids=known.ids)
         return map(self._request, requests.first(known, options))
 
@@ -242,8 +242,8 @@ class HistorySpider(Spider):
         yield from self._parse_document(fetch, response)
 
     def _parse_document(self, fetch: Fetch, response: Response) -> Iterator[Request | EntryVersion]:
-        if response.status == wordpress.NOT_FOUND:
-            yield from self._read(fetch, response, wordpress.no_page())
+        if platforms.is_missing(response):
+            yield from self._read(fetch, response, platforms.no_page())
             return
         try:
             document = ReaderExtension.of(self.crawler).read_any(response)
@@ -274,10 +274,14 @@ class HistorySpider(Spider):
         earlier = rechecks.earlier_reading(self._store, fetch, walk)
         read, found = reading.read_document(fetch, response, document, earlier)
         newer = self._repeated(read, document, found)
-        if newer is not None and not wordpress.has_no_pages(read, newer.role, walk):
-            self._commits.lose(fetch, reading.REPEATS)
+        is_end = None if newer is None else platforms.is_end(response, read, newer.role)
+        if is_end is not None:
+            if is_end:
+                yield from self._read(fetch, response, platforms.no_page())
+            else:
+                self._commits.lose(fetch, reading.REPEATS)
             return
-        result = read if newer is not None else wordpress.with_guess(read, response)
+        result = platforms.with_older(read, response, document, self._store, earlier)
         walk = context_of(response).walk
         if fetch.role is Role.SUBSCRIPTION:
             # Requests that are made after this carry it.
@@ -285,9 +289,8 @@ class HistorySpider(Spider):
         older = result.older_document
         if result.held is not None and older is not None and older.role is Role.PAGE:
             self._newer[fetch.feed] = older.url, NewerDocument(fetch.role, result.held)
-        is_guess = result.older_document != read.older_document
         was_read = earlier is not None and earlier.was_read
-        following = self._following(response, document, result, is_guess, was_read)
+        following = self._following(response, document, result, was_read)
         if reading.has_hidden_news(response, result, earlier):
             following = chain(following, [self._request(requests.conditional(response))])
         yield from self._commits.yield_document(response, document, result, found, following)
@@ -320,14 +323,13 @@ class HistorySpider(Spider):
         response: Response,
         document: FeedDocument,
         result: DocumentResult,
-        is_guess: bool,
         was_read: bool,
     ) -> Iterator[Request]:
         fetch, link = result.fetch, result.older_document
         if link is not None and document.fault is None:
             newer = logical_feed.as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
             barren = self._barren(response, result, was_read)
-            yield self._request(requests.older_document(result, response, link, is_guess, newer, barren))
+            yield self._request(requests.older_document(result, response, link, newer, barren))
         elif result.failure is None:
             yield from self._with_callbacks(self._list_checks.begin(fetch, response))
         if fetch.role is Role.SUBSCRIPTION and result.failure is None and link is not None:
@@ -392,14 +394,15 @@ class HistorySpider(Spider):
             yield from self._end_check(same if was_asked else same.failed(UNASKED), context)
             return
         try:
-            document = ReaderExtension.of(self.crawler).read(response)
+            is_missing = platforms.is_missing(response)
+            document = platforms.no_page() if is_missing else ReaderExtension.of(self.crawler).read(response)
         except NotAFeedError as error:
             failure = reading.unread(response, error)
             yield from self._end_check(DocumentResult(fetch, failure=failure), context)
             return
         earlier = rechecks.earlier_reading(self._store, fetch, context.walk)
         result, found = reading.read_document(fetch, response, document, earlier)
-        result = wordpress.with_guess(result, response)
+        result = platforms.with_older(result, response, document, self._store, earlier)
         following = self._with_callbacks(rechecks.following(self._store, context, result.failure))
         if reading.has_hidden_news(response, result, earlier):
             following = chain(following, [self._request(requests.conditional(response))])

@@ -14,6 +14,7 @@ from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import listings
 from fhcrawl.logical_feed.listings import Listing
+from fhcrawl.logical_feed.platforms import WORDPRESS
 from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 
@@ -44,13 +45,19 @@ class ListChecks:
         :param response: to the last request of the walk
         :param is_unchanged: it says that the subscription document is unchanged
         """
-        walk = context_of(response).walk
-        if not walk.options.wordpress or fetch.role not in wordpress.WALKED:
+        context = context_of(response)
+        walk = context.walk
+        if not walk.options.platforms or fetch.role not in wordpress.WALKED:
             return
-        before = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
         feed_url = wordpress.first_page(fetch.location or fetch.requested_url)
         # WordPress names its API in each response but a 304.
-        api = before.api if is_unchanged and before else wordpress.list_of(response, feed_url)
+        api = wordpress.list_of(response, feed_url)
+        is_known = is_unchanged and context.last_reading is not None and context.last_reading.is_listed
+        if api is None and not is_known:
+            return
+        before = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
+        if is_known and before:
+            api = before.api
         size = walk.page_size or (before.size if before else wordpress.DEFAULT_PAGE_SIZE)
         if api is not None:
             check = listings.begin(api, feed_url, size, before, is_unchanged=is_unchanged)
@@ -89,7 +96,7 @@ class ListChecks:
     ) -> Iterator[Request | EntryVersion]:
         """Read a page of the feed that has listed posts which are not held."""
         yield from self._after(fetch, response, check)
-        if response.status == wordpress.NOT_FOUND:
+        if response.status in WORDPRESS.ends:
             return
         try:
             document = ReaderExtension.of(self._crawler).read(response)

@@ -176,10 +176,11 @@ def is_whole(feed: Row[Any], chain: Sequence[Row[Any]]) -> bool:
     )
 
 
-# A guessed page that is not there (404) is the end, or an error; and caches answer any page with the first
-# one. That there are no more pages is known only if those that were read hold all that the publisher lists.
+# A page that no link names, and that is not there (404), is the end, or an error; and caches answer any page
+# with the first one. That there are no more pages is known only if those that were read hold all that the
+# publisher lists.
 def _are_all_pages(connection: Connection, feed: Row[Any], chain: Sequence[Row[Any]]) -> bool:
-    """Return whether a chain has all pages of its feed; True if no page of it was guessed."""
+    """Return whether a chain has all pages of its feed; True if links name all of them."""
     if feed.kind != Kind.SINGLE.value or all(row.role != Role.PAGE.value for row in chain):
         return True
     listing = Listing.of_walk(feed.listing, feed.walk)

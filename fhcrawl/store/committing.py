@@ -102,8 +102,8 @@ _state_of_role = ", ".join(
 )
 _unread_values = ", ".join(f":{name}" for name in UNREAD_COLUMNS)
 WRITE_KNOWN_DOCUMENT = f"""
-INSERT INTO documents ({", ".join(UNREAD_COLUMNS)}) VALUES ({_unread_values})
-ON CONFLICT (feed_id, KEY(key)) DO UPDATE SET {_state_of_role}
+INSERT INTO documents ({", ".join(UNREAD_COLUMNS)}, platform) VALUES ({_unread_values}, :platform)
+ON CONFLICT (feed_id, KEY(key)) DO UPDATE SET {_state_of_role}, platform = excluded.platform
 """
 WRITE_PART = f"""
 INSERT INTO documents ({", ".join(UNREAD_COLUMNS)}, behind_id)
@@ -425,9 +425,9 @@ class Commit:
             return result.parts[0].key if result.parts else None
         if result.older_document is None:
             return None
-        role, url = result.older_document
+        role, url, platform = result.older_document
         key = result.older_key or url
-        row = rows.known_document_row(self._feed_id, self._fetch, key, url, role)
+        row = rows.known_document_row(self._feed_id, self._fetch, key, url, role) | {"platform": platform}
         execute(self._connection, WRITE_KNOWN_DOCUMENT, row)
         return key
 
@@ -551,7 +551,7 @@ class Commit:
             **rechecks.validators_row(result),
             "body_digest": body_digest,
             "total": result.total,
-            "guessable": int(result.has_guessable_pages) or None,
+            "software": result.software,
             **subscriptions.answer_row(result),
             **({} if fetch.special is None else {"special": fetch.special}),
         }

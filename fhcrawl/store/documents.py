@@ -53,6 +53,13 @@ SELECT * FROM documents
 WHERE feed_id = :feed_id AND role = '{Role.PAGE.value}' AND KEY(key) <> KEY(:key) AND held IS NOT NULL
 ORDER BY CASE state WHEN '{State.PROCESSED.value}' THEN 0 ELSE 1 END, walk DESC, step DESC
 """
+FORMED = f"""
+SELECT url FROM documents
+WHERE platform = :platform AND id = (SELECT behind_id FROM documents WHERE {_of_key})
+"""
+SHOWN = """
+SELECT held FROM documents WHERE id = (SELECT feeds.subscription_id FROM feeds WHERE feeds.id = :feed_id)
+"""
 
 
 class NewerDocument(NamedTuple):
@@ -130,6 +137,24 @@ class Documents(Repository):
             pages = statements.execute(connection, PAGES, parameters)
             row = next((page for page in pages if entry in contents.ids_of(bytes(page.held))), None)
         return None if row is None else DocumentRef.of(row)
+
+    def find_formed(self, feed: str, key: str, platform: str) -> str | None:
+        """Return the URL of the older page of a document, if no link names it.
+
+        :param platform: the software that names it so; None is returned if it is another one
+        """
+        with self._database.lookup() as connection:
+            parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
+            parameters |= {"platform": platform}
+            found: str | None = statements.execute(connection, FORMED, parameters).scalar()
+        return found
+
+    def count_shown(self, feed: str) -> int:
+        """Return how many entries a feed's subscription document showed when it was read; 0 if unknown."""
+        with self._database.lookup() as connection:
+            parameters = {"feed_id": self._session.find_id(connection, feed)}
+            held = statements.execute(connection, SHOWN, parameters).scalar()
+        return 0 if held is None else sum(1 for _ in contents.ids_of(bytes(held)))
 
     def find_end(self, feed: str, key: str, role: Role, run: int) -> ChainEnd | None:
         """Return the first document of a chain that is not processed, from a document on.

@@ -55,6 +55,7 @@ class DocumentRef(NamedTuple):
     """A document to be fetched.
 
     :param run: number of the last crawl that read it or tried to; None if none did
+    :param platform: as in `Link`
     """
 
     key: str
@@ -62,12 +63,13 @@ class DocumentRef(NamedTuple):
     role: Role
     position: ChainPosition
     run: int | None = None
+    platform: str | None = None
 
     @classmethod
     def of(cls, row: Row[Any]) -> DocumentRef:
         """Return the document of a row of `documents`."""
         place = ChainPosition(row.walk, row.step)
-        return cls(row.key, row.url, Role(row.role), place, row.run)
+        return cls(row.key, row.url, Role(row.role), place, row.run, row.platform)
 
 
 class ChainEnd(NamedTuple):
@@ -124,6 +126,7 @@ class Subscription:
     :param special: whether the hosts that the user gave had special addresses: see `crawling.given_hosts`
     :param ids: what identifies entries, one of `versions.IDS`
     :param former_ids: what did so until now, if this has changed
+    :param is_listed: its publisher has a list of its entries (`Listing`)
     """
 
     feed: str
@@ -141,6 +144,7 @@ class Subscription:
     ids: str = IDS[0]
     former_ids: str | None = None
     received: str | None = None
+    is_listed: bool = False
 
     def anew(self) -> Subscription:
         """Return this state without validators, so that an unchanged subscription document is read too."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fhcrawl.logical_feed import HAS_MOVED, Evidence, Kind, Reason, Role, Verdict, verdict
 from fhcrawl.logical_feed.absences import Seen, agreed_walk
-from fhcrawl.logical_feed.contents import NAMES_NONE
+from fhcrawl.logical_feed.contents import HEAD, NAMES_NONE
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import State
@@ -63,12 +63,14 @@ MOVED_ARCHIVES = f"""
 {CHAINS} SELECT documents.* FROM documents JOIN feeds ON feeds.id = documents.feed_id
 WHERE documents.id IN (SELECT chain.id FROM chain) AND {MOVED} ORDER BY documents.id
 """
-# By feed: how many documents of its chain are pages, how many pages have an older one, and how many have an
-# archive; the oldest time of a check; since when and until when the documents were seen as they are; how many
-# documents there are, and of how many that is known and they name the older one, or say that there is none.
+# By feed: how many documents of its chain are pages, how many pages hold entries, and how many have an
+# archive behind them; the oldest time of a check; since when and until when the documents were seen as they
+# are; how many documents there are, and of how many that is known and they name the older one, or that there
+# is none.
 COUNTS_OF_CHAINS = f"""
 {CHAINS} SELECT feed_id, count(CASE WHEN role = 'page' THEN 1 END) AS pages,
-    count(CASE WHEN role = 'page' THEN documents.behind_id END) AS leading,
+    count(CASE WHEN role = 'page' AND (length(held) > {HEAD} OR reason = '{ReasonKind.CUT_PERIOD.value}')
+        THEN 1 END) AS showing,
     count(CASE WHEN role = 'page' AND EXISTS (
         SELECT 1 FROM documents AS older WHERE older.id = documents.behind_id AND older.role = 'archive'
     ) THEN 1 END) AS opening,
@@ -151,7 +153,7 @@ def _evidence(feed: Row[Any], entries: int, pages: Row[Any] | None) -> Evidence:
     listing = Listing.of_walk(feed.listing, feed.walk)
     # The publisher's list says more than the pages do.
     agreed = None if pages is None or listing is not None else _agreed(pages)
-    return Evidence(entries, feed.total, bool(feed.guessable), listing, agreed)
+    return Evidence(entries, feed.total, feed.software, listing, agreed)
 
 
 # From when the last of the documents was first seen as it is, until the first of these checks, all were so.
@@ -190,9 +192,9 @@ def _kind(feed: Row[Any], of_chain: Row[Any] | None) -> Kind | None:
     # newest archive, which still grows (Nikola 7).
     if kind is Kind.PAGED and of_chain.pages == of_chain.opening == 1:
         return Kind.ARCHIVED
-    # An archived feed's chain may continue with pages, and then with archives again. The pages of a feed that
-    # links to none are guessed until a guess fails: the last one does not exist.
-    is_paged = kind is Kind.ARCHIVED or (kind is Kind.SINGLE and of_chain.leading)
+    # An archived feed's chain may continue with pages, and then with archives again. Of the pages of a feed
+    # that links to none (`platforms`), the last one may not exist: it holds nothing.
+    is_paged = kind is Kind.ARCHIVED or (kind is Kind.SINGLE and of_chain.showing)
     return Kind.PAGED if is_paged else kind
 
 

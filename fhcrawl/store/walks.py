@@ -242,7 +242,10 @@ def _subscriptions(
         url = row.validated_url if row.not_modified_ignored is None else None
         validators = row.etag, row.last_modified, url, row.body_digest
         others = row.crawled, snapshot, row.special
-        subscription = Subscription(*known, step, *validators, *others, received=document.received)
+        received, is_listed = document.received, row.listing is not None
+        subscription = Subscription(
+            *known, step, *validators, *others, received=received, is_listed=is_listed
+        )
         # Even if it is unchanged, its archives may have moved: it is read without conditions.
         yield row.id, subscription.anew() if row.id in in_doubt else subscription
 

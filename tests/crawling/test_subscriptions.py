@@ -259,7 +259,7 @@ def test_list_can_be_toml_with_options(tmp_path: Path) -> None:
         next = "archive"
         reversed = true
         limit = 7
-        wordpress = true
+        platforms = false
         merge_renamed = true
         web_archive = "wayback"
         headers = {{Authorization = "Bearer x"}}
@@ -272,7 +272,7 @@ def test_list_can_be_toml_with_options(tmp_path: Path) -> None:
             True,
             7,
             {"Authorization": "Bearer x"},
-            wordpress=True,
+            platforms=False,
             merge_renamed=True,
             web_archive="https://web.archive.org/web",
         ),
@@ -292,7 +292,7 @@ def test_opml_attributes_are_options(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "sentence"),
     [
-        ("nxt = 1", "there is no option nxt; write one of headers, ids, limit, merge_renamed, next, rev"),
+        ("nxt = 1", "there is no option nxt; write one of headers, ids, limit, merge_renamed, next, pla"),
         ('web_archive = "archive.org"', "web_archive is archive.org, which is no web archive: write wayback"),
         *(('next = "x"', "next is x: write archive, or page"), ("limit = -1", "limit is -1: write a number")),
         ('reversed = "perhaps"', "reversed is perhaps: write 1 or 0"),

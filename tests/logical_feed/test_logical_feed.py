@@ -342,9 +342,10 @@ class TestVerdict:
         assert reached in (Verdict.LOSSY, Verdict.UNKNOWN)
         assert reason.detail.endswith("; it counts 1,200 entries, and 1,200 are kept")
 
-    def test_wordpress_whose_pages_were_not_asked_for_has_advice_of_its_own(self) -> None:
-        reached, [reason] = verdict("f", Kind.SINGLE, OLD, [], Evidence(10, has_guessable_pages=True))
-        assert (reached, reason.kind) == (Verdict.UNKNOWN, "wordpress")
+    def test_software_whose_pages_were_not_requested_has_advice_of_its_own(self) -> None:
+        reached, [reason] = verdict("f", Kind.SINGLE, OLD, [], Evidence(10, software="Trac"))
+        assert (reached, reason.kind) == (Verdict.UNKNOWN, "platform")
+        assert reason.detail.startswith("is made with Trac, which has older entries")
 
     @pytest.mark.parametrize("kind", sorted(OURSELVES))
     def test_feed_is_not_unreachable_if_the_cause_is_here(self, kind: ReasonKind) -> None:

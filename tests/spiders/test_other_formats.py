@@ -211,7 +211,6 @@ class TestWordPress:
     """What a real WordPress hardly answers; test_wordpress.py has one."""
 
     GENERATOR = "<generator>https://wordpress.org/?v=6.1.9</generator>"
-    ON = {"FHCRAWL_WORDPRESS_ENABLED": 1}  # noqa: RUF012
     PAGES = ("/feed/", *(f"/feed/?paged={number}" for number in (2, 3, 4)))
     LIST = (
         "/wp-json/wp/v2/posts?per_page=100&orderby=id&order=asc&page=1"
@@ -236,24 +235,26 @@ class TestWordPress:
     @pytest.mark.quick_lane
     def test_pages_are_walked_until_there_is_none(self, server: FeedServer, project: Project) -> None:
         feed = self.serve(server)
-        run = project.crawl(feed, settings=self.ON)
+        run = project.crawl(feed)
         assert server.asked() == [*self.PAGES, self.LIST]
         assert set(run.changes) == {"1", "2", "3"}
         assert project.verdict() == ("lossy", ["paged"])
-        project.crawl(feed, settings=self.ON)
+        project.crawl(feed)
         assert server.asked() == ["/feed/"]
 
-    @pytest.mark.parametrize("where", ["list", "subscription", "option"])
-    def test_pages_are_walked_if_asked_for(self, server: FeedServer, project: Project, where: str) -> None:
-        feed, args = self.serve(server), ["--wordpress"]
+    @pytest.mark.parametrize("where", ["list", "option"])
+    def test_pages_are_not_walked_if_not_wanted(
+        self, server: FeedServer, project: Project, where: str
+    ) -> None:
+        feed, args = self.serve(server), ["--no-platforms"]
         if where == "list":
-            (project.folder / "feeds.toml").write_text(f'[[feed]]\nurl = "{feed}"\nwordpress = true\n')
+            (project.folder / "feeds.toml").write_text(f'[[feed]]\nurl = "{feed}"\nplatforms = false\n')
             args = ["-a", "feeds=feeds.toml"]
-        elif where == "subscription":
-            assert project.scrapy("subscribe", feed, *args).returncode == 0
-            args = []
         run = project.crawl(*([feed] if where == "option" else []), args=tuple(args))
-        assert set(run.changes) == {"1", "2", "3"}
+        assert set(run.changes) == {"3"}
+        assert project.verdict() == ("unknown", ["platform"])
+        # The feed is unchanged.
+        assert set(project.crawl(feed).changes) == {"1", "2"}
 
     @pytest.mark.parametrize(
         ("total", "verdict"), [("3", ("complete", [])), ("100000000", ("lossy", ["paged"]))]
@@ -266,7 +267,7 @@ class TestWordPress:
         self.list_posts(
             server, [{"id": n, "guid": {"rendered": f"{n}"}, "modified_gmt": time} for n in (1, 2, 3)], total
         )
-        project.crawl(feed, settings=self.ON)
+        project.crawl(feed)
         assert server.asked() == [*self.PAGES, self.LIST]
         assert project.verdict() == verdict
 
@@ -278,7 +279,7 @@ class TestWordPress:
             for n, link in enumerate(("http://x/1", "http://x/2", "http://x/3", "3"), 1)
         ]
         self.list_posts(server, posts, "4")
-        project.crawl(feed, settings=self.ON)
+        project.crawl(feed)
         assert project.verdict() == ("lossy", ["paged"])
 
     def test_list_of_posts_elsewhere_is_not_asked_for(self, server: FeedServer, project: Project) -> None:
@@ -286,6 +287,6 @@ class TestWordPress:
         server.answers["/feed/?paged=4"].headers["Link"] = (
             '<http://127.0.0.2/wp-json/>; rel="https://api.w.org/"'
         )
-        project.crawl(feed, settings=self.ON)
+        project.crawl(feed)
         assert server.asked() == list(self.PAGES)
         assert project.verdict() == ("lossy", ["paged"])

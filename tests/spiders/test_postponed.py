@@ -19,7 +19,7 @@ from tests.projects import Project
 from tests.server import Answer, FeedServer
 from tests.spiders.test_lists import serve_snapshot
 from tests.spiders.test_rechecks import FEED, Publisher
-from tests.spiders.test_wordpress import ON, api_link, serve_list
+from tests.spiders.test_wordpress import api_link, serve_list
 from tests.web_archives import archive_of, captures_of, crawl
 
 FAILURES = [401, 403, 404, 429, 451, 500, 503, "<html>"]
@@ -123,6 +123,6 @@ def test_pages_of_a_publishers_list(server: FeedServer, project: Project) -> Non
         server.serve(f"/feed/?paged={number}", "", status=404, headers=link, etag=False)
     serve_list(server, "abcd", total=4)
     server.serve("/feed/?orderby=ID&order=ASC&paged=1", "", status=403)
-    project.crawl(feed, settings=ON)
+    project.crawl(feed)
     pages = [path for path in server.asked() if "orderby" in path]
     assert len(pages) > 1

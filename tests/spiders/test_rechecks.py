@@ -466,12 +466,12 @@ def test_loop_is_asked_for_once_in_each_run(database: Database) -> None:
 
 def test_check_of_a_page_that_no_link_names_leaves_the_older_ones(database: Database) -> None:
     publisher = Publisher(database)
-    pages = [FEED, *(f"{FEED}?paged={number}" for number in (2, 3))]
+    pages = [FEED, *(f"{FEED}?paged={number}" for number in (2, 3, 4))]
     made = "<generator>https://wordpress.org/?v=6.1</generator></channel>"
-    for url, ids, end in zip(pages, ("65", "43", "21"), (made, made, "</channel>"), strict=True):
+    for url, ids, end in zip(pages, ("65", "43", "21", ""), (made, made, made, made), strict=True):
         publisher.served[url] = document(*map(undated, ids)).replace("</channel>", end)
-    settings = {**DAILY, "FHCRAWL_WORDPRESS_ENABLED": True}
-    assert len(publisher.crawl(settings)) == 6
-    publisher.crawl(settings)
+    assert len(publisher.crawl(DAILY)) == 6
+    publisher.crawl(DAILY)
+    # Also the one behind the last one, which was empty.
     assert publisher.asked == pages
     assert publisher.verdict == ("lossy", ["paged"])

@@ -336,36 +336,39 @@ OTHERS = {
         /plain 1; crawl /plain; gone /plain; crawl /plain; has 1; verdict unknown http-404 no-history""",
     "a feed that was not asked for yet is unknown": """
         subscribe /later; verdict unknown known""",
-    # FHCRAWL_WORDPRESS_ENABLED asks for pages that no link names.
-    "pages are walked from when they are asked for, and are not guessed before": """
-        /feed/ 2 rss wordpress; /feed/?paged=2 1 rss wordpress; crawl /feed/
-        asked /feed/; verdict unknown wordpress
-        crawl /feed/ FHCRAWL_WORDPRESS_ENABLED=1; exports 1; crawl /feed/; verdict unknown wordpress""",
+    "pages that no link names are requested unless that is turned off": """
+        /feed/ 2 rss wordpress; /feed/?paged=2 1 rss wordpress; crawl /feed/ FHCRAWL_PLATFORMS_ENABLED=0
+        asked /feed/; verdict unknown platform
+        crawl /feed/; exports 1; crawl /feed/ FHCRAWL_PLATFORMS_ENABLED=0; verdict unknown platform""",
+    "a linked page with the same parameter is there, or missing": """
+        /feed/ 2 rss wordpress next:/feed/?paged=2; crawl /feed/; asked /feed/ /feed/?paged=2
+        verdict lossy http-404 paged
+        crawl /feed/; asked /feed/ /feed/?paged=2; verdict lossy http-404 paged""",
     "pages of other software are not guessed": """
-        /feed/ 3 rss; /feed/?paged=2 2 rss; crawl /feed/ FHCRAWL_WORDPRESS_ENABLED=1; asked /feed/""",
+        /feed/ 3 rss; /feed/?paged=2 2 rss; crawl /feed/; asked /feed/""",
     "a page that cannot be had is a gap": """
         /feed/ 3 rss wordpress; /feed/?paged=2 2 rss wordpress; /feed/?paged=3 410
-        crawl /feed/ FHCRAWL_WORDPRESS_ENABLED=1; verdict lossy http-410 paged""",
+        crawl /feed/; verdict lossy http-410 paged""",
     "a page that was left for a later run may not be there": """
-        /feed/ 3 rss wordpress; /feed/?paged=2 410; crawl /feed/ FHCRAWL_WORDPRESS_ENABLED=1
+        /feed/ 3 rss wordpress; /feed/?paged=2 410; crawl /feed/
         verdict unknown http-410 no-history
-        gone /feed/?paged=2; crawl /feed/ FHCRAWL_WORDPRESS_ENABLED=1; asked /feed/ /feed/?paged=2
+        gone /feed/?paged=2; crawl /feed/; asked /feed/ /feed/?paged=2
         verdict unknown no-history""",
     # A server that ignores the number, and writes the page's URL into each.
     "pages that all show the same are none": """
         /feed/ 1 rss wordpress self:/feed/; /feed/?paged=2 1 rss wordpress self:/feed/?paged=2
-        /feed/?paged=3 1 rss wordpress self:/feed/?paged=3; crawl /feed/ FHCRAWL_WORDPRESS_ENABLED=1
+        /feed/?paged=3 1 rss wordpress self:/feed/?paged=3; crawl /feed/
         asked /feed/ /feed/?paged=2; verdict unknown no-history""",
     # As many entries have come in between as a page has.
     "a page that shows the one before it is asked for again": """
         /feed/ 3 rss wordpress; /feed/?paged=2 2 rss wordpress
-        /feed/?paged=3 2 rss wordpress self:/feed/?paged=3; crawl /feed/ FHCRAWL_WORDPRESS_ENABLED=1
+        /feed/?paged=3 2 rss wordpress self:/feed/?paged=3; crawl /feed/
         verdict lossy repeats paged
-        /feed/?paged=3 1 rss wordpress; crawl /feed/ FHCRAWL_WORDPRESS_ENABLED=1; exports 1
+        /feed/?paged=3 1 rss wordpress; crawl /feed/; exports 1
         verdict lossy paged""",
     "pages are guessed where the feed has moved for good": """
         /rss 301 /feed/; /feed/ 2 rss wordpress; /feed/?paged=2 1 rss wordpress
-        crawl /rss FHCRAWL_WORDPRESS_ENABLED=1; asked /rss /feed/ /feed/?paged=2 /feed/?paged=3""",
+        crawl /rss; asked /rss /feed/ /feed/?paged=2 /feed/?paged=3""",
 }
 # A machine whose clock was wrong: what was compared then is compared again. `way` is prev-archive or next.
 WITH_CLOCKS = {

@@ -12,7 +12,6 @@ from tests.server import FeedServer
 from tests.wordpress_server import WordPress
 
 pytestmark = pytest.mark.nightly("starts a WordPress")
-ON = {"FHCRAWL_WORDPRESS_ENABLED": 1}
 NO_HISTORY = ("unknown", ["no-history"])
 PAGED = ("lossy", ["paged"])
 COMPLETE: tuple[str, list[str]] = ("complete", [])
@@ -29,7 +28,7 @@ FEEDS = {
     "/?feed=comments-rss2": (2, 10, NO_HISTORY),
     "/?feed=comments-atom": (2, 10, NO_HISTORY),
     "/?feed=rss2&p=1": (2, 10, NO_HISTORY),
-    "/?feed=rss2&cat=999": (2, 0, NO_HISTORY),
+    "/?feed=rss2&cat=999": (1, 0, NO_HISTORY),
 }
 # Where a site with an API has its list: the first page of a check that reads all of it.
 LIST = "/wp-json/wp/v2/posts?per_page=100&orderby=id&order=asc&page=1&_fields=id%2Cguid%2Clink%2Cmodified_gmt"
@@ -96,11 +95,11 @@ def test_feeds_of_each_kind_are_walked_to_their_end_only(wordpress: WordPress, p
     wordpress.requests()
     missing = url_query_cleaner(MISSING, ("paged",), remove=True)
     feeds = [wordpress.url(path) for path in (*FEEDS, MISSING)]
-    run = project.crawl(*feeds, settings=ON)
+    run = project.crawl(*feeds)
     others = {"/robots.txt": 1, missing: 1, "list": 2 * LISTED}
     assert asked(wordpress) == others | {path: n for path, (n, _, _) in FEEDS.items()}
     assert run.all_stats["finish_reason"] == "finished"
-    run = project.crawl(*feeds, settings=ON)
+    run = project.crawl(*feeds)
     assert asked(wordpress) == others | dict.fromkeys(FEEDS, 1)
     assert not run.items
     found = {
@@ -116,19 +115,19 @@ def test_later_run_asks_for_what_is_new(wordpress: WordPress, project: Project) 
     wordpress.use_permalinks()
     wordpress.requests()
     feed = wordpress.url("/feed/")
-    run = project.crawl(feed, settings=ON)
+    run = project.crawl(feed)
     pages = [f"/feed/?paged={number}" for number in (2, 3, 4)]
     assert steps(wordpress) == ["/feed/", *pages, "id"]
     assert len(run.changes) == 25
     # One entry of each page moves to the next one.
     wordpress.post(26, 26)
     wordpress.requests()
-    run = project.crawl(feed, settings=ON)
+    run = project.crawl(feed)
     assert steps(wordpress) == ["/feed/", "/feed/?paged=2", "id"]
     assert list(run.changes.values()) == ["new"]
     # Another document, with the same entries.
     wordpress.run("update_option('blogname', 'Another title'); wp_update_post(['ID' => 1]);")
-    run = project.crawl(feed, settings=ON)
+    run = project.crawl(feed)
     assert steps(wordpress) == ["/feed/", "id", "/feed/?orderby=ID&order=asc&paged=1", "id"]
     assert not run.items
     assert project.verdict() == COMPLETE
@@ -142,7 +141,7 @@ def test_list_of_posts_finds_what_has_changed(wordpress: WordPress, project: Pro
 
     def crawl() -> tuple[Run, Counter[str]]:
         wordpress.requests()
-        run = project.crawl(*map(wordpress.url, paths), settings=ON)
+        run = project.crawl(*map(wordpress.url, paths))
         assert [(feed["verdict"], feed["reasons"]) for feed in project.feeds()] == [COMPLETE] * 3
         return run, Counter(steps(wordpress))
 
@@ -172,10 +171,10 @@ def test_feed_stays_lossy_without_the_list(wordpress: WordPress, project: Projec
     wordpress.use_plugin(NO_API)
     wordpress.requests()
     feed = wordpress.url("/?feed=rss2")
-    project.crawl(feed, settings=ON)
+    project.crawl(feed)
     assert asked(wordpress) == {"/robots.txt": 1, "/?feed=rss2": 4, "list": 1}
     assert project.verdict() == PAGED
-    project.crawl(feed, settings=ON)
+    project.crawl(feed)
     assert asked(wordpress) == {"/robots.txt": 1, "/?feed=rss2": 1}
 
 
@@ -185,12 +184,12 @@ def test_posts_that_the_feed_hides_are_looked_for_once(wordpress: WordPress, pro
     wordpress.use_plugin(HIDES_NEWS)
     wordpress.requests()
     feed = wordpress.url("/?feed=rss2")
-    project.crawl(feed, settings=ON)
+    project.crawl(feed)
     again = "/?feed=rss2&orderby=ID&order=asc"
     assert asked(wordpress) == {"/robots.txt": 1, "/?feed=rss2": 3, "list": 2, again: 1}
     [reason] = project.feeds()[0]["reasons"]
     assert "; 20 of the 23 posts that its WordPress lists are kept" in reason["detail"]
-    project.crawl(feed, settings=ON)
+    project.crawl(feed)
     assert asked(wordpress) == {"/robots.txt": 1, "/?feed=rss2": 1, "list": 1}
     assert project.verdict() == PAGED
 
@@ -199,7 +198,7 @@ def test_feed_that_shows_more_than_posts_is_not_complete(wordpress: WordPress, p
     wordpress.post(1, 12)
     wordpress.run("wp_insert_post(['post_type' => 'page', 'post_title' => 'A', 'post_status' => 'publish']);")
     wordpress.use_plugin(SHOWS_PAGES)
-    project.crawl(wordpress.url("/?feed=rss2"), settings=ON)
+    project.crawl(wordpress.url("/?feed=rss2"))
     [reason] = project.feeds()[0]["reasons"]
     assert (
         "; 12 of the 12 posts that its WordPress lists are kept, and 1 that it does not" in reason["detail"]
@@ -262,21 +261,21 @@ def test_check_that_has_not_ended_is_made_for_a_304(server: FeedServer, project:
     serve_list(server, "12", total=3)
     for ids in ("1", "21"):
         server.serve("/feed/", atom([E(one) for one in ids]), headers=api)
-        project.crawl(feed, settings=ON)
+        project.crawl(feed)
         assert project.verdict()[0] == "unknown"
         [(listing,)] = project.database.rows("SELECT listing FROM feeds")
         assert json.loads(listing)["size"] == len(ids)
     serve_list(server, "12", total=2)
     server.asked()
-    project.crawl(feed, settings=ON)
+    project.crawl(feed)
     assert server.asked() == ["/feed/", LIST]
     assert project.verdict() == COMPLETE
     # A list without posts is no evidence while the feed shows some.
     project.database.execute("UPDATE feeds SET listing = NULL")
     serve_list(server, "", total=1)
-    project.crawl(feed, settings=ON, args=("-a", "deltafetch_reset=1"))
+    project.crawl(feed, args=("-a", "deltafetch_reset=1"))
     serve_list(server, "", total=0)
-    project.crawl(feed, settings=ON)
+    project.crawl(feed)
     assert project.verdict()[0] != "complete"
 
 
@@ -286,7 +285,7 @@ def test_posts_are_gone_only_if_pages_show_all_listed(server: FeedServer, projec
     """A 404 after a page is its end, or an error; some caches answer each page with the first one."""
     feed = server.url("/feed/")
     link = api_link(server)
-    deleting = {**ON, "FHCRAWL_DELETE_ABSENT": 1}
+    deleting = {"FHCRAWL_DELETE_ABSENT": 1}
 
     def crawl(*pages: str, listed: str | None = None, args: tuple[str, ...] = ()) -> dict[str, str]:
         for number in (1, 2, 3, 4):

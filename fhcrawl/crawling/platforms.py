@@ -1,0 +1,136 @@
+"""Forms the URLs of older pages that no link names, for the software that `logical_feed.platforms` lists."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fhcrawl.crawling.context import context_of
+from fhcrawl.documents import FeedDocument
+from fhcrawl.logical_feed import Kind, Link, Role
+from fhcrawl.logical_feed.platforms import NAMED, Shown, recognise
+from fhcrawl.logical_feed.results import DocumentFailure, State
+from fhcrawl.reasons import ReasonKind
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from scrapy.http import Response
+
+    from fhcrawl.logical_feed.contents import EarlierReading
+    from fhcrawl.logical_feed.platforms import Platform
+    from fhcrawl.logical_feed.results import DocumentResult, Fetch
+    from fhcrawl.store import Store
+
+CUT_PERIOD = DocumentFailure(
+    State.INVALID,
+    ReasonKind.CUT_PERIOD,
+    "shows as many entries as the feed itself: its time may have more of them",
+)
+
+
+def status_meta(platform: str | None) -> dict[str, Any]:
+    """Return the meta of the request for an older document.
+
+    :param platform: as in `Link`
+    """
+    if platform not in NAMED:
+        return {}
+    ends = NAMED[platform].ends
+    # Scrapy requests again what answers 5xx.
+    return {"handle_httpstatus_list": list(ends), **({"dont_retry": True} if max(ends) >= 500 else {})}  # noqa: PLR2004
+
+
+def is_missing(response: Response) -> bool:
+    """Return whether the response says that a page does not exist whose URL was formed."""
+    row = NAMED.get(context_of(response).platform or "")
+    return row is not None and response.status in row.ends
+
+
+def no_page() -> FeedDocument:
+    """Return an empty document in place of a page that does not exist, whatever its body is."""
+    return FeedDocument(
+        "rss", None, None, {}, archive=False, complete=False, entries=[], problems=[], fault=None
+    )
+
+
+def is_end(response: Response, result: DocumentResult, newer: Role) -> bool | None:
+    """Return whether a page that is like the one before it is the end; None if that says nothing.
+
+    A server may ignore what is added to a URL. A linked page that is like the first one is a fault of the
+    publisher's, and so is a numbered page: entries may have moved on to the next one.
+
+    :param newer: role of the document before it
+    """
+    row = NAMED.get(context_of(response).platform or "")
+    if row is None or result.kind != Kind.SINGLE.value:
+        return False
+    return None if row.is_by_time else row.repeats or newer is Role.SUBSCRIPTION
+
+
+def with_older(
+    result: DocumentResult,
+    response: Response,
+    document: FeedDocument,
+    store: Store,
+    earlier: EarlierReading | None = None,
+) -> DocumentResult:
+    """Add the older page, which may exist, to the result of a document without a link to one.
+
+    If the user does not want these pages, only note that there may be some.
+
+    :param earlier: what is known of the document from before
+    """
+    fetch, context = result.fetch, context_of(response)
+    if result.older_document is not None or result.failure is not None or result.kind != Kind.SINGLE.value:
+        return result
+    # The next run requests the target of a permanent redirect.
+    url = fetch.location or fetch.requested_url
+    row = _row(response, url)
+    if row is None:
+        return result
+    older = row.older(url, _shown(fetch, response, document, row, store))
+    if older.is_cut:
+        result = result.failed(CUT_PERIOD)
+    if older.url is None or older.url == fetch.feed:
+        return result
+    if not context.walk.options.platforms:
+        return replace(result, software=row.name)
+    older_url: str | None = older.url
+    if row.moves and earlier is not None and fetch.role is Role.SUBSCRIPTION:
+        older_url = _kept(result, row, earlier, store) or older_url
+    elif row.is_by_time and fetch.is_check:
+        # What the documents before it held is known to the walk only.
+        older_url = store.documents.find_formed(fetch.feed, fetch.key, row.name)
+    link = None if older_url is None else Link(Role.PAGE, older_url, row.name)
+    return replace(result, older_document=link)
+
+
+def _shown(fetch: Fetch, response: Response, document: FeedDocument, row: Platform, store: Store) -> Shown:
+    context = context_of(response)
+    is_page, size = fetch.role is Role.PAGE, context.walk.page_size
+    if is_page and row.is_by_time and not size:
+        size = store.documents.count_shown(fetch.feed)
+    times = [time for entry in document.entries if (time := entry.published or entry.updated)]
+    last_id = document.entries[-1].id if document.entries else None
+    return Shown(len(document.entries), min(times, default=None), last_id, is_page, context.empty, size)
+
+
+def _row(response: Response, url: str) -> Platform | None:
+    context = context_of(response)
+    if context.role is Role.PAGE:
+        return NAMED.get(context.platform or "") if context.walk.options.platforms else None
+    if context.role is not Role.SUBSCRIPTION:
+        return None
+    named = ((name.decode("latin-1"), values) for name, values in response.headers.items())
+    headers = (f"{name}: {b', '.join(values).decode('latin-1')}" for name, values in named)
+    return recognise(url, headers, response.body)
+
+
+# What the feed showed before, and does not show now, is in the store. So the older page of the earlier feed
+# is that of this one too, if the two overlap: all pages behind it stay what they were.
+def _kept(result: DocumentResult, row: Platform, earlier: EarlierReading, store: Store) -> str | None:
+    """Return the URL of the older page that the feed had when it was read before, if that still holds."""
+    if not any(map(earlier.has_id, result.versions)):
+        return None
+    return store.documents.find_formed(result.fetch.feed, result.fetch.key, row.name)

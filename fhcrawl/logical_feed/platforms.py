@@ -1,0 +1,413 @@
+"""Publishing software whose feeds have older entries at URLs that no link names: one row for each.
+
+A row says how the software is recognised, how the URL of the older document is formed from what a document
+shows, and what ends the walk. A document at such a URL is a page that may not exist.
+
+Pure: values in, values out.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import MAXYEAR, MINYEAR, datetime, timedelta, timezone
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
+
+from fhcrawl.logical_feed.chain import TO_THE_SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+NOT_FOUND, SERVER_ERROR = 404, 500
+NUMBER = re.compile(r"[0-9]{1,9}")
+YEAR = re.compile(r"[0-9]{4}")
+# What names the software: elements of Atom and RSS, or a comment. Bounded, for hostile documents.
+GENERATOR = re.compile(
+    rb"<(?:\w{1,20}:)?generator(?:Agent)?\b[^>]{0,300}>(?:\s*<!\[CDATA\[)?[^<]{0,200}"
+    rb"|<!--\s*generator=[^>]{0,200}"
+)
+MOST_GENERATORS = 3
+ENTRY = re.compile(rb"<(?:\w{1,20}:)?(?:entry|item)[\s>]")
+LAST_ENTRY = (b"</entry>", b"</item>")
+# A software that is asked for all of its entries at once is asked for so many times as many as it shows.
+TIMES_AS_MANY = 10
+# The time zone of a publisher's year is unknown.
+ZONE = timedelta(hours=14)
+# After so many periods of time without entries, one after another, there is none before them.
+MOST_EMPTY = 2
+
+
+class Shown(NamedTuple):
+    """What a document shows.
+
+    :param number: number of its entries
+    :param oldest: when the oldest of them was published, else updated; ISO 8601 in UTC, None without times
+    :param last_id: id of the last of them
+    :param is_page: it is not the subscription document
+    :param empty: how many documents in a row before it had no entries
+    :param size: number of entries of the subscription document; 0 if unknown
+    """
+
+    number: int
+    oldest: str | None = None
+    last_id: str | None = None
+    is_page: bool = False
+    empty: int = 0
+    size: int = 0
+
+
+class Older(NamedTuple):
+    """What comes after a document.
+
+    :param url: URL of the older document; None at the end
+    :param is_cut: the document may show only the newest entries of its period of time
+    """
+
+    url: str | None
+    is_cut: bool = False
+
+
+if TYPE_CHECKING:
+    Form = Callable[[str, Shown], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """A publishing software.
+
+    :param name: as people know it
+    :param form: returns the URL of the older document; None if there is none
+    :param generator: what its documents name as their generator
+    :param header: a name and the value of a response header, as a regular expression for `Name: value`
+    :param url: the URLs of its feeds that have older documents; without the other two, it is recognised by
+        its URL alone
+    :param ends: statuses of a page that does not exist
+    :param repeats: the last page, or the page itself, comes again after the last page
+    :param moves: the URL of the older document depends on the entries shown: it differs after each new entry
+    :param is_by_time: each page is a period of time, which may have no entries, or more than are shown
+    :param pages: how its pages are named, for people
+    """
+
+    name: str
+    form: Form
+    pages: str
+    generator: re.Pattern[bytes] | None = None
+    header: re.Pattern[str] | None = None
+    url: re.Pattern[str] | None = None
+    ends: tuple[int, ...] = (NOT_FOUND,)
+    repeats: bool = False
+    moves: bool = False
+    is_by_time: bool = False
+
+    def is_of(self, url: str, headers: Iterable[str], generator: bytes) -> bool:
+        """Return whether a document is this software's.
+
+        :param headers: the response's, each as `Name: value`
+        :param generator: as `generator_of` returns it
+        """
+        if self.url is not None and self.url.search(url) is None:
+            return False
+        if self.generator is None and self.header is None:
+            return True
+        by_header = self.header is not None and any(map(self.header.match, headers))
+        return by_header or (self.generator is not None and self.generator.search(generator) is not None)
+
+    def older(self, url: str, shown: Shown) -> Older:
+        """Return what comes after a document.
+
+        :param url: URL of the document
+        """
+        if not shown.number and not (self.is_by_time and shown.is_page):
+            return Older(None)
+        formed = self.form(url, shown)
+        is_full = shown.is_page and 0 < shown.size <= shown.number
+        if formed == url:
+            return Older(None, is_full)
+        return Older(formed, is_full and self.is_by_time)
+
+
+# -- URLs ------------------------------------------------------------------------------------------------
+
+
+def _pairs(url: str) -> list[str]:
+    query = urlsplit(url).query
+    return query.split("&") if query else []
+
+
+def _name(pair: str) -> str:
+    return unquote(pair.partition("=")[0])
+
+
+def parameter_of(url: str, parameter: str) -> str | None:
+    """Return the value of a parameter of a URL's query; None if there is none."""
+    found = (pair.partition("=")[2] for pair in _pairs(url) if _name(pair) == parameter)
+    value = next(found, None)
+    return None if value is None else unquote(value)
+
+
+# The rest of the URL stays as it is: a server may redirect from `Special%3ANewPages`, or have nothing there.
+def with_parameter(url: str, parameter: str, value: str) -> str:
+    """Return a URL with another value of a parameter of its query."""
+    pairs, new = _pairs(url), f"{parameter}={quote(value, safe='')}"
+    is_there = any(_name(pair) == parameter for pair in pairs)
+    changed = [new if _name(pair) == parameter else pair for pair in pairs] if is_there else [*pairs, new]
+    return urlunsplit(urlsplit(url)._replace(query="&".join(changed)))
+
+
+def _number(url: str, parameter: str, default: int) -> int | None:
+    """Return a parameter's number, or the default without the parameter; None if it is no number."""
+    value = parameter_of(url, parameter)
+    if not value:
+        return default
+    return int(value) if NUMBER.fullmatch(value) else None
+
+
+def numbered(parameter: str, first: int = 1) -> Form:
+    """Return how the URLs of numbered pages are formed.
+
+    :param first: number of the first page
+    """
+
+    def form(url: str, shown: Shown) -> str | None:
+        number = _number(url, parameter, first)
+        return None if number is None else with_parameter(url, parameter, str(number + 1))
+
+    return form
+
+
+def skipping(parameter: str) -> Form:
+    """Return how URLs are formed with the number of newer entries."""
+
+    def form(url: str, shown: Shown) -> str | None:
+        number = _number(url, parameter, 0)
+        return None if number is None else with_parameter(url, parameter, str(number + shown.number))
+
+    return form
+
+
+def numbered_path(url: str, shown: Shown) -> str | None:
+    """Return the URL of the next page, whose number is the last segment of the path."""
+    parts = urlsplit(url)
+    folder, _, last = parts.path.rstrip("/").rpartition("/")
+    if shown.is_page and not NUMBER.fullmatch(last):
+        return None
+    path = f"{folder}/{int(last) + 1}/" if shown.is_page else f"{folder}/{last}/2/"
+    return urlunsplit(parts._replace(path=path))
+
+
+def before(parameter: str, form_of_time: Callable[[datetime], str]) -> Form:
+    """Return how URLs are formed with the time of the oldest entry shown."""
+
+    def form(url: str, shown: Shown) -> str | None:
+        moment = _moment(shown.oldest)
+        return None if moment is None else with_parameter(url, parameter, form_of_time(moment))
+
+    return form
+
+
+def after(parameter: str, token: re.Pattern[str]) -> Form:
+    """Return how URLs are formed with the last entry shown.
+
+    :param token: what is taken from its id: the first group
+    """
+
+    def form(url: str, shown: Shown) -> str | None:
+        found = token.search(shown.last_id or "")
+        return None if found is None else with_parameter(url, parameter, found[1])
+
+    return form
+
+
+def larger(parameter: str) -> Form:
+    """Return how URLs are formed with the number of entries to be shown."""
+
+    def form(url: str, shown: Shown) -> str | None:
+        asked = _number(url, parameter, 0)
+        if asked is None or shown.number < asked:
+            return None
+        number = str(TIMES_AS_MANY * shown.number)
+        return with_parameter(url, parameter, number) if NUMBER.fullmatch(number) else None
+
+    return form
+
+
+def yearly(name: re.Pattern[str]) -> Form:
+    """Return how URLs are formed with a year before the last segment of the path.
+
+    :param name: the last segment
+    """
+
+    def form(url: str, shown: Shown) -> str | None:
+        parts = urlsplit(url)
+        folder, _, last = parts.path.rpartition("/")
+        site, _, year = folder.rpartition("/")
+        has_year = YEAR.fullmatch(year) is not None
+        if not name.fullmatch(last) or has_year is not shown.is_page:
+            return None
+        moment = _moment(shown.oldest)
+        if not shown.is_page:
+            path = f"{folder}/{moment.year:04}/{last}" if moment else ""
+            return urlunsplit(parts._replace(path=path)) if moment else None
+        if shown.number:
+            # A server that shows the same whatever the year is has no years.
+            is_own = moment and int(year) in {(moment - ZONE).year, (moment + ZONE).year}
+        else:
+            is_own = shown.empty + 1 < MOST_EMPTY
+        path = f"{site}/{int(year) - 1:04}/{last}"
+        return urlunsplit(parts._replace(path=path)) if is_own and int(year) > 1 else None
+
+    return form
+
+
+def _moment(time: str | None) -> datetime | None:
+    if time is None:
+        return None
+    try:
+        found = datetime.fromisoformat(time[:TO_THE_SECOND]).replace(tzinfo=timezone.utc)
+    except ValueError:
+        return None
+    return found if MINYEAR < found.year < MAXYEAR else None
+
+
+def _day(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%d")
+
+
+def _digits(moment: datetime) -> str:
+    return moment.strftime("%Y%m%d%H%M%S")
+
+
+def _milliseconds(moment: datetime) -> str:
+    return str(int(moment.timestamp() * 1000))
+
+
+# -- the table -------------------------------------------------------------------------------------------
+
+WORDPRESS = Platform(
+    "WordPress",
+    numbered("paged"),
+    "`?paged=2`, `?paged=3`",
+    generator=re.compile(rb">\s*https?://wordpress\.(?:org|com)/|(?:uri|resource)=.https?://wordpress\.org/"),
+    header=re.compile(r"Link: .*https://api\.w\.org/", re.IGNORECASE | re.DOTALL),
+)
+PLATFORMS = (
+    WORDPRESS,
+    Platform(
+        "Redmine",
+        numbered("page"),
+        "`?page=2`",
+        generator=re.compile(rb"\bRedmine\b"),
+    ),
+    Platform(
+        "Trac",
+        before("from", _day),
+        "`?from=` the day of the oldest entry",
+        generator=re.compile(rb">\s*Trac "),
+        url=re.compile(r"/timeline(?:[?#]|$)"),
+        repeats=True,
+        moves=True,
+    ),
+    Platform(
+        "Trac queries",
+        numbered("page"),
+        "`&page=2`",
+        generator=re.compile(rb">\s*Trac "),
+        url=re.compile(r"/query(?:[?#]|$)"),
+        ends=(NOT_FOUND, SERVER_ERROR),
+    ),
+    Platform(
+        "MediaWiki",
+        before("offset", _digits),
+        "`&offset=` the time of the oldest entry",
+        generator=re.compile(rb">\s*MediaWiki "),
+        url=re.compile(r"[?&]feed=(?:atom|rss)\b"),
+        repeats=True,
+        moves=True,
+    ),
+    Platform(
+        "DokuWiki",
+        larger("num"),
+        "`?num=` ten times as many entries",
+        generator=re.compile(rb"FeedCreator"),
+        url=re.compile(r"/feed\.php(?:[?#]|$)"),
+    ),
+    Platform(
+        "blosxom",
+        yearly(re.compile(r"index\.\w+")),
+        "`/2003/index.rss`",
+        generator=re.compile(rb"\bblosxom\b", re.IGNORECASE),
+        is_by_time=True,
+    ),
+    Platform(
+        "ABlog",
+        yearly(re.compile(r"atom\.xml")),
+        "`/2003/atom.xml`",
+        generator=re.compile(rb"\bABlog\b", re.IGNORECASE),
+        is_by_time=True,
+    ),
+    Platform(
+        "Ghost",
+        numbered_path,
+        "`/rss/2/` (before Ghost 3)",
+        generator=re.compile(rb">(?:\s*<!\[CDATA\[)?\s*Ghost [0-2]\."),
+        url=re.compile(r"/rss(?:/[0-9]+)?/?(?:[?#]|$)"),
+        repeats=True,
+    ),
+    Platform(
+        "Squarespace",
+        before("offset", _milliseconds),
+        "`&offset=` the time of the oldest entry",
+        generator=re.compile(rb"squarespace\.com"),
+        url=re.compile(r"[?&]format=rss\b"),
+        repeats=True,
+        moves=True,
+    ),
+    Platform(
+        "Joomla",
+        skipping("limitstart"),
+        "`&limitstart=10`, `&limitstart=20`",
+        generator=re.compile(rb"\bJoomla!"),
+    ),
+    Platform(
+        "Discourse",
+        numbered("page", first=0),
+        "`/latest.rss?page=1`, `?page=2`",
+        header=re.compile(r"X-Discourse-Route:", re.IGNORECASE),
+        url=re.compile(r"/latest\.rss(?:[?#]|$)"),
+    ),
+    Platform(
+        "GitHub",
+        after("after", re.compile(r"^tag:github\.com,2008:Repository/[0-9]+/(.+)$")),
+        "`/releases.atom?after=` the last tag",
+        url=re.compile(r"^https?://github\.com/[^/?#]+/[^/?#]+/(?:releases|tags)\.atom(?:[?#]|$)"),
+        repeats=True,
+        moves=True,
+    ),
+    Platform(
+        "Forem",
+        numbered("page"),
+        "`https://dev.to/feed/USER?page=2`",
+        url=re.compile(r"^https?://dev\.to/feed(?:[/?#]|$)"),
+    ),
+)
+NAMED = {platform.name: platform for platform in PLATFORMS}
+
+
+# RFC 4287, 4.2.11: an entry's source is another feed, with a generator of its own.
+def generator_of(body: bytes) -> bytes:
+    """Return what a document says of the software that has made it; b"" if it says nothing."""
+    first, last = ENTRY.search(body), max(map(body.rfind, LAST_ENTRY))
+    head = body if first is None else body[: first.start()] + (body[last:] if last > 0 else b"")
+    return b"\n".join(found[0] for found in islice(GENERATOR.finditer(head), MOST_GENERATORS))
+
+
+def recognise(url: str, headers: Iterable[str], body: bytes) -> Platform | None:
+    """Return the software that has made a feed, if it has older documents at URLs that no link names.
+
+    :param url: URL of the feed
+    :param headers: the response's, each as `Name: value`
+    """
+    given, generator = list(headers), generator_of(body)
+    return next((one for one in PLATFORMS if one.is_of(url, given, generator)), None)
