@@ -137,6 +137,7 @@ class RequestContext:
     :param archive: URL of the archive to read if a request with `is_given` fails
     :param is_last: the request for that archive, which is then read as an archive
     :param platform: as in `Link`, of the link that led here
+    :param has_joined: the subscription document of the walk reaches back to what was known: `results.joins`
     :param left_over: an earlier walk left this page, or a newer page of the chain, unread
     :param barren: how many documents in a row before this one were read without news (`results.has_news`)
     :param empty: how many documents in a row before this one had no entries
@@ -162,6 +163,7 @@ class RequestContext:
     archive: str | None = None
     is_last: bool = False
     platform: str | None = None
+    has_joined: bool = False
     left_over: bool = False
     barren: int = 0
     empty: int = 0

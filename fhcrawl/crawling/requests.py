@@ -175,11 +175,12 @@ def older_document(
     link: Link,
     newer: NewerPage | None,
     barren: int,
+    has_joined: bool,
 ) -> Request:
     """Return the request for the older document that a document links to.
 
     :param newer: the page that the older document is compared with
-    :param barren: see `RequestContext`
+    :param barren, has_joined: see `RequestContext`
     """
     context = context_of(response)
     return _request(
@@ -191,6 +192,7 @@ def older_document(
             via=response.url,
             documents=context.documents + 1,
             platform=link.platform,
+            has_joined=has_joined,
             barren=barren,
             empty=0 if result.versions else context.empty + 1,
             newer=newer,

@@ -102,6 +102,7 @@ def _fetch(request: Request, url: str) -> Fetch:
         walk=context.walk.number,
         memento=context.record if context.memento is None else context.memento,
         is_check=context.checks is not None,
+        has_joined=context.has_joined,
     )
 
 

@@ -118,6 +118,7 @@ class Fetch:
     :param walk: number of the walk
     :param memento: id of the capture in the store, if it is one
     :param is_check: an archive or page that was read before is requested again, to see whether it has changed
+    :param has_joined: the walk's subscription document reaches back to what was known before: see `joins`
     """
 
     feed: str
@@ -136,6 +137,7 @@ class Fetch:
     walk: int = 0
     memento: int | None = None
     is_check: bool = False
+    has_joined: bool = False
 
     def __post_init__(self) -> None:
         """Set the default of `latest`."""
@@ -234,19 +236,25 @@ def has_changes(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
 
 # RFC 5005, 4.1: what leaves the subscription document is in an archive. If the last entry of a document is
 # new, others may have come and left it since the last walk, into an archive that has grown since it was read.
-# One that is known above new ones proves nothing: it may be pinned, or stand there because of an edit.
+# One that is known above new ones proves nothing: it may be pinned. Nor does an edited one: it may stand
+# where it does because of the edit.
 def joins(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
-    """Return whether a document reaches back to what an earlier walk has read: its last entry is known.
+    """Return whether a document reaches back to what an earlier walk has read.
+
+    Its last entry that is not an edited one is known.
 
     :param stored: see `has_changes`
     """
-    if not result.versions:
-        return False
-    last = result.versions[-1]
-    winner = stored.get(last.id)
-    is_known = winner is not None and FIRST_WALK <= winner.order.walk < result.fetch.walk
-    has_time = winner is not None and bool(last.order.time) and last.order.time == winner.order.time
-    return winner is not None and is_known and (has_time or winner.digest == last.digest)
+    # What the subscription document shows is as old as this walk; it is contiguous with what was known.
+    before = result.fetch.walk + result.fetch.has_joined
+    for version in reversed(result.versions):
+        winner = stored.get(version.id)
+        if winner is None or not FIRST_WALK <= winner.order.walk < before:
+            return False
+        has_time = bool(version.order.time) and version.order.time == winner.order.time
+        if has_time or decide(version, winner) in (Outcome.DUPLICATE, Outcome.STALE):
+            return True
+    return False
 
 
 # A version that has another time is another one. With the same time, its content may differ in each response:

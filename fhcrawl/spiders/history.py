@@ -25,7 +25,7 @@ from fhcrawl.exceptions import LeaseError, NotAFeedError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role, contents
-from fhcrawl.logical_feed.results import DocumentResult, State, has_news
+from fhcrawl.logical_feed.results import DocumentResult, State, has_news, joins
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.spiders.captures import Captures
@@ -329,11 +329,18 @@ class HistorySpider(Spider):
         if link is not None and document.fault is None:
             newer = logical_feed.as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
             barren = self._barren(response, result, was_read)
-            yield self._request(requests.older_document(result, response, link, newer, barren))
+            has_joined = self._has_joined(response)
+            yield self._request(requests.older_document(result, response, link, newer, barren, has_joined))
         elif result.failure is None:
             yield from self._with_callbacks(self._list_checks.begin(fetch, response))
         if fetch.role is Role.SUBSCRIPTION and result.failure is None and link is not None:
             yield from self._first_check(fetch, context_of(response))
+
+    def _has_joined(self, response: Response) -> bool:
+        pending, context = self._commits.find(response), context_of(response)
+        if context.role is not Role.SUBSCRIPTION or pending is None or pending.result is None:
+            return context.has_joined
+        return joins(pending.result, pending.batch.stored)
 
     # Archives may have only entries that the subscription document has too; each of them has one at least.
     def _barren(self, response: Response, result: DocumentResult, was_read: bool) -> int:

