@@ -40,6 +40,7 @@ NOTHING: dict[str, object] = {
     "renamed": 0,
     "duplicates": [],
     "not_modified_ignored": None,
+    "complete_as_of": None,
     "spans": [],
     "holes": [],
 }

@@ -75,7 +75,7 @@ class TestErrorInTheMiddleOfADocument:
         assert reason["detail"] == "could not be read to its end (ValueError: a bug in a spider)"
         server.asked()
         run = project.crawl(server.url("/index"))
-        assert server.asked() == ["/index", "/a2"]
+        assert server.asked() == ["/index", "/a2", "/a1"]
         assert run.changes == {"3": "new", "2": "new"}
         assert run.stats["fhcrawl/feed/complete"] == 1
 

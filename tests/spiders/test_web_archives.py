@@ -265,7 +265,8 @@ def test_archive_gets_single_requests(server: FeedServer, project: Project, wayb
     run = crawl(project, wayback, *feeds, output=None, CONCURRENT_REQUESTS_PER_DOMAIN=8)
     assert run.stats["fhcrawl/entry/new"] == 8
     # One for a capture, and one for an index.
-    assert (wayback.busiest, len(captures_of(wayback.asked()))) == (2, 4)
+    assert wayback.busiest <= 2
+    assert len(captures_of(wayback.asked())) == 4
 
 
 def test_headers_are_not_for_the_archive(server: FeedServer, project: Project, wayback: FeedServer) -> None:
