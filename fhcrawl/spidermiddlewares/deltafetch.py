@@ -17,7 +17,7 @@ from fhcrawl.crawling.platforms import status_meta
 from fhcrawl.crawling.responses import fetch_from_response, request_target
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.logical_feed import Role, contents
+from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.results import joins, must_follow
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.spiders.list_checks import ListChecks
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.pending import PendingDocument
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
     from fhcrawl.store import DocumentRef
-    from fhcrawl.store.rows import ChainEnd
 
 logger = logging.getLogger(__name__)
 
@@ -160,47 +159,13 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
                 return with_context(request, replace(context, left_over=True))
             if follows:
                 return request
-            if end is None:
-                return self._join(request, response, pending, result)
-        return self._end_pages(request, response, end, is_unchanged=pending is None)
-
-    def _end_pages(
-        self, request: Request, response: Response, end: ChainEnd | None, is_unchanged: bool
-    ) -> Request | None:
-        """Return the request for a page, unless all pages from there on have been read.
-
-        :param end: the end of their chain; None if it is not known
-        :param is_unchanged: the subscription document that links to them is
-        """
-        if end is None or end.loop or end.step is not None:
+        if not is_read:
             return request
         self._skip(request)
         # No page is left to be read: the walk ends with the check against the publisher's list.
-        checks = self._checks.begin(fetch_from_response(response), response, is_unchanged=is_unchanged)
+        checks = self._checks.begin(fetch_from_response(response), response, is_unchanged=pending is None)
         first = next(checks, None)
         return first and first.replace(callback=request.callback, errback=request.errback)
-
-    # Publishers who cut pages at an entry (`max_id=…`, a cursor) give all of them other URLs after each new
-    # entry. What is older than the last entry of a page was older than it on an earlier page too.
-    def _join(
-        self, request: Request, response: Response, pending: PendingDocument, result: DocumentResult
-    ) -> Request | None:
-        """Link a page without changes, whose older page is not known, to another one that had its last entry.
-
-        :return: the request for that page if it is to be read again; None if nothing is
-        """
-        fetch, documents = result.fetch, self._store.documents
-        last = result.versions[-1:]
-        known = last and documents.find_holder(fetch.feed, fetch.key, contents.digest_of_id(last[0].id))
-        end = documents.find_end(fetch.feed, known.key, Role.PAGE, fetch.run) if known else None
-        if not known or end is None or end.loop:
-            return request
-        is_unread = end.step is not None and end.step.key == known.key and known.position.walk == fetch.walk
-        if end.step is None or is_unread:
-            pending.note(older_key=known.key)
-        if is_unread:
-            return _request(request, known, fetch.requested_url, is_left_over=False)
-        return self._end_pages(request, response, end, is_unchanged=False)
 
     def _has_other_count(self, result: DocumentResult) -> bool:
         """Return whether the publisher's count says that older pages have entries that were not read."""

@@ -48,11 +48,6 @@ ORDER BY walk DESC, step DESC LIMIT 1
 """
 
 
-PAGES = f"""
-SELECT * FROM documents
-WHERE feed_id = :feed_id AND role = '{Role.PAGE.value}' AND KEY(key) <> KEY(:key) AND held IS NOT NULL
-ORDER BY CASE state WHEN '{State.PROCESSED.value}' THEN 0 ELSE 1 END, walk DESC, step DESC
-"""
 FORMED = f"""
 SELECT url FROM documents
 WHERE platform = :platform AND id = (SELECT behind_id FROM documents WHERE {_of_key})
@@ -126,17 +121,6 @@ class Documents(Repository):
             parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
             row = statements.execute(connection, NEWER_THAN, parameters).first()
         return None if row is None else NewerDocument(Role(row.role), bytes(row.held))
-
-    def find_holder(self, feed: str, key: str, entry: bytes) -> DocumentRef | None:
-        """Return another page than that of a key that has held an entry: one that is read, else the newest.
-
-        :param entry: the digest of its id: `contents.digest_of_id`
-        """
-        with self._database.lookup() as connection:
-            parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
-            pages = statements.execute(connection, PAGES, parameters)
-            row = next((page for page in pages if entry in contents.ids_of(bytes(page.held))), None)
-        return None if row is None else DocumentRef.of(row)
 
     def find_formed(self, feed: str, key: str, platform: str) -> str | None:
         """Return the URL of the older page of a document, if no link names it.
