@@ -161,8 +161,13 @@ def test_two_crawls_that_begin_at_once_export_each_change_once(server: FeedServe
     server.serve("/index", atom([E("2")], prev="/a1"))
     server.serve("/a1", atom([E("1")]))
     crawl = ("crawl", "history", "-a", f"feed={server.url('/index')}")
-    processes = [project.start(*crawl, "-o", f"{number}.jsonl") for number in range(3)]
-    assert [process.wait(WAIT) for process in processes] == [0, 0, 0]
+    logs = [project.folder / f"{number}.log" for number in range(3)]
+    processes = []
+    for number, log in enumerate(logs):
+        with log.open("wb") as stderr:
+            processes.append(project.start(*crawl, "-o", f"{number}.jsonl", stderr=stderr))
+    codes = [process.wait(WAIT) for process in processes]
+    assert codes == [0, 0, 0], [log.read_text() for log, code in zip(logs, codes, strict=True) if code]
     lines = [line for path in project.folder.glob("?.jsonl") for line in path.read_text().splitlines()]
     assert sorted(json.loads(line)["id"] for line in lines) == ["1", "2"]
     assert project.verdict() == ("complete", [])
