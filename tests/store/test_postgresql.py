@@ -131,7 +131,7 @@ def test_ids_and_urls_may_be_longer_than_a_row_of_an_index(database: Database) -
     revised = E(one.id, "revised", "2005-01-01T00:00:00Z")
     engine = Engine(database.url, {**documents, feed: atom([revised], prev=archive)})
     assert [change["change"] for change in engine.crawl(feed) or ()] == ["updated"]
-    assert engine.asked == [feed]
+    assert engine.asked == [feed, archive]
     store = Store.open(database.url)
     assert [found.verdict for found in store.feeds.read()] == [Verdict.COMPLETE]
     assert len(list(store.entries.read([feed]))) == 2
@@ -217,7 +217,7 @@ class TestConnectionThatIsLost:
         assert engine.stats["fhcrawl/feed/incomplete"] == 1
         engine = Engine(url, documents)
         assert {change["id"] for change in engine.crawl(INDEX) or ()} == {"2"}
-        assert engine.asked == [INDEX, A1]
+        assert engine.asked == [INDEX, A1, A0]
         assert engine.stats["fhcrawl/feed/complete"] == 1
 
     def test_server_that_is_gone_is_said_and_nothing_is_lost(
