@@ -20,7 +20,7 @@ SIZE = 24 * MIB
 MOST_MEMORY = 1024  # MiB, of both processes
 SETTINGS = {"FHCRAWL_MAX_ENTRIES": 1000, "FHCRAWL_MAX_ARCHIVES": 2, "RETRY_TIMES": 0}
 SAID = {
-    "index, a million pages": ["limit"],
+    "index, a million pages": ["too-large"],
     "index, one long URL": ["too-large"],
     "JSON, small objects": ["too-large"],
     "JSON, empty objects": ["too-large"],
