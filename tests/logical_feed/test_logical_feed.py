@@ -177,6 +177,7 @@ class TestDigest:
             ('<img src="a.png?1">', '<img src="a.png?1"> more', False),
             ('<a href="?p=1">', '<a href="?p=2">', False),
             ("src? 1", "src? 2", False),
+            ('<img src="/play?><p>one</p>', '<img src="/play?><p>two</p>', False),
         ],
     )
     def test_of_images_in_texts_the_query_does_not_count(self, one: str, other: str, is_same: bool) -> None:
