@@ -102,6 +102,8 @@ class Walks(Repository):
             for feed_id, named in changed.items():
                 connection.execute(feeds.update().where(feeds.c.id == feed_id).values(ids=named))
                 execute(connection, UNREAD_ALL, {**UNREAD, "since": now, "feed_id": feed_id})
+                # The next read cannot be compared with what was shown under other ids.
+                execute(connection, "DELETE FROM coverage WHERE feed_id = :feed_id", {"feed_id": feed_id})
             known = _begin(connection, ours, run, now)
             for row in ours:
                 former = row.ids if row.id in changed and row.crawled else None

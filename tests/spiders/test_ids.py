@@ -111,6 +111,13 @@ def test_user_chooses_what_identifies_the_entries(server: FeedServer, project: P
     assert list(project.crawl(feed).changes.values()) == ["updated"]
 
 
+def test_other_ids_are_no_hole(server: FeedServer, project: Project) -> None:
+    server.serve("/index", channel(item("A", "g", "/1"), item("B", "h", "/2"), head=""))
+    project.crawl(server.url("/index"))
+    project.crawl(server.url("/index"), args=("-a", "ids=link"))
+    assert project.verdict() == ("unknown", ["no-history"])
+
+
 FIRST = [item(str(n), f"g{n}") for n in range(3)]
 
 
