@@ -1,0 +1,242 @@
+"""What the census needs of a publishing program: posts come and go, and feeds show them."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import http.server
+import os
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tests.ports import free_port
+
+START_SECONDS = 120
+PAUSE_SECONDS = 0.2
+# Where `.ci/platforms` puts what is no package of Debian's.
+INSTALLED = Path(os.environ.get("PLATFORMS") or Path.home() / ".cache" / "fhcrawl-platforms")
+
+
+class NotInstalledError(Exception):
+    """The program is not here; says what installs it."""
+
+
+class Change(str, Enum):
+    """What an author does."""
+
+    EDIT = "edit"
+    DELETE = "delete"
+    ADD = "add"
+    BACKDATE = "backdate"
+
+
+@dataclass(frozen=True)
+class Post:
+    """A post. Its title is `Post N`, and in feeds it is found by that.
+
+    :param published: in UTC
+    """
+
+    number: int
+    published: datetime
+    text: str = "The text."
+
+    @property
+    def title(self) -> str:
+        return f"Post {self.number}"
+
+
+@dataclass(frozen=True)
+class Feed:
+    """A feed of a program.
+
+    :param label: tells it from the program's other feeds; '' if it is the only one
+    :param path: below the program's root
+    :param answers: the server has the older entries, at whatever URLs
+    :param pages: how many documents hold all entries at first; None: by the size of the first one
+    :param shows: the changes that this feed shows
+    :param options: of the crawl, besides the URL
+    """
+
+    label: str
+    path: str
+    answers: bool = True
+    pages: int | None = None
+    shows: frozenset[Change] = frozenset(Change)
+    options: tuple[str, ...] = ()
+
+
+class Publisher(ABC):
+    """A program, installed for one census into a folder, and serving on loopback.
+
+    :param folder: empty, for all that it writes
+    """
+
+    name: ClassVar[str] = ""
+    feeds: ClassVar[Sequence[Feed]] = ()
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+
+    @property
+    def root(self) -> str:
+        """Where it is served: without a slash at its end."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    @abstractmethod
+    def version(self) -> str:
+        """Its version, as people write it."""
+
+    @abstractmethod
+    def serving(self) -> contextlib.AbstractContextManager[None]:
+        """Set up a site without posts, and serve it.
+
+        :raises NotInstalledError: if the program is not here
+        """
+
+    @abstractmethod
+    def write(self, posts: Sequence[Post]) -> None:
+        """Publish posts, or replace those with the same numbers; the oldest comes first."""
+
+    @abstractmethod
+    def remove(self, number: int) -> None:
+        """Delete a post."""
+
+    def publish(self) -> None:  # noqa: B027
+        """Make what was written public: static sites are built."""
+
+    @contextlib.contextmanager
+    def process(self, *command: str, cwd: Path | None = None, **environment: str) -> Iterator[None]:
+        """Run a server until it answers at the port, and stop it at the end."""
+        log = self.folder / "server.log"
+        with log.open("wb") as output:
+            env = {**os.environ, **environment}
+            started = subprocess.Popen(
+                command, cwd=cwd or self.folder, env=env, stdout=output, stderr=output, start_new_session=True
+            )
+        try:
+            self._wait(started, log)
+            yield
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(started.pid, 9)
+            started.wait()
+
+    def _wait(self, started: subprocess.Popen[bytes], log: Path) -> None:
+        until = time.monotonic() + START_SECONDS
+        while not self._is_up():
+            if started.poll() is not None or time.monotonic() > until:
+                raise NotInstalledError(
+                    f"{self.name} does not start: {log.read_text(errors='replace')[-2000:]}"
+                )
+            time.sleep(PAUSE_SECONDS)
+
+    def _is_up(self) -> bool:
+        try:
+            urllib.request.urlopen(self.root, timeout=60).close()  # noqa: S310
+        except urllib.error.HTTPError:
+            return True
+        except OSError:
+            return False
+        return True
+
+
+def run(*command: str | Path, cwd: Path, text: str | None = None, **environment: str) -> str:
+    """Run a command to its end; what it prints.
+
+    :param text: its standard input
+    :raises NotInstalledError: if it is not there, or fails
+    """
+    try:
+        done = subprocess.run(
+            list(map(str, command)),
+            cwd=cwd,
+            env={**os.environ, **environment},
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise NotInstalledError(f"{command[0]} is not here: bash .ci/platforms") from error
+    if done.returncode:
+        raise NotInstalledError(f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.stdout
+
+
+class StaticSite(Publisher):
+    """A program that writes files, which are served as they are.
+
+    Its source is in `self.source`, and `build` writes into `self.dist`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.source, self.dist = folder / "source", folder / "dist"
+
+    @abstractmethod
+    def set_up(self) -> None:
+        """Write a site without posts to `self.source`."""
+
+    @abstractmethod
+    def build(self) -> None:
+        """Write the site to `self.dist`."""
+
+    @abstractmethod
+    def path_of(self, number: int) -> Path:
+        """Return the file of a post below `self.source`."""
+
+    @abstractmethod
+    def text_of(self, post: Post) -> str:
+        """Return what this file says."""
+
+    def write(self, posts: Sequence[Post]) -> None:
+        for post in posts:
+            path = self.path_of(post.number)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(self.text_of(post), encoding="utf-8")
+
+    def remove(self, number: int) -> None:
+        self.path_of(number).unlink()
+
+    def publish(self) -> None:
+        self.build()
+
+    @contextlib.contextmanager
+    def serving(self) -> Iterator[None]:
+        self.source.mkdir()
+        self.dist.mkdir()
+        self.set_up()
+        handler = functools.partial(_Files, directory=str(self.dist))
+        with http.server.ThreadingHTTPServer(("127.0.0.1", self.port), handler) as server:
+            thread = threading.Thread(target=server.serve_forever, daemon=True)
+            thread.start()
+            try:
+                yield
+            finally:
+                server.shutdown()
+                thread.join()
+
+
+class _Files(http.server.SimpleHTTPRequestHandler):
+    extensions_map: ClassVar[dict[str, str]] = {  # type: ignore[misc]
+        **http.server.SimpleHTTPRequestHandler.extensions_map,
+        ".xml": "application/xml",
+        ".rss": "application/rss+xml",
+        ".atom": "application/atom+xml",
+    }
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Say nothing."""
