@@ -28,6 +28,12 @@ class MarkdownSite(StaticSite):
         head = "\n".join(line.format(number=post.number) for line in lines)
         return f"---\n{head}\n---\n\n{post.text}\n"
 
+    def publish(self) -> None:
+        # Some programs leave there what they wrote for a post that was deleted.
+        for one in self.dist.iterdir():
+            shutil.rmtree(one) if one.is_dir() else one.unlink()
+        self.build()
+
     def put(self, path: str, text: str) -> None:
         """Write a file below `self.source`."""
         file = self.source / path
@@ -66,8 +72,3 @@ class NodeSite(MarkdownSite):
     def execute(self, *arguments: str) -> None:
         """Run its command in `self.source`."""
         run(self._modules / ".bin" / self.command, *arguments, cwd=self.source, TZ="UTC")
-
-    def clear(self) -> None:
-        """Empty `self.dist`, for programs that leave there what they wrote before."""
-        for one in self.dist.iterdir():
-            shutil.rmtree(one) if one.is_dir() else one.unlink()

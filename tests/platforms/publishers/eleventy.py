@@ -57,5 +57,4 @@ class Eleventy(NodeSite):
         self.put("content/about.md", "---\ntitle: About\n---\n\nThis site.\n")
 
     def build(self) -> None:
-        self.clear()
         self.execute(f"--output={self.dist}", "--quiet")

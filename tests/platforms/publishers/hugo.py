@@ -42,7 +42,7 @@ class Hugo(MarkdownSite):
         self.put("content/about.md", "---\ntitle: About\n---\n\nThis site.\n")
 
     def build(self) -> None:
-        run("hugo", "--destination", self.dist, "--cleanDestinationDir", cwd=self.source)
+        run("hugo", "--destination", self.dist, cwd=self.source)
 
 
 class HugoAll(Hugo):
