@@ -122,7 +122,8 @@ class Platform:
         if not shown.number and not (self.is_by_time and shown.is_page):
             return Older(None)
         formed = self.form(url, shown)
-        is_full = shown.is_page and 0 < shown.size <= shown.number
+        # A page with more entries than the feed has another limit, or none.
+        is_full = shown.is_page and 0 < shown.size == shown.number
         if formed == url:
             return Older(None, is_full)
         return Older(formed, is_full and self.is_by_time)

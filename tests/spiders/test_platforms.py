@@ -282,13 +282,28 @@ def test_source_of_an_entry_says_nothing_of_the_feed() -> None:
     assert platforms.recognise("http://example.org/", (), source) is None
 
 
+DAYS_OF_2003 = [f"2003-{month:02}-{day:02}T00:00:00Z" for month in range(12, 0, -1) for day in (20, 10)]
+
+
 def test_year_as_long_as_the_feed_is_a_gap(server: FeedServer, project: Project) -> None:
     site = Site(server, CASES["ABlog"])
-    days = (f"2003-{month:02}-{day:02}T00:00:00Z" for month in range(12, 0, -1) for day in (20, 10))
-    site.of = [E(time, updated=time) for time in days]
+    site.of = [E(time, updated=time) for time in DAYS_OF_2003]
     for _ in range(2):
         project.crawl(site.feed)
         assert project.verdict() == ("lossy", ["cut-period", "paged"])
+
+
+def test_year_longer_than_the_feed_has_all_its_entries(server: FeedServer, project: Project) -> None:
+    def show(of: list[E], path: str, _query: dict[str, str]) -> list[E]:
+        year = re.search(r"/([0-9]{4})/", path)
+        return [entry for entry in of if str(entry.updated).startswith(year[1])] if year else of[:SIZE]
+
+    site = Site(server, CASES["blosxom"])
+    site.case = Case(**{**vars(site.case), "show": show})
+    site.of = [E(time, updated=time) for time in DAYS_OF_2003]
+    project.crawl(site.feed)
+    assert project.verdict() == LOSSY
+    assert set(project.logical_feed()) == {entry.id for entry in site.of}
 
 
 def test_rest_of_a_url_stays_as_it_is() -> None:
