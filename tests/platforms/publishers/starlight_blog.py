@@ -18,7 +18,8 @@ class StarlightBlog(StaticSite):
     """A blog with links from its feed to the archives."""
 
     name = "starlight-blog"
-    feeds = (Feed("", "/blog/rss.xml", pages=41),)
+    # The feed, and an archive for each month before its own.
+    feeds = (Feed("", "/blog/rss.xml", pages=36),)
 
     @property
     def version(self) -> str:
