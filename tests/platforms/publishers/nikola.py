@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -34,7 +35,7 @@ class Nikola(StaticSite):
     """A blog with RSS of the newest posts; its Atom has no others."""
 
     name = "Nikola"
-    feeds = (Feed("", "/rss.xml", answers=False),)
+    feeds: ClassVar[Sequence[Feed]] = (Feed("", "/rss.xml", answers=False),)
     more: ClassVar[str] = ""
 
     @property
@@ -70,7 +71,13 @@ class Nikola7(Nikola):
 
     name = "Nikola 7"
     feeds = (Feed("RSS", "/rss.xml", answers=False), Feed("Atom", "/index.atom"))
-    more = "GENERATE_ATOM = True"
+    # Without the compiler for Markdown, which new versions of Python do not load.
+    more = """
+GENERATE_ATOM = True
+COMPILERS = {"rest": (".rst",)}
+POSTS = (("posts/*.rst", "posts", "post.tmpl"),)
+PAGES = ()
+"""
 
     @property
     def version(self) -> str:
