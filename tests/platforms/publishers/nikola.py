@@ -69,8 +69,8 @@ class Nikola(StaticSite):
 class Nikola7(Nikola):
     """The last one whose Atom has links from page to page."""
 
-    name = "Nikola 7"
-    feeds = (Feed("RSS", "/rss.xml", answers=False), Feed("Atom", "/index.atom"))
+    name = "Nikola"
+    feeds = (Feed("Atom", "/index.atom"),)
     # Without the compiler for Markdown, which new versions of Python do not load.
     more = """
 GENERATE_ATOM = True
@@ -78,10 +78,6 @@ COMPILERS = {"rest": (".rst",)}
 POSTS = (("posts/*.rst", "posts", "post.tmpl"),)
 PAGES = ()
 """
-
-    @property
-    def version(self) -> str:
-        return super().version.removeprefix("7")
 
     def _run(self, *arguments: str | Path, cwd: Path) -> str:
         python = INSTALLED / "nikola7" / "bin" / "python"
