@@ -28,6 +28,8 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
         "fhcrawl.downloadermiddlewares.disk.DiskMiddleware": 62,
         # Next to RetryMiddleware, between the engine and HttpCompressionMiddleware.
         "fhcrawl.downloadermiddlewares.httpcompression.CutOffMiddleware": 555,
+        # After decompression, and before RetryMiddleware sees the response.
+        "fhcrawl.downloadermiddlewares.nopage.NoPageMiddleware": 565,
         # Scrapy's middleware does not detect that a compressed body is truncated.
         "fhcrawl.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": 590,
         "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fhcrawl.crawling.context import context_of
 from fhcrawl.documents import FeedDocument
 from fhcrawl.logical_feed import Kind, Link, Role
-from fhcrawl.logical_feed.platforms import NAMED, Shown, recognise
+from fhcrawl.logical_feed.platforms import NAMED, NOT_FOUND, Shown, recognise
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 
@@ -34,17 +34,12 @@ def status_meta(platform: str | None) -> dict[str, Any]:
 
     :param platform: as in `Link`
     """
-    if platform not in NAMED:
-        return {}
-    ends = NAMED[platform].ends
-    # Scrapy requests again what answers 5xx.
-    return {"handle_httpstatus_list": list(ends), **({"dont_retry": True} if max(ends) >= 500 else {})}  # noqa: PLR2004
+    return {"handle_httpstatus_list": [NOT_FOUND]} if platform in NAMED else {}
 
 
 def is_missing(response: Response) -> bool:
     """Return whether the response says that a page does not exist whose URL was formed."""
-    row = NAMED.get(context_of(response).platform or "")
-    return row is not None and response.status in row.ends
+    return context_of(response).platform in NAMED and response.status == NOT_FOUND
 
 
 def no_page() -> FeedDocument:

@@ -37,6 +37,8 @@ TIMES_AS_MANY = 10
 ZONE = timedelta(hours=14)
 # After so many periods of time without entries, one after another, there is none before them.
 MOST_EMPTY = 2
+# What Trac says of a page after the last one, in any language. Of its own faults it says something else.
+TRAC_MESSAGE = re.compile(rb'<p class="message">[^<]{0,200}?\b([0-9]{1,9})\b')
 
 
 class Shown(NamedTuple):
@@ -83,7 +85,7 @@ class Platform:
     :param header: a name and the value of a response header, as a regular expression for `Name: value`
     :param url: the URLs of its feeds that have older documents; without the other two, it is recognised by
         its URL alone
-    :param ends: statuses of a page that does not exist
+    :param denies: returns whether the body of a 500 says that the page at a URL does not exist
     :param repeats: the last page, or the page itself, comes again after the last page
     :param moves: the URL of the older document depends on the entries shown: it differs after each new entry
     :param is_by_time: each page is a period of time, which may have no entries, or more than are shown
@@ -96,7 +98,7 @@ class Platform:
     generator: re.Pattern[bytes] | None = None
     header: re.Pattern[str] | None = None
     url: re.Pattern[str] | None = None
-    ends: tuple[int, ...] = (NOT_FOUND,)
+    denies: Callable[[str, bytes], bool] | None = None
     repeats: bool = False
     moves: bool = False
     is_by_time: bool = False
@@ -113,6 +115,11 @@ class Platform:
             return True
         by_header = self.header is not None and any(map(self.header.match, headers))
         return by_header or (self.generator is not None and self.generator.search(generator) is not None)
+
+    def is_no_page(self, url: str, status: int, body: bytes) -> bool:
+        """Return whether a response says that the page at a URL does not exist."""
+        is_denied = status == SERVER_ERROR and self.denies is not None and self.denies(url, body)
+        return status == NOT_FOUND or is_denied
 
     def older(self, url: str, shown: Shown) -> Older:
         """Return what comes after a document.
@@ -262,6 +269,11 @@ def yearly(name: re.Pattern[str]) -> Form:
     return form
 
 
+def _is_after_last(url: str, body: bytes) -> bool:
+    found = TRAC_MESSAGE.search(body)
+    return found is not None and found[1].decode() == parameter_of(url, "page")
+
+
 def _moment(time: str | None) -> datetime | None:
     if time is None:
         return None
@@ -316,7 +328,7 @@ PLATFORMS = (
         "`&page=2`",
         generator=re.compile(rb">\s*Trac "),
         url=re.compile(r"/query(?:[?#]|$)"),
-        ends=(NOT_FOUND, SERVER_ERROR),
+        denies=_is_after_last,
     ),
     Platform(
         "MediaWiki",

@@ -14,7 +14,7 @@ from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import listings
 from fhcrawl.logical_feed.listings import Listing
-from fhcrawl.logical_feed.platforms import WORDPRESS
+from fhcrawl.logical_feed.platforms import NOT_FOUND
 from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 
@@ -96,7 +96,7 @@ class ListChecks:
     ) -> Iterator[Request | EntryVersion]:
         """Read a page of the feed that has listed posts which are not held."""
         yield from self._after(fetch, response, check)
-        if response.status in WORDPRESS.ends:
+        if response.status == NOT_FOUND:
             return
         try:
             document = ReaderExtension.of(self._crawler).read(response)

@@ -186,7 +186,9 @@ class Site:
         if parts.path == "/robots.txt":
             return None
         if isinstance(shown, int):
-            return Answer(b"<html>", shown)
+            # As Trac says it.
+            says = f"Seite {query.get('page')} liegt hinter der letzten" if shown == 500 else ""
+            return Answer(f'<h1>Fehler</h1>\n<p class="message">{says}</p>'.encode(), shown)
         if isinstance(shown, str):
             return Answer(b"", 302, headers={"Location": shown})
         declared, _, rest = atom(shown, head=self.case.head).partition("\n")
@@ -304,6 +306,25 @@ def test_year_longer_than_the_feed_has_all_its_entries(server: FeedServer, proje
     project.crawl(site.feed)
     assert project.verdict() == LOSSY
     assert set(project.logical_feed()) == {entry.id for entry in site.of}
+
+
+# Trac's own faults are 500s too.
+@pytest.mark.parametrize("body", [b"<html>", b'<h1>Error</h1><p class="message">Disk 1 is full'])
+def test_fault_of_a_server_is_no_end(server: FeedServer, project: Project, body: bytes) -> None:
+    site = Site(server, CASES["Trac queries"])
+    # Scrapy's RETRY_TIMES: two times more.
+    faults = iter((True,) * 3)
+
+    def answer(path: str) -> Answer | None:
+        is_fault = "page=2" in path and next(faults, False)
+        return Answer(body, 500) if is_fault else site.answer(path)
+
+    server.answers = Answers(answer)
+    assert len(project.crawl(site.feed).changes) == SIZE
+    assert len([path for path in server.asked() if "page=2" in path]) == 3
+    assert project.verdict() != LOSSY
+    assert len(project.crawl(site.feed).changes) == len(site.of) - SIZE
+    assert project.verdict() == LOSSY
 
 
 def test_rest_of_a_url_stays_as_it_is() -> None:
