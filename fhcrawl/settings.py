@@ -111,6 +111,9 @@ FHCRAWL_DUE_MAX_SECONDS = 24 * 60 * 60
 # software that has made them names these (`?paged=2`, say), and whether feeds of WordPress are compared with
 # the site's list of posts. `--no-platforms` turns it off; `platforms = false` does for one feed.
 FHCRAWL_PLATFORMS_ENABLED = True
+# Whether the sitemaps of a feed's site are read, at most 5 in 30 days, to see how many of its pages look like
+# entries that are not kept, if the feed does not show all of its entries itself. They decide no verdict.
+FHCRAWL_SITEMAPS_ENABLED = True
 
 # Web archive whose captures of the feeds are read: its URL before the times of captures
 # (`https://web.archive.org/web`, say), or `wayback`, which is that of the Internet Archive. `--web-archive`

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import sys
 from collections import defaultdict
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fhcrawl.commands import FAIL_ON, UTF_8, is_failure, named, printing
@@ -34,7 +34,7 @@ NO_SUCH_FEED = "No feed has the verdict {}"
 class Command(command.Command):
     """Lists the feeds in the store."""
 
-    usage = "[URL …] [--verdict NAME] [--json] [--wide] [--fail-on VERDICT]"
+    usage = "[URL …] [--verdict NAME] [--json] [--missing] [--wide] [--fail-on VERDICT]"
     summary = "List the feeds in the store, with what can be claimed of each"
     description = (
         "List the feeds in the store, or those that are named, the worst first: title, number of "
@@ -46,6 +46,7 @@ class Command(command.Command):
         "fhcrawl feeds",
         "fhcrawl feeds --verdict incomplete",
         "fhcrawl feeds --json | jq .",
+        "fhcrawl feeds https://example.org/blog.rss --missing | wget -i -",
         "fhcrawl feeds --fail-on unknown > /dev/null || echo something is missing",
     )
     operand = ("URL", "only this feed")
@@ -56,6 +57,11 @@ class Command(command.Command):
             "help": f"only feeds with this verdict: {', '.join(WORDS)}; `unknown` has unreachable feeds too",
         },
         "--json": {"action": "store_true", "help": "print JSON, for programs"},
+        "--missing": {
+            "action": "store_true",
+            "help": "print only the URLs of pages in sitemaps that look like entries, and are not kept; "
+            "with --json, as `missing`",
+        },
         "--wide": {
             "action": "store_true",
             "help": "more columns, all reasons, and URLs whole, as in a pipe",
@@ -75,9 +81,13 @@ class Command(command.Command):
             place = printable(store.place)
             none = NO_SUCH_FEED.format(opts.verdict) if opts.verdict else NO_FEEDS.format(place)
             look = Look.of(sys.stdout, opts.wide)
-            for line in as_json(feeds, store) if opts.json else as_table(feeds, look, none):
-                print(line)
-            for line in () if opts.json else _duplicate_lines(store, wanted):
+            if opts.json:
+                lines = as_json(feeds, store, opts.missing)
+            elif opts.missing:
+                lines = (url for feed in feeds for url in store.sitemaps.find_missing(feed.feed))
+            else:
+                lines = chain(as_table(feeds, look, none), _duplicate_lines(store, wanted))
+            for line in lines:
                 print(line)
         # A store without feeds fails too: it is more likely the wrong store than a complete one.
         if opts.fail_on and (not verdicts or any(is_failure(word, opts.fail_on) for word in verdicts)):
@@ -115,8 +125,11 @@ def _duplicate_lines(store: Store, wanted: list[str]) -> Iterator[str]:
             yield printable(SAME.format(kept=kept, other=other))
 
 
-def as_json(feeds: Iterable[Feed], store: Store) -> Iterator[str]:
-    """Yield the lines of a JSON list with an object for each feed: what the store says, and its metadata."""
+def as_json(feeds: Iterable[Feed], store: Store, has_missing: bool = False) -> Iterator[str]:
+    """Yield the lines of a JSON list with an object for each feed: what the store says, and its metadata.
+
+    :param has_missing: with the URLs of pages that are not kept
+    """
     from fhcrawl.utils.text import json_escaped
 
     same = defaultdict[str, list[str]](list)
@@ -129,6 +142,8 @@ def as_json(feeds: Iterable[Feed], store: Store) -> Iterator[str]:
         for feed in some:
             metadata = _metadata(heads.get(feed.feed))
             said = {**dataclasses.asdict(feed), "duplicates": same.get(feed.feed, []), **metadata}
+            if has_missing:
+                said["missing"] = store.sitemaps.find_missing(feed.feed)
             yield separator + json_escaped(json.dumps(said, ensure_ascii=False))
             separator = ","
     yield "[]" if separator == "[" else "]"

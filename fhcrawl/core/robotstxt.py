@@ -1,13 +1,20 @@
-"""A robots.txt parser with limits of size."""
+"""A robots.txt parser with limits of size, which keeps the sitemaps that the files name."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
 from scrapy.robotstxt import ProtegoRobotParser
+from scrapy.utils.datatypes import LocalCache
+from scrapy.utils.sitemap import sitemap_urls_from_robots
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
@@ -19,6 +26,10 @@ MOST_RULES = 100_000
 # What Protego may take for a line of a user agent, and what surely ends the user agents of a group.
 AGENT = re.compile(rb"\s*user[\s-]*agent", re.IGNORECASE)
 CLEAR_AGENT = re.compile(rb"\s*user-agent\s*:", re.IGNORECASE)
+# Of each crawl: the sitemaps that robots.txt files have named, by the sitemaps' scheme and host; a file says
+# nothing of those on other hosts (sitemaps.org/protocol.html, 'Sitemap file location').
+SITEMAPS: WeakKeyDictionary[Crawler, LocalCache[str, list[str]]] = WeakKeyDictionary()
+HOSTS_REMEMBERED, MOST_SITEMAPS = 10_000, 5
 CLEAR_RULE = re.compile(rb"\s*(?:allow|disallow|crawl-delay)\s*:", re.IGNORECASE)
 
 
@@ -28,7 +39,14 @@ class BoundedRobotParser(ProtegoRobotParser):
     @classmethod
     def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> Self:
         """Return the parser of the lines within the limit."""
-        return super().from_crawler(crawler, beginning(robotstxt_body))
+        body = beginning(robotstxt_body)
+        named = SITEMAPS.setdefault(crawler, LocalCache(HOSTS_REMEMBERED))
+        for url in sitemap_urls_from_robots(body):
+            with contextlib.suppress(ValueError):
+                parts = urlsplit(url)
+                urls = named.get(f"{parts.scheme}://{parts.netloc}", [])
+                named[f"{parts.scheme}://{parts.netloc}"] = list(dict.fromkeys([*urls, url]))[:MOST_SITEMAPS]
+        return super().from_crawler(crawler, body)
 
 
 def beginning(robotstxt_body: bytes) -> bytes:
@@ -52,3 +70,12 @@ def beginning(robotstxt_body: bytes) -> bytes:
         if rules > MOST_RULES:
             return b"".join(lines[:number])
     return robotstxt_body
+
+
+def sitemaps(crawler: Crawler, site: str) -> Sequence[str]:
+    """Return the URLs of the sitemaps that a robots.txt of this crawl has named; [] if none has.
+
+    :param site: their scheme and host
+    """
+    named = SITEMAPS.get(crawler)
+    return [] if named is None else named.get(site, [])

@@ -21,6 +21,7 @@ from fhcrawl.exceptions import ContextError
 from fhcrawl.logical_feed import ChainPosition, NewerPage, Role
 from fhcrawl.logical_feed.listings import ListCheck, ListOrder
 from fhcrawl.logical_feed.results import DocumentFailure, State
+from fhcrawl.logical_feed.sitemaps import SitemapCheck
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.addresses import literal, origin, special_name
 
@@ -66,6 +67,7 @@ class WalkContext:
     :param special_hosts: for each host that the user gave, whether it had special addresses; hosts that have
         not been looked up yet are missing
     :param number: number of the walk
+    :param sitemaps: the site's sitemaps are read after the walk
     """
 
     feed: str
@@ -77,6 +79,7 @@ class WalkContext:
     octets: int = 0
     special_hosts: dict[str, bool] = field(default_factory=dict)
     number: int = 0
+    sitemaps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,7 @@ class RequestContext:
     :param doubted_since: only in a conditional request for a document that was just found to have changed, to
         see whether its server sends a 304 nevertheless: when it was received before
     :param list_check: the check that a request for a publisher's list, or for what it names, is part of
+    :param sitemap: the look at a site's sitemaps that a request is part of
     """
 
     walk: WalkContext
@@ -174,6 +178,7 @@ class RequestContext:
     checks: list[int] | None = None
     doubted_since: str | None = None
     list_check: ListCheck | None = None
+    sitemap: SitemapCheck | None = None
 
     @property
     def is_new(self) -> bool:
@@ -292,7 +297,7 @@ DEFAULTS: dict[type[Any], dict[str, Any]] = {
     cls: _defaults(cls)
     for cls in (
         *(RequestContext, WalkContext, FeedOptions, LastReading),
-        *(Referral, ListCheck, DocumentFailure),
+        *(Referral, ListCheck, SitemapCheck, DocumentFailure),
     )
 }
 # Functions that convert plain values to a field's type, by field.
@@ -310,6 +315,8 @@ TYPED: dict[str, Callable[[Any], Any]] = {
     "kind": ReasonKind,
     "list_check": partial(_typed, ListCheck),
     "order": ListOrder,
+    "sitemap": partial(_typed, SitemapCheck),
+    "left": tuple,
     "again": tuple,
     "sought": lambda orders: tuple(map(ListOrder, orders)),
 }

@@ -37,9 +37,12 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Link, NewerPage
     from fhcrawl.logical_feed.listings import ListCheck
     from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch
+    from fhcrawl.logical_feed.sitemaps import SitemapCheck
     from fhcrawl.store import CheckedDocument, DocumentRef, Memento, Subscription
 
 CHECK_PRIORITY = -1
+# 50,000 URLs of a sitemap take 5 to 10 MiB. The protocol allows 50 MB, which would take seconds.
+MOST_OCTETS = 16 * 1024**2
 # The meta of requests for documents that are fetched even if they are processed.
 ALWAYS = {DELTAFETCH_ENABLED: False}
 
@@ -59,6 +62,7 @@ def first(known: Subscription, options: FeedOptions) -> Iterator[Request]:
         replace(options, snapshot=index),
         special_hosts=special_hosts_from_store(known, index),
         number=known.walk,
+        sitemaps=known.has_due_sitemap,
     )
     if stored is not None and stored.is_read and stored.url == index:
         walk = replace(walk, since=stored.created_at)
@@ -345,6 +349,16 @@ def listed(fetch: Fetch, before: Request | Response, check: ListCheck) -> Reques
         ),
         {**ALWAYS, **(platforms.status_meta(WORDPRESS.name) if check.is_reading else {})},
     )
+
+
+def sitemap(fetch: Fetch, before: Request | Response, check: SitemapCheck) -> Request:
+    """Return the request for the sitemap that a look at them needs next, after another request."""
+    context = context_of(before)
+    following = RequestContext(
+        context.walk, check.read[-1], Role.LISTED, fetch.position, via=before.url, sitemap=check
+    )
+    meta = {**ALWAYS, "handle_httpstatus_all": True, "dont_retry": True, "download_maxsize": MOST_OCTETS}
+    return _request(following, meta).replace(priority=CHECK_PRIORITY)
 
 
 def _request(context: RequestContext, meta: dict[str, Any] | None) -> Request:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed.captures import Covered
     from fhcrawl.logical_feed.listings import Listing
+    from fhcrawl.logical_feed.sitemaps import SitemapReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class Evidence:
     :param listing: what the check of the publisher's list has found after the last walk
     :param agreed: when all documents of the chain were as they are known (`absences.agreed_walk`), and their
         links lead to its end; ISO 8601 in UTC; None if there is no such time
+    :param sitemap: what the sitemaps of its site list
     """
 
     entries: int = 0
@@ -58,6 +60,7 @@ class Evidence:
     software: str | None = None
     listing: Listing | None = None
     agreed: str | None = None
+    sitemap: SitemapReport | None = None
 
     @property
     def shows_all_pages(self) -> bool:
@@ -69,11 +72,12 @@ class Evidence:
     @property
     def in_words(self) -> str:
         """The end of a sentence: how many entries are kept, and of how many; '' if nobody says."""
+        counted = "" if self.sitemap is None else self.sitemap.in_words
         if self.listing is not None:
-            return f"; {self.listing.in_words}"
-        if self.total is not None:
-            return f"; it counts {self.total:,} entries, and {self.entries:,} are kept"
-        return ""
+            counted = self.listing.in_words
+        elif self.total is not None:
+            counted = f"it counts {self.total:,} entries, and {self.entries:,} are kept"
+        return f"; {counted}" if counted else ""
 
 
 # The verdicts as people read them, the worst one first.

@@ -288,6 +288,7 @@ def stretches(documents: Iterable[Document]) -> list[Stretch]:
 
 # With at most this many feeds, the details of all feeds are open, so that they are printed too.
 MOST_OPEN = 5
+MOST_MISSING = 200  # pages of sitemaps
 MOST_SHOWN = 5  # problems with one advice; the others are collapsed
 SHORT = 60  # characters
 # Feeds are not to learn who reads about them, and gain nothing from being linked to.
@@ -358,6 +359,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals |= {
+        "most_missing": MOST_MISSING,
         "plot": plot,
         "statuses": STATUSES,
         "roles": ROLES,

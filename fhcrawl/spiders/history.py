@@ -24,12 +24,13 @@ from fhcrawl.documents.lists import IS_LIST
 from fhcrawl.exceptions import LeaseError, NotAFeedError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.logical_feed import Role, contents
+from fhcrawl.logical_feed import Kind, Role, contents
 from fhcrawl.logical_feed.results import DocumentResult, State, has_news, joins
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.spiders.captures import Captures
 from fhcrawl.spiders.list_checks import ListChecks
+from fhcrawl.spiders.sitemaps import Sitemaps
 from fhcrawl.spiders.web_archives import with_web_archive
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.store.documents import NewerDocument
@@ -191,6 +192,8 @@ class HistorySpider(Spider):
         """Return the requests that a walk begins with (`requests.first`)."""
         if not self.settings.getbool("FHCRAWL_PLATFORMS_ENABLED"):
             options = replace(options, platforms=False)
+        if not self.settings.getbool("FHCRAWL_SITEMAPS_ENABLED"):
+            known = replace(known, has_due_sitemap=False)
         options = replace(options, ids=known.ids)
         return map(self._request, requests.first(known, options))
 
@@ -218,7 +221,9 @@ class HistorySpider(Spider):
         """Parse a document: yield the request for the older document, then its entries."""
         fetch, context = responses.fetch_from_response(response), context_of(response)
         if fetch.role is Role.LISTED:
-            yield from self._with_callbacks(self._list_checks.parse(response))
+            is_sitemap = context.sitemap is not None
+            read = self._sitemaps.parse(fetch, response) if is_sitemap else self._list_checks.parse(response)
+            yield from self._with_callbacks(read)
             return
         last, digest = context.last_reading, context.body_digest
         was_asked = last is not None and responses.conditions(responses.request_of(response))
@@ -238,6 +243,7 @@ class HistorySpider(Spider):
                 yield from self._first_check(fetch, context)
             else:
                 yield from self._with_callbacks(self._list_checks.begin(fetch, response, is_unchanged=True))
+                yield from self._with_callbacks(self._sitemaps.begin(fetch, response))
             return
         yield from self._parse_document(fetch, response)
 
@@ -333,6 +339,9 @@ class HistorySpider(Spider):
             yield self._request(requests.older_document(result, response, link, newer, barren, has_joined))
         elif result.failure is None:
             yield from self._with_callbacks(self._list_checks.begin(fetch, response))
+            if result.kind != Kind.COMPLETE.value:
+                links = (entry.link for entry in document.entries)
+                yield from self._with_callbacks(self._sitemaps.begin(fetch, response, links))
         if fetch.role is Role.SUBSCRIPTION and result.failure is None and link is not None:
             yield from self._first_check(fetch, context_of(response))
 
@@ -467,6 +476,10 @@ class HistorySpider(Spider):
         return self._with_callbacks(found)
 
     @cached_property
+    def _sitemaps(self) -> Sitemaps:
+        return Sitemaps(self.crawler)
+
+    @cached_property
     def _list_checks(self) -> ListChecks:
         return ListChecks(self.crawler)
 
@@ -568,7 +581,8 @@ class HistorySpider(Spider):
             return []
         if fetch.role is Role.LISTED:
             logger.info("%s %s", fetch.requested_url, reason.detail)
-            following = () if reason.state is State.KNOWN else self._list_checks.lose(fetch, request)
+            checks = self._list_checks if context.sitemap is None else self._sitemaps
+            following = () if reason.state is State.KNOWN else checks.lose(fetch, request)
             return list(self._with_callbacks(iter(following)))
         others = list(self._give_up(fetch, reason, context))
         if fetch.role is not Role.PART or reason.state is State.KNOWN:

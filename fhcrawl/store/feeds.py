@@ -14,7 +14,7 @@ from fhcrawl.logical_feed import Kind, Role, is_unreachable
 from fhcrawl.logical_feed.listings import Listing, StoredEntries
 from fhcrawl.logical_feed.results import State
 from fhcrawl.logical_feed.versions import latest_time
-from fhcrawl.store import coverage, merging, subscriptions, verdicts
+from fhcrawl.store import coverage, merging, sitemaps, subscriptions, verdicts
 from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import stream
 from fhcrawl.store.schema import documents, entries, feeds, heads
@@ -110,6 +110,7 @@ class Details:
     :param chain: the documents from the subscription document back
     :param snapshot: the snapshot that precedes the feed: its index and its pages
     :param beside: number of documents in neither of these, which no document links to any more
+    :param missing: URLs of pages in sitemaps that look like entries, and are not kept
     :param gap_before: where the chain breaks off: the time of the oldest entry that was read before the gap
     """
 
@@ -123,6 +124,7 @@ class Details:
     snapshot: list[Document]
     beside: int
     gap_before: str | None
+    missing: list[str] = dataclasses.field(default_factory=list)
 
 
 class Feeds(Repository):
@@ -255,10 +257,12 @@ class Feeds(Repository):
             recent, latest = _recent(connection, live), _latest(connection, live)
             chain = list(_chain(known, row.subscription_id or _first(known, Role.SUBSCRIPTION)))
             gap_before = _gap_before(connection, live, chain)
+            missing = sitemaps.compare_stored(connection, feed_id).missing
         snapshot = list(_chain(known, _first(known, Role.INDEX)))
         listed = [document for document in known.values() if document.role == Role.LISTED.value]
         beside = len(known.keys() - {document.id for document in (*chain, *snapshot, *listed)})
-        return Details(row.since, months, first, last, recent, latest, chain, snapshot, beside, gap_before)
+        times = months, first, last, recent, latest
+        return Details(row.since, *times, chain, snapshot, beside, gap_before, missing)
 
     def note_verdicts(
         self,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Kind, Reason, Verdict, Version
     from fhcrawl.logical_feed.coverage import Hole, Span
     from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch
+    from fhcrawl.logical_feed.sitemaps import SitemapReport
 
 JSON_FIELDS = ("authors", "categories", "enclosures")
 NOT_FETCHED = "has not been fetched yet"
@@ -127,6 +128,7 @@ class Subscription:
     :param ids: what identifies entries, one of `versions.IDS`
     :param former_ids: what did so until now, if this has changed
     :param is_listed: its publisher has a list of its entries (`Listing`)
+    :param has_due_sitemap: it is time to look at the sitemaps of its site
     """
 
     feed: str
@@ -145,6 +147,7 @@ class Subscription:
     former_ids: str | None = None
     received: str | None = None
     is_listed: bool = False
+    has_due_sitemap: bool = True
 
     def anew(self) -> Subscription:
         """Return this state without validators, so that an unchanged subscription document is read too."""
@@ -183,6 +186,7 @@ class Feed:
     :param not_modified_ignored: since when its server's 304 responses are not believed; None if they are
     :param spans, holes: when a plain or paged feed was seen without a hole, and the holes; oldest first
     :param complete_as_of: when the pages of a paged feed that is complete were the feed
+    :param sitemap: what the sitemaps of its site list; None if they were never read
     """
 
     feed: str
@@ -204,6 +208,7 @@ class Feed:
     spans: list[Span] = field(default_factory=list)
     holes: list[Hole] = field(default_factory=list)
     complete_as_of: str | None = None
+    sitemap: SitemapReport | None = None
 
     @property
     def verdict_in_words(self) -> str:

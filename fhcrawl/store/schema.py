@@ -124,6 +124,7 @@ feeds = Table(
     Column("unkept", Number, comment="how many of these were not kept when the last page was last read"),
     Column("software", Text, comment="that has made it, and whose older pages are not requested"),
     Column("listing", Text, comment="what WordPress's list of posts has shown: a JSON object, a Listing"),
+    Column("sitemap", Text, comment="what its site's sitemaps list: a JSON object, a SitemapReport"),
     Column("merge_renamed", Integer, comment="1: entries are deleted under ids that they had before"),
     Column("ids", Text, nullable=False, server_default="id", comment="what identifies entries: id, link, …"),
     UniqueConstraint("url").ddl_if(SQLITE),
@@ -230,6 +231,15 @@ renames = Table(
     Column("since", Text, nullable=False, comment="when it was first read under its id"),
 )
 
+# The pages that look like entries of a feed, in the sitemaps of its site.
+sitemaps = Table(
+    "sitemaps",
+    metadata,
+    Column("feed_id", ForeignKey("feeds.id"), nullable=False),
+    Column("url", Text, nullable=False, comment="of the sitemap"),
+    Column("pages", Text, nullable=False, comment="a JSON list of URLs"),
+)
+
 # The head sections of subscription documents.
 heads = Table(
     "heads",
@@ -321,6 +331,7 @@ mementos = Table(
 
 Index("timemaps_by_feed", timemaps.c.feed_id)
 Index("mementos_by_feed", mementos.c.feed_id)
+Index("sitemaps_by_feed", sitemaps.c.feed_id)
 Index("feeds_by_run", feeds.c.run)
 _has_moved = feeds.c.location != feeds.c.url
 Index("feeds_by_location", Keyed(feeds.c.location), sqlite_where=_has_moved, postgresql_where=_has_moved)
@@ -413,7 +424,7 @@ def create_views(connection: Connection) -> None:
 
 
 # Of the tables and the views.
-VERSION = 2
+VERSION = 3
 # Each step changes the tables of one version, its key, into those of the next. The views are dropped before
 # the steps and created again after them, so the step for a change of a view does nothing. Released steps
 # never change.

@@ -15,6 +15,7 @@ from fhcrawl.store.leases import Leases
 from fhcrawl.store.mementos import Captures, Mementos
 from fhcrawl.store.rechecks import Rechecks
 from fhcrawl.store.renames import Renames
+from fhcrawl.store.sitemaps import Sitemaps
 from fhcrawl.store.subscriptions import Subscriptions
 from fhcrawl.store.walks import Walks
 
@@ -42,6 +43,7 @@ class Store:
         self.rechecks = Rechecks(session)
         self.absences = Absences(session)
         self.renames = Renames(session)
+        self.sitemaps = Sitemaps(session)
 
     @classmethod
     def open_to_read(cls, url: str) -> Store:

@@ -25,6 +25,7 @@ from fhcrawl.store.schema import (
     heads,
     mementos,
     renames,
+    sitemaps,
     timemaps,
     versions,
 )
@@ -198,8 +199,8 @@ def forget_unread(connection: Connection, rows: Iterable[Row[Any]]) -> None:
 
 def delete_rows(connection: Connection, feed_ids: list[int]) -> None:
     """Delete feeds with all that is stored of them."""
-    tables = (heads, absences, renames, changes, versions, entries, documents, coverage, mementos, timemaps)
-    for table in tables:
+    of_feeds = (heads, absences, renames, sitemaps, changes, versions, entries, documents, coverage)
+    for table in (*of_feeds, mementos, timemaps):
         connection.execute(table.delete().where(table.c.feed_id.in_(feed_ids)))
     connection.execute(feeds.delete().where(feeds.c.id.in_(feed_ids)))
 

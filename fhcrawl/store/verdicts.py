@@ -11,6 +11,7 @@ from fhcrawl.logical_feed.contents import HEAD, NAMES_NONE
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import State
+from fhcrawl.logical_feed.sitemaps import SitemapReport
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import coverage, renames, subscriptions
 from fhcrawl.store.rows import NOT_FETCHED, Feed
@@ -142,6 +143,7 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
             known.spans if known else [],
             known.holes if known else [],
             evidence.agreed if reached is Verdict.COMPLETE else None,
+            evidence.sitemap,
         )
 
 
@@ -153,7 +155,8 @@ def _evidence(feed: Row[Any], entries: int, pages: Row[Any] | None) -> Evidence:
     listing = Listing.of_walk(feed.listing, feed.walk)
     # The publisher's list says more than the pages do.
     agreed = None if pages is None or listing is not None else _agreed(pages)
-    return Evidence(entries, feed.total, feed.software, listing, agreed)
+    sitemap = SitemapReport.from_json(feed.sitemap)
+    return Evidence(entries, feed.total, feed.software, listing, agreed, sitemap)
 
 
 # From when the last of the documents was first seen as it is, until the first of these checks, all were so.

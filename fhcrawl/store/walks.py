@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from fhcrawl.exceptions import LeaseError, UnsettledError
+from fhcrawl.logical_feed import Kind
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import State
+from fhcrawl.logical_feed.sitemaps import SitemapReport, is_due
 from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.store import lists, merging, subscriptions
 from fhcrawl.store.database import Repository
@@ -33,6 +35,8 @@ UPDATE feeds SET verdict = NULL, reasons = NULL, retry_after = NULL, due = NULL,
     merge_renamed = NULL, run = :run
 WHERE id = ANY(:feeds)
 """
+# Kinds of feeds whose documents need not name all entries.
+HAVE_SITEMAPS = (Kind.SINGLE.value, Kind.PAGED.value)
 NO_IDS: Mapping[str, str] = MappingProxyType({})
 UNREAD_ALL = """
 UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since
@@ -244,9 +248,13 @@ def _subscriptions(
         url = row.validated_url if row.not_modified_ignored is None else None
         validators = row.etag, row.last_modified, url, row.body_digest
         others = row.crawled, snapshot, row.special
-        received, is_listed = document.received, row.listing is not None
+        report = SitemapReport.from_json(row.sitemap)
+        was_read = None if report is None else report.read
         subscription = Subscription(
-            *known, step, *validators, *others, received=received, is_listed=is_listed
+            *(*known, step, *validators, *others),
+            received=document.received,
+            is_listed=row.listing is not None,
+            has_due_sitemap=row.kind in HAVE_SITEMAPS and is_due(was_read, time_now()),
         )
         # Even if it is unchanged, its archives may have moved: it is read without conditions.
         yield row.id, subscription.anew() if row.id in in_doubt else subscription

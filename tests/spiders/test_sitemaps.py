@@ -1,0 +1,145 @@
+"""Crawls that look at the sitemaps of a feed's site."""
+
+import gzip
+import json
+
+import pytest
+
+from fhcrawl.spiders import sitemaps
+from tests.faketime import clock_at
+from tests.projects import Project, Run
+from tests.server import FeedServer
+
+pytestmark = pytest.mark.in_process
+NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+POSTS = 12
+
+
+def urlset(server: FeedServer, *paths: str, inner: str = "") -> str:
+    urls = "".join(f"<url><loc> {server.url(path)} </loc>{inner}</url>" for path in paths)
+    return f'<?xml version="1.0"?><urlset {NAMESPACE}>{urls}</urlset>'
+
+
+def index(server: FeedServer, *paths: str) -> str:
+    named = "".join(f"<sitemap><loc>{server.url(path)}</loc></sitemap>" for path in paths)
+    return f"<sitemapindex {NAMESPACE}>{named}</sitemapindex>"
+
+
+def posts(*numbers: int) -> list[str]:
+    return [f"/posts/{number}/" for number in numbers]
+
+
+def publish(server: FeedServer, *numbers: int, head: str = "") -> None:
+    items = "".join(
+        f"<item><title>t</title><guid isPermaLink='false'>{number}</guid>"
+        f"<link>{server.url(path)}</link></item>"
+        for number, path in zip(numbers, posts(*numbers), strict=True)
+    )
+    server.serve("/feed", f"<rss version='2.0'><channel><title>T</title>{head}{items}</channel></rss>")
+
+
+def crawl(project: Project, server: FeedServer, **settings: object) -> Run:
+    server.asked()
+    return project.crawl(server.url("/feed"), settings={"FHCRAWL_SITEMAPS_ENABLED": 1, **settings})
+
+
+def missing(project: Project) -> list[str]:
+    return project.scrapy("feeds", "--missing").stdout.split()
+
+
+def test_pages_that_are_not_kept_are_reported(project: Project, server: FeedServer) -> None:
+    publish(server, 11, 12)
+    server.serve("/sitemap.xml", urlset(server, "/", "/about/", *posts(*range(1, POSTS + 1))))
+    crawl(project, server)
+    assert server.asked() == ["/feed", "/sitemap.xml"]
+    [feed] = project.feeds()
+    assert feed["verdict"] == "unknown"
+    assert "its sitemap lists 12 pages like its entries; 2 of them are kept" in feed["reasons"][0]["detail"]
+    assert (feed["sitemap"]["listed"], feed["sitemap"]["kept"]) == (12, 2)
+    assert sorted(missing(project)) == sorted(server.url(path) for path in posts(*range(1, 11)))
+    [said] = json.loads(project.scrapy("feeds", "--json", "--missing").stdout)
+    assert said["missing"] == missing(project)
+    project.scrapy("report", "-o", "report.html")
+    assert server.url("/posts/3/") in (project.folder / "report.html").read_text()
+
+
+def test_robots_txt_names_sitemaps_and_an_index_names_others(project: Project, server: FeedServer) -> None:
+    publish(server, 3)
+    server.serve("/robots.txt", f"User-agent: *\nDisallow: /x\nSitemap: {server.url('/index.xml')}\n")
+    server.serve("/index.xml", index(server, "/pages.xml", "/news.xml", "/posts.xml.gz"))
+    server.serve("/posts.xml.gz", gzip.compress(urlset(server, *posts(1, 2, 3)).encode()))
+    server.serve("/pages.xml", urlset(server, *posts(9)))
+    crawl(project, server)
+    assert server.asked() == ["/feed", "/index.xml", "/posts.xml.gz", "/pages.xml"]
+    assert missing(project) == [server.url(path) for path in posts(1, 2)]
+
+
+# The list of the last two days' news has other pages, or the same ones.
+def test_news_are_no_list(project: Project, server: FeedServer) -> None:
+    publish(server, 3)
+    news = "<n:news xmlns:n='http://www.google.com/schemas/sitemap-news/0.9'/>"
+    server.serve("/sitemap.xml", urlset(server, *posts(2, 3), inner=news))
+    crawl(project, server)
+    assert project.feeds()[0]["sitemap"]["listed"] == 0
+
+
+def test_sitemaps_are_read_once_in_thirty_days(project: Project, server: FeedServer) -> None:
+    publish(server, 3)
+    with clock_at("2004-01-01T00:00:00"):
+        crawl(project, server)
+    assert "/sitemap.xml" in server.asked()
+    assert project.feeds()[0]["sitemap"] == {
+        "read": "2004-01-01T00:00:00Z", "listed": 0, "kept": 0, "is_part": False,
+    }  # fmt: skip
+    with clock_at("2004-01-30T00:00:00"):
+        crawl(project, server)
+    assert "/sitemap.xml" not in server.asked()
+    server.serve("/sitemap.xml", urlset(server, *posts(2, 3)))
+    # The feed is unchanged.
+    with clock_at("2004-02-01T00:00:00"):
+        crawl(project, server)
+    assert "/sitemap.xml" in server.asked()
+    assert missing(project) == [server.url("/posts/2/")]
+
+
+def test_complete_feeds_have_no_use_for_them(project: Project, server: FeedServer) -> None:
+    publish(server, 3, head="<complete xmlns='http://purl.org/syndication/history/1.0'/>")
+    for _ in range(2):
+        crawl(project, server)
+        assert "/sitemap.xml" not in server.asked()
+
+
+def test_setting_turns_them_off(project: Project, server: FeedServer) -> None:
+    publish(server, 3)
+    crawl(project, server, FHCRAWL_SITEMAPS_ENABLED=0)
+    assert "/sitemap.xml" not in server.asked()
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("", 200),
+        ("<html><p>No", 200),
+        ("<urlset", 200),
+        ("no URL", 200),
+        (b"\x1f\x8bno gzip", 200),
+        ("", 404),
+        ("", 503),
+    ],
+)
+def test_what_is_not_a_sitemap_is_no_failure(
+    project: Project, server: FeedServer, body: str | bytes, status: int
+) -> None:
+    publish(server, 3)
+    server.serve("/sitemap.xml", body, status=status)
+    run = crawl(project, server)
+    assert run.exit_code == 0
+    assert all("sitemap" not in warning for warning in run.warnings())
+    assert project.verdict() == ("unknown", ["no-history"])
+
+
+def test_text_file_is_a_sitemap() -> None:
+    assert sitemaps.read(b"https://example.org/1\r\n\r\nhttps://example.org/2\n") == (
+        ["https://example.org/1", "https://example.org/2"],
+        False,
+    )
