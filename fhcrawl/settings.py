@@ -111,6 +111,10 @@ FHCRAWL_DUE_MAX_SECONDS = 24 * 60 * 60
 # software that has made them names these (`?paged=2`, say), and whether feeds of WordPress are compared with
 # the site's list of posts. `--no-platforms` turns it off; `platforms = false` does for one feed.
 FHCRAWL_PLATFORMS_ENABLED = True
+# Whether `?page=2` is requested once of each feed that links to no older pages, and whose software is not
+# known, to see whether it has numbered pages; if it has none, again after 30 days. `--probe` turns it on;
+# `probe = true` does for one feed.
+FHCRAWL_PROBE = False
 
 # Web archive whose captures of the feeds are read: its URL before the times of captures
 # (`https://web.archive.org/web`, say), or `wayback`, which is that of the Internet Archive. `--web-archive`

@@ -9,7 +9,7 @@ Pure: values in, values out.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import MAXYEAR, MINYEAR, datetime, timedelta, timezone
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,7 +20,7 @@ from fhcrawl.logical_feed.chain import TO_THE_SECOND
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-NOT_FOUND, SERVER_ERROR = 404, 500
+NOT_FOUND, TOO_MANY, SERVER_ERROR = 404, 429, 500
 NUMBER = re.compile(r"[0-9]{1,9}")
 YEAR = re.compile(r"[0-9]{4}")
 # What names the software: elements of Atom and RSS, or a comment. Bounded, for hostile documents.
@@ -392,7 +392,13 @@ PLATFORMS = (
         url=re.compile(r"^https?://dev\.to/feed(?:[/?#]|$)"),
     ),
 )
-NAMED = {platform.name: platform for platform in PLATFORMS}
+# Pages of software that is not known. Page 2 is the probe, which shows whether a feed has any: there may be
+# none, whatever a server answers. A 429 says nothing.
+NUMBERED = Platform("numbered pages", numbered("page"), "`?page=2`", repeats=True)
+PROBE = replace(NUMBERED, name="probe", ends=(*(s for s in range(400, 500) if s != TOO_MANY), SERVER_ERROR))
+# After so many seconds, a feed without pages may have some.
+PROBED_AGAIN = 30 * 24 * 60 * 60
+NAMED = {platform.name: platform for platform in (*PLATFORMS, NUMBERED, PROBE)}
 
 
 # RFC 4287, 4.2.11: an entry's source is another feed, with a generator of its own.
