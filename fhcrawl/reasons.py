@@ -54,7 +54,8 @@ ONLY_CAPTURES = (
     "else, the next run asks again"
 )
 PLATFORM = (
-    "crawl it without --no-platforms, and without platforms = false in a list: that brings older entries"
+    "crawl it without --no-platforms, and without platforms = false in a list (numbered pages of unknown "
+    "software: with --probe): that brings older entries"
 )
 CUT_PERIOD = (
     "nothing: its publisher shows only the newest entries of that time; web archives may have the others"

@@ -114,6 +114,10 @@ FHCRAWL_PLATFORMS_ENABLED = True
 # Whether the sitemaps of a feed's site are read, at most 5 in 30 days, to see how many of its pages look like
 # entries that are not kept, if the feed does not show all of its entries itself. They decide no verdict.
 FHCRAWL_SITEMAPS_ENABLED = True
+# Whether `?page=2` is requested once of each feed that links to no older pages, and whose software is not
+# known, to see whether it has numbered pages; if it has none, again after 30 days. `--probe` turns it on;
+# `probe = true` does for one feed.
+FHCRAWL_PROBE = False
 
 # Web archive whose captures of the feeds are read: its URL before the times of captures
 # (`https://web.archive.org/web`, say), or `wayback`, which is that of the Internet Archive. `--web-archive`

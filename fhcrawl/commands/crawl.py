@@ -120,6 +120,11 @@ class Command(command.Command, crawl.Command):
             "dest": "FHCRAWL_PLATFORMS_ENABLED",
             "help": "do not read older pages that no link names, of feeds made with WordPress and others",
         },
+        "--probe": {
+            **SWITCH,
+            "dest": "FHCRAWL_PROBE",
+            "help": "request ?page=2 of feeds without links, to see whether they have numbered pages",
+        },
         "--merge-renamed": {
             **SWITCH,
             "dest": "FHCRAWL_MERGE_RENAMED",

@@ -7,16 +7,28 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.crawling.context import context_of
 from fhcrawl.documents import FeedDocument
+from fhcrawl.documents.dates import elapsed
 from fhcrawl.logical_feed import Kind, Link, Role
-from fhcrawl.logical_feed.platforms import NAMED, NOT_FOUND, Shown, recognise
+from fhcrawl.logical_feed.platforms import (
+    NAMED,
+    NUMBERED,
+    PROBE,
+    PROBED_AGAIN,
+    Shown,
+    parameter_of,
+    recognise,
+)
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
+from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from scrapy import Request
     from scrapy.http import Response
 
+    from fhcrawl.crawling.subscriptions import FeedOptions
     from fhcrawl.logical_feed.contents import EarlierReading
     from fhcrawl.logical_feed.platforms import Platform
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
@@ -34,12 +46,39 @@ def status_meta(platform: str | None) -> dict[str, Any]:
 
     :param platform: as in `Link`
     """
-    return {"handle_httpstatus_list": [NOT_FOUND]} if platform in NAMED else {}
+    if platform not in NAMED:
+        return {}
+    ends = NAMED[platform].ends
+    # Scrapy requests again what answers 5xx.
+    return {"handle_httpstatus_list": list(ends), **({"dont_retry": True} if max(ends) >= 500 else {})}  # noqa: PLR2004
 
 
 def is_missing(response: Response) -> bool:
     """Return whether the response says that a page does not exist whose URL was formed."""
-    return context_of(response).platform in NAMED and response.status == NOT_FOUND
+    context = context_of(response)
+    row = NAMED.get(context.platform or "")
+    # A redirect leads to the last page, or to the first one.
+    pages = {parameter_of(url, "page") for url in (context.requested_url, response.url)}
+    is_redirected = row in (NUMBERED, PROBE) and len(pages) > 1
+    return is_redirected or (row is not None and response.status in row.ends)
+
+
+def is_probe(request: Request | Response) -> bool:
+    """Return whether a request, or that of a response, is to see whether a feed has numbered pages."""
+    return context_of(request).platform == PROBE.name
+
+
+def numbered_pages(store: Store, feed: str, options: FeedOptions) -> tuple[Platform | None, bool]:
+    """Return how a feed of unknown software names its older pages, and whether that was looked for before.
+
+    :return: None in place of the software if it has none, or if it is not to be probed now
+    """
+    is_known, probed = store.documents.find_probe(feed)
+    if is_known:
+        return NUMBERED, True
+    # A time in the future was recorded by a wrong clock.
+    is_due = probed is None or not 0 <= elapsed(probed, now()) < PROBED_AGAIN
+    return PROBE if is_due and options.platforms and options.probe else None, probed is not None
 
 
 def no_page() -> FeedDocument:
@@ -58,6 +97,8 @@ def is_end(response: Response, result: DocumentResult, newer: Role) -> bool | No
     :param newer: role of the document before it
     """
     row = NAMED.get(context_of(response).platform or "")
+    if row is PROBE:
+        return True
     if row is None or result.kind != Kind.SINGLE.value:
         return False
     return None if row.is_by_time else row.repeats or newer is Role.SUBSCRIPTION
@@ -81,7 +122,7 @@ def with_older(
         return result
     # The next run requests the target of a permanent redirect.
     url = fetch.location or fetch.requested_url
-    row = _row(response, url)
+    row = _row(response, url, store)
     if row is None:
         return result
     older = row.older(url, _shown(fetch, response, document, row, store))
@@ -89,7 +130,8 @@ def with_older(
         result = result.failed(CUT_PERIOD)
     if older.url is None or older.url == fetch.feed:
         return result
-    if not context.walk.options.platforms:
+    options = context.walk.options
+    if not options.platforms or (row is NUMBERED and not options.probe):
         return replace(result, software=row.name)
     older_url: str | None = older.url
     if row.moves and earlier is not None and fetch.role is Role.SUBSCRIPTION:
@@ -111,15 +153,20 @@ def _shown(fetch: Fetch, response: Response, document: FeedDocument, row: Platfo
     return Shown(len(document.entries), min(times, default=None), last_id, is_page, context.empty, size)
 
 
-def _row(response: Response, url: str) -> Platform | None:
+def _row(response: Response, url: str, store: Store) -> Platform | None:
     context = context_of(response)
     if context.role is Role.PAGE:
-        return NAMED.get(context.platform or "") if context.walk.options.platforms else None
+        found = NAMED.get(context.platform or "") if context.walk.options.platforms else None
+        return NUMBERED if found is PROBE else found
     if context.role is not Role.SUBSCRIPTION:
         return None
     named = ((name.decode("latin-1"), values) for name, values in response.headers.items())
     headers = (f"{name}: {b', '.join(values).decode('latin-1')}" for name, values in named)
-    return recognise(url, headers, response.body)
+    if found := recognise(url, headers, response.body):
+        return found
+    found, _ = numbered_pages(store, context.walk.feed, context.walk.options)
+    has_number = not url.startswith("http") or parameter_of(url, "page") is not None
+    return None if found is PROBE and has_number else found
 
 
 # What the feed showed before, and does not show now, is in the store. So the older page of the earlier feed

@@ -24,7 +24,7 @@ from fhcrawl.crawling.context import (
 )
 from fhcrawl.logical_feed import ChainPosition, Role, polling
 from fhcrawl.logical_feed.chain import EARLIEST_WALK
-from fhcrawl.logical_feed.platforms import WORDPRESS
+from fhcrawl.logical_feed.platforms import NUMBERED, PROBE, WORDPRESS
 from fhcrawl.utils.clock import now
 from fhcrawl.warc import indexes
 
@@ -201,7 +201,8 @@ def older_document(
             empty=0 if result.versions else context.empty + 1,
             newer=newer,
         ),
-        platforms.status_meta(link.platform),
+        # A probe that is made again has been processed.
+        {**(ALWAYS if link.platform == PROBE.name else {}), **platforms.status_meta(link.platform)},
     )
 
 
@@ -243,6 +244,8 @@ def check(found: CheckedDocument, walk: WalkContext, others: list[int], document
     :param documents: see `RequestContext`
     """
     known = found.document
+    # A probe that has found no page is not checked.
+    platform = NUMBERED.name if known.platform == PROBE.name else known.platform
     context = RequestContext(
         walk,
         known.url,
@@ -251,9 +254,9 @@ def check(found: CheckedDocument, walk: WalkContext, others: list[int], document
         documents=documents,
         last_reading=_last_reading(found),
         checks=others,
-        platform=known.platform,
+        platform=platform,
     )
-    ends = platforms.status_meta(known.platform).get("handle_httpstatus_list", [])
+    ends = platforms.status_meta(platform).get("handle_httpstatus_list", [])
     meta = {
         **ALWAYS,
         DELTAFETCH_KEY: known.key,

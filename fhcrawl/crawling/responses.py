@@ -142,6 +142,7 @@ def options_key(walk: WalkContext) -> str:
         "next": walk.options.next,
         "reversed": walk.options.reversed,
         "platforms": None if walk.options.platforms else "no",
+        "probe": "yes" if walk.options.platforms and walk.options.probe else None,
         "ids": walk.options.ids,
     }
     return ",".join(f"{name}={value}" for name, value in says.items() if value)

@@ -29,6 +29,7 @@ OPML_ATTRIBUTES = {
     "fhreversed": "reversed",
     "fhlimit": "limit",
     "fhplatforms": "platforms",
+    "fhprobe": "probe",
     "fhmergerenamed": "merge_renamed",
     "fhwebarchive": "web_archive",
     "fhids": "ids",
@@ -76,6 +77,7 @@ class FeedOptions:
     :param headers: more headers for the requests of this feed
     :param snapshot: URL of the index of a snapshot that the feed continues
     :param platforms: request older pages that no link names, of software that has such pages
+    :param probe: request page 2 once, to see whether a feed of unknown software has numbered pages
     :param merge_renamed: delete entries under ids that they had before
     :param web_archive: URL of the web archive whose captures of the feed are read
     :param ids: what identifies entries, one of `versions.IDS`; None: what the store says, or `id`
@@ -87,6 +89,7 @@ class FeedOptions:
     headers: dict[str, str] = field(default_factory=dict)
     snapshot: str | None = None
     platforms: bool = True
+    probe: bool = False
     merge_renamed: bool = False
     web_archive: str | None = None
     ids: str | None = None
@@ -402,6 +405,7 @@ def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
         headers=headers,
         snapshot=_snapshot(given.get("snapshot"), feed, f"{where}: snapshot"),
         platforms=flag(_text(given.get("platforms", True)), f"{where}: platforms"),
+        probe=flag(_text(given.get("probe", False)), f"{where}: probe"),
         merge_renamed=flag(_text(given.get("merge_renamed", False)), f"{where}: merge_renamed"),
         web_archive=archive and archive_of(_text(archive), f"{where}: web_archive"),
         ids=ids_of(given.get("ids"), f"{where}: ids"),

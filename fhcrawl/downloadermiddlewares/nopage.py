@@ -24,5 +24,5 @@ class NoPageMiddleware:
         row = None if context is None else NAMED.get(context.platform or "")
         if context is None or row is None:
             return response
-        is_none = row.is_no_page(context.requested_url, response.status, response.body)
+        is_none = row.is_denied(context.requested_url, response.status, response.body)
         return response.replace(status=NOT_FOUND) if is_none else response

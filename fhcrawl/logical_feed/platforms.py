@@ -9,7 +9,7 @@ Pure: values in, values out.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import MAXYEAR, MINYEAR, datetime, timedelta, timezone
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,7 +20,7 @@ from fhcrawl.logical_feed.chain import TO_THE_SECOND
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-NOT_FOUND, SERVER_ERROR = 404, 500
+NOT_FOUND, TOO_MANY, SERVER_ERROR = 404, 429, 500
 NUMBER = re.compile(r"[0-9]{1,9}")
 YEAR = re.compile(r"[0-9]{4}")
 # What names the software: elements of Atom and RSS, or a comment. Bounded, for hostile documents.
@@ -85,6 +85,7 @@ class Platform:
     :param header: a name and the value of a response header, as a regular expression for `Name: value`
     :param url: the URLs of its feeds that have older documents; without the other two, it is recognised by
         its URL alone
+    :param ends: statuses of a page that does not exist
     :param denies: returns whether the body of a 500 says that the page at a URL does not exist
     :param repeats: the last page, or the page itself, comes again after the last page
     :param moves: the URL of the older document depends on the entries shown: it differs after each new entry
@@ -98,6 +99,7 @@ class Platform:
     generator: re.Pattern[bytes] | None = None
     header: re.Pattern[str] | None = None
     url: re.Pattern[str] | None = None
+    ends: tuple[int, ...] = (NOT_FOUND,)
     denies: Callable[[str, bytes], bool] | None = None
     repeats: bool = False
     moves: bool = False
@@ -116,10 +118,9 @@ class Platform:
         by_header = self.header is not None and any(map(self.header.match, headers))
         return by_header or (self.generator is not None and self.generator.search(generator) is not None)
 
-    def is_no_page(self, url: str, status: int, body: bytes) -> bool:
-        """Return whether a response says that the page at a URL does not exist."""
-        is_denied = status == SERVER_ERROR and self.denies is not None and self.denies(url, body)
-        return status == NOT_FOUND or is_denied
+    def is_denied(self, url: str, status: int, body: bytes) -> bool:
+        """Return whether an error says that the page at a URL does not exist."""
+        return status == SERVER_ERROR and self.denies is not None and self.denies(url, body)
 
     def older(self, url: str, shown: Shown) -> Older:
         """Return what comes after a document.
@@ -405,7 +406,13 @@ PLATFORMS = (
         url=re.compile(r"^https?://dev\.to/feed(?:[/?#]|$)"),
     ),
 )
-NAMED = {platform.name: platform for platform in PLATFORMS}
+# Pages of software that is not known. Page 2 is the probe, which shows whether a feed has any: there may be
+# none, whatever a server answers. A 429 says nothing.
+NUMBERED = Platform("numbered pages", numbered("page"), "`?page=2`", repeats=True)
+PROBE = replace(NUMBERED, name="probe", ends=(*(s for s in range(400, 500) if s != TOO_MANY), SERVER_ERROR))
+# After so many seconds, a feed without pages may have some.
+PROBED_AGAIN = 30 * 24 * 60 * 60
+NAMED = {platform.name: platform for platform in (*PLATFORMS, NUMBERED, PROBE)}
 
 
 # RFC 4287, 4.2.11: an entry's source is another feed, with a generator of its own.

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from fhcrawl.logical_feed.chain import Kind
+from fhcrawl.logical_feed.platforms import NUMBERED
 from fhcrawl.reasons import NEVER_READ, OURSELVES, ReasonKind
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ NO_DOCUMENT = {
     ReasonKind.UNREACHABLE: "has never been read",
     ReasonKind.ONLY_CAPTURES: "has never been read itself; its entries are from captures",
 }
+HAS_NUMBERED_PAGES = "has older entries on numbered pages, which no link names"
 HAS_OTHER_PAGES = "is made with {}, which has older entries on pages that no link names"
 IS_PAGED = "is a paged feed, whose pages change while they are read (RFC 5005, 3)"
 HAS_HOLES = "may have lost entries between two reads"
@@ -129,7 +131,9 @@ def verdict(
     if kind is Kind.SINGLE and not is_listed:
         why, said = ReasonKind.NO_HISTORY, SAYS_NOTHING
         if evidence.software is not None:
-            why, said = ReasonKind.PLATFORM, HAS_OTHER_PAGES.format(evidence.software)
+            is_numbered = evidence.software == NUMBERED.name
+            why = ReasonKind.PLATFORM
+            said = HAS_NUMBERED_PAGES if is_numbered else HAS_OTHER_PAGES.format(evidence.software)
         said += evidence.in_words if covered is None else f"{evidence.in_words}; {_known(covered)}"
         plain = Reason(why, feed, said, since)
         return Verdict.UNKNOWN, [*reasons, plain, *_holes(feed, covered, is_held_back)]

@@ -25,6 +25,7 @@ from fhcrawl.exceptions import LeaseError, NotAFeedError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Kind, Role, contents
+from fhcrawl.logical_feed.platforms import PROBE
 from fhcrawl.logical_feed.results import DocumentResult, State, has_news, joins
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
@@ -194,7 +195,12 @@ class HistorySpider(Spider):
             options = replace(options, platforms=False)
         if not self.settings.getbool("FHCRAWL_SITEMAPS_ENABLED"):
             known = replace(known, has_due_sitemap=False)
+        if self.settings.getbool("FHCRAWL_PROBE"):
+            options = replace(options, probe=True)
         options = replace(options, ids=known.ids)
+        # Even if the feed is unchanged.
+        if options.probe and platforms.numbered_pages(self._store, known.feed, options) == (PROBE, True):
+            known = known.anew()
         return map(self._request, requests.first(known, options))
 
     def _with_callbacks(self, output: Iterator[Any]) -> Iterator[Any]:
@@ -279,7 +285,14 @@ class HistorySpider(Spider):
         walk = context_of(response).walk
         earlier = rechecks.earlier_reading(self._store, fetch, walk)
         read, found = reading.read_document(fetch, response, document, earlier)
-        newer = self._repeated(read, document, found)
+        is_probe = platforms.is_probe(response)
+        if is_probe and read.failure is not None:
+            # Whatever is wrong with the page: its contents do not count.
+            yield from self._not_a_page(fetch, response, read.failure)
+            return
+        if is_probe and not read.versions:
+            read = replace(read, held=None)
+        newer = self._repeated(read, document, found, is_probe)
         is_end = None if newer is None else platforms.is_end(response, read, newer.role)
         if is_end is not None:
             if is_end:
@@ -304,9 +317,12 @@ class HistorySpider(Spider):
     # A page that has lost entries since it was read last shows those of the page before it because as many
     # were published meanwhile: what it had is on a later page.
     def _repeated(
-        self, result: DocumentResult, document: FeedDocument, found: list[Version | None]
+        self, result: DocumentResult, document: FeedDocument, found: list[Version | None], by_id: bool
     ) -> NewerDocument | None:
-        """Return the newer document that links to a page, if that has all entries of the page."""
+        """Return the newer document that links to a page, if that has all entries of the page.
+
+        :param by_id: whatever the contents of the entries are
+        """
         fetch = result.fetch
         if fetch.role is not Role.PAGE or result.failure is not None or result.lost:
             return None
@@ -314,8 +330,8 @@ class HistorySpider(Spider):
         if url != fetch.requested_url:  # read before a restart, or by an earlier walk
             newer = self._store.documents.find_newer(fetch.feed, fetch.key)
         differing = None if newer is None else contents.unlike(result.versions, newer.held)
-        if differing is None:
-            return None
+        if differing is None or by_id:
+            return None if differing is None else newer
         labels = self._store.entries.find_labels(fetch.feed, list(differing))
         are_same = all(
             reading.has_label(entry, labels.get(version.id))
@@ -364,7 +380,9 @@ class HistorySpider(Spider):
         is_covered = result.fetch.role is Role.ARCHIVE and context.documents <= context.walk.page_size
         return context.barren + (not was_read and not (is_covered and result.versions))
 
-    def _list(self, fetch: Fetch, response: Response, listed: DocumentList) -> Iterator[Request]:
+    def _list(
+        self, fetch: Fetch, response: Response, listed: DocumentList
+    ) -> Iterator[Request | EntryVersion]:
         """Process a list of documents: yield the request for the first of them that is not processed."""
         if fetch.role is not Role.SUBSCRIPTION or "dataloss" in response.flags:
             yield from self._not_a_feed(fetch, response, NotAFeedError(ReasonKind.NOT_A_FEED, IS_LIST))
@@ -487,8 +505,13 @@ class HistorySpider(Spider):
     def _commits(self) -> CommitMiddleware:
         return CommitMiddleware.of(self.crawler)
 
-    def _not_a_feed(self, fetch: Fetch, response: Response, error: NotAFeedError) -> Iterator[Request]:
+    def _not_a_feed(
+        self, fetch: Fetch, response: Response, error: NotAFeedError
+    ) -> Iterator[Request | EntryVersion]:
         context, failure = context_of(response), reading.unread(response, error)
+        if platforms.is_probe(response):
+            yield from self._not_a_page(fetch, response, failure)
+            return
         url = next(map(normalised, filter(responses.is_fetchable, error.feeds)), None)
         is_first = context.referral is None and fetch.feed not in self._renamed
         if url is not None and is_first and context.is_new and fetch.role is Role.SUBSCRIPTION:
@@ -500,6 +523,15 @@ class HistorySpider(Spider):
             yield self._request(requests.subscription_elsewhere(fetch, response, url, is_page=True))
             return
         yield from self._give_up(fetch, failure, context)
+
+    def _not_a_page(
+        self, fetch: Fetch, response: Response, failure: DocumentFailure
+    ) -> Iterator[Request | EntryVersion]:
+        """Process the answer to a probe that is no page; one that is cut off is none."""
+        if failure.kind is ReasonKind.CUT_OFF or failure.state is State.KNOWN:
+            self._commits.lose(fetch, replace(failure, state=State.KNOWN))
+            return
+        yield from self._read(fetch, response, platforms.no_page())
 
     def _name_of(self, fetch: Fetch, context: RequestContext) -> str:
         """Return the URL of the feed that a subscription document belongs to: the user's, or a stored feed's.
@@ -573,6 +605,9 @@ class HistorySpider(Spider):
             return list(self._with_callbacks(lost))
         fetch = responses.fetch_from_request(request, wait_of(failure))
         reason, context = loss_of(failure), context_of(request)
+        if platforms.is_probe(request):
+            # Left for a later run: it is no failure of the feed's.
+            reason = replace(reason, state=State.KNOWN)
         if fetch.is_check:
             return list(self._end_check(DocumentResult(fetch, failure=reason), context))
         if context.doubted_since is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from sqlalchemy import select
 
 from fhcrawl.logical_feed import CHAIN, Role, contents
+from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
 from fhcrawl.logical_feed.results import CommitBatch, State
 from fhcrawl.store import lists, rows, statements
 from fhcrawl.store.committing import Commit, StoredState
@@ -51,6 +52,13 @@ ORDER BY walk DESC, step DESC LIMIT 1
 FORMED = f"""
 SELECT url FROM documents
 WHERE platform = :platform AND id = (SELECT behind_id FROM documents WHERE {_of_key})
+"""
+# A probe that was answered has no contents if there are no pages; without an answer, it was not received.
+PROBED = f"""
+SELECT sum(CASE WHEN platform = '{NUMBERED.name}' OR held IS NOT NULL THEN 1 ELSE 0 END) AS pages,
+    max(received) AS received
+FROM documents WHERE feed_id = :feed_id AND platform IN ('{NUMBERED.name}', '{PROBE.name}')
+    AND EXISTS (SELECT 1 FROM feeds WHERE feeds.id = :feed_id AND feeds.kind = 'single')
 """
 SHOWN = """
 SELECT held FROM documents WHERE id = (SELECT feeds.subscription_id FROM feeds WHERE feeds.id = :feed_id)
@@ -133,6 +141,16 @@ class Documents(Repository):
             found: str | None = statements.execute(connection, FORMED, parameters).scalar()
         return found
 
+    def find_probe(self, feed: str) -> tuple[bool, str | None]:
+        """Return whether a feed is known to have numbered pages, and when a probe for them was answered.
+
+        :return: (False, None) for a feed that has never been probed, or that was not `single` last
+        """
+        with self._database.lookup() as connection:
+            parameters = {"feed_id": self._session.find_id(connection, feed)}
+            row = statements.execute(connection, PROBED, parameters).one()
+        return bool(row.pages), row.received
+
     def count_shown(self, feed: str) -> int:
         """Return how many entries a feed's subscription document showed when it was read; 0 if unknown."""
         with self._database.lookup() as connection:
@@ -168,8 +186,9 @@ class Documents(Repository):
             polled = select(feeds.c.location, feeds.c.validated_url).where(feeds.c.id == feed_id)
             for url in filter(None, connection.execute(polled).one()):
                 yield url, Role.SUBSCRIPTION, State.KNOWN
-            values = {"feed_id": feed_id, "roles": [role.value for role in CHAIN]}
-            chain = "SELECT url, role, state FROM documents WHERE feed_id = :feed_id AND role = ANY(:roles)"
+            values = {"feed_id": feed_id, "roles": [role.value for role in CHAIN], "probe": PROBE.name}
+            chain = """SELECT url, role, state FROM documents WHERE feed_id = :feed_id AND role = ANY(:roles)
+                AND (platform IS NULL OR platform <> :probe OR held IS NOT NULL)"""
             with stream(connection, chain, values) as found:
                 for row in found:
                     yield row.url, Role(row.role), State(row.state)

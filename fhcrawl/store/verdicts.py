@@ -10,6 +10,7 @@ from fhcrawl.logical_feed.absences import Seen, agreed_walk
 from fhcrawl.logical_feed.contents import HEAD, NAMES_NONE
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
 from fhcrawl.logical_feed.listings import Listing
+from fhcrawl.logical_feed.platforms import PROBE
 from fhcrawl.logical_feed.results import State
 from fhcrawl.logical_feed.sitemaps import SitemapReport
 from fhcrawl.reasons import ReasonKind
@@ -210,7 +211,9 @@ def _gaps(
 ) -> Iterator[Reason]:
     """Yield the gaps of a feed: the document at which its chain breaks off, lost parts, and lost entries."""
     for row in (*(end for end in ends if end.role != Role.PART.value), *lost_parts):
-        if row.state != State.PROCESSED.value:
+        # A probe without an answer says nothing.
+        is_probe = row.platform == PROBE.name and row.held is None
+        if row.state != State.PROCESSED.value and not is_probe:
             yield Reason(ReasonKind(row.reason), row.url, row.detail, row.since)
     if not ends and feed.subscription_id is None:
         yield Reason(ReasonKind.KNOWN, feed.url, NOT_FETCHED, feed.since)

@@ -260,6 +260,7 @@ def test_list_can_be_toml_with_options(tmp_path: Path) -> None:
         reversed = true
         limit = 7
         platforms = false
+        probe = true
         merge_renamed = true
         web_archive = "wayback"
         headers = {{Authorization = "Bearer x"}}
@@ -273,6 +274,7 @@ def test_list_can_be_toml_with_options(tmp_path: Path) -> None:
             7,
             {"Authorization": "Bearer x"},
             platforms=False,
+            probe=True,
             merge_renamed=True,
             web_archive="https://web.archive.org/web",
         ),
@@ -282,9 +284,10 @@ def test_list_can_be_toml_with_options(tmp_path: Path) -> None:
 def test_opml_attributes_are_options(tmp_path: Path) -> None:
     listed = tmp_path / "list.opml"
     listed.write_text(
-        f'<opml><outline xmlUrl="{A}" fhNext="archive" fhReversed="1" fhMergeRenamed="1"/></opml>'
+        f'<opml><outline xmlUrl="{A}" fhNext="archive" fhReversed="1" fhMergeRenamed="1" fhProbe="1"/></opml>'
     )
-    assert from_arguments(None, str(listed)) == {A: FeedOptions("archive", reversed=True, merge_renamed=True)}
+    options = FeedOptions("archive", reversed=True, merge_renamed=True, probe=True)
+    assert from_arguments(None, str(listed)) == {A: options}
     listed.write_text(f'<opml><outline xmlUrl="{A}" fhLimit="{NINES}"/></opml>')
     assert re.search(r"limit is 9.*: write a number of up to 18 digits", refusals(listed))
 

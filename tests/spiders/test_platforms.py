@@ -197,7 +197,7 @@ class Site:
 
 
 def test_each_software_has_a_case() -> None:
-    assert CASES.keys() == platforms.NAMED.keys()
+    assert list(CASES) == [one.name for one in platforms.PLATFORMS]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -332,3 +332,241 @@ def test_rest_of_a_url_stays_as_it_is() -> None:
     changed = url.replace("offset=1", "offset=20040101000000")
     assert platforms.with_parameter(url, "offset", "20040101000000") == changed
     assert platforms.with_parameter("http://example.org/a:b", "page", "2") == "http://example.org/a:b?page=2"
+
+
+# -- numbered pages of unknown software ----------------------------------------------------------------------
+
+PROBE = ("--probe",)
+START = datetime(2030, 1, 1, tzinfo=timezone.utc)
+NEVER: dict[str, object] = {"FHCRAWL_RECHECK": "0"}
+DAILY: dict[str, object] = {"FHCRAWL_RECHECK": "1,100"}
+FEED = "/news.xml"
+PLAIN = Case(FEED, numbered("page", end=404))
+
+
+def answering(page: Callable[[list[E], int], list[E] | int | str]) -> Case:
+    """Return the case of a feed whose pages after the first one are answered by a function."""
+
+    def show(of: list[E], _path: str, query: dict[str, str]) -> list[E] | int | str:
+        number = int(query.get("page", 1))
+        return of[:SIZE] if number == 1 else page(of, number)
+
+    return Case(FEED, show)
+
+
+def page_of(of: list[E], number: int) -> list[E]:
+    return of[SIZE * (number - 1) : SIZE * number]
+
+
+def last_of(of: list[E]) -> int:
+    return -(-len(of) // SIZE)
+
+
+def with_tokens(of: list[E], number: int) -> list[E]:
+    """Return the first page with other contents, and without times."""
+    return [E(entry.id, text=f"{number}", updated=None) for entry in of[:SIZE]]
+
+
+def add(site: Site, name: str) -> None:
+    site.of = [E(name, updated="2004-06-09T12:00:00Z"), *site.of]
+
+
+def pages_asked(server: FeedServer) -> list[str]:
+    return [path.rpartition("page=")[2] for path in server.asked() if "page=" in path]
+
+
+# How the pages end, and how many requests come with them.
+ENDS = {
+    "404": (PLAIN, ["2", "3", "4"]),
+    "no entries": (answering(page_of), ["2", "3", "4"]),
+    "the last page for ever": (
+        answering(lambda of, number: page_of(of, min(number, last_of(of)))),
+        ["2", "3", "4"],
+    ),
+    "a redirect to the last page": (
+        answering(lambda of, n: page_of(of, n) or f"{FEED}?page={last_of(of)}"),
+        ["2", "3", "4", "3"],
+    ),
+    "a redirect to the feed": (answering(lambda of, n: page_of(of, n) or FEED), ["2", "3", "4"]),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_numbered_pages_are_found_by_a_probe(server: FeedServer, project: Project, name: str) -> None:
+    case, pages = ENDS[name]
+    site = Site(server, case)
+    project.crawl(site.feed)
+    assert project.verdict() == UNKNOWN
+    assert not pages_asked(server)
+    # With the option, the same bytes are read anew.
+    assert len(project.crawl(site.feed, args=PROBE).changes) == len(site.of) - SIZE
+    assert pages_asked(server) == pages
+    assert project.verdict() == LOSSY
+    project.crawl(site.feed, args=PROBE)
+    assert len(server.asked()) == 1
+    add(site, "new")
+    assert list(project.crawl(site.feed, args=PROBE).changes) == ["new"]
+    assert pages_asked(server) == ["2"]
+    assert project.verdict() == LOSSY
+    assert set(project.logical_feed()) == {entry.id for entry in site.of}
+
+
+# What a server without pages answers.
+NO_PAGES = {
+    "the feed": answering(lambda of, _: of[:SIZE]),
+    "the feed with other contents": answering(with_tokens),
+    "no entries": answering(lambda _of, _: []),
+    "the feed by a redirect": answering(lambda _of, _: FEED),
+    **{
+        f"HTML ({status})": answering(lambda _of, _, status=status: status)  # type: ignore[misc]
+        for status in (200, 400, 403, 404, 410, 451, 500)
+    },
+}
+
+
+def check_unprobed(project: Project, plain: list[dict[str, object]]) -> None:
+    """Assert that a feed is what it is without the option."""
+    [found], [before] = project.feeds(), plain
+    for name in ("verdict", "kind", "entries"):
+        assert found[name] == before[name]
+    assert [reason["kind"] for reason in found["reasons"]] == ["no-history"]
+    assert "page" not in str(found["reasons"])
+
+
+@pytest.mark.parametrize("name", NO_PAGES)
+@pytest.mark.parametrize("changes", [False, True])
+def test_feed_without_pages_is_probed_once_in_thirty_days(
+    server: FeedServer, project: Project, name: str, changes: bool
+) -> None:
+    site = Site(server, NO_PAGES[name])
+    probed = []
+    with clock_at(f"{START:%Y-%m-%dT%H:%M:%S}"):
+        project.crawl(site.feed)
+    plain = project.feeds()
+    for day in (0, 1, 2, 29, 31, 32, 60, 62):
+        if changes and day:
+            add(site, f"new{day}")
+            plain[0]["entries"] += 1
+        with clock_at(f"{START + timedelta(days=day):%Y-%m-%dT%H:%M:%S}"):
+            run = project.crawl(site.feed, args=PROBE, settings=DAILY)
+        assert run.exit_code == 0
+        asked = pages_asked(server)
+        assert asked in ([], ["2"])
+        probed += [day] if asked else []
+        check_unprobed(project, plain)
+    assert probed == [0, 31, 62]
+
+
+def test_html_and_json_are_no_pages(server: FeedServer, project: Project) -> None:
+    site = Site(server, PLAIN)
+    for body in (
+        b"<!DOCTYPE html><title>Page 2</title><link rel=alternate href=/x.xml>",
+        b'{"a": 1}',
+        b"",
+        b"<feed",
+    ):
+        server.answers = Answers(lambda p, body=body: Answer(body) if "page=" in p else site.answer(p))  # type: ignore[misc]
+        run = project.crawl(site.feed, args=PROBE, settings={"DELTAFETCH_RESET": 1})
+        assert run.exit_code == 0
+        assert project.verdict() == UNKNOWN
+        assert "page" not in str(project.feeds()[0]["reasons"])
+
+
+@pytest.mark.parametrize("status", [429, 502, 503])
+def test_probe_without_an_answer_is_made_again(server: FeedServer, project: Project, status: int) -> None:
+    site = Site(server, answering(lambda _of, _: status))
+    for number in range(3):
+        run = project.crawl(site.feed, args=PROBE, settings=NEVER)
+        assert run.exit_code == 0
+        assert pages_asked(server) == ["2"]
+        assert project.verdict() == UNKNOWN
+        assert "page" not in str(project.feeds()[0]["reasons"])
+        if number:
+            add(site, f"new{number}")
+    project.crawl(site.feed, settings=NEVER)
+    assert not pages_asked(server)
+    site.case = PLAIN
+    project.crawl(site.feed, args=PROBE, settings=NEVER)
+    assert project.verdict() == LOSSY
+
+
+def test_error_on_a_page_is_a_gap_once_there_are_pages(server: FeedServer, project: Project) -> None:
+    site = Site(server, answering(lambda of, number: page_of(of, number) if number == 2 else 500))
+    for _ in range(2):
+        project.crawl(site.feed, args=PROBE)
+        assert project.verdict() == ("lossy", ["http-500", "paged"])
+    site.case = answering(lambda _of, _: 503)
+    add(site, "new")
+    project.crawl(site.feed, args=PROBE)
+    assert project.verdict() == ("lossy", ["http-503", "paged"])
+    site.case = PLAIN
+    project.crawl(site.feed, args=PROBE)
+    assert project.verdict() == LOSSY
+    assert set(project.logical_feed()) == {entry.id for entry in site.of}
+
+
+def test_pages_stay_known_when_there_are_none_for_a_time(server: FeedServer, project: Project) -> None:
+    site = Site(server, PLAIN)
+    every = site.of
+    newest = [E(name, updated="2004-06-09T12:00:00Z") for name in ("new2", "new1")]
+    for shown in (every[:15], [*newest[1:], *every[:8]], [*newest, *every]):
+        site.of = shown
+        project.crawl(site.feed, args=PROBE, settings=NEVER)
+    assert project.verdict() == LOSSY
+    assert set(project.logical_feed()) == {entry.id for entry in site.of}
+
+
+def test_checks_of_page_two_keep_it_after_an_error(server: FeedServer, project: Project) -> None:
+    site = Site(server, PLAIN)
+    for day, case in enumerate((PLAIN, answering(lambda _of, _: 500), PLAIN)):
+        site.case = case
+        with clock_at(f"{START + timedelta(days=2 * day):%Y-%m-%dT%H:%M:%S}"):
+            project.crawl(site.feed, args=PROBE, settings=DAILY)
+        assert project.verdict() == LOSSY
+        assert set(project.logical_feed()) == {entry.id for entry in site.of}
+
+
+def test_known_pages_are_named_without_the_option(server: FeedServer, project: Project) -> None:
+    site = Site(server, PLAIN)
+    project.crawl(site.feed, args=PROBE)
+    server.asked()
+    for args in ((), ("--no-platforms", *PROBE)):
+        project.crawl(site.feed, args=args)
+        assert len(server.asked()) == 1
+        [feed] = project.feeds()
+        assert (feed["verdict"], feed["entries"]) == ("unknown", len(site.of))
+        [reason] = feed["reasons"]
+        assert reason["kind"] == "platform"
+        assert reason["detail"].startswith("has older entries on numbered pages, which no link names")
+    project.crawl(site.feed, args=PROBE)
+    assert project.verdict() == LOSSY
+
+
+def test_some_feeds_are_never_probed(server: FeedServer, project: Project) -> None:
+    complete = '<fh:complete xmlns:fh="http://purl.org/syndication/history/1.0"/>'
+    archive = '<link rel="prev-archive" href="/none"/>'
+    pages = '<link rel="next" href="/none"/>'
+    made = "<generator>Joomla! - Open Source Content Management</generator>"
+    cases = [Case(FEED, PLAIN.show, head=head) for head in (complete, archive, pages, made)]
+    cases += [Case(f"{FEED}?{query}", PLAIN.show) for query in ("page=1", "a=b&page=2", "p%61ge=1")]
+    for case in cases:
+        site = Site(server, case)
+        project.crawl(site.feed, args=PROBE, settings={"DELTAFETCH_RESET": 1})
+        assert not [path for path in server.asked() if "page=" in path and path != case.path]
+
+
+def test_no_feed_is_probed_without_platforms(server: FeedServer, project: Project) -> None:
+    site = Site(server, PLAIN)
+    project.crawl(site.feed, args=("--no-platforms", *PROBE))
+    assert len(server.asked()) == 1
+    assert project.verdict() == UNKNOWN
+
+
+def test_one_feed_of_a_list_is_probed(server: FeedServer, project: Project) -> None:
+    site = Site(server, PLAIN)
+    listed = project.folder / "feeds.toml"
+    listed.write_text(
+        f'[[feed]]\nurl = "{site.feed}"\nprobe = true\n[[feed]]\nurl = "{server.url("/other.xml")}"\n'
+    )
+    project.crawl(args=("-a", f"feeds={listed}"))
+    assert pages_asked(server) == ["2", "3", "4"]

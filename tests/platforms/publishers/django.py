@@ -91,7 +91,7 @@ class Django(Publisher):
 
     name = "Django"
     feeds = (
-        Feed("paged, without links", "/paged/"),
+        Feed("paged, without links", "/paged/", options=("-s", "FHCRAWL_PROBE=1")),
         Feed("paged, with links", "/linked/"),
         Feed("all", "/all/", pages=1),
     )
