@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fhcrawl.crawling import responses
 from fhcrawl.crawling.context import context_of
 from fhcrawl.documents import FeedDocument
+from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.logical_feed import Kind, Link, Role
-from fhcrawl.logical_feed.platforms import NAMED, Shown, recognise
+from fhcrawl.logical_feed.platforms import NAMED, Shown, api_of, recognise
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
+    from fhcrawl.crawling.context import RequestContext
+    from fhcrawl.documents import DocumentList
     from fhcrawl.logical_feed.contents import EarlierReading
     from fhcrawl.logical_feed.platforms import Platform
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
@@ -34,9 +38,9 @@ def status_meta(platform: str | None) -> dict[str, Any]:
 
     :param platform: as in `Link`
     """
-    if platform not in NAMED:
+    ends = NAMED[platform].ends if platform in NAMED else ()
+    if not ends:
         return {}
-    ends = NAMED[platform].ends
     # Scrapy requests again what answers 5xx.
     return {"handle_httpstatus_list": list(ends), **({"dont_retry": True} if max(ends) >= 500 else {})}  # noqa: PLR2004
 
@@ -45,6 +49,39 @@ def is_missing(response: Response) -> bool:
     """Return whether the response says that a page does not exist whose URL was formed."""
     row = NAMED.get(context_of(response).platform or "")
     return row is not None and response.status in row.ends
+
+
+def api(response: Response) -> str | None:
+    """Return the URL of the first page of the API that a home page leads to; None if it leads to none."""
+    context = context_of(response)
+    if not has_api(context) or context.referral is not None or context.checks is not None:
+        return None
+    url = api_of(response.body, response.url)
+    return url if url is not None and responses.is_fetchable(url) else None
+
+
+def has_api(context: RequestContext) -> bool:
+    """Return whether a request is for a home page that leads to an API, or for the API's first page."""
+    row = NAMED.get(context.platform or "")
+    return row is not None and row.has_api
+
+
+def check_format(response: Response, document: FeedDocument | DocumentList) -> None:
+    """Check that a document in place of a home page, or of an API's first page, is in the API's format.
+
+    :raises NotAFeedError: if it is not
+    """
+    is_of_api = isinstance(document, FeedDocument) and document.format == "ghost"
+    if has_api(context_of(response)) and not is_of_api:
+        raise NotAFeedError(ReasonKind.NOT_A_FEED, "it is another document than the API has")
+
+
+def explained(failure: DocumentFailure, context: RequestContext) -> DocumentFailure:
+    """Return why the older entries of a feed cannot be had, if its software has them in an API only."""
+    if not has_api(context) or failure.state is State.KNOWN:
+        return failure
+    said = f"{failure.detail}: {context.platform}'s API, which has the older entries, did not answer"
+    return replace(failure, detail=said)
 
 
 def no_page() -> FeedDocument:
@@ -63,9 +100,22 @@ def is_end(response: Response, result: DocumentResult, newer: Role) -> bool | No
     :param newer: role of the document before it
     """
     row = NAMED.get(context_of(response).platform or "")
+    if row is not None and row.has_api:
+        return None
     if row is None or result.kind != Kind.SINGLE.value:
         return False
     return None if row.is_by_time else row.repeats or newer is Role.SUBSCRIPTION
+
+
+# The feed has no update times. A post that was edited in it comes with its time from the API, which is read
+# after each change of the feed.
+def is_dated_by_api(fetch: Fetch, response: Response, document: FeedDocument, store: Store) -> bool:
+    """Return whether a feed's entries are in an API too, whose update times decide."""
+    row = _row(response, fetch.location or fetch.requested_url) if fetch.role is Role.SUBSCRIPTION else None
+    if row is None or not row.has_api or not context_of(response).walk.options.platforms:
+        return False
+    shown = _shown(fetch, response, document, row, store)
+    return row.older(fetch.location or fetch.requested_url, shown).url is not None
 
 
 def with_older(
@@ -96,14 +146,26 @@ def with_older(
         return result
     if not context.walk.options.platforms:
         return replace(result, software=row.name)
-    older_url: str | None = older.url
-    if row.moves and earlier is not None and fetch.role is Role.SUBSCRIPTION:
-        older_url = _kept(result, row, earlier, store) or older_url
-    elif row.is_by_time and fetch.is_check:
-        # What the documents before it held is known to the walk only.
-        older_url = store.documents.find_formed(fetch.feed, fetch.key, row.name)
+    older_url = _known(result, row, older.url, store, earlier)
     link = None if older_url is None else Link(Role.PAGE, older_url, row.name)
-    return replace(result, older_document=link)
+    return replace(result, older_document=link, older_key=older.url if row.has_api else None)
+
+
+def _known(
+    result: DocumentResult, row: Platform, url: str, store: Store, earlier: EarlierReading | None
+) -> str | None:
+    """Return where an older document is, as far as that is known from before; else its formed URL."""
+    fetch = result.fetch
+    if row.has_api:
+        # The API that a home page leads to has the key of the home page.
+        known = store.documents.find(fetch.feed, url)
+        return url if known is None else known.url
+    if row.moves and earlier is not None and fetch.role is Role.SUBSCRIPTION:
+        return _kept(result, row, earlier, store) or url
+    if row.is_by_time and fetch.is_check:
+        # What the documents before it held is known to the walk only.
+        return store.documents.find_formed(fetch.feed, fetch.key, row.name)
+    return url
 
 
 def _shown(fetch: Fetch, response: Response, document: FeedDocument, row: Platform, store: Store) -> Shown:
@@ -113,7 +175,8 @@ def _shown(fetch: Fetch, response: Response, document: FeedDocument, row: Platfo
         size = store.documents.count_shown(fetch.feed)
     times = [time for entry in document.entries if (time := entry.published or entry.updated)]
     last_id = document.entries[-1].id if document.entries else None
-    return Shown(len(document.entries), min(times, default=None), last_id, is_page, context.empty, size)
+    oldest, site = min(times, default=None), document.site and responses.secured(document.site, response)
+    return Shown(len(document.entries), oldest, last_id, is_page, context.empty, size, site)
 
 
 def _row(response: Response, url: str) -> Platform | None:

@@ -247,6 +247,7 @@ class HistorySpider(Spider):
             return
         try:
             document = ReaderExtension.of(self.crawler).read_any(response)
+            platforms.check_format(response, document)
         except NotAFeedError as error:
             yield from self._not_a_feed(fetch, response, error)
             return
@@ -272,7 +273,8 @@ class HistorySpider(Spider):
     ) -> Iterator[Request | EntryVersion]:
         walk = context_of(response).walk
         earlier = rechecks.earlier_reading(self._store, fetch, walk)
-        read, found = reading.read_document(fetch, response, document, earlier)
+        is_dated = platforms.is_dated_by_api(fetch, response, document, self._store)
+        read, found = reading.read_document(fetch, response, document, earlier, is_dated)
         newer = self._repeated(read, document, found)
         is_end = None if newer is None else platforms.is_end(response, read, newer.role)
         if is_end is not None:
@@ -403,6 +405,7 @@ class HistorySpider(Spider):
         try:
             is_missing = platforms.is_missing(response)
             document = platforms.no_page() if is_missing else ReaderExtension.of(self.crawler).read(response)
+            platforms.check_format(response, document)
         except NotAFeedError as error:
             failure = reading.unread(response, error)
             yield from self._end_check(DocumentResult(fetch, failure=failure), context)
@@ -476,6 +479,10 @@ class HistorySpider(Spider):
 
     def _not_a_feed(self, fetch: Fetch, response: Response, error: NotAFeedError) -> Iterator[Request]:
         context, failure = context_of(response), reading.unread(response, error)
+        api = platforms.api(response)
+        if api is not None:
+            yield self._request(requests.api(fetch, response, api))
+            return
         url = next(map(normalised, filter(responses.is_fetchable, error.feeds)), None)
         is_first = context.referral is None and fetch.feed not in self._renamed
         if url is not None and is_first and context.is_new and fetch.role is Role.SUBSCRIPTION:
@@ -540,7 +547,8 @@ class HistorySpider(Spider):
                 yield from self.first(known, options)
 
     def _give_up(self, fetch: Fetch, failure: DocumentFailure, context: RequestContext) -> Iterator[Request]:
-        """Note a failure; yield the request for another URL of a subscription document, if any."""
+        """Note a failure; yield the request for another URL of the document, if any."""
+        failure = platforms.explained(failure, context)
         if failure.kind is ReasonKind.CHALLENGE and fetch.role is Role.SUBSCRIPTION:
             fetch = replace(fetch, retry_after=shift(fetch.fetched, CHALLENGED_AGAIN))
         if context.is_given:
@@ -551,6 +559,7 @@ class HistorySpider(Spider):
         self._commits.lose(fetch, failure)
         if failure.state is not State.KNOWN:
             yield from map(self._request, requests.as_given(fetch, context))
+            yield from map(self._request, requests.home_again(fetch, context, failure))
 
     def lose(self, failure: Failure) -> list[Request]:
         """Note why a document could not be fetched; return the next requests (of a list, say)."""
