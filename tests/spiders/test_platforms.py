@@ -214,12 +214,13 @@ class Ghost(Site):
         self.api: str | None = server.url("/ghost/api/content/")
         self.key, self.status = "0a1b2c", 200
         self.edited: dict[str, str] = {}
+        self.robots: Answer | None = None
 
     def answer(self, path: str) -> Answer | None:
         parts = urlsplit(path)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         if parts.path == "/robots.txt":
-            return None
+            return self.robots
         if parts.path == self.case.path or self.case.show is not by_api:
             return Answer(self.rss().encode())
         if parts.path == "/":
@@ -452,6 +453,18 @@ def test_ghost_whose_api_does_not_answer(
         said = project.feeds()[0]["reasons"][0]["detail"]
         assert said.endswith(": Ghost's API, which has the older entries, did not answer")
     assert len(project.logical_feed()) == SIZE
+
+
+def test_robots_txt_of_ghost_is_obeyed(server: FeedServer, project: Project) -> None:
+    site = Ghost(server)
+    site.robots = Answer(b"User-agent: *\nDisallow: /ghost/\n")
+    for _ in range(2):
+        project.crawl(site.feed)
+        assert project.verdict() == ("unknown", ["robots-txt", "no-history"])
+        assert not any(path.startswith("/ghost/") for path in server.asked())
+    project.crawl(site.feed, settings={"ROBOTSTXT_OBEY": False})
+    assert project.verdict() == LOSSY
+    assert len(project.logical_feed()) == len(site.of)
 
 
 def test_new_key_of_ghost_is_found(server: FeedServer, project: Project) -> None:
