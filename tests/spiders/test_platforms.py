@@ -432,6 +432,8 @@ def test_small_site_of_ghost_is_no_page_that_comes_again(server: FeedServer, pro
     site.of = site.of[:3]
     for _ in range(3):
         project.crawl(site.feed)
+        project.crawl(site.feed, settings={"DELTAFETCH_RESET": 1})
+        assert len(project.database.rows("SELECT 1 FROM documents WHERE length(held) > 40")) == 2
         site.of = [E(f"{len(site.of)} new", updated=f"2004-06-{len(site.of):02}T12:00:00Z"), *site.of]
         assert project.verdict() == LOSSY
         assert project.feeds()[0]["absent"] == 0

@@ -42,6 +42,8 @@ class Ghost(Publisher):
             raise NotInstalledError("Ghost is not here: bash .ci/platforms")
         content = self.folder / "content"
         shutil.copytree(PACKAGE / "content", content)
+        # It looks for its version there.
+        shutil.copy(PACKAGE / "package.json", self.folder)
         config = {
             "url": f"{self.root}/",
             "server": {"host": "127.0.0.1", "port": self.port},
