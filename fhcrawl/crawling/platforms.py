@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fhcrawl.crawling import responses
 from fhcrawl.crawling.context import context_of
 from fhcrawl.documents import FeedDocument
 from fhcrawl.documents.dates import elapsed
+from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.logical_feed import Kind, Link, Role
 from fhcrawl.logical_feed.platforms import (
     NAMED,
@@ -15,6 +17,7 @@ from fhcrawl.logical_feed.platforms import (
     PROBE,
     PROBED_AGAIN,
     Shown,
+    api_of,
     parameter_of,
     recognise,
 )
@@ -28,7 +31,9 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
+    from fhcrawl.crawling.context import RequestContext
     from fhcrawl.crawling.subscriptions import FeedOptions
+    from fhcrawl.documents import DocumentList
     from fhcrawl.logical_feed.contents import EarlierReading
     from fhcrawl.logical_feed.platforms import Platform
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
@@ -46,9 +51,9 @@ def status_meta(platform: str | None) -> dict[str, Any]:
 
     :param platform: as in `Link`
     """
-    if platform not in NAMED:
+    ends = NAMED[platform].ends if platform in NAMED else ()
+    if not ends:
         return {}
-    ends = NAMED[platform].ends
     # Scrapy requests again what answers 5xx.
     return {"handle_httpstatus_list": list(ends), **({"dont_retry": True} if max(ends) >= 500 else {})}  # noqa: PLR2004
 
@@ -81,6 +86,39 @@ def numbered_pages(store: Store, feed: str, options: FeedOptions) -> tuple[Platf
     return PROBE if is_due and options.platforms and options.probe else None, probed is not None
 
 
+def api(response: Response) -> str | None:
+    """Return the URL of the first page of the API that a home page leads to; None if it leads to none."""
+    context = context_of(response)
+    if not has_api(context) or context.referral is not None or context.checks is not None:
+        return None
+    url = api_of(response.body, response.url)
+    return url if url is not None and responses.is_fetchable(url) else None
+
+
+def has_api(context: RequestContext) -> bool:
+    """Return whether a request is for a home page that leads to an API, or for the API's first page."""
+    row = NAMED.get(context.platform or "")
+    return row is not None and row.has_api
+
+
+def check_format(response: Response, document: FeedDocument | DocumentList) -> None:
+    """Check that a document in place of a home page, or of an API's first page, is in the API's format.
+
+    :raises NotAFeedError: if it is not
+    """
+    is_of_api = isinstance(document, FeedDocument) and document.format == "ghost"
+    if has_api(context_of(response)) and not is_of_api:
+        raise NotAFeedError(ReasonKind.NOT_A_FEED, "it is another document than the API has")
+
+
+def explained(failure: DocumentFailure, context: RequestContext) -> DocumentFailure:
+    """Return why the older entries of a feed cannot be had, if its software has them in an API only."""
+    if not has_api(context) or failure.state is State.KNOWN:
+        return failure
+    said = f"{failure.detail}: {context.platform}'s API, which has the older entries, did not answer"
+    return replace(failure, detail=said)
+
+
 def no_page() -> FeedDocument:
     """Return an empty document in place of a page that does not exist, whatever its body is."""
     return FeedDocument(
@@ -99,15 +137,39 @@ def is_end(response: Response, result: DocumentResult, newer: Role) -> bool | No
     row = NAMED.get(context_of(response).platform or "")
     if row is PROBE:
         return True
+    if row is not None and row.has_api:
+        return None
     if row is None or result.kind != Kind.SINGLE.value:
         return False
     return None if row.is_by_time else row.repeats or newer is Role.SUBSCRIPTION
+
+
+# The feed has no update times. A post that was edited in it comes with its time from the API, which is read
+# after each change of the feed.
+def is_dated_by_api(
+    fetch: Fetch, response: Response, document: FeedDocument, row: Platform | None, store: Store
+) -> bool:
+    """Return whether a feed's entries are in an API too, whose update times decide.
+
+    :param row: as `row_of` returns it
+    """
+    is_subscription = fetch.role is Role.SUBSCRIPTION
+    if (
+        row is None
+        or not row.has_api
+        or not is_subscription
+        or not context_of(response).walk.options.platforms
+    ):
+        return False
+    shown = _shown(fetch, response, document, row, store)
+    return row.older(fetch.location or fetch.requested_url, shown).url is not None
 
 
 def with_older(
     result: DocumentResult,
     response: Response,
     document: FeedDocument,
+    row: Platform | None,
     store: Store,
     earlier: EarlierReading | None = None,
 ) -> DocumentResult:
@@ -115,16 +177,15 @@ def with_older(
 
     If the user does not want these pages, only note that there may be some.
 
+    :param row: as `row_of` returns it
     :param earlier: what is known of the document from before
     """
     fetch, context = result.fetch, context_of(response)
-    if result.older_document is not None or result.failure is not None or result.kind != Kind.SINGLE.value:
+    is_plain = result.kind == Kind.SINGLE.value and result.older_document is None
+    if row is None or not is_plain or result.failure is not None:
         return result
     # The next run requests the target of a permanent redirect.
     url = fetch.location or fetch.requested_url
-    row = _row(response, url, store)
-    if row is None:
-        return result
     older = row.older(url, _shown(fetch, response, document, row, store))
     if older.is_cut:
         result = result.failed(CUT_PERIOD)
@@ -133,14 +194,26 @@ def with_older(
     options = context.walk.options
     if not options.platforms or (row is NUMBERED and not options.probe):
         return replace(result, software=row.name)
-    older_url: str | None = older.url
-    if row.moves and earlier is not None and fetch.role is Role.SUBSCRIPTION:
-        older_url = _kept(result, row, earlier, store) or older_url
-    elif row.is_by_time and fetch.is_check:
-        # What the documents before it held is known to the walk only.
-        older_url = store.documents.find_formed(fetch.feed, fetch.key, row.name)
+    older_url = _known(result, row, older.url, store, earlier)
     link = None if older_url is None else Link(Role.PAGE, older_url, row.name)
-    return replace(result, older_document=link)
+    return replace(result, older_document=link, older_key=older.url if row.has_api else None)
+
+
+def _known(
+    result: DocumentResult, row: Platform, url: str, store: Store, earlier: EarlierReading | None
+) -> str | None:
+    """Return where an older document is, as far as that is known from before; else its formed URL."""
+    fetch = result.fetch
+    if row.has_api:
+        # The API that a home page leads to has the key of the home page.
+        known = store.documents.find(fetch.feed, url)
+        return url if known is None else known.url
+    if row.moves and earlier is not None and fetch.role is Role.SUBSCRIPTION:
+        return _kept(result, row, earlier, store) or url
+    if row.is_by_time and fetch.is_check:
+        # What the documents before it held is known to the walk only.
+        return store.documents.find_formed(fetch.feed, fetch.key, row.name)
+    return url
 
 
 def _shown(fetch: Fetch, response: Response, document: FeedDocument, row: Platform, store: Store) -> Shown:
@@ -150,11 +223,13 @@ def _shown(fetch: Fetch, response: Response, document: FeedDocument, row: Platfo
         size = store.documents.count_shown(fetch.feed)
     times = [time for entry in document.entries if (time := entry.published or entry.updated)]
     last_id = document.entries[-1].id if document.entries else None
-    return Shown(len(document.entries), min(times, default=None), last_id, is_page, context.empty, size)
+    oldest, site = min(times, default=None), document.site and responses.secured(document.site, response)
+    return Shown(len(document.entries), oldest, last_id, is_page, context.empty, size, site)
 
 
-def _row(response: Response, url: str, store: Store) -> Platform | None:
-    context = context_of(response)
+def row_of(fetch: Fetch, response: Response, store: Store) -> Platform | None:
+    """Return the row of the software that has made a document; None if it is not known."""
+    context, url = context_of(response), fetch.location or fetch.requested_url
     if context.role is Role.PAGE:
         found = NAMED.get(context.platform or "") if context.walk.options.platforms else None
         return NUMBERED if found is PROBE else found

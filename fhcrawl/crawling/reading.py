@@ -177,10 +177,12 @@ def read_document(
     response: Response,
     document: FeedDocument,
     earlier: EarlierReading | None = None,
+    is_dated_by_api: bool = False,
 ) -> tuple[DocumentResult, list[Version | None]]:
     """Return the result of a document: the feed, its entries, and the link to the older document.
 
     :param earlier: what is known of the document from before; None if nothing is
+    :param is_dated_by_api: as in `versions.read_entries`
     :return: also the version of each entry, in document order; None for entries that are left out
     """
     walk = context_of(response).walk
@@ -193,7 +195,7 @@ def read_document(
     if _loss_on_the_way(response):
         # The next run requests the user's URL again.
         fetch = replace(fetch, location=fetch.feed)
-    found = versions.read_entries(fetch, document, since, earlier, walk.options.ids)
+    found = versions.read_entries(fetch, document, since, earlier, walk.options.ids, is_dated_by_api)
     responses.note_growth(response, found.size)
     counted = [version for version in found.versions if version is not None]
     deletions = versions.deletions_of(fetch, document)

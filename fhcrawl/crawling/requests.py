@@ -25,6 +25,7 @@ from fhcrawl.crawling.context import (
 from fhcrawl.logical_feed import ChainPosition, Role, polling
 from fhcrawl.logical_feed.chain import EARLIEST_WALK
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE, WORDPRESS
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.clock import now
 from fhcrawl.warc import indexes
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 CHECK_PRIORITY = -1
 # 50,000 URLs of a sitemap take 5 to 10 MiB. The protocol allows 50 MB, which would take seconds.
 MOST_OCTETS = 16 * 1024**2
+REFUSALS = tuple(map(ReasonKind.http, (401, 403, 404)))
 # The meta of requests for documents that are fetched even if they are processed.
 ALWAYS = {DELTAFETCH_ENABLED: False}
 
@@ -148,6 +150,24 @@ def subscription_elsewhere(
     )
 
 
+def api(fetch: Fetch, response: Response, url: str) -> Request:
+    """Return the request for the first page of an API, in place of the home page that leads to it."""
+    referral = reading.referral(response, url, None, is_page=True)
+    context = replace(context_of(response), requested_url=url, via=response.url, referral=referral)
+    return _request(context, {**ALWAYS, DELTAFETCH_KEY: fetch.key})
+
+
+def home_again(fetch: Fetch, context: RequestContext, failure: DocumentFailure) -> Iterator[Request]:
+    """Yield the request for the home page that led to an API, if that refuses the key that it had then.
+
+    :param context: the context of the failed request
+    """
+    is_api = platforms.has_api(context) and context.referral is None and fetch.key != fetch.requested_url
+    if is_api and failure.kind in REFUSALS:
+        again = replace(context, requested_url=fetch.key, is_given=True)
+        yield _request(again, {**ALWAYS, DELTAFETCH_KEY: fetch.key})
+
+
 def last_known(fetch: Fetch, context: RequestContext) -> Iterator[Request]:
     """Yield the request for the archive that led to the user's URL, if the request for that URL failed.
 
@@ -201,8 +221,12 @@ def older_document(
             empty=0 if result.versions else context.empty + 1,
             newer=newer,
         ),
-        # A probe that is made again has been processed.
-        {**(ALWAYS if link.platform == PROBE.name else {}), **platforms.status_meta(link.platform)},
+        {
+            # A probe that is made again has been processed.
+            **(ALWAYS if link.platform == PROBE.name else {}),
+            **platforms.status_meta(link.platform),
+            **({} if result.older_key is None else {DELTAFETCH_KEY: result.older_key}),
+        },
     )
 
 

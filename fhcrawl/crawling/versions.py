@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fhcrawl import logical_feed
 from fhcrawl.crawling.pending import EntryVersion
 from fhcrawl.logical_feed import Role, Version, coverage
+from fhcrawl.logical_feed.chain import EARLIEST_WALK
 from fhcrawl.logical_feed.versions import latest_time, order
 
 if TYPE_CHECKING:
@@ -45,11 +46,13 @@ def read_entries(
     since: str,
     earlier: EarlierReading | None = None,
     ids: str | None = None,
+    is_dated_by_api: bool = False,
 ) -> ReadEntries:
     """Read the entries of a document.
 
     :param ids: as in `versions.identity`
     :param earlier: what is known of the document from before; None if nothing is
+    :param is_dated_by_api: versions with an update time, of whatever walk, are newer than those without one
     """
     versions: list[Version | None] = []
     shown: list[str] = []
@@ -68,6 +71,8 @@ def read_entries(
             if earlier is None
             else earlier.order(entry_id, digest, entry.updated, document.updated, position)
         )
+        if is_dated_by_api and not claimed.time:
+            claimed = claimed._replace(overrides=EARLIEST_WALK)
         if claimed.time > fetch.latest and fetch.role is Role.PAGE:
             claimed = claimed.over_earlier_walks()
         version = _version(fetch, entry_id, claimed, digest, entry.original)

@@ -158,7 +158,8 @@ def _read_json(
     listed = snapshot.read(found.members, url, max_entries)
     if listed is None:
         raise NotAFeedError(
-            ReasonKind.NOT_A_FEED, "it is JSON, but no JSON Feed or collection of ActivityStreams"
+            ReasonKind.NOT_A_FEED,
+            "it is JSON, but no JSON Feed, collection of ActivityStreams or page of Ghost's posts",
         )
     return listed
 

@@ -118,7 +118,7 @@ class FeedDocument:
     The readers translate the terms of drafts and of other formats: `complete` is also fh:stateful 0,
     `prev-archive` also a `prev` link with that meaning.
 
-    :param format: `activitystreams`, `atom`, `rss`, `json` or `multipart`
+    :param format: `activitystreams`, `atom`, `ghost`, `rss`, `json` or `multipart`
     :param title: the feed's title
     :param updated: the document's own update time (RFC 5005, 4.2), ISO 8601 in UTC
     :param links: absolute URLs of the head section's links, by short relation; the first of each

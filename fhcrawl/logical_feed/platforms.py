@@ -11,10 +11,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import MAXYEAR, MINYEAR, datetime, timedelta, timezone
+from html import unescape
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
+from fhcrawl.documents.xml.elements import resolve
 from fhcrawl.logical_feed.chain import TO_THE_SECOND
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ class Shown(NamedTuple):
     :param is_page: it is not the subscription document
     :param empty: how many documents in a row before it had no entries
     :param size: number of entries of the subscription document; 0 if unknown
+    :param site: URL of the web page that it belongs to; None if it names none
     """
 
     number: int
@@ -58,6 +61,7 @@ class Shown(NamedTuple):
     is_page: bool = False
     empty: int = 0
     size: int = 0
+    site: str | None = None
 
 
 class Older(NamedTuple):
@@ -90,6 +94,7 @@ class Platform:
     :param repeats: the last page, or the page itself, comes again after the last page
     :param moves: the URL of the older document depends on the entries shown: it differs after each new entry
     :param is_by_time: each page is a period of time, which may have no entries, or more than are shown
+    :param has_api: the older document is a web page, which leads to an API with all entries (`api_of`)
     :param pages: how its pages are named, for people
     """
 
@@ -104,6 +109,7 @@ class Platform:
     repeats: bool = False
     moves: bool = False
     is_by_time: bool = False
+    has_api: bool = False
 
     def is_of(self, url: str, headers: Iterable[str], generator: bytes) -> bool:
         """Return whether a document is this software's.
@@ -275,6 +281,45 @@ def _is_after_last(url: str, body: bytes) -> bool:
     return found is not None and found[1].decode() == parameter_of(url, "page")
 
 
+# The feeds of tags and authors name the site's home page too; its API has the posts of all.
+def home(url: str, shown: Shown) -> str | None:
+    """Return the URL of a site's home page, for the feed of all its posts."""
+    if shown.is_page or shown.site is None:
+        return None
+    path = urlsplit(shown.site).path.rstrip("/")
+    return shown.site if urlsplit(url).path.rstrip("/") == f"{path}/rss" else None
+
+
+SCRIPT = re.compile(rb"<script\b([^<>]{0,2000})>", re.IGNORECASE)
+DATA = re.compile(rb"\bdata-(key|api|ghost|sodo-search)\s*=\s*[\"']([^\"']{1,500})[\"']", re.IGNORECASE)
+SITES = (b"ghost", b"sodo-search")
+CONTENT_API = "ghost/api/content/"
+ALL_POSTS = "posts/?key={}&limit=100&page=1&include=authors,tags&formats=html"
+
+
+def api_of(body: bytes, url: str) -> str | None:
+    """Return the URL of the first page of all posts, in the API that a home page of Ghost's names.
+
+    :param url: URL of the page
+    :return: None if it names none on its own host
+    """
+    for script in SCRIPT.finditer(body):
+        found = DATA.findall(script[1])
+        data = {name.lower(): unescape(value.decode("utf-8", "replace")) for name, value in found}
+        named = [resolve(data[b"api"], url)] if b"api" in data else []
+        named += [resolve(CONTENT_API, resolve(data[name], url)) for name in SITES if name in data]
+        for api in filter(lambda api: _host(api) == _host(url), named if b"key" in data else ()):
+            return f"{api.rstrip('/')}/{ALL_POSTS.format(quote(data[b'key'], safe=''))}"
+    return None
+
+
+def _host(url: str) -> str | None:
+    try:
+        return urlsplit(url).netloc.lower()
+    except ValueError:
+        return None
+
+
 def _moment(time: str | None) -> datetime | None:
     if time is None:
         return None
@@ -363,8 +408,17 @@ PLATFORMS = (
     ),
     Platform(
         "Ghost",
+        home,
+        "the Content API that the home page names",
+        generator=re.compile(rb">(?:\s*<!\[CDATA\[)?\s*Ghost (?:[3-9]|[1-9][0-9])\b"),
+        url=re.compile(r"/rss/?(?:[?#]|$)"),
+        ends=(),
+        has_api=True,
+    ),
+    Platform(
+        "Ghost before 3",
         numbered_path,
-        "`/rss/2/` (before Ghost 3)",
+        "`/rss/2/`",
         generator=re.compile(rb">(?:\s*<!\[CDATA\[)?\s*Ghost [0-2]\."),
         url=re.compile(r"/rss(?:/[0-9]+)?/?(?:[?#]|$)"),
         repeats=True,

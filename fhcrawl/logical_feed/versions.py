@@ -270,7 +270,7 @@ def digest(entry: Entry) -> str:
     return hashlib.blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-WITH_IDS = frozenset({"activitystreams", "atom", "json", "multipart"})
+WITH_IDS = frozenset({"activitystreams", "atom", "ghost", "json", "multipart"})
 
 
 # What can identify the entries of a feed, if its user says so.

@@ -259,6 +259,7 @@ class HistorySpider(Spider):
             return
         try:
             document = ReaderExtension.of(self.crawler).read_any(response)
+            platforms.check_format(response, document)
         except NotAFeedError as error:
             yield from self._not_a_feed(fetch, response, error)
             return
@@ -284,7 +285,9 @@ class HistorySpider(Spider):
     ) -> Iterator[Request | EntryVersion]:
         walk = context_of(response).walk
         earlier = rechecks.earlier_reading(self._store, fetch, walk)
-        read, found = reading.read_document(fetch, response, document, earlier)
+        row = platforms.row_of(fetch, response, self._store)
+        is_dated = platforms.is_dated_by_api(fetch, response, document, row, self._store)
+        read, found = reading.read_document(fetch, response, document, earlier, is_dated)
         is_probe = platforms.is_probe(response)
         if is_probe and read.failure is not None:
             # Whatever is wrong with the page: its contents do not count.
@@ -300,7 +303,7 @@ class HistorySpider(Spider):
             else:
                 self._commits.lose(fetch, reading.REPEATS)
             return
-        result = platforms.with_older(read, response, document, self._store, earlier)
+        result = platforms.with_older(read, response, document, row, self._store, earlier)
         walk = context_of(response).walk
         if fetch.role is Role.SUBSCRIPTION:
             # Requests that are made after this carry it.
@@ -430,13 +433,15 @@ class HistorySpider(Spider):
         try:
             is_missing = platforms.is_missing(response)
             document = platforms.no_page() if is_missing else ReaderExtension.of(self.crawler).read(response)
+            platforms.check_format(response, document)
         except NotAFeedError as error:
             failure = reading.unread(response, error)
             yield from self._end_check(DocumentResult(fetch, failure=failure), context)
             return
         earlier = rechecks.earlier_reading(self._store, fetch, context.walk)
         result, found = reading.read_document(fetch, response, document, earlier)
-        result = platforms.with_older(result, response, document, self._store, earlier)
+        row = platforms.row_of(fetch, response, self._store)
+        result = platforms.with_older(result, response, document, row, self._store, earlier)
         following = self._with_callbacks(rechecks.following(self._store, context, result.failure))
         if reading.has_hidden_news(response, result, earlier):
             following = chain(following, [self._request(requests.conditional(response))])
@@ -512,6 +517,10 @@ class HistorySpider(Spider):
         if platforms.is_probe(response):
             yield from self._not_a_page(fetch, response, failure)
             return
+        api = platforms.api(response)
+        if api is not None:
+            yield self._request(requests.api(fetch, response, api))
+            return
         url = next(map(normalised, filter(responses.is_fetchable, error.feeds)), None)
         is_first = context.referral is None and fetch.feed not in self._renamed
         if url is not None and is_first and context.is_new and fetch.role is Role.SUBSCRIPTION:
@@ -585,7 +594,8 @@ class HistorySpider(Spider):
                 yield from self.first(known, options)
 
     def _give_up(self, fetch: Fetch, failure: DocumentFailure, context: RequestContext) -> Iterator[Request]:
-        """Note a failure; yield the request for another URL of a subscription document, if any."""
+        """Note a failure; yield the request for another URL of the document, if any."""
+        failure = platforms.explained(failure, context)
         if failure.kind is ReasonKind.CHALLENGE and fetch.role is Role.SUBSCRIPTION:
             fetch = replace(fetch, retry_after=shift(fetch.fetched, CHALLENGED_AGAIN))
         if context.is_given:
@@ -596,6 +606,7 @@ class HistorySpider(Spider):
         self._commits.lose(fetch, failure)
         if failure.state is not State.KNOWN:
             yield from map(self._request, requests.as_given(fetch, context))
+            yield from map(self._request, requests.home_again(fetch, context, failure))
 
     def lose(self, failure: Failure) -> list[Request]:
         """Note why a document could not be fetched; return the next requests (of a list, say)."""

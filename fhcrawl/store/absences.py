@@ -10,6 +10,7 @@ from fhcrawl.logical_feed import ChainPosition, Kind, Role
 from fhcrawl.logical_feed.absences import Seen, missed_since, snapshot_walk
 from fhcrawl.logical_feed.contents import digest_of_id, ids_of
 from fhcrawl.logical_feed.listings import Listing
+from fhcrawl.logical_feed.platforms import NAMED
 from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch, State
 from fhcrawl.store import rows, statements
 from fhcrawl.store.committing import Commit, StoredState
@@ -31,7 +32,7 @@ Value = TypeVar("Value")
 CHAIN = f"""
 {statements.chain("documents.id = :start")}
 SELECT documents.id, role, documents.state, documents.behind_id, lost_entries, moved_to, moved_walk, checked,
-    changed_walk, checked_walk, held IS NOT NULL AS is_known
+    changed_walk, checked_walk, held IS NOT NULL AS is_known, platform
 FROM documents JOIN chain ON chain.id = documents.id
 """
 FORGET = "DELETE FROM absences WHERE feed_id = :feed_id AND key = :key"
@@ -182,6 +183,9 @@ def is_whole(feed: Row[Any], chain: Sequence[Row[Any]]) -> bool:
 def _are_all_pages(connection: Connection, feed: Row[Any], chain: Sequence[Row[Any]]) -> bool:
     """Return whether a chain has all pages of its feed; True if links name all of them."""
     if feed.kind != Kind.SINGLE.value or all(row.role != Role.PAGE.value for row in chain):
+        return True
+    # The pages of an API link to each other.
+    if any(row.platform in NAMED and NAMED[row.platform].has_api for row in chain):
         return True
     listing = Listing.of_walk(feed.listing, feed.walk)
     if listing is None or not listing.is_evidence:

@@ -1,5 +1,6 @@
 """Crawls of feeds whose older entries are on pages that no link names, on models of the software."""
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -85,6 +86,11 @@ def in_path(of: list[E], path: str, _query: dict[str, str]) -> list[E] | str:
     return of[begin : begin + SIZE] or f"/rss/{-(-len(of) // SIZE)}/"
 
 
+def by_api(of: list[E], _path: str, query: dict[str, str]) -> list[E]:
+    begin = SIZE * (int(query.get("page", 1)) - 1)
+    return of[begin : begin + SIZE]
+
+
 def after_tag(of: list[E], _path: str, query: dict[str, str]) -> list[E]:
     tags = [str(entry.id).rpartition("/")[2] for entry in of]
     begin = tags.index(query["after"]) + 1 if "after" in query else 0
@@ -134,7 +140,8 @@ CASES = {
         '<generator uri="https://ablog.readthedocs.io/" version="0.11">ABlog</generator>',
         documents=6,
     ),
-    "Ghost": Case("/rss/", in_path, "<generator>Ghost 2.38</generator>"),
+    "Ghost": Case("/rss/", by_api, documents=5),
+    "Ghost before 3": Case("/rss/", in_path, "<generator>Ghost 2.38</generator>"),
     "Squarespace": Case(
         "/blog?format=rss",
         older_than("offset", "", is_number=True),
@@ -196,6 +203,79 @@ class Site:
         return Answer(body.encode(), headers=dict(self.case.headers))
 
 
+class Ghost(Site):
+    """Serves a feed, and an API that the home page names, as Ghost 5 does.
+
+    :param api: what `data-api` says; None to name no API
+    :param key: the key that the API accepts
+    :param status: of the API
+    """
+
+    def __init__(self, server: FeedServer, case: Case = CASES["Ghost"]) -> None:
+        super().__init__(server, case)
+        self.api: str | None = server.url("/ghost/api/content/")
+        self.key, self.status = "0a1b2c", 200
+        self.edited: dict[str, str] = {}
+        self.robots: Answer | None = None
+
+    def answer(self, path: str) -> Answer | None:
+        parts = urlsplit(path)
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        if parts.path == "/robots.txt":
+            return self.robots
+        if parts.path == self.case.path or self.case.show is not by_api:
+            return Answer(self.rss().encode())
+        if parts.path == "/":
+            named = f'data-key="{self.key}" data-api="{self.api}"' if self.api else ""
+            script = (
+                f'<script defer src="https://cdn/portal.min.js" data-ghost="http://x.test/" {named}></script>'
+            )
+            return Answer(f"<!DOCTYPE html><html><head>{script}</head></html>".encode())
+        if parts.path != "/ghost/api/content/posts/":
+            return Answer(b"", 404)
+        if query["key"] != self.key:
+            return Answer(b'{"errors": []}', 401)
+        return Answer(self.posts(query).encode(), self.status)
+
+    def rss(self) -> str:
+        items = (
+            f"<item><title>{e.id}</title><description>Short</description><guid>{e.id}</guid>"
+            f"<link>{self.server.url(f'/{e.id}/')}</link>"
+            f"<dc:creator>A</dc:creator><content:encoded>&lt;p&gt;In RSS.{self.edited.get(str(e.id), '')}"
+            "</content:encoded></item>"
+            for e in self.of[:SIZE]
+        )
+        return (
+            '<rss xmlns:dc="http://purl.org/dc/elements/1.1/"'
+            ' xmlns:content="http://purl.org/rss/1.0/modules/content/" version="2.0"><channel>'
+            f"<title><![CDATA[Site]]></title><link>{self.server.url('/')}</link>"
+            f"<generator>Ghost 5.130</generator>{''.join(items)}</channel></rss>"
+        )
+
+    def posts(self, query: dict[str, str]) -> str:
+        assert query["include"] == "authors,tags"
+        number, pages = int(query["page"]), -(-len(self.of) // SIZE)
+        posts = [
+            {
+                "id": e.id,
+                "url": self.server.url(f"/{e.id}/"),
+                "title": e.id,
+                "html": f"<p>In the API.{self.edited.get(str(e.id), '')}</p>",
+                "published_at": f"{str(e.updated)[:19]}.000+00:00",
+                "updated_at": self.edited.get(str(e.id), f"{str(e.updated)[:19]}.000+00:00"),
+                "authors": [{"name": "A"}],
+            }
+            for e in by_api(self.of, "", query)
+        ]
+        following = number + 1 if number < pages else None
+        counts = {"page": number, "limit": SIZE, "pages": pages, "total": len(self.of), "next": following}
+        return json.dumps({"posts": posts, "meta": {"pagination": counts}})
+
+
+def site_of(server: FeedServer, name: str) -> Site:
+    return Ghost(server) if name == "Ghost" else Site(server, CASES[name])
+
+
 def test_each_software_has_a_case() -> None:
     assert list(CASES) == [one.name for one in platforms.PLATFORMS]
 
@@ -204,7 +284,7 @@ def test_each_software_has_a_case() -> None:
 def test_pages_of_each_software_are_read_to_their_end(
     server: FeedServer, project: Project, name: str
 ) -> None:
-    site = Site(server, CASES[name])
+    site = site_of(server, name)
     run = project.crawl(site.feed)
     asked = server.asked()
     assert set(run.changes) == {entry.id for entry in site.of}
@@ -223,7 +303,7 @@ def test_pages_of_each_software_are_read_to_their_end(
 def test_later_runs_go_on_with_pages_that_no_link_names(
     server: FeedServer, project: Project, name: str
 ) -> None:
-    site = Site(server, CASES[name])
+    site = site_of(server, name)
     project.crawl(site.feed, settings={"FHCRAWL_MAX_PAGES": 1})
     project.crawl(site.feed)
     assert project.verdict() == LOSSY
@@ -232,7 +312,7 @@ def test_later_runs_go_on_with_pages_that_no_link_names(
 
 @pytest.mark.parametrize("name", CASES)
 def test_short_feed_of_each_software_has_no_pages(server: FeedServer, project: Project, name: str) -> None:
-    site = Site(server, CASES[name])
+    site = site_of(server, name)
     site.of = site.of[:2]
     assert len(project.crawl(site.feed).changes) == 2
     assert len(server.asked()) <= 4
@@ -244,18 +324,22 @@ def test_short_feed_of_each_software_has_no_pages(server: FeedServer, project: P
 def test_server_that_ignores_what_is_added_has_no_pages(
     server: FeedServer, project: Project, name: str
 ) -> None:
-    site = Site(server, CASES[name])
+    site = site_of(server, name)
     site.case = Case(**{**vars(site.case), "show": lambda of, _path, _query: of[:SIZE]})
     project.crawl(site.feed)
     assert len(server.asked()) <= 3
-    assert project.verdict()[1] in (["no-history"], ["cut-period", "paged"])
+    assert project.verdict()[1] in (
+        ["no-history"],
+        ["cut-period", "paged"],
+        ["not-a-feed", "no-history"],
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_software_is_named_when_its_pages_are_not_wanted(
     server: FeedServer, project: Project, name: str
 ) -> None:
-    site = Site(server, CASES[name])
+    site = site_of(server, name)
     project.crawl(site.feed, args=("--no-platforms",))
     assert len(server.asked()) == 1
     [reason] = project.feeds()[0]["reasons"]
@@ -570,3 +654,140 @@ def test_one_feed_of_a_list_is_probed(server: FeedServer, project: Project) -> N
     )
     project.crawl(args=("-a", f"feeds={listed}"))
     assert pages_asked(server) == ["2", "3", "4"]
+
+
+CHECKS: dict[str, object] = {"FHCRAWL_RECHECK": "1,100"}
+
+
+def test_api_of_ghost_is_read_without_the_home_page_later(server: FeedServer, project: Project) -> None:
+    site = Ghost(server)
+    run = project.crawl(site.feed)
+    assert len(run.items) == len(site.of)
+    assert set(run.changes.values()) == {"new"}
+    assert all("In the API." in item["content"] for item in run.items)
+    assert "/" in server.asked()
+    site.of = [E("new", updated="2004-06-09T12:00:00Z"), *site.of]
+    [item] = project.crawl(site.feed).items
+    assert "In the API." in item["content"]
+    asked = server.asked()
+    assert "/" not in asked
+    assert len(asked) == 3
+    # The newest posts are in the feed too: they do not change back and forth.
+    for _ in range(2):
+        assert not project.crawl(site.feed).items
+        assert not project.crawl(site.feed, settings={"DELTAFETCH_RESET": 1}).items
+    assert "/" not in server.asked()
+    assert all("In the API." in one["content"] for one in project.logical_feed().values())
+
+
+@pytest.mark.parametrize("number", ["25", "12", "1"])
+def test_edits_of_posts_of_ghost_are_found(server: FeedServer, project: Project, number: str) -> None:
+    site = Ghost(server)
+    project.crawl(site.feed)
+    site.edited = {number: "2004-06-10T12:00:00.000+00:00"}
+    for year in (2033, 2034):
+        with clock_at(f"{year}-01-01T00:00:00"):
+            found = project.crawl(site.feed, settings=CHECKS).changes
+        assert found == ({number: "updated"} if year == 2033 else {})
+
+
+def test_deleted_post_of_ghost_is_absent(server: FeedServer, project: Project) -> None:
+    site = Ghost(server)
+    project.crawl(site.feed)
+    site.of = [entry for entry in site.of if entry.id != "12"]
+    for year in (2033, 2034, 2035):
+        with clock_at(f"{year}-01-01T00:00:00"):
+            assert not project.crawl(site.feed, settings=CHECKS).items
+    assert project.feeds()[0]["absent"] == 1
+
+
+def test_small_site_of_ghost_is_no_page_that_comes_again(server: FeedServer, project: Project) -> None:
+    site = Ghost(server)
+    site.of = site.of[:3]
+    for _ in range(3):
+        project.crawl(site.feed)
+        project.crawl(site.feed, settings={"DELTAFETCH_RESET": 1})
+        assert len(project.database.rows("SELECT 1 FROM documents WHERE length(held) > 40")) == 2
+        site.of = [E(f"{len(site.of)} new", updated=f"2004-06-{len(site.of):02}T12:00:00Z"), *site.of]
+        assert project.verdict() == LOSSY
+        assert project.feeds()[0]["absent"] == 0
+
+
+@pytest.mark.parametrize(
+    ("api", "status", "kind"),
+    [(None, 200, "html"), ("http://other.test/ghost/api/content/", 200, "html")]
+    + [("/ghost/api/content/", status, f"http-{status}") for status in (401, 403, 404)],
+)
+def test_ghost_whose_api_does_not_answer(
+    server: FeedServer, project: Project, api: str | None, status: int, kind: str
+) -> None:
+    site = Ghost(server)
+    site.api, site.status = api, status
+    for _ in range(2):
+        project.crawl(site.feed)
+        assert project.verdict() == ("unknown", [kind, "no-history"])
+        said = project.feeds()[0]["reasons"][0]["detail"]
+        assert said.endswith(": Ghost's API, which has the older entries, did not answer")
+    assert len(project.logical_feed()) == SIZE
+
+
+def test_robots_txt_of_ghost_is_obeyed(server: FeedServer, project: Project) -> None:
+    site = Ghost(server)
+    site.robots = Answer(b"User-agent: *\nDisallow: /ghost/\n")
+    for _ in range(2):
+        project.crawl(site.feed)
+        assert project.verdict() == ("unknown", ["robots-txt", "no-history"])
+        assert not any(path.startswith("/ghost/") for path in server.asked())
+    project.crawl(site.feed, settings={"ROBOTSTXT_OBEY": False})
+    assert project.verdict() == LOSSY
+    assert len(project.logical_feed()) == len(site.of)
+
+
+def test_new_key_of_ghost_is_found(server: FeedServer, project: Project) -> None:
+    site = Ghost(server)
+    project.crawl(site.feed)
+    site.key = "3d4e5f"
+    site.of = [E("new", updated="2004-06-09T12:00:00Z"), *site.of]
+    assert project.crawl(site.feed).changes == {"new": "new"}
+    assert project.verdict() == LOSSY
+    server.asked()
+    project.crawl(site.feed, settings={"DELTAFETCH_RESET": 1})
+    assert "/" not in server.asked()
+
+
+def test_entries_stay_when_the_api_of_ghost_is_closed(server: FeedServer, project: Project) -> None:
+    site = Ghost(server)
+    project.crawl(site.feed)
+    site.status = 403
+    site.of = [E("new", updated="2004-06-09T12:00:00Z"), *site.of]
+    assert project.crawl(site.feed).changes == {"new": "new"}
+    assert project.verdict() == ("lossy", ["http-403", "paged"])
+    assert len(project.logical_feed()) == len(site.of)
+    assert project.feeds()[0]["absent"] == 0
+
+
+def test_feed_of_a_tag_of_ghost_has_no_api(server: FeedServer, project: Project) -> None:
+    site = Ghost(server, Case("/tag/news/rss/", by_api))
+    project.crawl(site.feed)
+    assert project.verdict() == UNKNOWN
+    assert "/" not in server.asked()
+
+
+def test_api_is_on_the_host_of_the_page() -> None:
+    def api(attributes: str) -> str | None:
+        page = f"<script src=a></script><script {attributes}></script>"
+        return platforms.api_of(page.encode(), "https://example.org/blog/")
+
+    posts = "https://example.org/blog/ghost/api/content/posts/?key=k%26&limit=100"
+    for attributes in (
+        'data-key="k&amp;" data-api="https://example.org/blog/ghost/api/content/"',
+        "data-api='https://Example.org/blog/ghost/api/content' data-key='k&amp;'",
+        'data-ghost="https://example.org/blog/" data-key="k&amp;" data-api="https://example.ghost.io/api"',
+        'data-sodo-search="https://example.org/blog/" data-key="k&amp;"',
+    ):
+        found = api(attributes)
+        assert found is not None
+        assert found.lower().startswith(posts)
+    assert api('data-api="https://example.org/ghost/api/content/"') is None
+    assert api('data-key="k" data-api="https://other.example/ghost/api/content/"') is None
+    assert api('data-key="k" data-api="http://[/"') is None

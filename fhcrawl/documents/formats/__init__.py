@@ -1,6 +1,6 @@
 """Readers of feed formats, one module each, and the registry that `documents.detection` chooses from."""
 
-from fhcrawl.documents.formats import activitystreams, atom, atom03, jsonfeed, rss
+from fhcrawl.documents.formats import activitystreams, atom, atom03, ghost, jsonfeed, rss
 from fhcrawl.documents.xml.elements import RSS_NAMESPACES
 from fhcrawl.documents.xml.layout import RDF_ROOT
 
@@ -11,4 +11,4 @@ XML_FORMATS = {
     **{f"{namespace}rss": rss.read for namespace in RSS_NAMESPACES},
     RDF_ROOT: rss.read_rdf,
 }
-JSON_FORMATS = (jsonfeed.read, activitystreams.read)
+JSON_FORMATS = (jsonfeed.read, activitystreams.read, ghost.read)
