@@ -212,6 +212,7 @@ absences = Table(
     Column("feed_id", ForeignKey("feeds.id"), nullable=False),
     Column("key", LargeBinary, nullable=False, comment="digest of the entry's id"),
     Column("id", Text, comment="of the entry; NULL until it is known that no document holds it"),
+    Column("below", LargeBinary, comment="digest of the id below it, if a plain feed has lost it; else NULL"),
     Column("role", Text, nullable=False, comment="of the document that has lost it"),
     Column("walk", Integer, nullable=False, comment="the walk since which no document is known to hold it"),
     Column("looked", Integer, nullable=False, comment="the walk in which it was last looked for"),
@@ -413,7 +414,7 @@ def create_views(connection: Connection) -> None:
 
 
 # Of the tables and the views.
-VERSION = 2
+VERSION = 3
 # Each step changes the tables of one version, its key, into those of the next. The views are dropped before
 # the steps and created again after them, so the step for a change of a view does nothing. Released steps
 # never change.
