@@ -183,6 +183,8 @@ class Feed:
     :param not_modified_ignored: since when its server's 304 responses are not believed; None if they are
     :param spans, holes: when a plain or paged feed was seen without a hole, and the holes; oldest first
     :param complete_as_of: when the pages of a paged feed that is complete were the feed
+    :param obtained: how its history was obtained: `links`, `WordPress's pages`, `a list`, `web archive`,
+        `WARC`; [] if only its subscription document was read
     """
 
     feed: str
@@ -204,6 +206,7 @@ class Feed:
     spans: list[Span] = field(default_factory=list)
     holes: list[Hole] = field(default_factory=list)
     complete_as_of: str | None = None
+    obtained: list[str] = field(default_factory=list)
 
     @property
     def verdict_in_words(self) -> str:
