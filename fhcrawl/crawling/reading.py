@@ -22,6 +22,8 @@ from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import DocumentRef
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy.http import Response
 
     from fhcrawl.documents import DocumentList, Entry, FeedDocument
@@ -260,15 +262,31 @@ def _of_chain(
     # A page from which no link leads to the last one is not known to be the end.
     named = older.url if older else last_page(document, (fetch.requested_url, fetch.url), quirks)
     held = contents.encode(result.versions, named, unsettled)
-    # A feed without older documents only shows its last entries.
-    may_miss = earlier is not None and (fetch.role is not Role.SUBSCRIPTION or older is not None)
+    is_known = earlier is not None and result.failure is None
     return replace(
         result,
         held=held,
-        lost=earlier.lost(held) if may_miss and earlier is not None and result.failure is None else [],
+        lost=_lost(result, response, document, earlier, held) if is_known and earlier is not None else {},
         # Entries that have to be looked at again, even if the document stays the same.
         validators=None if unsettled else (*responses.validators(response), None),
     )
+
+
+def _lost(
+    result: DocumentResult, response: Response, document: FeedDocument, earlier: EarlierReading, held: bytes
+) -> Mapping[bytes, bytes | None] | None:
+    """Return `DocumentResult.lost` of a document that was read without a failure."""
+    if result.fetch.role is not Role.SUBSCRIPTION or result.older_document is not None:
+        return dict.fromkeys(earlier.lost(held))
+    # A feed without older documents only shows its last entries.
+    is_of_events = document.format == "multipart" or context_of(response).walk.since is not None
+    if result.kind != Kind.SINGLE.value or is_of_events:
+        return {}
+    return None if result.lost_entries or _is_repaired(document) else earlier.removed(held)
+
+
+def _is_repaired(document: FeedDocument) -> bool:
+    return any(problem.kind == "repaired" for problem in document.problems)
 
 
 def _older(
@@ -308,9 +326,9 @@ def _of_subscription(
     result: DocumentResult, response: Response, document: FeedDocument, found: versions.ReadEntries
 ) -> DocumentResult:
     # RFC 5005, 2; an incomplete or invalid document deletes no entries.
-    mended = any(problem.kind == "repaired" for problem in document.problems)
     is_lost = result.lost_entries > len(found.shared)
-    is_state = document.complete and not is_lost and not mended and result.failure is None
+    is_read = result.failure is None and not is_lost and not _is_repaired(document)
+    is_state = document.complete and is_read
     older = result.older_document
     # The same bytes, if they only link to the first page, are no evidence that the pages have not changed.
     is_index = older is not None and older.role is Role.PAGE and not (document.entries or document.updated)

@@ -141,8 +141,9 @@ class VerdictsExtension(Component):
         store, settings = extension.store, self._crawler.settings
         deletes = settings.getbool("FHCRAWL_DELETE_ABSENT")
         keeps_versions = store.documents.keeps_versions
-        deleted = store.absences.settle(extension.run, urls, deletes, keeps_versions)
+        # An entry with another id is not gone.
         renamed = store.renames.settle(extension.run, urls, keeps_versions)
+        deleted = store.absences.settle(extension.run, urls, deletes, keeps_versions)
         for url, number in (*deleted.items(), *((url, one.deleted) for url, one in renamed.items())):
             self._count_deleted(url, number)
         for url, found in renamed.items():

@@ -11,10 +11,15 @@ twice, with the same content. Let there be a walk such that every archive (or pa
 now in an earlier walk, and was last seen so in this walk, or later. Then all of them were so at the moment
 when this walk read the subscription document: what none of them holds, nor the subscription document, was not
 published at that moment.
+
+A plain feed has one document, and drops its oldest entries. An entry that is missing there between two that
+it still shows, in the same order, has not been dropped at the end: the publisher has removed it.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise, takewhile
+from operator import eq
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.documents.dates import elapsed
@@ -62,6 +67,40 @@ def agreed_walk(chain: Seen) -> int | None:
     if chain.changed is None or chain.checked is None or chain.changed >= chain.checked:
         return None
     return chain.checked
+
+
+# A document that sorts its entries by rank or update time, or shows some at random, moves entries or puts new
+# ones between others. Newer entries may come below pinned ones, which have stayed at the top; and a document
+# that is shorter by an entry may show an older one at its end. What has a new entry in its place may have got
+# another id. An entry pinned at the end proves nothing: the one above it is the oldest of the others.
+def removed(earlier: Sequence[bytes], shown: Sequence[bytes]) -> dict[bytes, bytes] | None:
+    """Return the entries that the document of a plain feed has lost between two that it still shows.
+
+    :param earlier: digests of the ids that it showed before, in its order
+    :param shown: the same of those that it shows now
+    :return: for each of them, the next older entry that it still shows; None if its order proves nothing
+    """
+    places = {key: place for place, key in enumerate(shown)}
+    were = {key: place for place, key in enumerate(earlier)}
+    if len(places) < len(shown) or len(were) < len(earlier):
+        return None
+    kept = [key for key in earlier if key in places]
+    pinned = sum(takewhile(bool, map(eq, earlier, shown)))
+    movable = [places[key] for key in kept[pinned:]]
+    if any(below != above + 1 for above, below in pairwise(movable)):
+        return None
+    lost: dict[bytes, bytes] = {}
+    for newer, older in pairwise(kept):
+        between = earlier[were[newer] + 1 : were[older]]
+        is_pinned = earlier[-1] == shown[-1] == older and len(between) <= len(shown) - len(kept)
+        if places[older] == places[newer] + 1 and not is_pinned:
+            lost.update(dict.fromkeys(between, older))
+    return lost
+
+
+def confirmed_walk(subscription: Seen) -> int | None:
+    """Return the last walk whose reading of a plain feed's document a later walk has confirmed, if any."""
+    return None if subscription.checked is None else subscription.checked - 1
 
 
 def missed_since(missed: int, looked: int, changed: int | None, walk: int) -> int:

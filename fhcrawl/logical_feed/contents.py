@@ -12,6 +12,7 @@ import hashlib
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from fhcrawl.logical_feed.absences import removed
 from fhcrawl.logical_feed.chain import ChainPosition
 from fhcrawl.logical_feed.versions import order
 
@@ -101,6 +102,7 @@ class EarlierReading:
     """
 
     def __init__(self, held: bytes, current: bytes, place: ChainPosition, walk: int) -> None:
+        self._encoded = held
         self._held = _contents_of(held)
         self._current = _contents_of(current)
         self._place = place
@@ -123,6 +125,17 @@ class EarlierReading:
     def lost(self, held: bytes) -> list[bytes]:
         """Return the digests of the ids that the document held, and does not hold now."""
         return list(self._held.keys() - set(ids_of(held)))
+
+    def removed(self, held: bytes) -> dict[bytes, bytes] | None:
+        """Return what the document of a plain feed has lost between two entries that it still shows.
+
+        :param held: what it holds now
+        :return: as of `absences.removed`; None too if it named an older document, which may have the entries
+        """
+        if not self._encoded:
+            return {}
+        is_plain = self._encoded.startswith(NAMES_NONE) and held.startswith(NAMES_NONE)
+        return removed(list(ids_of(self._encoded)), list(ids_of(held))) if is_plain else None
 
     def has_gained(self, held: bytes) -> bool:
         """Return whether the document holds the id of an entry that it did not hold."""

@@ -158,7 +158,9 @@ class DocumentResult:
     :param doubted_since: when the document was last received before the server sent a false 304 for it
     :param held: what the document holds (`contents.encode`); None for one that is not read again, since it
         never changes or is no document of a chain
-    :param lost: digests of the ids of the entries that it held before, and does not hold now
+    :param lost: digests of the ids of the entries that it held before, and does not hold now. Of a
+        plain feed, those that its publisher has removed, each with the next older one (`absences.removed`);
+        None if its document proves nothing, nor confirms what was missed before
     :param update_schedule: how often a subscription document declares to change, as plain values
     :param lost_entries: how many of its entries cannot be kept
     :param shared_id: an id of one of these, which another entry of the document has; None for none
@@ -193,7 +195,7 @@ class DocumentResult:
     received: str | None = None
     doubted_since: str | None = None
     held: bytes | None = None
-    lost: list[bytes] = field(default_factory=list)
+    lost: Mapping[bytes, bytes | None] | None = field(default_factory=dict)
     update_schedule: dict[str, object] | None = None
     lost_entries: int = 0
     shared_id: str | None = None

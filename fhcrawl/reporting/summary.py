@@ -160,6 +160,7 @@ class Summary:
             is_subscribed=feed.subscribed is not None,
             verdict=in_words(verdict, reasons),
             as_of=(feed.complete_as_of or "")[:DAY],
+            obtained=", ".join(feed.obtained),
         )
         kinds = {reason.kind for reason in reasons}
         is_plain = bool(kinds & PLAIN) and kinds <= PLAIN | {ReasonKind.HOLES}

@@ -89,6 +89,7 @@ class Row(NamedTuple):
     :param oldest, newest: when its first and last entries are from, ISO 8601; None if no entry has a time
     :param verdict: in words
     :param as_of: the day of which it is; '' if it is of the last read
+    :param obtained: how its history was obtained, in words; '' if only its newest document was read
     """
 
     feed: str
@@ -102,6 +103,7 @@ class Row(NamedTuple):
     is_subscribed: bool
     verdict: str
     as_of: str = ""
+    obtained: str = ""
 
     def dates(self, precision: int) -> str:
         """Return the dates of the oldest and the newest entry; both on one if they are the same."""
@@ -164,11 +166,12 @@ SKIPPED = Column("Skipped", lambda row: f"{row.skipped:,}" if row.counts else "-
 ENTRIES = Column("Entries", lambda row: f"{row.entries:,}", True)
 CHANGED = Column("Changed", _changed, True)
 DAYS, MONTHS, YEARS = (Column("Dates", partial(Row.dates, precision=number)) for number in (DAY, MONTH, YEAR))
+OBTAINED = Column("Obtained", lambda row: row.obtained or "-", is_wide=True)
 SUBSCRIBED = Column("Subscribed", lambda row: "yes" if row.is_subscribed else "-", is_wide=True)
 VERDICT = Column("Verdict", lambda row: f"{row.verdict}{_as_of(row)}")
 URL = Column("URL", lambda row: row.feed, is_wide=True)
 OF_RUN = (KIND, FETCHED, SKIPPED, ENTRIES, CHANGED, DAYS, VERDICT, URL)
-OF_STORE = (KIND, ENTRIES, DAYS, SUBSCRIBED, VERDICT, URL)
+OF_STORE = (KIND, ENTRIES, DAYS, OBTAINED, SUBSCRIBED, VERDICT, URL)
 
 
 def table(rows: Sequence[Row], columns: Sequence[Column], look: Look) -> Iterator[str]:

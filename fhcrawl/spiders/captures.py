@@ -22,6 +22,7 @@ from fhcrawl.logical_feed.results import DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.spiders.web_archives import Selection, WebArchives, outcome_of
+from fhcrawl.store.mementos import WARC_FILES
 from fhcrawl.utils.addresses import name_of
 
 if TYPE_CHECKING:
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 EVERY = "FHCRAWL_ALL_CAPTURES_ENABLED"
-# The web archive that all WARC files are, in the store.
-ARCHIVE = "file:"
 # Octets of digests, and characters of these in base64.
 DIGEST_SIZE, DIGEST = 9, 12
 
@@ -133,7 +132,7 @@ class CaptureQueue:
     def _load(self, feed: str) -> FeedInFiles:
         """Return what the store knows of a feed and of its captures in files."""
         state = FeedInFiles(feed, Selection(self._every))
-        for timemap in self._store.mementos.find_timemaps(feed, ARCHIVE):
+        for timemap in self._store.mementos.find_timemaps(feed, WARC_FILES):
             state.add(timemap.url, timemap.depth, timemap)
         for url, role, _state in self._store.documents.read_urls(feed):
             state.add(url, int(role is not Role.SUBSCRIPTION))
@@ -198,7 +197,7 @@ class CaptureQueue:
         mementos = self._store.mementos
         timemap = state.known.get(name_of(url))
         if timemap is None:
-            timemap = mementos.add_timemap(state.feed, ARCHIVE, url, depth)
+            timemap = mementos.add_timemap(state.feed, WARC_FILES, url, depth)
             state.add(url, depth, timemap)
         if found:
             mementos.add(state.feed, timemap, found, None)
@@ -332,7 +331,7 @@ class Captures:
 
     def _source(self, fetch: Fetch) -> CaptureQueue | WebArchives:
         of_files = self._in_files
-        return self._in_archives if of_files is None or not fetch.key.startswith(ARCHIVE) else of_files
+        return self._in_archives if of_files is None or not fetch.key.startswith(WARC_FILES) else of_files
 
     def _stored(self, fetch: Fetch, following: Iterator[Request]) -> Iterator[Request]:
         """Yield requests whose making needs the store; note its errors."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import exists, select
 
 from fhcrawl.logical_feed import ChainPosition, Kind, Role
-from fhcrawl.logical_feed.absences import Seen, missed_since, snapshot_walk
+from fhcrawl.logical_feed.absences import Seen, confirmed_walk, missed_since, snapshot_walk
 from fhcrawl.logical_feed.contents import digest_of_id, ids_of
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.platforms import NAMED
@@ -16,12 +16,12 @@ from fhcrawl.store import rows, statements
 from fhcrawl.store.committing import Commit, StoredState
 from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import ROWS_AT_ONCE
-from fhcrawl.store.schema import absences, documents, entries, feeds
+from fhcrawl.store.schema import absences, documents, entries, feeds, renames
 from fhcrawl.store.statements import execute, execute_all
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection, Row, Table
 
@@ -106,17 +106,23 @@ def _note(connection: Connection, feed: Row[Any], chain: Sequence[Row[Any]]) -> 
     """Forget what a document holds again, and note what is gone; return the ids of all that is gone."""
     of_feed = select(absences).where(absences.c.feed_id == feed.id)
     known = {bytes(row.key): row for row in connection.execute(of_feed)}
-    held = set().union(*held_ids(connection, chain, known.keys()))
+    below = {bytes(row.below) for row in known.values() if row.below is not None}
+    held = set().union(*held_ids(connection, chain, known.keys() | below))
+    is_plain = _is_plain(feed, chain)
+    if is_plain:
+        held |= _unproven(connection, feed.id, known, held)
     missing = dict(_live(connection, feed.id, known.keys() - held))
     execute_all(connection, FORGET, [_of(feed.id, key) for key in known.keys() - missing.keys()])
     subscription = next((row for row in chain if row.id == feed.subscription_id), None)
     if subscription is None or not missing:
         return []
     snapshot = _snapshot(connection, feed, chain)
-    noted = [
-        _of(feed.id, key) | {"id": entry_id, **_noted(known[key], subscription, feed.walk, snapshot)}
-        for key, entry_id in missing.items()
-    ]
+    noted = []
+    for key, entry_id in missing.items():
+        # What the feed's chain has lost before it became a plain feed may be in documents that have left it.
+        proof = None if is_plain and known[key].below is None else snapshot
+        since = _noted(known[key], subscription, feed.walk, proof)
+        noted.append(_of(feed.id, key) | {"id": entry_id, **since})
     execute_all(
         connection,
         """UPDATE absences SET id = :id, walk = :walk, looked = :looked, gone = :gone
@@ -124,6 +130,22 @@ def _note(connection: Connection, feed: Row[Any], chain: Sequence[Row[Any]]) -> 
         noted,
     )
     return [str(one["id"]) for one in noted if one["gone"]]
+
+
+# An entry that is missing above another one is known to be removed only while that one is shown: the document
+# may have dropped both since.
+def _unproven(
+    connection: Connection, feed_id: int, known: Mapping[bytes, Row[Any]], held: Collection[bytes]
+) -> set[bytes]:
+    """Return which entries a plain feed may have dropped, and which have another id now.
+
+    :param known: the rows of the entries that it has lost
+    :param held: what it holds of those below them
+    """
+    lost = {key: bytes(row.below) for key, row in known.items() if row.below is not None and row.gone is None}
+    ids = select(renames.c.former_id).where(renames.c.feed_id == feed_id, renames.c.former_id.is_not(None))
+    renamed = {digest_of_id(former_id) for former_id in connection.scalars(ids)} if known else set()
+    return {key for key, below in lost.items() if below not in held} | renamed
 
 
 def held_ids(
@@ -177,6 +199,10 @@ def is_whole(feed: Row[Any], chain: Sequence[Row[Any]]) -> bool:
     )
 
 
+def _is_plain(feed: Row[Any], chain: Sequence[Row[Any]]) -> bool:
+    return bool(feed.kind == Kind.SINGLE.value and len(chain) == 1)
+
+
 # A page that no link names, and that is not there (404), is the end, or an error; and caches answer any page
 # with the first one. That there are no more pages is known only if those that were read hold all that the
 # publisher lists.
@@ -198,4 +224,6 @@ def _snapshot(connection: Connection, feed: Row[Any], chain: Sequence[Row[Any]])
         return None
     seen = {row.id: Seen(row.changed_walk, row.checked_walk) for row in chain}
     subscription = seen.pop(feed.subscription_id)
+    if _is_plain(feed, chain):
+        return confirmed_walk(subscription)
     return snapshot_walk(seen.values(), subscription)

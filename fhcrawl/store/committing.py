@@ -230,6 +230,8 @@ class Commit:
             lists.forget_parts(self._connection, self._feed_id)
         if self._fetch.role is Role.INDEX:
             lists.forget_others(self._connection, self._feed_id, self._result)
+        if self._result.lost is None:
+            self._execute(rechecks.FORGET_UNCONFIRMED)
         execute_all(self._connection, rechecks.NOTE_LOST, rechecks.absence_rows(self._feed_id, self._result))
         deleted = self._delete()
         deleted += lists.replace(self._connection, self._feed_id, self._result, self._keeps_versions)

@@ -28,6 +28,8 @@ WRITE_CAPTURE = f"""
 INSERT INTO captures ({", ".join(Capture._fields)}) VALUES ({", ".join(f":{n}" for n in Capture._fields)})
 ON CONFLICT (KEY(url)) DO UPDATE SET {", ".join(f"{n} = excluded.{n}" for n in Capture._fields if n != "url")}
 """
+# The web archive that all WARC files are.
+WARC_FILES = "file:"
 
 
 class Captures(Repository):

@@ -32,10 +32,14 @@ SELECT max(walk) FROM absences WHERE feed_id = :feed_id AND role = 'archive' AND
 """
 MISSING = "SELECT key FROM absences WHERE feed_id = :feed_id AND role <> 'subscription'"
 NOTE_LOST = """
-INSERT INTO absences (feed_id, key, role, walk, looked, since)
-VALUES (:feed_id, :key, :role, :walk, :walk, :since)
-ON CONFLICT (feed_id, key) DO UPDATE SET id = excluded.id, role = excluded.role, walk = excluded.walk,
-    looked = excluded.looked, since = excluded.since, gone = excluded.gone
+INSERT INTO absences (feed_id, key, below, role, walk, looked, since)
+VALUES (:feed_id, :key, :below, :role, :walk, :walk, :since)
+ON CONFLICT (feed_id, key) DO UPDATE SET id = excluded.id, below = excluded.below, role = excluded.role,
+    walk = excluded.walk, looked = excluded.looked, since = excluded.since, gone = excluded.gone
+"""
+# What only the order of a plain feed's entries has proved, until another walk confirms it.
+FORGET_UNCONFIRMED = """
+DELETE FROM absences WHERE feed_id = :feed_id AND below IS NOT NULL AND gone IS NULL
 """
 # The documents of a feed's chain but the subscription document, newest first.
 OLDER_DOCUMENTS = f"""
@@ -161,7 +165,7 @@ def absence_rows(feed_id: int, result: DocumentResult) -> list[dict[str, object]
     """Return the rows of the entries that a document does not hold any more."""
     fetch = result.fetch
     same = {"feed_id": feed_id, "role": fetch.role.value, "walk": fetch.walk, "since": fetch.fetched}
-    return [{**same, "key": key} for key in result.lost]
+    return [{**same, "key": key, "below": below} for key, below in (result.lost or {}).items()]
 
 
 def validators_row(result: DocumentResult) -> dict[str, object]:

@@ -187,6 +187,8 @@ class Feed:
     :param spans, holes: when a plain or paged feed was seen without a hole, and the holes; oldest first
     :param complete_as_of: when the pages of a paged feed that is complete were the feed
     :param sitemap: what the sitemaps of its site list; None if they were never read
+    :param obtained: how its history was obtained: `links`, `WordPress's pages`, `a list`, `web archive`,
+        `WARC`; [] if only its subscription document was read
     """
 
     feed: str
@@ -209,6 +211,7 @@ class Feed:
     holes: list[Hole] = field(default_factory=list)
     complete_as_of: str | None = None
     sitemap: SitemapReport | None = None
+    obtained: list[str] = field(default_factory=list)
 
     @property
     def verdict_in_words(self) -> str:

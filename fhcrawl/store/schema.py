@@ -213,6 +213,7 @@ absences = Table(
     Column("feed_id", ForeignKey("feeds.id"), nullable=False),
     Column("key", LargeBinary, nullable=False, comment="digest of the entry's id"),
     Column("id", Text, comment="of the entry; NULL until it is known that no document holds it"),
+    Column("below", LargeBinary, comment="digest of the id below it, if a plain feed has lost it; else NULL"),
     Column("role", Text, nullable=False, comment="of the document that has lost it"),
     Column("walk", Integer, nullable=False, comment="the walk since which no document is known to hold it"),
     Column("looked", Integer, nullable=False, comment="the walk in which it was last looked for"),

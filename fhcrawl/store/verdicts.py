@@ -9,12 +9,13 @@ from fhcrawl.logical_feed import HAS_MOVED, Evidence, Kind, Reason, Role, Verdic
 from fhcrawl.logical_feed.absences import Seen, agreed_walk
 from fhcrawl.logical_feed.contents import HEAD, NAMES_NONE
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
-from fhcrawl.logical_feed.listings import Listing
-from fhcrawl.logical_feed.platforms import PROBE
+from fhcrawl.logical_feed.listings import NO_WALK, Listing
+from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
 from fhcrawl.logical_feed.results import State
 from fhcrawl.logical_feed.sitemaps import SitemapReport
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import coverage, renames, subscriptions
+from fhcrawl.store.mementos import WARC_FILES
 from fhcrawl.store.rows import NOT_FETCHED, Feed
 from fhcrawl.store.statements import MOVED, chain, chain_ends, execute
 from fhcrawl.utils.text import LONGEST_SENTENCE, printable
@@ -65,14 +66,14 @@ MOVED_ARCHIVES = f"""
 {CHAINS} SELECT documents.* FROM documents JOIN feeds ON feeds.id = documents.feed_id
 WHERE documents.id IN (SELECT chain.id FROM chain) AND {MOVED} ORDER BY documents.id
 """
+SHOWS_ENTRIES = f"(length(held) > {HEAD} OR reason = '{ReasonKind.CUT_PERIOD.value}')"
 # By feed: how many documents of its chain are pages, how many pages hold entries, and how many have an
 # archive behind them; the oldest time of a check; since when and until when the documents were seen as they
 # are; how many documents there are, and of how many that is known and they name the older one, or that there
 # is none.
 COUNTS_OF_CHAINS = f"""
 {CHAINS} SELECT feed_id, count(CASE WHEN role = 'page' THEN 1 END) AS pages,
-    count(CASE WHEN role = 'page' AND (length(held) > {HEAD} OR reason = '{ReasonKind.CUT_PERIOD.value}')
-        THEN 1 END) AS showing,
+    count(CASE WHEN role = 'page' AND {SHOWS_ENTRIES} THEN 1 END) AS showing,
     count(CASE WHEN role = 'page' AND EXISTS (
         SELECT 1 FROM documents AS older WHERE older.id = documents.behind_id AND older.role = 'archive'
     ) THEN 1 END) AS opening,
@@ -82,6 +83,22 @@ COUNTS_OF_CHAINS = f"""
     THEN checked_walk END) AS naming
 FROM documents WHERE documents.id IN (SELECT chain.id FROM chain) GROUP BY feed_id
 """
+# How the history of feeds was obtained: by documents that links or lists name, or that the software `name`
+# has (`platforms`), and by captures. The numbers are those of the places.
+LINKS, PLATFORM, LIST, WEB_ARCHIVE, WARC = range(5)
+OBTAINED = f"""
+SELECT DISTINCT feed_id, CASE WHEN platform IS NULL THEN {LINKS} ELSE {PLATFORM} END AS way, platform AS name
+FROM documents WHERE feed_id = ANY(:feeds) AND (
+    (platform IS NULL AND role IN ('archive', 'page', 'part') AND (state = 'processed' OR held IS NOT NULL))
+    OR (platform IS NOT NULL AND {SHOWS_ENTRIES}))
+UNION
+SELECT DISTINCT mementos.feed_id, CASE WHEN archive = '{WARC_FILES}' THEN {WARC} ELSE {WEB_ARCHIVE} END, NULL
+FROM mementos JOIN timemaps ON timemaps.id = mementos.timemap_id
+WHERE mementos.feed_id = ANY(:feeds) AND marks <> ''
+"""
+# Of unknown software.
+PAGES = dict.fromkeys((NUMBERED.name, PROBE.name), NUMBERED.name)
+WAYS = {LINKS: "links", LIST: "a list", WEB_ARCHIVE: "web archive", WARC: "WARC"}
 
 
 def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
@@ -101,6 +118,7 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
     states = _by_feed(execute(connection, STATES, some))
     live = {row[0]: tuple(row[1:]) for row in execute(connection, LIVE_ENTRIES, some)}
     absent = {row[0]: row[1] for row in execute(connection, ABSENT, some)}
+    obtained = _by_feed(execute(connection, OBTAINED, some))
     renamed = {row[0]: row[1] for row in execute(connection, renames.COUNTS, some)}
     feed_ids = [row.id for row in rows]
     own = coverage.read(connection, feed_ids)
@@ -145,6 +163,7 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
             known.holes if known else [],
             evidence.agreed if reached is Verdict.COMPLETE else None,
             evidence.sitemap,
+            _obtained(row, obtained[row.id]),
         )
 
 
@@ -158,6 +177,19 @@ def _evidence(feed: Row[Any], entries: int, pages: Row[Any] | None) -> Evidence:
     agreed = None if pages is None or listing is not None else _agreed(pages)
     sitemap = SitemapReport.from_json(feed.sitemap)
     return Evidence(entries, feed.total, feed.software, listing, agreed, sitemap)
+
+
+def _obtained(feed: Row[Any], found: list[Row[Any]]) -> list[str]:
+    """Return how the history of a feed was obtained, as of `Feed.obtained`.
+
+    :param found: the rows of `OBTAINED`
+    """
+    named = {row.way: PAGES.get(row.name, f"{row.name}'s pages") for row in found}
+    ways = {(way, WAYS.get(way, name)) for way, name in named.items()}
+    listing = Listing.from_json(feed.listing)
+    if listing is not None and listing.walk > NO_WALK:
+        ways.add((LIST, WAYS[LIST]))
+    return [name for _, name in sorted(ways)]
 
 
 # From when the last of the documents was first seen as it is, until the first of these checks, all were so.

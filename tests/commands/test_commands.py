@@ -43,6 +43,7 @@ NOTHING: dict[str, object] = {
     "complete_as_of": None,
     "spans": [],
     "holes": [],
+    "obtained": [],
 }
 
 
@@ -62,6 +63,7 @@ def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
         "reasons": [],
         "entries": 3,
         "documents": {"processed": 2},
+        "obtained": ["links"],
         "subscribed": None,
         "oldest": "2001-01-01T00:00:00Z",
         "newest": "2003-12-13T18:30:02Z",
@@ -83,7 +85,16 @@ def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
 @pytest.mark.quick_lane
 def test_feeds_as_table(crawled: FeedServer, project: Project) -> None:
     lines = project.scrapy("feeds").stdout.splitlines()
-    assert lines[0].split() == ["Feed", "Kind", "Entries", "Dates", "Subscribed", "Verdict", "URL"]
+    assert lines[0].split() == [
+        "Feed",
+        "Kind",
+        "Entries",
+        "Dates",
+        "Obtained",
+        "Subscribed",
+        "Verdict",
+        "URL",
+    ]
     assert lines[1].split()[:4] == ["Example", "Feed", "archived", "1"]
     assert lines[1].split()[-3:] == ["-", "incomplete", crawled.url("/two")]
     assert lines[2].split()[:3] == ["One\\x85feed", "archived", "3"]

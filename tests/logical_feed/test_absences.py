@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from fhcrawl.documents.dates import shift
-from fhcrawl.logical_feed import ChainPosition, Version, contents
+from fhcrawl.logical_feed import ChainPosition, Version, absences, contents
 from fhcrawl.logical_feed.absences import (
     SECONDS_A_DAY,
     Budget,
@@ -344,3 +345,66 @@ def test_unsettled_entry_counts_as_changed_when_it_is_read_next() -> None:
 
 def test_document_with_another_link_holds_something_else() -> None:
     assert contents.encode([], "http://example.org/1") != contents.encode([], None)
+
+
+def removed(earlier: str, shown: str) -> dict[str, str] | None:
+    """What a document has lost between two entries, each a character, and what stood below it."""
+    found = absences.removed([one.encode() for one in earlier], [one.encode() for one in shown])
+    return None if found is None else {key.decode(): below.decode() for key, below in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("shown", "lost"),
+    [
+        ("5421", {"3": "2"}),
+        ("521", {"4": "2", "3": "2"}),
+        ("531", {"4": "3", "2": "1"}),
+        ("65421", {"3": "2"}),
+        ("54210", {"3": "2"}),
+        ("76542", {"3": "2"}),
+        # pinned
+        ("5642", {"3": "2"}),
+    ],
+)
+def test_what_is_missing_between_two_entries_was_removed(shown: str, lost: dict[str, str]) -> None:
+    assert removed("54321", shown) == lost
+
+
+@pytest.mark.parametrize(
+    "shown", ["54321", "65432", "76543", "5432", "4321", "98765", "9876", "", "65", "6", "5", "64321"]
+)
+def test_what_is_missing_at_an_end_may_have_been_dropped(shown: str) -> None:
+    assert removed("54321", shown) == {}
+
+
+@pytest.mark.parametrize(
+    ("shown", "case"),
+    [
+        ("4521", "in another order"),
+        ("2541", "edited, and moved to the top"),
+        ("54821", "a new one in its place, or a random choice"),
+        ("54281", "a new one between two others"),
+        ("55421", "one id twice"),
+    ],
+)
+def test_order_that_may_be_any_proves_nothing(shown: str, case: str) -> None:
+    assert not removed("54321", shown), case
+
+
+def test_entry_that_stays_at_the_end_whatever_comes_proves_nothing() -> None:
+    assert removed("432P", "543P") == removed("432P", "654P") == {}
+    assert removed("432P", "43P") == {"2": "P"}
+
+
+@given(st.integers(1, 12), st.integers(1, 30), st.sets(st.integers(1, 12)), st.integers(0, 12))
+def test_nothing_that_a_document_has_dropped_counts_as_removed(
+    size: int, entries: int, deleted: set[int], new: int
+) -> None:
+    """A publisher shows the newest entries, deletes some and adds others."""
+    before = list(range(entries, 0, -1))
+    after = [*range(entries + new, entries, -1), *(one for one in before if one not in deleted)]
+    earlier, shown = ([b"%d" % one for one in some[:size]] for some in (before, after))
+    found = absences.removed(earlier, shown)
+    assert found is not None
+    assert {int(one) for one in found} <= deleted
+    event(f"removed: {bool(found)}")

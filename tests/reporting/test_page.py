@@ -54,6 +54,8 @@ def test_report_on_a_crawl(server: FeedServer, project: Project) -> None:
     assert gap.css(".chain .broken a::text").getall() == [server.url("/gone")]
     assert whole.css(".chain a::text").getall() == [server.url("/whole"), server.url("/1")]
     assert whole.css(".broken") == []
+    obtained = "//dt[text()='Obtained by']/following-sibling::dd/text()"
+    assert [feed.xpath(f".{obtained}").getall() for feed in (gap, plain, whole)] == [[], [], ["links"]]
     assert whole.css(".numbers th[scope=row]::text").re(r"\S+") == ["2003-10", "2003-11", "2003-12"]
     assert whole.css("details.more::attr(open)").getall() == [""]
     # What was before the gap, and before what a feed without a history shows, is not known.

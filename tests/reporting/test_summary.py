@@ -143,15 +143,16 @@ def test_complete_pages_are_said_to_be_so_as_of_a_day(width: int | None) -> None
 def test_without_a_width_there_is_more_and_urls_are_whole() -> None:
     url = f"{LONG * 5}index.atom"
     subscribed = replace(feed(1, "x" * 100), feed=url, subscribed="2026-01-01T00:00:00Z")
+    subscribed = replace(subscribed, obtained=["links", "a list"])
     heading, row, *_ = lines_of(of_run(subscribed))
     columns = ["Feed", "Kind", "Fetched", "Skipped", "Entries", "Changed", "Dates", "Verdict", "URL"]
     assert heading.split() == columns
     assert row.split()[:5] == ["x" * 59 + "…", "archived", "5", "2", "3"]
     missing = gap(2, reason("http-404", f"{url}/gone"))
     heading, first, second, *rest = lines_of(of_store(subscribed, missing, most_reasons=None))
-    assert heading.split() == ["Feed", "Kind", "Entries", "Dates", "Subscribed", "Verdict", "URL"]
-    assert first.split()[-3:] == ["-", "incomplete", "http://example.org/2"]
-    assert second.split()[-3:] == ["yes", "complete", url]
+    assert heading.split() == ["Feed", "Kind", "Entries", "Dates", "Obtained", "Subscribed", "Verdict", "URL"]
+    assert first.split()[-4:] == ["-", "-", "incomplete", "http://example.org/2"]
+    assert second.split()[-6:] == ["links,", "a", "list", "yes", "complete", url]
     assert f"{url}/gone is not there, since 2026-01-01" in rest
 
 

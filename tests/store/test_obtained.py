@@ -1,0 +1,98 @@
+"""How the history of feeds was obtained, by what the store has."""
+
+import json
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from fhcrawl.logical_feed.contents import HEAD, SIZE
+from fhcrawl.store import Store, schema
+from tests.databases import Database
+
+NOW = "2026-01-01T00:00:00Z"
+EMPTY, FULL = bytes(HEAD), bytes(HEAD + SIZE)
+LISTING = {"api": "", "size": 1, "total": 1, "held": 1, "known": 1, "unlisted": 0, "foreign": 0, "newest": ""}
+
+
+def row_of(number: int, role: str, **fields: Any) -> dict[str, Any]:
+    known = {"feed_id": 1, "key": f"{number}", "url": f"http://example.org/{number}", "platform": None}
+    known |= {"role": role, "state": "processed", "walk": 1, "step": -number, "lost_entries": 0, "held": None}
+    return {**known, "reason": None, "detail": None, "since": None, **fields}
+
+
+def unread(number: int, role: str, **fields: Any) -> dict[str, Any]:
+    said = {"state": "missing", "reason": "http-404", "detail": "is not there (404)", "since": NOW}
+    return row_of(number, role, **said, **fields)
+
+
+def obtained(
+    database: Database, *documents: dict[str, Any], listed: int | None = None, **captures: str
+) -> list[str]:
+    """How it was obtained; `captures` are marks by the archive's name."""
+    listing = None if listed is None else json.dumps({**LISTING, "walk": listed, "highest": 1})
+    feed = {"id": 1, "url": "http://example.org/", "location": "http://example.org/", "kind": "single"}
+    feed |= {"walk": 1, "run": 1, "since": NOW, "crawled": NOW, "listing": listing, "subscription_id": 1}
+    rows = [row_of(0, "subscription", id=1, held=FULL)]
+    rows += [{**one, "id": number} for number, one in enumerate(documents, 2)]
+    Store.open(database.url).close()
+    with database.connected(no_parameters=False) as connection, connection.begin():
+        connection.execute(schema.feeds.insert(), [feed])
+        connection.execute(schema.documents.insert(), rows)
+        for number, (name, marks) in enumerate(captures.items(), 1):
+            archive = "file:" if name == "files" else f"https://{name}.example/"
+            of_map = {
+                "id": number,
+                "feed_id": 1,
+                "archive": archive,
+                "url": "http://example.org/",
+                "depth": 0,
+            }
+            connection.execute(schema.timemaps.insert(), [of_map])
+            read = {
+                "id": number,
+                "feed_id": 1,
+                "timemap_id": number,
+                "url": "http://example.org/",
+                "time": NOW,
+            }
+            read |= {"digest": NOW, "state": "processed", "captured": NOW, "marks": marks}
+            connection.execute(schema.mementos.insert(), [read])
+    with closing(Store.open_to_read(database.url)) as store:
+        [found] = store.feeds.read()
+    return found.obtained
+
+
+MARK = "a" * 12
+
+
+@pytest.mark.both_stores
+def test_all_ways_are_named_in_order(database: Database) -> None:
+    pages = [
+        row_of(n, "page", platform=name, held=FULL) for n, name in enumerate(("WordPress", "Blogger"), 2)
+    ]
+    found = obtained(
+        database, row_of(1, "archive", held=FULL), *pages, listed=1, files=MARK, web=MARK, other=MARK
+    )
+    assert found == ["links", "Blogger's pages", "WordPress's pages", "a list", "web archive", "WARC"]
+
+
+@pytest.mark.both_stores
+def test_subscription_document_alone_is_no_way(database: Database) -> None:
+    assert obtained(database) == []
+
+
+@pytest.mark.parametrize("role", ["archive", "page", "part"])
+def test_documents_that_were_read_are_named_by_links(database: Database, role: str) -> None:
+    assert obtained(database, row_of(1, role)) == ["links"]
+
+
+def test_document_that_is_missing_now_was_read_before(database: Database) -> None:
+    assert obtained(database, unread(1, "archive", held=FULL)) == ["links"]
+
+
+def test_what_has_shown_nothing_is_no_way(database: Database) -> None:
+    documents = [unread(1, "archive"), unread(2, "page", platform="WordPress")]
+    documents.append(row_of(3, "page", platform="WordPress", held=EMPTY))
+    documents += [row_of(4, "listed"), row_of(5, "index")]
+    assert obtained(database, *documents, listed=0, files="", web="") == []
