@@ -62,6 +62,7 @@ class Engine:
         settings.set("ADDONS", {})  # fhcrawl's would add the other extensions
         settings.set("TWISTED_REACTOR_ENABLED", False)
         settings.set("FHCRAWL_READER_ENABLED", False)
+        settings.set("FHCRAWL_SITEMAPS_ENABLED", False)
         settings.set("FHCRAWL_RECHECK", [])  # the tests' clocks leap
         settings.update(more or {})
         self._crawler = get_crawler(HistorySpider, settings.copy_to_dict())

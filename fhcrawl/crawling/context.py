@@ -317,6 +317,7 @@ TYPED: dict[str, Callable[[Any], Any]] = {
     "order": ListOrder,
     "sitemap": partial(_typed, SitemapCheck),
     "left": tuple,
+    "requested": tuple,
     "again": tuple,
     "sought": lambda orders: tuple(map(ListOrder, orders)),
 }

@@ -382,7 +382,7 @@ def sitemap(fetch: Fetch, before: Request | Response, check: SitemapCheck) -> Re
     """Return the request for the sitemap that a look at them needs next, after another request."""
     context = context_of(before)
     following = RequestContext(
-        context.walk, check.read[-1], Role.LISTED, fetch.position, via=before.url, sitemap=check
+        context.walk, check.requested[-1], Role.LISTED, fetch.position, via=before.url, sitemap=check
     )
     meta = {**ALWAYS, "handle_httpstatus_all": True, "dont_retry": True, "download_maxsize": MOST_OCTETS}
     return _request(following, meta).replace(priority=CHECK_PRIORITY)

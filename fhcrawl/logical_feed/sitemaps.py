@@ -45,27 +45,27 @@ class SitemapCheck:
     """A look at a site's sitemaps, as a request carries it.
 
     :param left: URLs of sitemaps that are to be read
-    :param read: URLs of those that were requested, with this one
+    :param requested: URLs of those that have been, with this one
     :param is_part: there are more than may be requested
     """
 
     left: tuple[str, ...] = ()
-    read: tuple[str, ...] = ()
+    requested: tuple[str, ...] = ()
     is_part: bool = False
 
     def with_more(self, urls: Iterable[str]) -> SitemapCheck:
         """Return this with other sitemaps that are to be read too."""
         new = dict.fromkeys(url for url in urls if len(url) <= LONGEST_URL and not OF_NEWS.search(url))
-        left = [*self.left, *(url for url in new if url not in (*self.left, *self.read))]
+        left = [*self.left, *(url for url in new if url not in (*self.left, *self.requested))]
         left.sort(key=lambda url: not OF_ENTRIES.search(url))
-        room = MOST_REQUESTS - len(self.read)
+        room = MOST_REQUESTS - len(self.requested)
         return replace(self, left=tuple(left[:room]), is_part=self.is_part or len(left) > room)
 
     def following(self) -> SitemapCheck | None:
         """Return this for the request of the next sitemap; None if there is none."""
         if not self.left:
             return None
-        return replace(self, left=self.left[1:], read=(*self.read, self.left[0]))
+        return replace(self, left=self.left[1:], requested=(*self.requested, self.left[0]))
 
 
 class Pages(NamedTuple):

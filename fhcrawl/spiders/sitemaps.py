@@ -55,7 +55,10 @@ class Sitemaps:
             return
         known = [link for link in links if link] or self._store.sitemaps.read_links(fetch.feed)
         sites = Counter(f"{parts.scheme}://{parts.netloc}" for parts in map(urlsplit, known) if parts.netloc)
-        for site, _number in sites.most_common(1):
+        for site, number in sites.most_common(1):
+            # Of a feed that links to many sites, none has all entries.
+            if 2 * number < len(known):
+                return
             named = robotstxt.sitemaps(self._crawler, site) or [f"{site}/sitemap.xml"]
             check = SitemapCheck().with_more(filter(responses.is_fetchable, named))
             yield from self._next(fetch, response, check)
@@ -64,7 +67,7 @@ class Sitemaps:
         following = check.following()
         if following is not None:
             yield requests.sitemap(fetch, before, following)
-        elif check.read:
+        elif check.requested:
             self._end(fetch, check)
 
     def parse(self, fetch: Fetch, response: Response) -> Iterator[Request]:
@@ -82,7 +85,9 @@ class Sitemaps:
                 else:
                     pages = sitemaps.like_entries(named, self._store.sitemaps.read_links(fetch.feed))
         with self._owned(fetch):
-            self._store.sitemaps.note(fetch.feed, check.read[-1], pages, is_first=len(check.read) == 1)
+            self._store.sitemaps.note(
+                fetch.feed, check.requested[-1], pages, is_first=len(check.requested) == 1
+            )
             yield from self._next(fetch, response, check)
 
     def lose(self, fetch: Fetch, request: Request) -> Iterator[Request]:

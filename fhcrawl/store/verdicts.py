@@ -184,8 +184,7 @@ def _obtained(feed: Row[Any], found: list[Row[Any]]) -> list[str]:
 
     :param found: the rows of `OBTAINED`
     """
-    named = {row.way: PAGES.get(row.name, f"{row.name}'s pages") for row in found}
-    ways = {(way, WAYS.get(way, name)) for way, name in named.items()}
+    ways = {(row.way, WAYS.get(row.way) or PAGES.get(row.name, f"{row.name}'s pages")) for row in found}
     listing = Listing.from_json(feed.listing)
     if listing is not None and listing.walk > NO_WALK:
         ways.add((LIST, WAYS[LIST]))

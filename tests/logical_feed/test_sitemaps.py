@@ -68,7 +68,7 @@ def test_sitemaps_of_entries_come_first_and_those_of_news_never() -> None:
     read = []
     while (following := check.following()) is not None:
         check = following
-        read.append(check.read[-1].rpartition("-")[2])
+        read.append(check.requested[-1].rpartition("-")[2])
     assert (read, check.is_part) == (["posts.xml", "users.xml", "pages.xml", "tags.xml"], False)
 
 
@@ -78,7 +78,7 @@ def test_no_more_sitemaps_are_read_than_allowed() -> None:
     check = check.with_more(f"{SITE}/sitemap-{number}.xml" for number in range(9))
     while (following := check.following()) is not None:
         check = following.with_more([f"{SITE}/sitemap.xml"])
-    assert (len(check.read), check.is_part) == (MOST_REQUESTS, True)
+    assert (len(check.requested), check.is_part) == (MOST_REQUESTS, True)
 
 
 @pytest.mark.parametrize(

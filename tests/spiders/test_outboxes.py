@@ -100,7 +100,7 @@ def test_all_pages_are_read_and_later_only_what_is_new(
     run = project.crawl(server.url(OUTBOX))
     expected = {outbox.id_of(number) for number in range(1, 61)} - {outbox.id_of(30)}
     assert set(run.changes) == {*expected, f"{outbox.id_of(30)}/activity"}
-    assert len(server.asked()) == 5  # the last one is empty
+    assert len([path for path in server.asked() if "outbox" in path]) == 5  # the last one is empty
     assert project.verdict()[0] == "lossy"
     outbox.post(61)
     outbox.boost(62)
