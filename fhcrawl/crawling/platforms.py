@@ -21,7 +21,7 @@ from fhcrawl.logical_feed.platforms import (
     parameter_of,
     recognise,
 )
-from fhcrawl.logical_feed.results import DocumentFailure, State
+from fhcrawl.logical_feed.results import CUT, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.clock import now
 
@@ -36,14 +36,8 @@ if TYPE_CHECKING:
     from fhcrawl.documents import DocumentList
     from fhcrawl.logical_feed.contents import EarlierReading
     from fhcrawl.logical_feed.platforms import Platform
-    from fhcrawl.logical_feed.results import DocumentResult, Fetch
+    from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch
     from fhcrawl.store import Store
-
-CUT_PERIOD = DocumentFailure(
-    State.INVALID,
-    ReasonKind.CUT_PERIOD,
-    "shows as many entries as the feed itself: its time may have more of them",
-)
 
 
 def status_meta(platform: str | None) -> dict[str, Any]:
@@ -188,7 +182,7 @@ def with_older(
     url = fetch.location or fetch.requested_url
     older = row.older(url, _shown(fetch, response, document, row, store))
     if older.is_cut:
-        result = result.failed(CUT_PERIOD)
+        result = replace(result, lost_entries=result.lost_entries or CUT)
     if older.url is None or older.url == fetch.feed:
         return result
     options = context.walk.options

@@ -454,6 +454,12 @@ PLATFORMS = (
         moves=True,
     ),
     Platform(
+        "arXiv",
+        skipping("start"),
+        "`&start=10`, `&start=20`",
+        url=re.compile(r"^https?://export\.arxiv\.org/api/query\?"),
+    ),
+    Platform(
         "Forem",
         numbered("page"),
         "`https://dev.to/feed/USER?page=2`",

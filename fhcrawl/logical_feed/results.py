@@ -144,6 +144,10 @@ class Fetch:
         object.__setattr__(self, "latest", self.latest or latest_time(self.fetched))
 
 
+# See `DocumentResult.lost_entries`.
+CUT = -1
+
+
 @dataclass(frozen=True, slots=True)
 class DocumentResult:
     """The content of a document: its feed, entries and links; or the failure to read it.
@@ -162,7 +166,8 @@ class DocumentResult:
         plain feed, those that its publisher has removed, each with the next older one (`absences.removed`);
         None if its document proves nothing, nor confirms what was missed before
     :param update_schedule: how often a subscription document declares to change, as plain values
-    :param lost_entries: how many of its entries cannot be kept
+    :param lost_entries: how many of its entries cannot be kept; CUT if its period of time may have others
+        that it does not show
     :param shared_id: an id of one of these, which another entry of the document has; None for none
     :param breaks_span: a plain feed shows such an entry, if it shares its id for the first time
     :param versions: its entries, in document order

@@ -86,7 +86,7 @@ class Stretch:
     @property
     def is_gap(self) -> bool:
         """Whether a document has not been read, or has lost entries."""
-        return any(state != State.PROCESSED.value for state in self.states) or self.first.lost_entries > 0
+        return any(state != State.PROCESSED.value for state in self.states) or self.first.lost_entries != 0
 
     @classmethod
     def of(cls, documents: Sequence[Document]) -> Stretch:
@@ -275,7 +275,7 @@ def in_words(seconds: float) -> str:
 def stretches(documents: Iterable[Document]) -> list[Stretch]:
     """Return a chain with runs of similar documents, and the part beyond the limit, summarised."""
     groups: list[list[Document]] = []
-    for _, same in groupby(documents, lambda one: (one.role, one.state, one.reason, one.lost_entries > 0)):
+    for _, same in groupby(documents, lambda one: (one.role, one.state, one.reason, one.lost_entries)):
         run = list(same)
         if len(run) <= MOST_SINGLE:
             groups += [[document] for document in run]

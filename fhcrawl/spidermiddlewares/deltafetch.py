@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import scrapy_deltafetch
@@ -21,6 +22,7 @@ from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.results import joins, must_follow
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.spiders.list_checks import ListChecks
+from fhcrawl.spiders.sitemaps import Sitemaps
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -53,6 +55,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         self._store = StoreExtension.of(crawler).store
         self._crawler = crawler
         self._checks = ListChecks(crawler)
+        self._sitemaps = Sitemaps(crawler)
         crawler.signals.connect(self.spider_opened, signal=scrapy_signals.spider_opened)
         crawler.signals.connect(self.document_committed, signal=signals.document_committed)
 
@@ -163,8 +166,9 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             return request
         self._skip(request)
         # No page is left to be read: the walk ends with the check against the publisher's list.
-        checks = self._checks.begin(fetch_from_response(response), response, is_unchanged=pending is None)
-        first = next(checks, None)
+        fetch = fetch_from_response(response)
+        checks = self._checks.begin(fetch, response, is_unchanged=pending is None)
+        first = next(chain(checks, self._sitemaps.begin(fetch, response)), None)
         return first and first.replace(callback=request.callback, errback=request.errback)
 
     def _has_other_count(self, result: DocumentResult) -> bool:

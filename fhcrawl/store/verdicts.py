@@ -11,7 +11,7 @@ from fhcrawl.logical_feed.contents import HEAD, NAMES_NONE
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
 from fhcrawl.logical_feed.listings import NO_WALK, Listing
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
-from fhcrawl.logical_feed.results import State
+from fhcrawl.logical_feed.results import CUT, State
 from fhcrawl.logical_feed.sitemaps import SitemapReport
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import coverage, renames, subscriptions
@@ -57,7 +57,7 @@ WHERE absences.feed_id = ANY(:feeds) AND gone IS NOT NULL AND digest <> '' GROUP
 """
 # Documents of chains and lists with entries that could not be kept.
 LOSING_ENTRIES = f"""
-{CHAINS} SELECT * FROM documents WHERE feed_id = ANY(:feeds) AND lost_entries > 0
+{CHAINS} SELECT * FROM documents WHERE feed_id = ANY(:feeds) AND lost_entries <> 0
     AND (documents.id IN (SELECT chain.id FROM chain) OR role = 'part')
 ORDER BY documents.id
 """
@@ -66,7 +66,7 @@ MOVED_ARCHIVES = f"""
 {CHAINS} SELECT documents.* FROM documents JOIN feeds ON feeds.id = documents.feed_id
 WHERE documents.id IN (SELECT chain.id FROM chain) AND {MOVED} ORDER BY documents.id
 """
-SHOWS_ENTRIES = f"(length(held) > {HEAD} OR reason = '{ReasonKind.CUT_PERIOD.value}')"
+SHOWS_ENTRIES = f"length(held) > {HEAD}"
 # By feed: how many documents of its chain are pages, how many pages hold entries, and how many have an
 # archive behind them; the oldest time of a check; since when and until when the documents were seen as they
 # are; how many documents there are, and of how many that is known and they name the older one, or that there
@@ -96,6 +96,7 @@ SELECT DISTINCT mementos.feed_id, CASE WHEN archive = '{WARC_FILES}' THEN {WARC}
 FROM mementos JOIN timemaps ON timemaps.id = mementos.timemap_id
 WHERE mementos.feed_id = ANY(:feeds) AND marks <> ''
 """
+MAY_BE_CUT = "shows as many entries as the feed itself: its time may have more of them"
 # Of unknown software.
 PAGES = dict.fromkeys((NUMBERED.name, PROBE.name), NUMBERED.name)
 WAYS = {LINKS: "links", LIST: "a list", WEB_ARCHIVE: "web archive", WARC: "WARC"}
@@ -253,13 +254,18 @@ def _gaps(
     for row in moved[:1]:
         yield Reason(ReasonKind.MOVED, row.url, HAS_MOVED, row.fetched)
     for row in losing:
-        kind, detail = ReasonKind.ENTRIES_LOST, f"has entries that cannot be kept: {row.lost_entries}"
-        if row.shared_id is not None:
-            kind = ReasonKind.SHARED_ID
-            detail += (
-                f"; other entries have the same id, such as {printable(row.shared_id, LONGEST_SENTENCE)}"
-            )
-        yield Reason(kind, row.url, detail, row.fetched)
+        yield Reason(*_loss(row), row.fetched)
+
+
+def _loss(row: Row[Any]) -> tuple[ReasonKind, str, str]:
+    """Return why a document lacks entries: the first fields of a reason."""
+    if row.lost_entries == CUT:
+        return ReasonKind.CUT_PERIOD, row.url, MAY_BE_CUT
+    detail = f"has entries that cannot be kept: {row.lost_entries}"
+    if row.shared_id is None:
+        return ReasonKind.ENTRIES_LOST, row.url, detail
+    shared = printable(row.shared_id, LONGEST_SENTENCE)
+    return ReasonKind.SHARED_ID, row.url, f"{detail}; other entries have the same id, such as {shared}"
 
 
 def _left(feed: Row[Any], found: Row[Any] | None) -> Iterator[Reason]:

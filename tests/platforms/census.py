@@ -79,7 +79,7 @@ class Row:
         if self.pages is not None:
             if self.got < self.true:
                 yield f"got {self.got} of {self.true}"
-            if self.requests[0] > MOST_TIMES * self.pages + BESIDES:
+            if self.requests[0] > MOST_TIMES * self.pages + BESIDES + self.feed.ends:
                 yield f"{self.requests[0]} requests for {self.pages} documents"
         if self.requests[1] > MOST_AGAIN:
             yield f"{self.requests[1]} requests for a second crawl"
@@ -206,37 +206,36 @@ def _requests(run: Run) -> int:
 # -- the table -------------------------------------------------------------------------------------------
 
 NONE = "-"
-HEAD = (
-    "Software",
-    "Entries",
-    "Read",
-    "Documents",
-    "Requests",
-    "Again",
-    "Verdict",
-    "Edits",
-    "New",
-    "Back-dated",
-)
 
 
 def table(rows: list[Row]) -> str:
     """Return the rows as a table in Markdown."""
-    lines = [HEAD, tuple("---" if n == 0 or n == HEAD.index("Verdict") else "---:" for n in range(len(HEAD)))]
-    lines += [_cells(row) for row in rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    cells = [list(map(str, _cells(row).values())) for row in rows]
+    head = list(_cells(rows[0])) if rows else []
+    lines = [head, ["---" for _ in head], *cells]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    requests = [str(number) for number in row.requests]
-    pages = NONE if row.pages is None else str(row.pages)
-    of_changes = (_found(row, change) for change in (Change.EDIT, Change.ADD, Change.BACKDATE))
+def _cells(row: Row) -> dict[str, object]:
     name = f"{row.program} {row.version}".strip()
-    label = f"{name}, {row.feed.label}" if row.feed.label else name
-    return (label, str(row.true), str(row.got), pages, *requests, row.verdict, *of_changes)
+    listed = (row.report.get("sitemap") or {}).get("listed")
+    return {
+        "Software": f"{name}, {row.feed.label}" if row.feed.label else name,
+        "Posts": row.true,
+        "Read": row.got,
+        "In its sitemap": listed or NONE,
+        "By": ", ".join(row.report.get("obtained", ())) or NONE,
+        "Documents": row.pages or NONE,
+        "Requests": row.requests[0],
+        "Again": row.requests[1],
+        "Verdict": row.verdict,
+        **{change.value.capitalize(): _found(row, change) for change in Change},
+        "Later": row.later or NONE,
+    }
 
 
 def _found(row: Row, change: Change) -> str:
     if change not in row.changed:
         return NONE
-    return f"{len(row.found.get(change, {}))} of {row.changed[change]}"
+    found = row.absent if change is Change.DELETE else len(row.found.get(change, {}))
+    return f"{found} of {row.changed[change]}"

@@ -64,6 +64,7 @@ class Feed:
     :param path: below the program's root
     :param answers: the server has the older entries, at whatever URLs
     :param pages: how many documents hold all entries at first; None: by the size of the first one
+    :param ends: how many documents show that there are no more
     :param shows: the changes that this feed shows
     :param options: of the crawl, besides the URL
     """
@@ -72,6 +73,7 @@ class Feed:
     path: str
     answers: bool = True
     pages: int | None = None
+    ends: int = 1
     shows: frozenset[Change] = frozenset(Change)
     options: tuple[str, ...] = ()
 

@@ -44,9 +44,12 @@ def numbered(parameter: str, first: int = 1, end: int | None = None) -> Show:
     return show
 
 
-def skipping(of: list[E], _path: str, query: dict[str, str]) -> list[E]:
-    begin = int(query.get("limitstart", 0))
-    return of[begin : begin + SIZE]
+def skipping(parameter: str) -> Show:
+    def show(of: list[E], _path: str, query: dict[str, str]) -> list[E]:
+        begin = int(query.get(parameter, 0))
+        return of[begin : begin + SIZE]
+
+    return show
 
 
 def older_than(parameter: str, form: str, *, includes: bool = False, is_number: bool = False) -> Show:
@@ -149,7 +152,7 @@ CASES = {
     ),
     "Joomla": Case(
         "/index.php/news?format=feed&type=rss",
-        skipping,
+        skipping("limitstart"),
         "<generator>Joomla! - Open Source Content Management</generator>",
     ),
     "Discourse": Case(
@@ -158,6 +161,7 @@ CASES = {
     "GitHub": Case(
         "/a/b/releases.atom", after_tag, host="github.com", prefix="tag:github.com,2008:Repository/12/v1."
     ),
+    "arXiv": Case("/api/query?search_query=all:feeds", skipping("start"), host="export.arxiv.org"),
     "Forem": Case("/feed/ben", numbered("page"), host="dev.to"),
 }
 
@@ -328,10 +332,10 @@ def test_server_that_ignores_what_is_added_has_no_pages(
     site.case = Case(**{**vars(site.case), "show": lambda of, _path, _query: of[:SIZE]})
     project.crawl(site.feed)
     assert len(server.asked()) <= 3
-    assert project.verdict()[1] in (
-        ["no-history"],
-        ["cut-period", "paged"],
-        ["not-a-feed", "no-history"],
+    assert set(project.verdict()[1]) in (
+        {"no-history"},
+        {"cut-period", "paged"},
+        {"not-a-feed", "no-history"},
     )
 
 
@@ -374,9 +378,11 @@ DAYS_OF_2003 = [f"2003-{month:02}-{day:02}T00:00:00Z" for month in range(12, 0, 
 def test_year_as_long_as_the_feed_is_a_gap(server: FeedServer, project: Project) -> None:
     site = Site(server, CASES["ABlog"])
     site.of = [E(time, updated=time) for time in DAYS_OF_2003]
-    for _ in range(2):
+    for number in range(2):
         project.crawl(site.feed)
         assert project.verdict() == ("lossy", ["cut-period", "paged"])
+        # Reading it again would not show more.
+        assert (len(server.asked()) == 1) is bool(number)
 
 
 def test_year_longer_than_the_feed_has_all_its_entries(server: FeedServer, project: Project) -> None:

@@ -32,7 +32,7 @@ class Blosxom(Publisher):
 
     name = "blosxom"
     # The feed itself, and those of four years.
-    feeds = (Feed("", "/index.rss", pages=5),)
+    feeds = (Feed("", "/index.rss", pages=5, ends=2),)
 
     @property
     def version(self) -> str:
