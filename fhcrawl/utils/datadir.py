@@ -18,10 +18,14 @@ if TYPE_CHECKING:
 
 # Scrapyd passes the id of a job as an argument of the spider.
 SCRAPYD_JOB = "_job"
+SOURCE = Path(__file__).resolve().parents[2]
 
 
 def data_dir(settings: BaseSettings) -> Path:
     """Return FHCRAWL_DATA_DIR, else the project's .scrapy; outside projects, the user's data folder.
+
+    The folder of fhcrawl's source does not count as a project: a store there would be another one than
+    everywhere else.
 
     :raises ArgumentError: if FHCRAWL_DATA_DIR is no absolute path
     """
@@ -31,9 +35,10 @@ def data_dir(settings: BaseSettings) -> Path:
             raise ArgumentError(f"FHCRAWL_DATA_DIR is {given}: write an absolute path, like /var/lib/fhcrawl")
         return Path(given)
     try:
-        return Path(project_data_dir())
+        folder = Path(project_data_dir())
     except NotConfigured:
         return user_data_dir()
+    return user_data_dir() if folder.resolve() == SOURCE / folder.name else folder
 
 
 def user_data_dir() -> Path:

@@ -41,6 +41,11 @@ def test_data_without_a_project_are_the_users(home: Path, monkeypatch: pytest.Mo
     assert data_dir(settings()) == home / ".local" / "share" / "fhcrawl"
 
 
+def test_data_in_the_folder_of_the_source_are_the_users(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT / "fhcrawl")
+    assert data_dir(settings()) == home / ".local" / "share" / "fhcrawl"
+
+
 def test_data_at_a_relative_path_are_refused(home: Path) -> None:
     with pytest.raises(ArgumentError, match="FHCRAWL_DATA_DIR is data: write an absolute path, like /var"):
         data_dir(settings("data"))
