@@ -384,7 +384,7 @@ def sitemap(fetch: Fetch, before: Request | Response, check: SitemapCheck) -> Re
     following = RequestContext(
         context.walk, check.requested[-1], Role.LISTED, fetch.position, via=before.url, sitemap=check
     )
-    meta = {**ALWAYS, "handle_httpstatus_all": True, "dont_retry": True, "download_maxsize": MOST_OCTETS}
+    meta = {**ALWAYS, "dont_retry": True, "download_maxsize": MOST_OCTETS}
     return _request(following, meta).replace(priority=CHECK_PRIORITY)
 
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.subscriptions import FeedOptions
 
 # RFC 9110, 15.4: 301 and 308 are permanent: "the target resource has been assigned a new permanent URI".
-OK, NOT_MODIFIED = 200, 304
+NOT_MODIFIED = 304
 PERMANENT = (301, 308)
 # The URL of requests for URLs that cannot be fetched; GuardMiddleware refuses it.
 UNFETCHABLE_URL = "nowhere://nowhere/"

@@ -73,17 +73,16 @@ class Sitemaps:
     def parse(self, fetch: Fetch, response: Response) -> Iterator[Request]:
         """Read a sitemap, and yield the request for the next one."""
         check, pages = context_of(response).sitemap or SitemapCheck(), []
-        if response.status == responses.OK:
-            try:
-                urls, is_index = read(response.body)
-            except MALFORMED as error:
-                logger.info("%s is not a sitemap: %s", response.url, error)
+        try:
+            urls, is_index = read(response.body)
+        except MALFORMED as error:
+            logger.info("%s is not a sitemap: %s", response.url, error)
+        else:
+            named = filter(responses.is_fetchable, urls)
+            if is_index:
+                check = check.with_more(named)
             else:
-                named = filter(responses.is_fetchable, urls)
-                if is_index:
-                    check = check.with_more(named)
-                else:
-                    pages = sitemaps.like_entries(named, self._store.sitemaps.read_links(fetch.feed))
+                pages = sitemaps.like_entries(named, self._store.sitemaps.read_links(fetch.feed))
         with self._owned(fetch):
             self._store.sitemaps.note(
                 fetch.feed, check.requested[-1], pages, is_first=len(check.requested) == 1

@@ -74,6 +74,15 @@ def test_robots_txt_names_sitemaps_and_an_index_names_others(project: Project, s
     assert missing(project) == [server.url(path) for path in posts(1, 2)]
 
 
+# WordPress has another name for it.
+def test_redirects_are_followed(project: Project, server: FeedServer) -> None:
+    publish(server, 3)
+    server.serve("/sitemap.xml", "", status=302, headers={"Location": "/wp-sitemap.xml"})
+    server.serve("/wp-sitemap.xml", urlset(server, *posts(2, 3)))
+    crawl(project, server)
+    assert missing(project) == [server.url("/posts/2/")]
+
+
 # The list of the last two days' news has other pages, or the same ones.
 def test_news_are_no_list(project: Project, server: FeedServer) -> None:
     publish(server, 3)
