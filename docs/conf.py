@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from fhcrawl import __version__  # noqa: E402
+from fhcrawl import __version__
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

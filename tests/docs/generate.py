@@ -1,6 +1,6 @@
 """Writes the parts of pages that the code knows, such as settings: `python -m tests.docs.generate`.
 
-What stands between `<!-- generated: NAME ARGUMENT … -->` and `<!-- end -->` is what the function NAME returns.
+What stands between `<!-- generated: NAME ARGUMENT … -->` and `<!-- end -->` is what NAME returns.
 """
 
 from __future__ import annotations
@@ -109,9 +109,9 @@ def _runs(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
 
 
 def _escaped(text: str) -> str:
-    """Return a text as Markdown, with options as code."""
-    plain = re.sub(r"([*_<>\[\]])", r"\\\1", text)
-    return re.sub(r"(?<![\w`-])(--?[a-zA-Z][a-z-]*)", r"`\1`", plain)
+    """Return a text as Markdown, with options and settings as code."""
+    plain = re.sub(r"([*<>\[\]])", r"\\\1", text)
+    return re.sub(r"(?<![\w`-])(--?[a-zA-Z][a-z-]*|[A-Z]+_[A-Z_]+)", r"`\1`", plain)
 
 
 # -- settings -------------------------------------------------------------------------------------
@@ -135,8 +135,7 @@ def ours(*names: str) -> str:
     """Describe settings of fhcrawl: the comment above each in the settings module, and its default."""
     comments = described(Path(settings.__file__ or ""))
     return "\n\n".join(
-        f"### {name}\n\nDefault: `{getattr(settings, name)!r}`\n\n{comments[name].strip()}"
-        for name in names
+        f"### {name}\n\nDefault: `{getattr(settings, name)!r}`\n\n{comments[name].strip()}" for name in names
     )
 
 
@@ -144,8 +143,7 @@ def scrapys() -> str:
     """Describe the settings of Scrapy's that fhcrawl changes, but for lists of components."""
     comments = described(Path(settings.__file__ or ""))
     return "\n\n".join(
-        f"### {name}\n\nDefault: `{_shown(value)}` (Scrapy: `{_shown(default)}`)\n\n"
-        f"{_reason(comments[name])}"
+        f"### {name}\n\nDefault: `{_shown(value)}` (Scrapy: `{_shown(default)}`)\n\n{_reason(comments[name])}"
         for name, value, default in changed()
     )
 
