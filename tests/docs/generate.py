@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 DOCS = ROOT / "docs"
-GENERATED = re.compile(r"^<!-- generated: (\w+)(.*) -->\n(?:.*\n)*?<!-- end -->$", re.MULTILINE)
+GENERATED = re.compile(r"^<!-- generated: (\w+)(.*) -->\n(?:(?!<!-- g).*\n)*?<!-- end -->$", re.MULTILINE)
 # The options of Scrapy's that all commands have are described once.
 GLOBAL = "Global Options"
 
