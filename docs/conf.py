@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-sys.path[:0] = [str(Path(__file__).parent / "_ext"), str(Path(__file__).parent.parent)]
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from fhcrawl import __version__  # noqa: E402
+from fhcrawl import __version__
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 project = "fhcrawl"
 author = "the authors of fhcrawl"
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.doctest", "docs_generated", "docs_links"]
-exclude_patterns = ["_ext", "examples", "example_project"]
-myst_enable_extensions = ["colon_fence", "deflist"]
-myst_heading_anchors = 3
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+exclude_patterns = ["examples", "example_project"]
+myst_heading_anchors = 4
 # `name` in docstrings.
 default_role = "code"
 
@@ -34,4 +38,14 @@ nitpick_ignore_regex = [
     ("py:.*", r"(?!fhcrawl\.(items|spiders|store\.Store|documents|reasons|exceptions)).*")
 ]
 
-doctest_global_setup = "import fhcrawl"
+
+def _add_toctree(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put the pages that the list of an index names below it in the sidebar."""
+    if page.endswith("index"):
+        pages = "\n".join(re.findall(r"^- .*?\]\(([a-z/-]+)\.md\)", source[0], re.MULTILINE))
+        source[0] += f"\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
+
+
+def setup(app: Sphinx) -> None:
+    """Add to Sphinx what pages cannot say in Markdown that other programs show."""
+    app.connect("source-read", _add_toctree)

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import docs_generated
-
 from tests.projects import ROOT
 
 DOCS = ROOT / "docs"
@@ -30,11 +28,6 @@ class Example(NamedTuple):
 def source(page: str) -> str:
     """The Markdown of a page, as it is in its file."""
     return (DOCS / f"{page}.md").read_text("utf-8")
-
-
-def text(page: str) -> str:
-    """The Markdown of a page, with its generated parts."""
-    return docs_generated.page(page)
 
 
 def examples(block: str) -> list[Example]:

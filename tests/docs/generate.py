@@ -1,6 +1,6 @@
-"""Generates the parts of pages that the code knows: commands, settings, fields, reasons, rules.
+"""Writes the parts of pages that the code knows, such as settings: `python -m tests.docs.generate`.
 
-A line `% generated: NAME ARGUMENT …` of a page is replaced by what the function NAME returns, in Markdown.
+What stands between `<!-- generated: NAME ARGUMENT … -->` and `<!-- end -->` is what NAME returns.
 """
 
 from __future__ import annotations
@@ -17,15 +17,13 @@ from fhcrawl import __main__, items, settings
 from fhcrawl.exporters.profiles import PROFILES
 from fhcrawl.reasons import ReasonKind, Retry
 from fhcrawl.validation import CHAIN_RULES, DOCUMENT_RULES
+from tests.projects import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sphinx.application import Sphinx
-
-DOCS = Path(__file__).parent.parent
-GENERATED = re.compile(r"^% generated: (\w+)(.*)$", re.MULTILINE)
-REASONS = re.compile(r"^```\{reasons\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCS = ROOT / "docs"
+GENERATED = re.compile(r"^<!-- generated: (\w+)(.*) -->\n(?:(?!<!-- g).*\n)*?<!-- end -->$", re.MULTILINE)
 # The options of Scrapy's that all commands have are described once.
 GLOBAL = "Global Options"
 
@@ -44,15 +42,14 @@ def _settings() -> Settings:
     return found
 
 
-def page(name: str) -> str:
-    """Return the Markdown of a page, such as `reference/settings`, with its generated parts."""
-    return expand((DOCS / f"{name}.md").read_text("utf-8"))
+def generated(text: str) -> str:
+    """Return the Markdown of a page with its generated parts as they should be."""
 
+    def block(found: re.Match[str]) -> str:
+        begin = found[0].partition("\n")[0]
+        return f"{begin}\n\n{GENERATORS[found[1]](*found[2].split())}\n\n<!-- end -->"
 
-def expand(text: str) -> str:
-    """Return the Markdown of a page with its generated parts."""
-    text = REASONS.sub(lambda found: reasons(found[1]), text)
-    return GENERATED.sub(lambda found: GENERATORS[found[1]](*found[2].split()), text)
+    return GENERATED.sub(block, text)
 
 
 # -- commands -------------------------------------------------------------------------------------
@@ -67,7 +64,7 @@ def global_options() -> str:
     """Describe the options that all commands have."""
     parser = next(iter(parsers().values()))
     [group] = [group for group in parser._action_groups if group.title == GLOBAL]
-    return "\n\n".join(_option(action) for action in group._group_actions)
+    return "\n".join(_option(action) for action in group._group_actions)
 
 
 def _command(name: str, parser: argparse.ArgumentParser) -> str:
@@ -75,16 +72,16 @@ def _command(name: str, parser: argparse.ArgumentParser) -> str:
     groups = [group for group in parser._action_groups if group.title != GLOBAL]
     actions = [action for group in groups for action in group._group_actions if action.dest != "help"]
     options = [_option(action) for action in actions if action.help is not argparse.SUPPRESS]
-    parts = [f"({name})=\n## fhcrawl {name}", f"```text\n{usage}\n```", _prose(parser.description or "")]
-    return "\n\n".join([*parts, f"```{{program}} fhcrawl {name}\n```", *options, _prose(parser.epilog or "")])
+    parts = [f"## fhcrawl {name}", f"```text\n{usage}\n```", _prose(parser.description or "")]
+    return "\n\n".join(part for part in [*parts, "\n".join(options), _prose(parser.epilog or "")] if part)
 
 
 def _option(action: argparse.Action) -> str:
     value = action.metavar or (action.dest.upper() if action.nargs != 0 else "")
     value = " ".join(value) if isinstance(value, tuple) else value
-    names = [f"{name} {value}".strip() for name in action.option_strings] or [value]
+    names = [f"`{name} {value}`".replace(" `", "`") for name in action.option_strings] or [f"`{value}`"]
     help_text = (action.help or "") % {**vars(action), "prog": "fhcrawl"}
-    return f"````{{option}} {', '.join(names)}\n{_escaped(help_text)}\n````"
+    return f"- {', '.join(names)}: {_escaped(' '.join(help_text.split()))}"
 
 
 def _prose(text: str) -> str:
@@ -112,9 +109,9 @@ def _runs(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
 
 
 def _escaped(text: str) -> str:
-    """Return a text as Markdown, with options as code."""
-    plain = re.sub(r"([*_<>\[\]])", r"\\\1", text)
-    return re.sub(r"(?<![\w`-])(--?[a-zA-Z][a-z-]*)", r"`\1`", plain)
+    """Return a text as Markdown, with options and settings as code."""
+    plain = re.sub(r"([*<>\[\]])", r"\\\1", text)
+    return re.sub(r"(?<![\w`-])(--?[a-zA-Z][a-z-]*|[A-Z]+_[A-Z_]+)", r"`\1`", plain)
 
 
 # -- settings -------------------------------------------------------------------------------------
@@ -138,8 +135,7 @@ def ours(*names: str) -> str:
     """Describe settings of fhcrawl: the comment above each in the settings module, and its default."""
     comments = described(Path(settings.__file__ or ""))
     return "\n\n".join(
-        f"````{{confval}} {name}\n:default: `{getattr(settings, name)!r}`\n\n{comments[name]}\n````"
-        for name in names
+        f"### {name}\n\nDefault: `{getattr(settings, name)!r}`\n\n{comments[name].strip()}" for name in names
     )
 
 
@@ -147,8 +143,7 @@ def scrapys() -> str:
     """Describe the settings of Scrapy's that fhcrawl changes, but for lists of components."""
     comments = described(Path(settings.__file__ or ""))
     return "\n\n".join(
-        f"````{{confval}} {name}\n:default: `{_shown(value)}` (Scrapy: `{_shown(default)}`)\n\n"
-        f"{_reason(comments[name])}\n````"
+        f"### {name}\n\nDefault: `{_shown(value)}` (Scrapy: `{_shown(default)}`)\n\n{_reason(comments[name])}"
         for name, value, default in changed()
     )
 
@@ -190,25 +185,21 @@ def profile(name: str) -> str:
         f"| `{column}` | {about.text} | {', '.join(f'`{path}`' for path in about.paths)} |"
         for column, about in PROFILES[name].items()
     ]
-    return "\n".join(["| Column | What it holds | Where from |", "|---|---|---|", *rows])
+    return "\n".join(["| Column | Meaning | Source |", "|---|---|---|", *rows])
 
 
 def _described_fields(names: list[str]) -> str:
     text = cleandoc(items.EntryItem.__doc__ or "")
     found = re.findall(r":param (\w+): (.+?)(?=\n:|\Z)", text, re.DOTALL)
     rows = [f"| `{name}` | {' '.join(text.split())} |" for name, text in found if name in names]
-    return "\n".join(["| Field | What it holds |", "|---|---|", *rows])
+    return "\n".join(["| Field | Meaning |", "|---|---|", *rows])
 
 
-def reasons(meanings: str) -> str:
-    """Describe kinds of reasons, of which each line has one and its meaning: `http-404: The server …`."""
-    return "\n\n".join(_kind(*line.split(": ", maxsplit=1)) for line in meanings.splitlines())
-
-
-def _kind(name: str, meaning: str) -> str:
+def advice(name: str) -> str:
+    """Describe what to do about a kind of reason."""
     kind = ReasonKind(name)
     due = " The feed is due again at once." if kind.retry is Retry.SOON else ""
-    return f"(reason-{name})=\n`{name}`\n: {meaning}\n\n  What to do: {_escaped(kind.advice)}.{due}"
+    return f"What to do: {_escaped(kind.advice)}.{due}"
 
 
 # -- rules of the check ---------------------------------------------------------------------------
@@ -223,23 +214,28 @@ def checks() -> str:
     return "\n".join(["| Rule | What it checks | Clause |", "|---|---|---|", *rules])
 
 
+# -- files ----------------------------------------------------------------------------------------
+
+
+def python(path: str) -> str:
+    """Show a file of Python of the folder `docs`."""
+    return f"```python\n{(DOCS / path).read_text('utf-8').strip()}\n```"
+
+
 GENERATORS: dict[str, Callable[..., str]] = {
+    "advice": advice,
+    "checks": checks,
     "commands": commands,
-    "global_options": global_options,
-    "settings": ours,
-    "scrapy_settings": scrapys,
     "fields": fields,
+    "global_options": global_options,
     "optional_fields": optional_fields,
     "profile": profile,
-    "checks": checks,
+    "python": python,
+    "scrapy_settings": scrapys,
+    "settings": ours,
 }
 
 
-def _expand_page(app: Sphinx, name: str, source: list[str]) -> None:
-    source[0] = expand(source[0])
-
-
-def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the extension with Sphinx."""
-    app.connect("source-read", _expand_page)
-    return {"parallel_read_safe": True}
+if __name__ == "__main__":
+    for path in DOCS.rglob("*.md"):
+        path.write_text(generated(path.read_text("utf-8")), "utf-8")
