@@ -10,7 +10,7 @@ from fhcrawl.crawling.context import context_of
 from fhcrawl.documents import FeedDocument
 from fhcrawl.documents.dates import elapsed
 from fhcrawl.exceptions import NotAFeedError
-from fhcrawl.logical_feed import Kind, Link, Role
+from fhcrawl.logical_feed import FIRST_WALK, Kind, Link, Role
 from fhcrawl.logical_feed.platforms import (
     NAMED,
     NUMBERED,
@@ -175,8 +175,10 @@ def with_older(
     :param earlier: what is known of the document from before
     """
     fetch, context = result.fetch, context_of(response)
-    is_plain = result.kind == Kind.SINGLE.value and result.older_document is None
-    if row is None or not is_plain or result.failure is not None:
+    if result.kind != Kind.SINGLE.value or result.older_document is not None or result.failure is not None:
+        return result
+    row = row or _numbered(fetch, context, store)
+    if row is None:
         return result
     # The next run requests the target of a permanent redirect.
     url = fetch.location or fetch.requested_url
@@ -221,8 +223,8 @@ def _shown(fetch: Fetch, response: Response, document: FeedDocument, row: Platfo
     return Shown(len(document.entries), oldest, last_id, is_page, context.empty, size, site)
 
 
-def row_of(fetch: Fetch, response: Response, store: Store) -> Platform | None:
-    """Return the row of the software that has made a document; None if it is not known."""
+def row_of(fetch: Fetch, response: Response) -> Platform | None:
+    """Return the row of the software that has made a document; None if none is recognised."""
     context, url = context_of(response), fetch.location or fetch.requested_url
     if context.role is Role.PAGE:
         found = NAMED.get(context.platform or "") if context.walk.options.platforms else None
@@ -231,9 +233,16 @@ def row_of(fetch: Fetch, response: Response, store: Store) -> Platform | None:
         return None
     named = ((name.decode("latin-1"), values) for name, values in response.headers.items())
     headers = (f"{name}: {b', '.join(values).decode('latin-1')}" for name, values in named)
-    if found := recognise(url, headers, response.body):
-        return found
-    found, _ = numbered_pages(store, context.walk.feed, context.walk.options)
+    return recognise(url, headers, response.body)
+
+
+def _numbered(fetch: Fetch, context: RequestContext, store: Store) -> Platform | None:
+    """Return the row of a subscription document of unknown software that has numbered pages, or may have."""
+    walk, url = context.walk, fetch.location or fetch.requested_url
+    is_known = walk.options.probe or walk.number > FIRST_WALK
+    if context.role is not Role.SUBSCRIPTION or not is_known:
+        return None
+    found, _ = numbered_pages(store, walk.feed, walk.options)
     has_number = not url.startswith("http") or parameter_of(url, "page") is not None
     return None if found is PROBE and has_number else found
 

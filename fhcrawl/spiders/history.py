@@ -285,7 +285,7 @@ class HistorySpider(Spider):
     ) -> Iterator[Request | EntryVersion]:
         walk = context_of(response).walk
         earlier = rechecks.earlier_reading(self._store, fetch, walk)
-        row = platforms.row_of(fetch, response, self._store)
+        row = platforms.row_of(fetch, response)
         is_dated = platforms.is_dated_by_api(fetch, response, document, row, self._store)
         read, found = reading.read_document(fetch, response, document, earlier, is_dated)
         is_probe = platforms.is_probe(response)
@@ -440,7 +440,7 @@ class HistorySpider(Spider):
             return
         earlier = rechecks.earlier_reading(self._store, fetch, context.walk)
         result, found = reading.read_document(fetch, response, document, earlier)
-        row = platforms.row_of(fetch, response, self._store)
+        row = platforms.row_of(fetch, response)
         result = platforms.with_older(result, response, document, row, self._store, earlier)
         following = self._with_callbacks(rechecks.following(self._store, context, result.failure))
         if reading.has_hidden_news(response, result, earlier):
