@@ -84,13 +84,13 @@ class EntryItem(MutableMapping[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         """Set a field, or add one."""
         if name in INTERNAL:
-            raise KeyError(f"{name} is no name that a field can have: choose another one")
+            raise KeyError(f"a field cannot have the name {name}; choose another one")
         setattr(self, name, value)
 
     def __delitem__(self, name: str) -> None:
         """Remove a field that a pipeline has added; entries have all others."""
         if name in ALL_FIELDS:
-            raise TypeError(f"each entry has the field {name}: set it to None")
+            raise TypeError(f"the field {name} cannot be removed; set it to None")
         self[name]
         delattr(self, name)
 
