@@ -25,8 +25,8 @@ class Command(command.Command):
     summary = "Check the history of a feed that you publish"
     description = (
         "Read a feed's documents back to the oldest one, and report errors in its history (with the clause "
-        "of the specification, the document and the line), possible improvements, and what is correct. Nothing "
-        "is stored. The exit code is 1 if there are errors."
+        "of the specification, the document and the line), possible improvements, and what is correct. "
+        "Nothing is stored. The exit code is 1 if there are errors."
     )
     examples = (
         "fhcrawl check https://example.org/index.atom",

@@ -19,8 +19,8 @@ class Command(command.Command):
     summary = "Distribute feeds to the workers of a cluster, by host"
     description = (
         "Add the subscribed feeds, or the given ones, to the Redis list of a cluster, grouped by host. A "
-        "host that is already in the list is not added again. Workers ('scrapy crawl history') take hosts from "
-        "the list."
+        "host that is already in the list is not added again. Workers ('scrapy crawl history') take hosts "
+        "from the list."
     )
     examples = ("SCRAPY_PROJECT=cluster fhcrawl enqueue --due",)
     operand = ("URL|FILE", "URL of a feed, or file with a list of feeds (default: the subscribed feeds)")

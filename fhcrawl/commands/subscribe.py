@@ -19,8 +19,8 @@ class Command(command.Command):
     summary = "Subscribe to feeds, so that a crawl without URLs includes them"
     description = (
         "Save feeds in the store, so that 'fhcrawl crawl' without URLs crawls them, and 'fhcrawl crawl "
-        "--due' crawls those that are due. A file is a list of feeds: one URL per line, OPML or TOML. Options in "
-        "the list are saved too."
+        "--due' crawls those that are due. A file is a list of feeds: one URL per line, OPML or TOML. "
+        "Options in the list are saved too."
     )
     examples = (
         "fhcrawl subscribe https://example.org/index.atom",

@@ -177,7 +177,7 @@ def test_added_fields_are_exported_after_the_others(given: object) -> None:
 
 @pytest.mark.parametrize("given", [["title"], ["words", "words"]])
 def test_added_fields_with_a_name_that_is_taken_are_refused(given: list[str]) -> None:
-    with pytest.raises(ArgumentError, match=f"FHCRAWL_ADDED_FIELDS has '{given[0]}'"):
+    with pytest.raises(ArgumentError, match=f"no built-in field; remove '{given[0]}'"):
         crawl_settings(OwnSpider, FHCRAWL_ADDED_FIELDS=given)
 
 

@@ -51,7 +51,7 @@ def test_what_nothing_can_be_appended_to_is_refused_before_the_first_request(
     run = project.crawl(server.url("/index"), output=None, args=("-o", name))
     assert (run.exit_code, server.asked()) == (2, [])
     assert why in run.log
-    assert f"`fhcrawl export -o {name}`, which has the complete history" in " ".join(run.log.split())
+    assert f"`fhcrawl export -o {name}` for the complete history" in " ".join(run.log.split())
     assert (project.folder / name).read_text() == content
     assert project.crawl(server.url("/index"), output=None, args=("-O", name)).exit_code == 0
     assert (project.folder / name).read_text(errors="replace") != content
@@ -67,7 +67,7 @@ def test_what_comes_while_a_crawl_runs_is_not_appended_to(server: FeedServer, pr
     server.on_request = come
     run = project.crawl(server.url("/index"), output=None, args=("-o", "all.json"))
     assert run.exit_code == 1
-    assert sum("nothing can be appended" in warning for warning in run.warnings()) == 1
+    assert sum("Cannot append to" in warning for warning in run.warnings()) == 1
     assert "Traceback" not in run.log
     assert path.read_text() == "[]\n"
     assert not list(project.folder.glob(".*.part"))
@@ -109,7 +109,7 @@ def test_placeholder_that_there_is_not_is_refused(server: FeedServer, project: P
     server.serve("/index", atom([E("1")]))
     run = project.crawl(server.url("/index"), output=None, args=("-o", "%(nobody)s.jsonl"))
     assert (run.exit_code, server.asked()) == (2, [])
-    assert "%(nobody)s.jsonl has a placeholder that there is not" in run.log
+    assert "%(nobody)s.jsonl has an invalid placeholder" in run.log
     args = ("-a", "run=one", "-o", "%(name)s-%(run)s-%(batch_id)d-100%.jsonl")
     assert project.crawl(server.url("/index"), output=None, args=args).exit_code == 0
     assert json.loads((project.folder / "history-one-1-100%.jsonl").read_text())["id"] == "1"
@@ -151,7 +151,7 @@ def test_files_of_the_store_are_refused_before_anything_is_written(
         *((*crawl, "-s", feeds), ("export", "-o", f"{place}:csv"), ("report", "-o", place)),
     ):
         done = stored.scrapy(*args)
-        assert (done.returncode, "is a file of the store: write another path" in done.stderr) == (2, True)
+        assert (done.returncode, "is a file of the store; choose another path" in done.stderr) == (2, True)
     assert (file.read_bytes(), server.asked()) == (before, [])
 
 
