@@ -171,12 +171,10 @@ class Command(command.Command):
             return _write_archives(output, output.xml, opts, store, feeds[0], wanted)
         with storages.opened(output.place, settings) as file:
             count = _write(file, output, settings, store, feeds, wanted)
-        what = "feeds" if output.write_list else "entries"
-        return (
-            ""
-            if output.place in storages.STDOUT
-            else f"{count} {what} written to {storages.shown(output.place)}"
-        )
+        if output.place in storages.STDOUT:
+            return ""
+        one, many = ("feed", "feeds") if output.write_list else ("entry", "entries")
+        return f"{count} {one if count == 1 else many} written to {storages.shown(output.place)}"
 
 
 def warn_of_gaps(feeds: Iterable[Feed]) -> None:
@@ -295,7 +293,7 @@ def _write_archives(
 
     folder, base = Path(output.place), f"{opts.base.rstrip('/')}/"
     number = write_archives(folder, base, opts.archive_size, store, feed, form, wanted)
-    return f"{folder / 'index'}.{output.name} and {number} archives written"
+    return f"{folder / 'index'}.{output.name} and {number} archive{'' if number == 1 else 's'} written"
 
 
 def _write_rows(
