@@ -58,7 +58,7 @@ def test_fields_can_be_added(item: EntryVersion) -> None:
 
 
 def test_fields_of_each_entry_cannot_be_removed(item: EntryVersion) -> None:
-    with pytest.raises(TypeError, match="each entry has the field title: set it to None"):
+    with pytest.raises(TypeError, match="the field title cannot be removed; set it to None"):
         del item["title"]
     assert item.title == "title"
 

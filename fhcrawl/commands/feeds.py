@@ -38,7 +38,7 @@ class Command(command.Command):
     summary = "List the feeds in the store, and what is missing from them"
     description = (
         "List the feeds in the store, or the given ones, worst first: title, number of entries, dates of "
-        "the oldest and newest entries, and verdict (complete, incomplete, lossy, unknown; unreachable if "
+        "the oldest and newest entries, and verdict (complete, incomplete, lossy, unknown, or not read if "
         "the feed could never be read). Below the table, the command lists what is missing, and what to do "
         "about it. On a terminal, the table fits the width of the window."
     )
@@ -54,8 +54,8 @@ class Command(command.Command):
         "--verdict": {
             "metavar": "NAME",
             "choices": WORDS,
-            "help": f"list only feeds with this verdict: {', '.join(WORDS)} (`unknown` includes "
-            "`unreachable`)",
+            "help": f"list only feeds with this verdict: {', '.join(WORDS)} (`unknown` includes feeds "
+            "that could never be read)",
         },
         "--json": {"action": "store_true", "help": "print JSON"},
         "--missing": {

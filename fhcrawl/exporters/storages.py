@@ -60,7 +60,7 @@ def check_appending(path: Path, options: dict[str, Any]) -> None:
     )
     refused = f"Cannot append to {shown}:"
     if options["format"] in WITH_END:
-        raise ExportError(f"{refused} it is a {options['format']} file; use jsonl, or {instead}")
+        raise ExportError(f"{refused} {options['format']} files cannot be extended; use jsonl, or {instead}")
     fields = options.get("fields") or FIELDS
     columns = list(fields.values() if isinstance(fields, dict) else fields)
     is_plain = "postprocessing" not in options and not options.get("item_export_kwargs")

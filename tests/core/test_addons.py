@@ -130,7 +130,7 @@ def test_project_keeps_what_it_has_set() -> None:
 
 
 def test_invalid_setting_ends_a_crawl_that_another_command_has_begun() -> None:
-    with pytest.raises(ArgumentError, match="FHCRAWL_MAX_PAGES is 'many'"):
+    with pytest.raises(ArgumentError, match="FHCRAWL_MAX_PAGES must be a number"):
         crawl_settings(OwnSpider, FHCRAWL_MAX_PAGES="many")
 
 

@@ -82,8 +82,8 @@ def test_list_can_be_opml(tmp_path: Path) -> None:
         ("http:///path\n", "is not the URL of a feed"),
         ("<opml><body>", "is neither a list of URLs nor OPML"),
         ('<opml><outline xmlUrl="mailto:x@example.org"/></opml>', "line 1: mailto:x@example.org is not"),
-        ("https://ann:s3cret@example.org/a\n", "write https://example.org/a with HTTPAUTH_USER"),
-        ("feed://ann:s3cret@example.org/a\n", "write https://example.org/a with HTTPAUTH_USER"),
+        ("https://ann:s3cret@example.org/a\n", "use https://example.org/a with HTTPAUTH_USER"),
+        ("feed://ann:s3cret@example.org/a\n", "use https://example.org/a with HTTPAUTH_USER"),
         (
             '<opml><outline xmlUrl="ann:s3&#10;cret@example.org/a"/></opml>',
             "line 1: example.org/a is not the",
@@ -161,7 +161,7 @@ def test_bad_outlines_are_named_and_the_others_read(tmp_path: Path, encoding: st
     begins = [
         "line 4 (P): the URL of a feed must not contain a user name or a password; use "
         "https://example.org/p with",
-        f"line 5 (Q), {C}: next is perhaps: write",
+        f"line 5 (Q), {C}: next must be archive or page, not perhaps",
         "line 6 (R): xmlUrl is missing; add",
         "line 7 (The), https://example.org/s, is not well-formed: ",
         "line 8 is not well-formed: Attribute text redefined",
@@ -243,7 +243,7 @@ def test_commas_within_urls_are_theirs(tmp_path: Path) -> None:
 
 
 def test_folder_is_no_list(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match="cannot be read"):
+    with pytest.raises(ArgumentError, match="Cannot read"):
         from_arguments(None, str(tmp_path))
 
 
@@ -367,7 +367,7 @@ class TestSnapshot:
     def test_snapshot_that_is_no_string(self, tmp_path: Path) -> None:
         listed = tmp_path / "feeds.toml"
         listed.write_text(f'[[feed]]\nurl = "{A}"\nsnapshot = 1\n')
-        with pytest.raises(ArgumentError, match="snapshot: 1 is no URL"):
+        with pytest.raises(ArgumentError, match="snapshot: 1 is not a URL"):
             from_arguments(None, str(listed))
 
 

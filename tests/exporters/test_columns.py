@@ -75,7 +75,7 @@ def test_settings_choose_columns(given: dict[str, Any], expected: Any) -> None:
         ({"FHCRAWL_ADDED_FIELDS": "duration"}, "and no built-in field"),
         (
             {"FHCRAWL_EXTENSIONS_ENABLED": 1, "FHCRAWL_KEEP_XML_ENABLED": 0},
-            "write FHCRAWL_KEEP_XML_ENABLED=1",
+            "set FHCRAWL_KEEP_XML_ENABLED=1",
         ),
     ],
 )

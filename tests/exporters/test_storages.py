@@ -39,8 +39,8 @@ def test_last_line_without_an_end_gets_one(server: FeedServer, project: Project)
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        *(("all.csv", "name,price\nx,1\n", "other columns"), ("all.json", "[]\n", "json has an end")),
-        *(("all.xml", "<items/>\n", "xml has an end"), ("all.parquet", "PAR1", "parquet has an end")),
+        *(("all.csv", "name,price\nx,1\n", "different columns"), ("all.json", "[]\n", "json files cannot be extended")),
+        *(("all.xml", "<items/>\n", "xml files cannot be extended"), ("all.parquet", "PAR1", "parquet files cannot be extended")),
     ],
 )
 def test_what_nothing_can_be_appended_to_is_refused_before_the_first_request(
@@ -87,7 +87,7 @@ def test_header_of_a_file(tmp_path: Path) -> None:
         storages.check_appending(path, options(fields={"x": "a", "y": "b"}))
     for content in ("b,a", "a", "\n", "a;b", '"' * 20_001, "x" * 200_000):
         path.write_text(content)
-        with pytest.raises(ExportError, match="other columns"):
+        with pytest.raises(ExportError, match="different columns"):
             storages.check_appending(path, options())
     # What the user says of the columns, and what is compressed, is the user's.
     storages.check_appending(path, options(item_export_kwargs={"delimiter": ";"}))

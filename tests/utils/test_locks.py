@@ -169,7 +169,7 @@ def test_lock_is_refused_while_another_export_has_it(tmp_path: Path, monkeypatch
     monkeypatch.setattr(locks, "LOCK_PAUSE_SECONDS", 0)
     path = tmp_path / NAME
     with locked(path):
-        with pytest.raises(OSError, match="named twice"), locked(path):
+        with pytest.raises(OSError, match="two exports have this"), locked(path):
             pass
         monkeypatch.setattr(locks, "_LOCKED", set())
         with pytest.raises(OSError, match="another export is writing to it"), locked(path):
