@@ -32,7 +32,7 @@ class Command(command.Command):
         "fhcrawl check https://example.org/index.atom",
         "fhcrawl check --strict --json https://example.org/index.atom | jq .findings",
     )
-    operand = ("URL", "URL of the feed, as readers subscribe to it")
+    operand = ("URL", "URL of the feed to which readers subscribe")
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the options."""

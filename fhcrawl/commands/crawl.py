@@ -130,7 +130,7 @@ class Command(command.Command, crawl.Command):
         "--merge-renamed": {
             **SWITCH,
             "dest": "FHCRAWL_MERGE_RENAMED",
-            "help": "if a publisher changes the id of an entry, delete the entry under its former id",
+            "help": "delete entries under their former ids after their publisher has changed the ids",
         },
         "--web-archive": {
             "dest": "FHCRAWL_WEB_ARCHIVE",

@@ -102,7 +102,7 @@ class Command(command.Command):
             "metavar": "NAME",
             "action": "append",
             "default": [],
-            "help": "export only entries in this category (may be repeated: any of them)",
+            "help": "export only entries in this category (may be repeated to allow several)",
         },
         "--gaps": {
             "action": "store_true",
@@ -110,15 +110,15 @@ class Command(command.Command):
         },
         "--tombstones": {
             "action": "store_true",
-            "help": "for atom and rss: add tombstones for deleted entries (RFC 6721)",
+            "help": "add tombstones for deleted entries (RFC 6721) to atom and rss",
         },
         **OF_COLUMNS,
-        "--base": {"metavar": "URL", "help": "for an archive set: URL at which the folder will be published"},
+        "--base": {"metavar": "URL", "help": "URL at which the folder of an archive set will be published"},
         "--archive-size": {
             "metavar": "N",
             "type": int,
             "default": ARCHIVE_SIZE,
-            "help": f"for an archive set: number of entries per archive (default: {ARCHIVE_SIZE})",
+            "help": f"number of entries per archive of an archive set (default: {ARCHIVE_SIZE})",
         },
     }
 

@@ -30,8 +30,8 @@ class Command(command.Command):
     options: ClassVar[dict[str, dict[str, Any]]] = {
         "--merge-renamed": {
             "action": "store_true",
-            "help": "if the publisher of these feeds changes the id of an entry, delete the entry under its "
-            "former id",
+            "help": "delete entries of these feeds under their former ids after their publisher has changed "
+            "the ids",
         },
     }
 
