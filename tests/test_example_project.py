@@ -168,7 +168,7 @@ def test_project_that_lacks_the_add_on_is_told(example: Installed) -> None:
         file.write("ADDONS = {}\n")
     done = example.run("-m", "scrapy", "crawl", "pages", "-a", "feed=http://a.test/")
     assert done.returncode == 2
-    assert "write ADDONS = {'fhcrawl.Addon': 500} into the project's settings.py" in done.stderr
+    assert "add it in the project's settings.py: ADDONS = {'fhcrawl.Addon': 500}" in done.stderr
 
 
 def test_scrapys_own_command_runs_history(example: Installed, feeds: FeedServer) -> None:

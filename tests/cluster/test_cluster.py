@@ -56,7 +56,7 @@ def test_killed_worker_loses_nothing(cluster: Cluster) -> None:
         missing = set(published.entries) - set(cluster.exported())
         assert missing, "it was killed too late"
         # Its lock on a host outlives it; the next worker waits for that.
-        assert "Hosts added" in cluster.command("enqueue", "--due")
+        assert "Added to the list" in cluster.command("enqueue", "--due")
         last = cluster.start(USER_AGENT=agent(3))
         assert last.end() == 0, last.log
         assert cluster.exported() == published.entries

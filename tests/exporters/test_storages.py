@@ -39,8 +39,14 @@ def test_last_line_without_an_end_gets_one(server: FeedServer, project: Project)
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        *(("all.csv", "name,price\nx,1\n", "different columns"), ("all.json", "[]\n", "json files cannot be extended")),
-        *(("all.xml", "<items/>\n", "xml files cannot be extended"), ("all.parquet", "PAR1", "parquet files cannot be extended")),
+        *(
+            ("all.csv", "name,price\nx,1\n", "different columns"),
+            ("all.json", "[]\n", "json files cannot be extended"),
+        ),
+        *(
+            ("all.xml", "<items/>\n", "xml files cannot be extended"),
+            ("all.parquet", "PAR1", "parquet files cannot be extended"),
+        ),
     ],
 )
 def test_what_nothing_can_be_appended_to_is_refused_before_the_first_request(
