@@ -48,17 +48,17 @@ COMMANDS = (
     "demo",
 )
 COMMANDS_MODULE = "fhcrawl.commands"
-DESCRIPTION = "Crawl the whole history of web feeds, and know whether it is whole."
+DESCRIPTION = "Crawl the complete history of web feeds, and know whether anything is missing."
 # Commands that say where the store is.
 WRITING = {"crawl", "subscribe"}
 EPILOG = """\
 The store is in {place}
 
-Begin with:
+To get started:
   fhcrawl demo
   fhcrawl crawl https://example.org/index.atom -o entries.jsonl
 
-'fhcrawl COMMAND --help' has the options of a command, and examples."""
+'fhcrawl COMMAND --help' shows the options of a command, and examples."""
 FILES = {"--feeds", "--warc", "--output", "--overwrite-output", "--logfile"}
 
 
@@ -118,8 +118,8 @@ def read_settings() -> Settings:
         except Exception as error:  # code of the project's
             cause = " ".join(f"{type(error).__name__}: {error}".split())
             raise ArgumentError(
-                "The settings of the Scrapy project of this folder (scrapy.cfg) cannot be read: "
-                f"{cause}; mend them, or use another folder"
+                "Cannot read the settings of the Scrapy project in this folder (scrapy.cfg): "
+                f"{cause}; fix them, or use another folder"
             ) from error
     settings = Settings()
     settings.setmodule("fhcrawl.settings", priority="project")
@@ -183,7 +183,7 @@ def _add_parser(
     metavar, words = command.operand or ("", argparse.SUPPRESS)
     parser.add_argument("operands", metavar=metavar, nargs="*", help=words)
     if command.requires_crawler_process:
-        parser.add_argument("-v", "--verbose", action="store_true", help="show the log, as -L INFO")
+        parser.add_argument("-v", "--verbose", action="store_true", help="show the log (same as -L INFO)")
     for action in parser._actions:
         if FILES.intersection(action.option_strings):
             action.complete = shtab.FILE  # type: ignore[attr-defined]

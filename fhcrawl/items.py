@@ -18,40 +18,42 @@ if TYPE_CHECKING:
 class EntryItem(MutableMapping[str, Any]):
     """An entry of a logical feed, as pipelines receive it and as it is exported.
 
-    Its fields are attributes and, as those of Scrapy's items, keys: `item.title` is `item["title"]`. It has
+    Its fields are attributes and, as in Scrapy's items, keys: `item.title` is `item["title"]`. Each item has
     all of them, and those that pipelines add.
 
     :param feed: URL of the subscription document, as given
     :param id: Atom's `id`, RSS 2.0's `guid`, RSS 1.0's `rdf:about`, JSON Feed's `id` or a Content-ID;
         RSS without these: the link; without a link: a digest of title, date and description (`urn:sha256:…`)
-    :param title: a string, as the feed has it
+    :param title: a string, unchanged from the feed
     :param link: absolute URL of the alternate link
-    :param published: ISO 8601 in UTC, ending in `Z`, with the fractions of a second that the feed has; RSS's
-        `pubDate` is `published`
-    :param updated: the same of the last update; RSS has it only as `atom:updated` or `dcterms:modified`
-    :param authors: a list of strings; entries of Atom and JSON Feed without authors have those of their feed
+    :param published: time of publication, in ISO 8601 and UTC, ending in `Z`, with fractions of a second if
+        the feed has them; `pubDate` in RSS
+    :param updated: time of the last update, in the same form; in RSS only `atom:updated` or
+        `dcterms:modified`
+    :param authors: a list of strings; in Atom and JSON Feed, entries without authors have those of the feed
     :param categories: a list of strings
-    :param summary: a string with its markup
-    :param content: a string with its markup; XHTML as serialised markup, without the `div` around it
+    :param summary: a string, including markup
+    :param content: a string, including markup; XHTML is serialised, without the `div` around it
     :param content_type: `text`, `html`, `xhtml` or a media type; if it ends in `;base64`, `content` is base64
-    :param enclosures: a list of objects with `url`, `type` and `length` (octets); Atom's content that is
-        elsewhere (`src`) is one too
-    :param operation: `PUT`, `DELETE`, `PATCH` or `POST`, if an event feed says so
+    :param enclosures: a list of objects with `url`, `type` and `length` (octets); external content in Atom
+        (`src`) is included
+    :param operation: `PUT`, `DELETE`, `PATCH` or `POST`, if the feed is an event feed
     :param document: URL of the document that this version came from
     :param document_updated: update time of that document
     :param change: `new`, `updated` or `deleted` since the last export; null in `fhcrawl export`
-        for entries whose changes are all exported
-    :param title_type: `text` or `html`; null if the feed does not say, as in RSS
-    :param summary_type: the same of `summary`, or `xhtml`, or a media type
+        for entries without changes since then
+    :param title_type: `text` or `html`; null if the feed does not specify it, as in RSS
+    :param summary_type: `text`, `html`, `xhtml` or a media type; null as for `title_type`
     :param base: URL against which relative references in `content` (or in `summary`, without content) are
         resolved: the `xml:base` in effect, else `document`
     :param language: language of the text: the `xml:lang` in effect, else the language of the feed
 
-    These are no fields of the item, but of exports that choose them:
+    The following are not fields of the item, but of exports that select them:
 
-    :param original: the entry's own XML or JSON; null if it is not kept
-    :param extensions: what it says beyond the fields, as a tree; JSON text in CSV, Parquet and XML
-    :param former_ids: a list of the ids that it had before its publisher changed them, sorted
+    :param original: the original XML or JSON of the entry; null if it is not kept
+    :param extensions: everything in the entry for which there is no field, as a tree; JSON text in CSV,
+        Parquet and XML
+    :param former_ids: a sorted list of the ids that the entry had before its publisher changed them
     """
 
     feed: str
@@ -84,13 +86,13 @@ class EntryItem(MutableMapping[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         """Set a field, or add one."""
         if name in INTERNAL:
-            raise KeyError(f"{name} is no name that a field can have: choose another one")
+            raise KeyError(f"a field cannot have the name {name}; choose another one")
         setattr(self, name, value)
 
     def __delitem__(self, name: str) -> None:
         """Remove a field that a pipeline has added; entries have all others."""
         if name in ALL_FIELDS:
-            raise TypeError(f"each entry has the field {name}: set it to None")
+            raise TypeError(f"the field {name} cannot be removed; set it to None")
         self[name]
         delattr(self, name)
 

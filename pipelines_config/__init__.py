@@ -1,1 +1,1 @@
-"""The deployments of fhcrawl: one settings module each, chosen by name in scrapy.cfg."""
+"""The deployments of fhcrawl: one settings module each, selected by name in scrapy.cfg."""

@@ -1,4 +1,4 @@
-"""Workers on any number of machines: hosts come from a Redis list, the store is on PostgreSQL."""
+"""Workers on any number of machines: hosts come from a Redis list, and the store is on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 
 from pipelines_config.postgres import *  # noqa: F403
 
-# scrapy-redis's; REDIS_URL of the environment, else this machine's.
+# Setting of scrapy-redis: REDIS_URL from the environment, else Redis on this machine.
 REDIS_URL = os.environ.get("REDIS_URL", "redis://localhost:6379/0")
 SPIDER_MODULES = ["fhcrawl.cluster"]
-# 64: how many hosts a worker has at a time. More would leave none to other workers.
+# 64: the number of hosts that a worker takes at a time. With more, other workers might get none.
 CONCURRENT_REQUESTS = 16

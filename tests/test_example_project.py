@@ -146,7 +146,7 @@ def test_subclass_has_requests_and_items_of_its_own(example: Installed, feeds: F
     [
         (
             ("-a", "fed=x"),
-            "There is no argument fed: write one of deltafetch_reset, due, feed, feeds, ids, most,",
+            "There is no argument fed; valid arguments: deltafetch_reset, due, feed, feeds, ids, most,",
         ),
         (("-a", "feed=x"), "feed: x is not the URL of a feed"),
         (("-a", "feed=http://a.test/", "-s", "FHCRAWL_MAX_PAGES=x"), "FHCRAWL_MAX_PAGES is 'x'"),
@@ -168,7 +168,7 @@ def test_project_that_lacks_the_add_on_is_told(example: Installed) -> None:
         file.write("ADDONS = {}\n")
     done = example.run("-m", "scrapy", "crawl", "pages", "-a", "feed=http://a.test/")
     assert done.returncode == 2
-    assert "write ADDONS = {'fhcrawl.Addon': 500} into the project's settings.py" in done.stderr
+    assert "add it in the project's settings.py: ADDONS = {'fhcrawl.Addon': 500}" in done.stderr
 
 
 def test_scrapys_own_command_runs_history(example: Installed, feeds: FeedServer) -> None:

@@ -168,10 +168,10 @@ def test_options_are_the_spiders_arguments(anywhere: Anywhere, server: FeedServe
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("crawl", "--jsn"), "fhcrawl crawl: error: There is no option --jsn: `fhcrawl crawl --help`"),
+        (("crawl", "--jsn"), "fhcrawl crawl: error: There is no option --jsn; `fhcrawl crawl --help`"),
         (("export", "--jsn"), "fhcrawl export: error: There is no option --jsn"),
         (("crawl",), "fhcrawl crawl: error: No feed to crawl"),
-        (("crawl", "--due"), "another store: fhcrawl --help says which one is used here"),
+        (("crawl", "--due"), "another store; fhcrawl --help shows which store is used here"),
         (("craw",), "fhcrawl: error: argument COMMAND: invalid choice: 'craw'"),
         (("crawl", "example.org"), "fhcrawl crawl: error: feed: example.org is not the URL of a feed"),
         (("crawl", "https://example.org/", "-s", "FHCRAWL_MAX_PAGE=1"), "write FHCRAWL_MAX_PAGES"),
@@ -207,7 +207,7 @@ def test_a_project_that_cannot_be_read_is_one_sentence(anywhere: Anywhere, confi
     (anywhere.folder / "scrapy.cfg").write_text(config)
     done = anywhere.run("feeds")
     assert done.returncode == 2
-    assert "fhcrawl: error: The settings of the Scrapy project of this folder (scrapy.cfg)" in done.stderr
+    assert "fhcrawl: error: Cannot read the settings of the Scrapy project" in done.stderr
     assert "Traceback" not in done.stderr
     assert not anywhere.data.exists()
 

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from redis.client import Pipeline
     from scrapy.settings import BaseSettings
 
-FAILED = "Redis cannot be used"
+FAILED = "Cannot use Redis"
 
 
 def connect(settings: BaseSettings) -> Redis:
     """Check the settings of a cluster, and that Redis answers; raise ArgumentError or ClusterError if not."""
     if not store_url(settings).startswith("postgresql"):
-        raise ArgumentError("FHCRAWL_STORE_URL is no PostgreSQL database: write SCRAPY_PROJECT=cluster")
+        raise ArgumentError("FHCRAWL_STORE_URL is not a PostgreSQL database; set SCRAPY_PROJECT=cluster")
     try:
         server: Redis = from_settings(settings)
         server.ping()
     except ValueError as error:
-        raise ArgumentError("REDIS_URL cannot be used: write redis://HOST:6379/0") from error
+        raise ArgumentError("REDIS_URL is not valid; use redis://HOST:6379/0") from error
     except RedisError as error:
         raise ClusterError(f"{FAILED}: {error}") from error
     return server

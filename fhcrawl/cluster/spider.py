@@ -75,7 +75,9 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
     def check(settings: BaseSettings, **arguments: Any) -> dict[str, Any]:  # type: ignore[override]
         """Return the parsed arguments; raise ArgumentError or ClusterError if the worker cannot begin."""
         if given := [*filter(arguments.get, OF_ONE_PROCESS), *filter(settings.get, OFF)]:
-            raise ArgumentError(f"{given[0]} is not for workers, which get their feeds from fhcrawl enqueue")
+            raise ArgumentError(
+                f"{given[0]} cannot be used with workers, which get their feeds from fhcrawl enqueue"
+            )
         hosts.connect(settings)
         return history.HistorySpider.check(settings, **arguments)
 

@@ -24,7 +24,7 @@ OF_COLUMNS: dict[str, dict[str, Any]] = {
     "--fields": {
         "dest": "FHCRAWL_FIELDS",
         "metavar": "NAMES",
-        "help": "the columns, separated by commas; +NAME adds one to those that exports have anyway",
+        "help": "columns to export, separated by commas; +NAME adds a column to the default ones",
     },
     "--profile": {
         "dest": "FHCRAWL_PROFILES",
@@ -35,12 +35,13 @@ OF_COLUMNS: dict[str, dict[str, Any]] = {
     "--extensions": {
         **SWITCH,
         "dest": "FHCRAWL_EXTENSIONS_ENABLED",
-        "help": "add the column extensions: what entries say beyond the fields",
+        "help": "add the column `extensions`: everything in an entry for which there is no other column",
     },
     "--excel": {
         **SWITCH,
         "dest": "FHCRAWL_CSV_EXCEL_ENABLED",
-        "help": "of csv: write it for Excel: UTF-8 with a mark, formulas escaped, times that it can read",
+        "help": "write CSV for Excel: UTF-8 with a byte order mark, formulas escaped, times that Excel can "
+        "read",
     },
 }
 
@@ -48,8 +49,8 @@ FAIL_ON: dict[str, dict[str, Any]] = {
     "--fail-on": {
         "metavar": "VERDICT",
         "choices": ("incomplete", "lossy", "unknown"),
-        "help": "exit with 1 if a feed has this verdict or a worse one: incomplete (unreachable feeds too), "
-        "lossy, or unknown (anything but complete)",
+        "help": "exit with code 1 if a feed has this verdict or a worse one: incomplete (includes feeds that "
+        "could never be read), lossy, or unknown (anything but complete)",
     }
 }
 
@@ -100,7 +101,7 @@ def printing(encoding: str | None = None) -> Iterator[None]:
     end_with_reader()
     stdout = sys.stdout
     if stdout is None:
-        raise UsageError("there is no stdout that could be written to", print_help=False)
+        raise UsageError("stdout is closed", print_help=False)
     with contextlib.suppress(AttributeError):  # replaced, as in a test
         stdout.reconfigure(encoding=encoding, errors="backslashreplace")  # type: ignore[union-attr]
     try:
@@ -109,4 +110,4 @@ def printing(encoding: str | None = None) -> Iterator[None]:
     except OSError as error:
         # Flushing the rest of the buffer would fail again when Python exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
-        raise UsageError(f"stdout cannot be written ({error.strerror})", print_help=False) from error
+        raise UsageError(f"Cannot write to stdout ({error.strerror})", print_help=False) from error

@@ -22,31 +22,31 @@ class Command(command.Command):
     default_settings: ClassVar[dict[str, object]] = {}
     name = "check"
     usage = "[--json] [--strict] [--max-documents N] URL"
-    summary = "Check how a feed publishes its history, for publishers"
+    summary = "Check the history of a feed that you publish"
     description = (
-        "Walk a feed's documents back to the oldest one, and say what is wrong with its history, by clause "
-        "of the specification, the document and the line; what would be better, and what is good. Nothing is "
-        "stored. The exit code is 1 if there are errors."
+        "Read a feed's documents back to the oldest one, and report errors in its history (with the clause "
+        "of the specification, the document and the line), possible improvements, and what is correct. "
+        "Nothing is stored. The exit code is 1 if there are errors."
     )
     examples = (
         "fhcrawl check https://example.org/index.atom",
         "fhcrawl check --strict --json https://example.org/index.atom | jq .findings",
     )
-    operand = ("URL", "the feed that is polled")
+    operand = ("URL", "URL of the feed to which readers subscribe")
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the options."""
         from fhcrawl.validation.check import MOST_DOCUMENTS
 
         super().add_options(parser)
-        parser.add_argument("--json", action="store_true", help="print JSON, for programs")
-        parser.add_argument("--strict", action="store_true", help="exit with 1 if there are warnings too")
+        parser.add_argument("--json", action="store_true", help="print JSON")
+        parser.add_argument("--strict", action="store_true", help="exit with code 1 for warnings too")
         parser.add_argument(
             "--max-documents",
             metavar="N",
             type=int,
             default=MOST_DOCUMENTS,
-            help=f"read at most so many documents (default: {MOST_DOCUMENTS:,})",
+            help=f"maximum number of documents to read (default: {MOST_DOCUMENTS:,})",
         )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -61,9 +61,9 @@ class Command(command.Command):
         from fhcrawl.crawling import subscriptions
 
         if len(args) != 1:
-            raise ArgumentError("write fhcrawl check https://example.org/index.atom")
+            raise ArgumentError("One URL is required: fhcrawl check https://example.org/index.atom")
         if opts.max_documents < 1:
-            raise ArgumentError("--max-documents: write a number from 1")
+            raise ArgumentError("--max-documents must be 1 or more")
         check_settings(self.settings)
         [url] = subscriptions.from_arguments(args[0], None)
         self._report(self._crawl(url, opts.max_documents), opts)

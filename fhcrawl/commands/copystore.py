@@ -18,14 +18,14 @@ class Command(command.Command):
     usage = "URL"
     summary = "Copy the store to another database"
     description = (
-        "Copy all that is in the store (FHCRAWL_STORE_URL) to an empty one, from SQLite to "
-        "PostgreSQL or back, while no crawl is running."
+        "Copy the entire store (FHCRAWL_STORE_URL) to an empty database, from SQLite to PostgreSQL or "
+        "back. Run it only while no crawl is running."
     )
     examples = (
         "fhcrawl copystore postgresql:///fhcrawl",
         "FHCRAWL_STORE_URL=postgresql:///fhcrawl fhcrawl copystore sqlite:///copy.sqlite",
     )
-    operand = ("URL", "the other database, a URL of SQLAlchemy's")
+    operand = ("URL", "SQLAlchemy URL of the empty database")
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Copy the store."""
@@ -34,7 +34,9 @@ class Command(command.Command):
         from fhcrawl.store import Store
 
         if len(args) != 1:
-            raise ArgumentError("write fhcrawl copystore postgresql:///fhcrawl")
+            raise ArgumentError(
+                "The URL of one database is required: fhcrawl copystore postgresql:///fhcrawl"
+            )
         with self.opened_store() as source, closing(Store.open(args[0])) as target:
             counts = source.copy_to(target)
         with printing():

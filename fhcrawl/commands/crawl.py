@@ -49,7 +49,7 @@ SPIDER_OPTIONS: dict[str, dict[str, Any]] = {
     "--feeds": {
         "dest": "spider_feeds",
         "metavar": "FILE",
-        "help": "crawl a list of feeds: a URL a line, OPML or TOML",
+        "help": "file with a list of feeds to crawl: one URL per line, OPML or TOML",
     },
     "--due": {
         "dest": "spider_due",
@@ -60,29 +60,29 @@ SPIDER_OPTIONS: dict[str, dict[str, Any]] = {
     "--warc": {
         "dest": "spider_warc",
         "metavar": "PATH",
-        "help": "read old captures of the feeds too: a WARC file, or a folder of them",
+        "help": "also read old captures of the feeds from a WARC file, or from a folder of WARC files",
     },
     "--snapshot": {
         "dest": "spider_snapshot",
         "metavar": "URL",
-        "help": "index of the snapshot that the feed continues",
+        "help": "URL of the index of the snapshot that the feed continues",
     },
     "--ids": {
         "dest": "spider_ids",
         "metavar": "WHAT",
-        "help": "what identifies the feed's entries: id (guid), link, or digest (of title, date and text)",
+        "help": "what identifies the feed's entries: id (guid), link or digest (of title, date and text)",
     },
     "--reset": {
         "dest": "spider_deltafetch_reset",
         "action": "store_const",
         "const": "1",
-        "help": "fetch every document again; the entries stay",
+        "help": "fetch every document again; stored entries are kept",
     },
 }
 
 NO_ADDON = (
-    "ADDONS leaves out fhcrawl.Addon, which adds all that a crawl needs: write "
-    "ADDONS = {'fhcrawl.Addon': 500} into the project's settings.py, beside other add-ons"
+    "ADDONS does not contain fhcrawl.Addon, which a crawl requires; add it in the project's settings.py: "
+    "ADDONS = {'fhcrawl.Addon': 500}"
 )
 
 
@@ -95,11 +95,11 @@ class Command(command.Command, crawl.Command):
     requires_crawler_process = True
     default_settings: ClassVar[dict[str, object]] = {}
     usage = "[URL …] [--feeds FILE] [--due] [-o FILE] [options]"
-    summary = "Crawl the whole history of feeds, and report whether it is complete"
+    summary = "Crawl the complete history of feeds, and report whether anything is missing"
     description = (
         "Crawl feeds back to their first entry. -o appends what has changed since the last export: one "
-        "line for each entry that is new, updated or deleted. Without URLs and --feeds, the subscribed feeds "
-        "are crawled. The next crawl fetches only what is new."
+        "line for each new, updated or deleted entry. Without URLs and --feeds, the subscribed feeds are "
+        "crawled. The next crawl fetches only what is new."
     )
     examples = (
         "fhcrawl crawl https://example.org/index.atom -o entries.jsonl",
@@ -111,29 +111,31 @@ class Command(command.Command, crawl.Command):
         "fhcrawl crawl https://example.org/index.atom \\\n"
         "      -s 'FHCRAWL_WARC=captures/%(time)s-%(serial)05d.warc.gz'",
     )
-    operand = ("URL", "a feed")
+    operand = ("URL", "URL of a feed")
     options: ClassVar[dict[str, dict[str, Any]]] = {
         **SPIDER_OPTIONS,
         "--no-platforms": {
             "action": "store_false",
             "default": None,
             "dest": "FHCRAWL_PLATFORMS_ENABLED",
-            "help": "do not read older pages that no link names, of feeds made with WordPress and others",
+            "help": "do not request unlinked older pages of feeds made with WordPress and other known "
+            "software",
         },
         "--probe": {
             **SWITCH,
             "dest": "FHCRAWL_PROBE",
-            "help": "request ?page=2 of feeds without links, to see whether they have numbered pages",
+            "help": "request ?page=2 of feeds without links to older pages, to see whether they have "
+            "numbered pages",
         },
         "--merge-renamed": {
             **SWITCH,
             "dest": "FHCRAWL_MERGE_RENAMED",
-            "help": "delete entries under ids that they had before their publisher changed them",
+            "help": "delete entries under their former ids after their publisher has changed the ids",
         },
         "--web-archive": {
             "dest": "FHCRAWL_WEB_ARCHIVE",
             "metavar": "URL",
-            "help": "read old captures of the feeds from a web archive too: its URL, or wayback",
+            "help": "also read old captures of the feeds from a web archive: its URL, or wayback",
         },
         **OF_COLUMNS,
         **FAIL_ON,
@@ -166,7 +168,7 @@ class Command(command.Command, crawl.Command):
         gc.freeze()
         gc.enable()
         if not args:
-            raise ArgumentError("write scrapy crawl history https://example.org/index.atom")
+            raise ArgumentError("A spider is required: scrapy crawl history https://example.org/index.atom")
         try:
             crawler = self._checked_crawler(args[0], opts.spargs)
         except FhcrawlError as error:
@@ -182,9 +184,9 @@ class Command(command.Command, crawl.Command):
 
         there = self.crawler_process.spider_loader.list()
         if "://" in spider:
-            raise ArgumentError(f"The spider comes first: write scrapy crawl {there[0]} {spider}")
+            raise ArgumentError(f"The spider must come before the URL: scrapy crawl {there[0]} {spider}")
         if spider not in there:
-            raise ArgumentError(f"There is no spider {spider}: write one of {', '.join(there)}")
+            raise ArgumentError(f"There is no spider {spider}; available spiders: {', '.join(there)}")
         crawler = self._create_crawler(spider)
         if issubclass(crawler.spidercls, HistorySpider):
             if not has_addon(crawler.settings):
@@ -208,7 +210,7 @@ class Command(command.Command, crawl.Command):
         words = () if verdicts is None else verdicts.words
         failing = [word for word in WORDS if word in words and is_failure(word, self._fail_on)]
         if failing:
-            logger.error("--fail-on %s: there are feeds that are %s", self._fail_on, " or ".join(failing))
+            logger.error("--fail-on %s: some feeds are %s", self._fail_on, " or ".join(failing))
         if failing or failures(sender.stats.get_stats()):
             self.exitcode = 1
 
@@ -234,8 +236,8 @@ def check_formats(outputs: list[str]) -> None:
         name = output.rpartition(":")[2].rpartition(".")[2]
         if name in {*XML_FORMATS, *LIST_FORMATS}:
             raise UsageError(
-                f"-o {printable(output)}: a crawl exports what has changed, and {name} is for whole feeds; "
-                f"crawl without it, then write fhcrawl export -o {printable(output)}",
+                f"-o {printable(output)}: a crawl exports only changes, but {name} requires complete feeds; "
+                f"crawl without -o, then run fhcrawl export -o {printable(output)}",
                 print_help=False,
             )
 
@@ -252,9 +254,9 @@ def log_error(crawl: asyncio.Task[None]) -> None:
     """Log the error that ended a crawl before asyncio does; fhcrawl's own without a traceback."""
     error = None if crawl.cancelled() else crawl.exception()
     if isinstance(error, FhcrawlError):
-        logger.error("The crawl cannot begin: %s", error)
+        logger.error("Cannot start the crawl: %s", error)
     elif error is not None:
-        logger.error("The crawl cannot begin", exc_info=error)
+        logger.error("Cannot start the crawl", exc_info=error)
 
 
 def check(
@@ -293,7 +295,7 @@ def check_names(settings: BaseSettings, arguments: dict[str, str], spider: type[
     for name in arguments.keys() - known:
         # Arguments of Scrapyd begin with _.
         if not name.startswith("_") and not any(f"%({name})" in place for place in storages):
-            raise ArgumentError(f"There is no argument {name}: write one of {', '.join(sorted(known))}")
+            raise ArgumentError(f"There is no argument {name}; valid arguments: {', '.join(sorted(known))}")
 
 
 def argument_names(spider: type[HistorySpider]) -> set[str]:
@@ -327,8 +329,8 @@ def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: typ
             place = apply_uri_params(str(uri), named)
         except (KeyError, TypeError, ValueError) as error:
             raise ArgumentError(
-                f"{storages.shown(str(uri))} has a placeholder that there is not ({error}): write an "
-                "export's place with %(time)s, or with the name of an argument (-a)"
+                f"{storages.shown(str(uri))} has an invalid placeholder ({error}); use %(time)s, or the "
+                "name of an argument (-a)"
             ) from error
         storages.refuse_store(place, store_url(settings))
         is_appended = not options.get("overwrite") and not storages.is_elsewhere(place)
@@ -342,4 +344,4 @@ def _check_file(place: str, options: dict[str, Any]) -> None:
     try:
         storages.check_appending(Path(place), options)
     except OSError as error:
-        raise ArgumentError(f"{place} cannot be written ({error.strerror})") from error
+        raise ArgumentError(f"Cannot write to {place} ({error.strerror})") from error

@@ -31,19 +31,18 @@ class Command(command.Command):
     requires_crawler_process = True
     default_settings: ClassVar[dict[str, object]] = {}
     usage = "[--anew]"
-    summary = "Serve a feed on this machine and crawl its whole history"
+    summary = "Serve a feed on this machine and crawl its complete history"
     description = (
-        "Serve an archived feed of several years on this machine, crawl it, and say what "
-        "happened. Run it again: the publisher has added a month and revised an entry, and only "
-        "that is fetched. All files are in the folder fhcrawl-demo; --anew removes it and begins "
-        "anew."
+        "Serve an archived feed of several years on this machine, crawl it and print a summary. Run it "
+        "again: the publisher has added a month and revised an entry, and only the changes are fetched. All "
+        "files are in the folder fhcrawl-demo; --anew deletes it and starts over."
     )
     examples = (
         "fhcrawl demo",
         "fhcrawl demo --anew",
     )
     options: ClassVar[dict[str, dict[str, Any]]] = {
-        "--anew": {"action": "store_true", "help": "forget the runs so far"}
+        "--anew": {"action": "store_true", "help": "delete the folder and start over"}
     }
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -68,7 +67,7 @@ class Command(command.Command):
         with _serve(demo.MONTHS_AT_FIRST + run - 1) as url:
             add_components(self.settings)
             check(self.settings, {"feed": url})
-            print(f"Run {run}: a feed is served at {url}; crawling its history")
+            print(f"Run {run}: serving a feed at {url} and crawling its history")
             crawler = self.crawler_process.create_crawler("history")
             self.crawler_process.crawl(crawler, feed=url)
             self.start_crawls()
@@ -95,8 +94,8 @@ def _serve(months: int) -> Iterator[str]:
         except OSError as error:
             if noted.exists():
                 raise UsageError(
-                    f"Port {port}, where the feed was served before, is in use ({error.strerror}): try "
-                    f"again later, or 'fhcrawl demo --anew'",
+                    f"Port {port}, which earlier runs used, is not available ({error.strerror}); try again "
+                    f"later, or start over with 'fhcrawl demo --anew'",
                     print_help=False,
                 ) from error
             url = stack.enter_context(serve(0, months))
@@ -127,10 +126,10 @@ File       {output.resolve()}
 Store      {store}
 
 Run it again: the publisher adds a month, and only what is new is fetched.
-This feed's verdict, and its whole logical feed:
+To see this feed's verdict, and export all of its entries:
     {fhcrawl} feeds -s FHCRAWL_STORE_URL=sqlite:///{FOLDER}/store.sqlite
     {fhcrawl} export -s FHCRAWL_STORE_URL=sqlite:///{FOLDER}/store.sqlite -o history.jsonl
-With a feed of your own:
+To crawl a feed of your own:
     {fhcrawl} crawl https://example.org/index.atom -o entries.jsonl""")
 
 

@@ -16,15 +16,16 @@ class Command(command.Command):
     """Pushes feeds, grouped by their hosts, to the list of a cluster."""
 
     usage = "[URL|FILE …] [--due]"
-    summary = "Hand feeds to the workers of a cluster, host by host"
+    summary = "Distribute feeds to the workers of a cluster, by host"
     description = (
-        "Put the subscribed feeds, or those that are named, into the Redis list of a cluster, by host. One "
-        "that is in the list is not added again. Workers ('scrapy crawl history') take hosts from it."
+        "Add the subscribed feeds, or the given ones, to the Redis list of a cluster, grouped by host. A "
+        "host that is already in the list is not added again. Workers ('scrapy crawl history') take hosts "
+        "from the list."
     )
     examples = ("SCRAPY_PROJECT=cluster fhcrawl enqueue --due",)
-    operand = ("URL|FILE", "a feed, or a list of feeds, instead of the subscribed ones")
+    operand = ("URL|FILE", "URL of a feed, or file with a list of feeds (default: the subscribed feeds)")
     options: ClassVar[dict[str, dict[str, Any]]] = {
-        "--due": {"action": "store_true", "help": "only feeds that are due"}
+        "--due": {"action": "store_true", "help": "enqueue only feeds that are due"}
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -37,7 +38,9 @@ class Command(command.Command):
 
             from fhcrawl.cluster import hosts
         except ModuleNotFoundError as error:
-            raise ArgumentError("write pip install 'fhcrawl[cluster]'") from error
+            raise ArgumentError(
+                "scrapy-redis is not installed; run pip install 'fhcrawl[cluster]'"
+            ) from error
         server = hosts.connect(self.settings)
         given = subscriptions.from_words(args, self.settings.getbool(subscriptions.LISTED_FILES))
         self.exitcode = print_refused(given.refused)
@@ -50,4 +53,4 @@ class Command(command.Command):
         key = self.settings.get("REDIS_START_URLS_KEY", START_URLS_KEY) % {"name": "history"}
         pushed = hosts.enqueue(server, key, feeds, opts.due)
         with printing():
-            print(why_none if not feeds else "Hosts added to the list: {}, with feeds: {}".format(*pushed))
+            print(why_none if not feeds else "Added to the list: hosts: {}, feeds: {}".format(*pushed))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 FOLDER_FORMAT = "atom"
 ARCHIVE_SIZE = 100
 MOST_NAMED = 3
-MAY_LACK = "the export may lack entries; `fhcrawl feeds` says what is missing"
+MAY_LACK = "entries may be missing from the export; `fhcrawl feeds` shows which"
 
 
 class Output(NamedTuple):
@@ -59,10 +59,10 @@ class Command(command.Command):
     """Writes the live entries of the store's feeds."""
 
     usage = "-o PLACE [--feed URL …] [options]"
-    summary = "Write whole logical feeds from the store to a file"
+    summary = "Write all entries to a file"
     description = (
-        "Write every entry of the logical feeds in the store, its newest version, to a file, "
-        "which is replaced when the new one is whole."
+        "Write the newest version of every entry in the store to a file. An existing file is replaced once "
+        "the new one is complete."
     )
     examples = (
         "fhcrawl export -o history.jsonl",
@@ -80,29 +80,29 @@ class Command(command.Command):
     options: ClassVar[dict[str, dict[str, Any]]] = {
         "-o --output": {
             "metavar": "PLACE[:FORMAT]",
-            "help": "where to: a file; a folder (ending in /) for an archive set; -:jsonl for stdout; "
-            "s3://…, ftp://…",
+            "help": "destination: a file, a folder ending in / (for an archive set), -:jsonl (for stdout), "
+            "s3://… or ftp://…",
         },
         "--format": {
             "metavar": "FORMAT",
-            "help": "jsonl, csv, parquet, atom, rss or opml, if it is not the file's ending",
+            "help": "jsonl, csv, parquet, atom, rss or opml (default: the file name extension)",
         },
         "--feed": {
             "metavar": "URL",
             "action": "append",
             "default": [],
-            "help": "only this feed (repeatable)",
+            "help": "export only this feed (may be repeated)",
         },
         "--since": {
             "metavar": "DATE",
-            "help": "only entries updated (or else published) then or later",
+            "help": "export only entries updated (or published, if never updated) on or after this date",
         },
-        "--until": {"metavar": "DATE", "help": "only entries from before then"},
+        "--until": {"metavar": "DATE", "help": "export only entries from before this date"},
         "--category": {
             "metavar": "NAME",
             "action": "append",
             "default": [],
-            "help": "only entries of this category (repeatable: any of them)",
+            "help": "export only entries in this category (may be repeated to allow several)",
         },
         "--gaps": {
             "action": "store_true",
@@ -110,22 +110,22 @@ class Command(command.Command):
         },
         "--tombstones": {
             "action": "store_true",
-            "help": "of atom and rss: name the deleted entries (RFC 6721)",
+            "help": "add tombstones for deleted entries (RFC 6721) to atom and rss",
         },
         **OF_COLUMNS,
-        "--base": {"metavar": "URL", "help": "of an archive set: the folder's URL"},
+        "--base": {"metavar": "URL", "help": "URL at which the folder of an archive set will be published"},
         "--archive-size": {
             "metavar": "N",
             "type": int,
             "default": ARCHIVE_SIZE,
-            "help": f"of an archive set: how many entries an archive has (default {ARCHIVE_SIZE})",
+            "help": f"number of entries per archive of an archive set (default: {ARCHIVE_SIZE})",
         },
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Write the export."""
         if not opts.output:
-            raise ArgumentError("write fhcrawl export -o history.jsonl")
+            raise ArgumentError("-o is required: fhcrawl export -o history.jsonl")
         try:
             said = self._export(self.settings, opts)
         except NotConfigured as error:
@@ -153,7 +153,7 @@ class Command(command.Command):
                 return said
         except OSError as error:
             reason = error.strerror or error
-            raise ArgumentError(f"{storages.shown(output.place)} cannot be written ({reason})") from error
+            raise ArgumentError(f"Cannot write to {storages.shown(output.place)} ({reason})") from error
 
     def _write(
         self,
@@ -171,8 +171,10 @@ class Command(command.Command):
             return _write_archives(output, output.xml, opts, store, feeds[0], wanted)
         with storages.opened(output.place, settings) as file:
             count = _write(file, output, settings, store, feeds, wanted)
-        what = "feeds" if output.write_list else "entries"
-        return "" if output.place in storages.STDOUT else f"{count} {what} in {storages.shown(output.place)}"
+        if output.place in storages.STDOUT:
+            return ""
+        one, many = ("feed", "feeds") if output.write_list else ("entry", "entries")
+        return f"{count} {one if count == 1 else many} written to {storages.shown(output.place)}"
 
 
 def warn_of_gaps(feeds: Iterable[Feed]) -> None:
@@ -203,7 +205,8 @@ def _output(settings: Settings, opts: argparse.Namespace) -> Output:
     known = {name for name, exporter in settings.getwithbase("FEED_EXPORTERS").items() if exporter}
     if name not in {*known, *XML_FORMATS, *LIST_FORMATS}:
         instead = "-o -:jsonl" if place == "-" else "-o FILE.jsonl, -o FILE.csv or -o FILE:FORMAT"
-        raise ArgumentError(f"-o {opts.output}: no format{f' {name!r}' if name else ''}; write {instead}")
+        fault = f"unknown format {name!r}" if name else "no format"
+        raise ArgumentError(f"-o {opts.output}: {fault}; use {instead}")
     xml = XML_FORMATS.get(name)
     return Output(place, name, is_folder and xml is not None, xml, LIST_FORMATS.get(name))
 
@@ -214,17 +217,17 @@ def _wanted(output: Output, opts: argparse.Namespace) -> Wanted:
     given = [option for option, words in OF_COLUMNS.items() if getattr(opts, words["dest"])]
     if given and (output.xml or output.write_list):
         raise ArgumentError(
-            f"{' and '.join(given)}: {output.name} has no columns; write -o FILE.csv or jsonl"
+            f"{' and '.join(given)}: {output.name} has no columns; use -o FILE.csv or FILE.jsonl"
         )
     if output.is_folder:
         _check_archives(opts)
     elif opts.base:
-        raise ArgumentError("--base is for an archive set: write -o FOLDER/ with it")
+        raise ArgumentError("--base requires an archive set; use -o FOLDER/")
     if opts.tombstones and output.xml is None:
-        raise ArgumentError("--tombstones is for feeds: write -o FILE.atom, FILE.rss or FOLDER/ with it")
+        raise ArgumentError("--tombstones requires a feed; use -o FILE.atom, FILE.rss or FOLDER/")
     if output.write_list and (opts.since or opts.until or opts.category or opts.gaps):
         raise ArgumentError(
-            f"{output.name.upper()} has no entries: write it without --since, --until, --category and --gaps"
+            f"{output.name.upper()} has no entries; remove --since, --until, --category and --gaps"
         )
     since, until = _time("--since", opts.since), _time("--until", opts.until)
     chosen = Selection(since, until, frozenset(opts.category))
@@ -234,11 +237,11 @@ def _wanted(output: Output, opts: argparse.Namespace) -> Wanted:
 def _check_archives(opts: argparse.Namespace) -> None:
     if not (opts.base or "").startswith(("http://", "https://")):
         raise ArgumentError(
-            f"-o {opts.output} is an archive set, whose documents name each other: write "
-            f"--base https://example.org/feed/, the URL that the folder will have"
+            f"-o {opts.output} is an archive set, whose documents link to each other; add the URL at which "
+            f"the folder will be published, such as --base https://example.org/feed/"
         )
     if opts.archive_size < 1:
-        raise ArgumentError(f"--archive-size {opts.archive_size}: write 1 or more")
+        raise ArgumentError(f"--archive-size must be 1 or more, not {opts.archive_size}")
 
 
 def _time(option: str, value: str | None) -> str:
@@ -248,7 +251,7 @@ def _time(option: str, value: str | None) -> str:
         return ""
     time = utc(value)
     if time is None:
-        raise ArgumentError(f"{option} {value}: no date; write 2003, 2003-12-13 or 2003-12-13T18:30:02Z")
+        raise ArgumentError(f"{option} {value} is not a date; use 2003, 2003-12-13 or 2003-12-13T18:30:02Z")
     return time
 
 
@@ -259,11 +262,13 @@ def _feeds(store: Store, output: Output, urls: list[str], gaps: bool) -> list[Fe
     found = list(store.feeds.read(urls=urls)) if urls or is_needed else []
     unknown = set(urls) - {feed.feed for feed in found}
     if unknown:
-        raise ArgumentError(f"--feed {min(unknown)}: not in the store; `fhcrawl feeds` lists what is")
+        raise ArgumentError(
+            f"--feed {min(unknown)} is not in the store; `fhcrawl feeds` lists the feeds in it"
+        )
     if output.xml and len(found) != 1:
         raise ArgumentError(
-            f"{output.name} is one feed, and there are {len(found)}: write --feed URL; "
-            f"`fhcrawl feeds` lists them"
+            f"{output.name} requires exactly one feed, not {len(found)}; choose one with --feed URL "
+            f"(`fhcrawl feeds` lists them)"
         )
     return found
 
@@ -288,7 +293,7 @@ def _write_archives(
 
     folder, base = Path(output.place), f"{opts.base.rstrip('/')}/"
     number = write_archives(folder, base, opts.archive_size, store, feed, form, wanted)
-    return f"{folder / 'index'}.{output.name} and {number} archives behind it"
+    return f"{folder / 'index'}.{output.name} and {number} archive{'' if number == 1 else 's'} written"
 
 
 def _write_rows(

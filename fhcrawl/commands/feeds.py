@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 FEEDS_AT_ONCE = 200
-NO_FEEDS = "No feeds yet in {}: fhcrawl crawl https://example.org/index.atom -o entries.jsonl"
+NO_FEEDS = "No feeds in {} yet; run fhcrawl crawl https://example.org/index.atom -o entries.jsonl"
 
-SAME = "{kept} and {other} are one feed: fhcrawl unsubscribe --merge-into {kept} {other}"
+SAME = "{kept} and {other} are the same feed; run fhcrawl unsubscribe --merge-into {kept} {other}"
 NO_SUCH_FEED = "No feed has the verdict {}"
 
 
@@ -35,12 +35,12 @@ class Command(command.Command):
     """Lists the feeds in the store."""
 
     usage = "[URL …] [--verdict NAME] [--json] [--missing] [--wide] [--fail-on VERDICT]"
-    summary = "List the feeds in the store, with what can be claimed of each"
+    summary = "List the feeds in the store, and what is missing from them"
     description = (
-        "List the feeds in the store, or those that are named, the worst first: title, number of "
-        "entries, dates of the oldest and the newest entry, and verdict (complete, incomplete, lossy, "
-        "unknown; unreachable if the feed could never be read). Below stands what is missing, and what "
-        "to do about it. On a terminal, the table fits its width."
+        "List the feeds in the store, or the given ones, worst first: title, number of entries, dates of "
+        "the oldest and newest entries, and verdict (complete, incomplete, lossy, unknown, or not read if "
+        "the feed could never be read). Below the table, the command lists what is missing, and what to do "
+        "about it. On a terminal, the table fits the width of the window."
     )
     examples = (
         "fhcrawl feeds",
@@ -49,22 +49,23 @@ class Command(command.Command):
         "fhcrawl feeds https://example.org/blog.rss --missing | wget -i -",
         "fhcrawl feeds --fail-on unknown > /dev/null || echo something is missing",
     )
-    operand = ("URL", "only this feed")
+    operand = ("URL", "URL of a feed to list (default: all feeds)")
     options: ClassVar[dict[str, dict[str, Any]]] = {
         "--verdict": {
             "metavar": "NAME",
             "choices": WORDS,
-            "help": f"only feeds with this verdict: {', '.join(WORDS)}; `unknown` has unreachable feeds too",
+            "help": f"list only feeds with this verdict: {', '.join(WORDS)} (`unknown` includes feeds "
+            "that could never be read)",
         },
-        "--json": {"action": "store_true", "help": "print JSON, for programs"},
+        "--json": {"action": "store_true", "help": "print JSON"},
         "--missing": {
             "action": "store_true",
-            "help": "print only the URLs of pages in sitemaps that look like entries, and are not kept; "
-            "with --json, as `missing`",
+            "help": "print only the URLs of pages in sitemaps that look like entries but are not in the "
+            "store; with --json, add them as `missing`",
         },
         "--wide": {
             "action": "store_true",
-            "help": "more columns, all reasons, and URLs whole, as in a pipe",
+            "help": "show more columns, all reasons and full URLs, as when the output is piped",
         },
         **FAIL_ON,
     }
@@ -101,7 +102,7 @@ def _read(store: Store, wanted: list[str]) -> Iterator[Feed]:
     """
     for url in wanted:
         if not store.feeds.has(url):
-            raise FhcrawlError(f"{url} is not in the store; `fhcrawl feeds` lists what is")
+            raise FhcrawlError(f"{url} is not in the store; `fhcrawl feeds` lists the feeds in it")
     return store.feeds.read(urls=wanted)
 
 

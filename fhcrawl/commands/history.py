@@ -25,35 +25,34 @@ class Command(command.Command):
     """Lists the versions of an entry."""
 
     usage = "[--json] FEED ID"
-    summary = "Show all versions of an entry that the store has, and where each came from"
+    summary = "Show all stored versions of an entry, and where each came from"
     description = (
-        "Show what an entry of a feed is, and what it was: the newest version first, each with "
-        "the document that it came from. Only crawls with FHCRAWL_KEEP_VERSIONS_ENABLED=1 keep "
-        "what an entry was."
+        "Show the current version and earlier versions of an entry, newest first, each with the document "
+        "that it came from. Earlier versions are kept only by crawls with FHCRAWL_KEEP_VERSIONS_ENABLED=1."
     )
     examples = (
         "fhcrawl crawl https://example.org/index.atom -s FHCRAWL_KEEP_VERSIONS_ENABLED=1",
         "fhcrawl history https://example.org/index.atom tag:example.org,2003:1",
         "fhcrawl history --json https://example.org/index.atom tag:example.org,2003:1 | jq .content",
     )
-    operand = ("FEED ID", "the feed's URL and the entry's id")
+    operand = ("FEED ID", "URL of the feed, and id of the entry")
     options: ClassVar[dict[str, dict[str, Any]]] = {
-        "--json": {"action": "store_true", "help": "print a JSON object a line, with all fields"}
+        "--json": {"action": "store_true", "help": "print one JSON object per line, with all fields"}
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print the versions."""
         if len(args) != 2:  # noqa: PLR2004
-            raise ArgumentError("write fhcrawl history FEED ID: the feed's URL and the entry's id")
+            raise ArgumentError("The feed's URL and the entry's id are required: fhcrawl history FEED ID")
         with self.opened_store() as store:
             feed, entry_id = named(store, args[0]), typed(args[1])
             if not store.feeds.has(feed):
-                raise ArgumentError(f"{feed}: not in the store; `fhcrawl feeds` lists what is")
+                raise ArgumentError(f"{feed} is not in the store; `fhcrawl feeds` lists the feeds in it")
             versions = store.entries.read_kept_versions(feed, entry_id)
         if not versions:
             raise ArgumentError(
-                f"{feed} has no entry {entry_id}: ids are compared character by character; "
-                f"fhcrawl export --feed {feed} -o -:jsonl has them all"
+                f"{feed} has no entry with the id {entry_id} (the id must match exactly); "
+                f"fhcrawl export --feed {feed} -o -:jsonl lists all entries"
             )
         with printing(UTF_8 if opts.json else None):
             for line in (as_json if opts.json else as_text)(feed, versions):
@@ -81,9 +80,9 @@ def as_text(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
         captured = f", captured {version.captured}" if version.captured else ""
         yield LINE.format("", "", f"from {printable(fields['document'] or '-')}{captured}")
         if changed:
-            yield LINE.format("", "", f"then changed: {', '.join(changed)}")
+            yield LINE.format("", "", f"changed afterwards: {', '.join(changed)}")
     if len(versions) == 1:
-        yield f"No other version is kept; with {SETTING}=1, crawls keep what they find from then on"
+        yield f"No other version is stored; crawl with {SETTING}=1 to keep versions from now on"
 
 
 def _with_changes(versions: list[KeptVersion]) -> Iterator[tuple[KeptVersion, list[str] | None]]:

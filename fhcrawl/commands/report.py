@@ -20,18 +20,18 @@ class Command(command.Command):
     """Writes a report on the feeds in the store."""
 
     usage = "-o FILE"
-    summary = "Write a page of HTML on the feeds in the store"
+    summary = "Write an HTML report on the feeds in the store"
     description = (
-        "Write one page of HTML that needs nothing else, and can be mailed: a table of all feeds in the "
-        "store, the worst first, and what to do; of each feed what is missing, its latest entries, its "
-        "entries over time and its documents. The file is replaced when the new one is whole."
+        "Write a self-contained HTML page, suitable for e-mail: a table of all feeds in the store, worst "
+        "first, with advice, and for each feed what is missing, its latest entries, its entries over time "
+        "and its documents. An existing file is replaced once the new one is complete."
     )
     examples = (
         "fhcrawl report -o report.html",
         "fhcrawl report -o - | gzip > report.html.gz",
     )
     options: ClassVar[dict[str, dict[str, Any]]] = {
-        "-o --output": {"metavar": "FILE", "help": "where to; - is stdout"}
+        "-o --output": {"metavar": "FILE", "help": "output file; - for stdout"}
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -41,7 +41,7 @@ class Command(command.Command):
         from fhcrawl.extensions.store import store_url
 
         if not opts.output:
-            raise ArgumentError("write fhcrawl report -o report.html")
+            raise ArgumentError("-o is required: fhcrawl report -o report.html")
         refuse_store(opts.output, store_url(self.settings))
         end_with_reader()
         is_stdout = opts.output in STDOUT
@@ -52,12 +52,12 @@ class Command(command.Command):
             ):
                 feeds = _report(store, file)
         except OSError as error:
-            raise ArgumentError(f"{opts.output} cannot be written ({error.strerror})") from error
+            raise ArgumentError(f"Cannot write to {opts.output} ({error.strerror})") from error
         except FhcrawlError as error:
-            raise ArgumentError(f"{opts.output} is not written: {error}") from error
+            raise ArgumentError(f"Cannot write {opts.output}: {error}") from error
         if not is_stdout:
             with printing():
-                print(f"{feeds} feed{'' if feeds == 1 else 's'} in {opts.output}")
+                print(f"Report on {feeds} feed{'' if feeds == 1 else 's'} written to {opts.output}")
 
 
 def _report(store: Store, file: IO[bytes]) -> int:

@@ -16,22 +16,22 @@ class Command(command.Command):
     """Adds subscriptions to the store."""
 
     usage = "URL|FILE …"
-    summary = "Subscribe to feeds: they are crawled without arguments"
+    summary = "Subscribe to feeds, so that a crawl without URLs includes them"
     description = (
-        "Note feeds in the store, so that 'fhcrawl crawl' without URLs crawls them, and 'fhcrawl "
-        "crawl --due' those that are due. A file is a list of feeds: a URL a line, OPML or TOML, "
-        "whose options are kept too."
+        "Save feeds in the store, so that 'fhcrawl crawl' without URLs crawls them, and 'fhcrawl crawl "
+        "--due' crawls those that are due. A file is a list of feeds: one URL per line, OPML or TOML. "
+        "Options in the list are saved too."
     )
     examples = (
         "fhcrawl subscribe https://example.org/index.atom",
         "fhcrawl subscribe subscriptions.opml",
     )
-    operand = ("URL|FILE", "a feed, or a list of feeds")
+    operand = ("URL|FILE", "URL of a feed, or file with a list of feeds")
     options: ClassVar[dict[str, dict[str, Any]]] = {
         "--merge-renamed": {
             "action": "store_true",
-            "help": "delete entries of these feeds under ids that they had before their publisher changed "
-            "them",
+            "help": "delete entries of these feeds under their former ids after their publisher has changed "
+            "the ids",
         },
     }
 
@@ -42,7 +42,7 @@ class Command(command.Command):
         from fhcrawl.utils.clock import now
 
         if not args:
-            raise ArgumentError("write fhcrawl subscribe https://example.org/index.atom")
+            raise ArgumentError("A feed is required: fhcrawl subscribe https://example.org/index.atom")
         check_switch(self.settings, subscriptions.LISTED_FILES)
         listed = subscriptions.from_words(args, self.settings.getbool(subscriptions.LISTED_FILES))
         more = {name: True for name in ("merge_renamed",) if getattr(opts, name)}
@@ -50,6 +50,6 @@ class Command(command.Command):
         with self.opened_store(to_write=True) as store:
             new = store.subscriptions.add(plain, now(), listed.titles)
         self.exitcode = print_refused(listed.refused)
-        refused = f"; refused: {len(listed.refused)}" if listed.refused else ""
+        refused = f"; invalid: {len(listed.refused)}" if listed.refused else ""
         with printing():
             print(f"Newly subscribed: {new}; already subscribed: {len(listed) - new}{refused}")

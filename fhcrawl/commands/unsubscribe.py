@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     import argparse
 
 STAYS = "is no longer subscribed; its entries stay in the store"
-FORGOTTEN = "is forgotten: nothing was ever read of it"
-DELETED = "is deleted from the store: {:,} {}"
-MERGED = "is merged into {}: entries that were only there: {:,}"
+FORGOTTEN = "is removed from the store, because it was never read"
+DELETED = "is deleted from the store, with {:,} {}"
+MERGED = "is merged into {}; entries added: {:,}"
 
 
 class Command(command.Command):
@@ -26,26 +26,26 @@ class Command(command.Command):
     usage = "[--delete | --merge-into URL] URL …"
     summary = "Unsubscribe from feeds; their entries stay in the store"
     description = (
-        "Let 'fhcrawl crawl' without URLs leave feeds out. What is stored of them stays, and "
-        "'fhcrawl export' writes it. A feed of which nothing was ever read is forgotten, also if "
-        "it was not subscribed."
+        "Exclude feeds from 'fhcrawl crawl' without URLs. Their entries stay in the store, and 'fhcrawl "
+        "export' still writes them. A feed that was never read is removed from the store, even if it was "
+        "not subscribed."
     )
     examples = (
         "fhcrawl unsubscribe https://example.org/index.atom",
         "fhcrawl unsubscribe --delete https://example.org/index.atom",
         "fhcrawl unsubscribe --merge-into https://example.org/index.atom https://old.example/feed",
     )
-    operand = ("URL", "a feed")
+    operand = ("URL", "URL of a feed")
     options: ClassVar[dict[str, dict[str, Any]]] = {
         "--delete": {
             "action": "store_true",
-            "help": "delete all that is stored of the feeds too, subscribed or not: entries, documents, and "
-            "changes that were not exported yet. WARC files stay",
+            "help": "also delete everything stored for the feeds, subscribed or not: entries, documents, "
+            "and changes that have not been exported yet. WARC files are kept",
         },
         "--merge-into": {
             "metavar": "URL",
-            "help": "the feeds are this one, which is kept: it gets their subscription, and the entries, "
-            "earlier versions and changes to export that it does not have",
+            "help": "merge the feeds into this one: it takes over their subscription, and the entries, "
+            "earlier versions and unexported changes that it does not have",
         },
     }
 
@@ -54,9 +54,9 @@ class Command(command.Command):
         from fhcrawl.utils.text import printable
 
         if not args:
-            raise ArgumentError("write fhcrawl unsubscribe https://example.org/index.atom")
+            raise ArgumentError("A feed is required: fhcrawl unsubscribe https://example.org/index.atom")
         if opts.delete and opts.merge_into is not None:
-            raise ArgumentError("--delete and --merge-into exclude each other")
+            raise ArgumentError("--delete and --merge-into cannot be used together")
         with self.opened_store(to_write=True) as store:
             urls = [*dict.fromkeys(named(store, url) for url in args)]
             if opts.merge_into is not None:

@@ -44,13 +44,13 @@ def check_settings(settings: BaseSettings) -> None:
     check_mistyped(settings)
     for name, limit in OUR_NUMBERS.items():
         if not is_number(given := str(settings.get(name))):
-            raise ArgumentError(f"{name} is {given!r}: write a number, 0 to switch it off")
+            raise ArgumentError(f"{name} must be a number (0 turns it off), not {given!r}")
         if limit is not None and settings.getint(name) > limit:
-            raise ArgumentError(f"{name} is {settings.get(name)}: write no more than {limit}")
+            raise ArgumentError(f"{name} must be at most {limit}, not {settings.get(name)}")
     lease = str(settings.get(LEASE))
     if not is_number(lease) or not SHORTEST_LEASE <= int(lease) <= LONGEST_LEASE:
         allowed = f"{SHORTEST_LEASE} to {LONGEST_LEASE}"
-        raise ArgumentError(f"{LEASE} is {lease!r}: write a number of seconds, {allowed}")
+        raise ArgumentError(f"{LEASE} must be a number of seconds from {allowed}, not {lease!r}")
     for name in OUR_SWITCHES:
         check_switch(settings, name)
     allowed_hosts(settings)
@@ -60,11 +60,9 @@ def check_settings(settings: BaseSettings) -> None:
     columns.check(settings)
     has_password = settings.get("HTTPAUTH_USER") or settings.get("HTTPAUTH_PASS")
     if has_password and not settings.get("HTTPAUTH_DOMAIN"):
-        raise ArgumentError("HTTPAUTH_DOMAIN is not set: write the host that may have the password")
+        raise ArgumentError("HTTPAUTH_DOMAIN is not set; set it to the host that may receive the password")
     if settings.getint("FHCRAWL_DUE_MIN_SECONDS") > settings.getint("FHCRAWL_DUE_MAX_SECONDS"):
-        raise ArgumentError(
-            "FHCRAWL_DUE_MIN_SECONDS is more than FHCRAWL_DUE_MAX_SECONDS: write a smaller one"
-        )
+        raise ArgumentError("FHCRAWL_DUE_MIN_SECONDS must not be greater than FHCRAWL_DUE_MAX_SECONDS")
 
 
 def check_added_fields(settings: BaseSettings) -> None:
@@ -75,8 +73,8 @@ def check_added_fields(settings: BaseSettings) -> None:
     for name in names:
         if name in (*ALL_FIELDS, *COMPUTED_FIELDS, *COLUMNS) or names.count(name) > 1:
             raise ArgumentError(
-                f"FHCRAWL_ADDED_FIELDS has {str(name)!r}: write each name once, and none that "
-                f"entries have anyway"
+                f"FHCRAWL_ADDED_FIELDS must contain each name only once, and no built-in field; "
+                f"remove {str(name)!r}"
             )
 
 
@@ -87,7 +85,7 @@ def check_mistyped(settings: BaseSettings) -> None:
     """
     for name in settings:
         if name.startswith(PREFIX) and name not in OURS:
-            raise ArgumentError(f"There is no setting {name}: {_instead_of(name)}")
+            raise ArgumentError(f"There is no setting {name}; {_instead_of(name)}")
 
 
 def _instead_of(name: str) -> str:
@@ -95,7 +93,7 @@ def _instead_of(name: str) -> str:
 
     # The common prefix would make all names similar.
     near = get_close_matches(name.removeprefix(PREFIX), [ours.removeprefix(PREFIX) for ours in OURS], 1)
-    return f"write {PREFIX}{near[0]}" if near else "docs/reference/settings.md lists them"
+    return f"did you mean {PREFIX}{near[0]}?" if near else "docs/reference/settings.md lists all settings"
 
 
 def check_switch(settings: BaseSettings, name: str) -> None:
@@ -103,4 +101,4 @@ def check_switch(settings: BaseSettings, name: str) -> None:
     try:
         settings.getbool(name)
     except ValueError:
-        raise ArgumentError(f"{name} is {settings.get(name)!r}: write 1 or 0") from None
+        raise ArgumentError(f"{name} must be 1 or 0, not {settings.get(name)!r}") from None

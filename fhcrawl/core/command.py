@@ -93,11 +93,11 @@ class Command(ScrapyCommand):
         if unknown:
             name = self.name or type(self).__module__.rpartition(".")[2]
             raise UsageError(
-                f"There is no option {' or '.join(unknown)}: `fhcrawl {name} --help` lists all",
+                f"There is no option {' or '.join(unknown)}; `fhcrawl {name} --help` lists all options",
                 print_help=False,
             )
         if args and self.operand is None:
-            raise UsageError(f"{printable(args[0])}: there is no such argument", print_help=False)
+            raise UsageError(f"Unexpected argument: {printable(args[0])}", print_help=False)
         super().process_options(args, opts)
         for name in (words.get("dest", "") for words in self.options.values()):
             value = getattr(opts, name, None)

@@ -85,23 +85,23 @@ DOWNLOAD_HANDLERS = {
 ESSENTIAL = {
     "fhcrawl.downloadermiddlewares.guard.GuardMiddleware": "links could lead to any address",
     "fhcrawl.downloadermiddlewares.mementos.MementosMiddleware": (
-        "captures of web archives would count as read today"
+        "captures from web archives would be treated as current documents"
     ),
     "fhcrawl.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": (
-        "no compressed document could be read"
+        "compressed documents could not be read"
     ),
-    "fhcrawl.downloadermiddlewares.redirect.RedirectMiddleware": "no redirect would be followed",
+    "fhcrawl.downloadermiddlewares.redirect.RedirectMiddleware": "redirects would not be followed",
     "fhcrawl.spidermiddlewares.httperror.HttpErrorMiddleware": "error pages would be read as documents",
     "fhcrawl.spidermiddlewares.commit.CommitMiddleware": "nothing would be stored",
     "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch": (
-        "no chain would be known (DELTAFETCH_ENABLED=0 fetches every document again)"
+        "chains would not be tracked (to fetch every document again, set DELTAFETCH_ENABLED=0)"
     ),
     "fhcrawl.pipelines.DuplicatesPipeline": "old versions of entries would replace new ones",
     "fhcrawl.extensions.store.StoreExtension": "nothing would be stored",
-    "fhcrawl.extensions.reader.ReaderExtension": "no document would be parsed",
-    "fhcrawl.extensions.verdicts.VerdictsExtension": "no feed would have a verdict",
-    "fhcrawl.extensions.feedexport.FeedExporter": "-o and FEEDS would get no entries",
-    "fhcrawl.extensions.feedexport.ItemExporter": "FEEDS would get no items of a spider's own",
+    "fhcrawl.extensions.reader.ReaderExtension": "documents would not be parsed",
+    "fhcrawl.extensions.verdicts.VerdictsExtension": "feeds would have no verdict",
+    "fhcrawl.extensions.feedexport.FeedExporter": "-o and FEEDS would receive no entries",
+    "fhcrawl.extensions.feedexport.ItemExporter": "FEEDS would receive no other items of the spider",
 }
 
 
@@ -141,7 +141,7 @@ def _load(name: str, key: Any) -> Any:
         return load_object(key)
     except Exception as error:  # code of the user's
         cause = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ArgumentError(f"{name} has {key!s}, which cannot be loaded ({cause})") from error
+        raise ArgumentError(f"Cannot load {key!s} in {name} ({cause})") from error
 
 
 def _is_named(ours: type, order: int | None, named: Iterable[tuple[Any, Any]]) -> bool:
@@ -167,11 +167,11 @@ def check_components(settings: BaseSettings) -> None:
         enabled = [_load(name, key) for key, order in settings[name].items() if order is not None]
         for path, reason in ESSENTIAL.items():
             if path in ours and not any(_is_a(one, load_object(path)) for one in enabled):
-                raise ArgumentError(f"{name} leaves out {path}: without it, {reason}")
+                raise ArgumentError(f"{name} must contain {path}; without it, {reason}")
     for scheme, path in DOWNLOAD_HANDLERS.items():
         given = settings.getwithbase(HANDLERS)[scheme]
         if given not in (None, path) and not _is_a(_load(HANDLERS, given), load_object(path)):
             shown = global_object_name(given) if isclass(given) else str(given)
             raise ArgumentError(
-                f"{HANDLERS} has {shown} for {scheme}: leave it out, or make it a subclass of {path}"
+                f"{HANDLERS} has {shown} for {scheme}; remove it, or make it a subclass of {path}"
             )

@@ -53,7 +53,7 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
         self._has_noted = True
         if crawler.get_extension(ItemExporter) is None:
             logger.warning(
-                "Items like %s are not exported: -o has the entries of feeds; FEEDS can name a place for "
-                "others, with item_classes",
+                "Items of type %s are not exported, because -o exports only entries of feeds; to export "
+                "them, add a destination with item_classes to FEEDS",
                 type(item).__name__,
             )

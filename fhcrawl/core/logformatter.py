@@ -46,7 +46,7 @@ def reword_robots_error(record: logging.LogRecord) -> bool:
         level = logging.INFO if loss.kind in UNREACHABLE else logging.WARNING
         record.levelno, record.levelname = level, logging.getLevelName(level)
         url = urljoin(request.url, "/robots.txt")
-        record.msg, record.args = "%s %s; no URL counts as forbidden", (url, loss.detail)
+        record.msg, record.args = "%s %s; all URLs are treated as allowed", (url, loss.detail)
         record.exc_info = record.exc_text = None
     return True
 
@@ -61,7 +61,7 @@ def leave_out_own_settings(settings: BaseSettings) -> None:
             others = {
                 name: value for name, value in overridden_settings(settings) if vars(ours).get(name) != value
             }
-            record.msg, record.args = "Settings that differ from fhcrawl's: %s", (pformat(others),)
+            record.msg, record.args = "Settings that differ from fhcrawl's defaults: %s", (pformat(others),)
         return True
 
     crawls.addFilter(leave_out)

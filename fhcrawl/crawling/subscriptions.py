@@ -55,14 +55,14 @@ LISTED_FILES = "FHCRAWL_LISTED_FILES_ENABLED"
 MOST_DIGITS = 18
 MOST_REFUSED = 5
 # Python refuses to convert numbers of more than some thousand digits.
-TOO_LONG = "a number of too many digits"
+TOO_LONG = "a number with too many digits"
 # Nested tables, written as a.b.c: tomllib's time grows with the square of their number.
 DEEP_KEY = re.compile(r"""(?:\.[ \t]*(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*){100}""")
 EXAMPLE = "https://example.org/index.atom"
 NOTHING_SUBSCRIBED = (
-    "No feed to crawl: write fhcrawl crawl https://example.org/index.atom, --feeds subscriptions.txt, "
-    "or subscribe to one: fhcrawl subscribe https://example.org/index.atom; "
-    "if you did, you did it in another store: fhcrawl --help says which one is used here"
+    "No feed to crawl; use fhcrawl crawl https://example.org/index.atom, fhcrawl crawl --feeds "
+    "subscriptions.txt, or fhcrawl subscribe https://example.org/index.atom. If you are subscribed to feeds, "
+    "they are in another store; fhcrawl --help shows which store is used here"
 )
 TOML_EXAMPLE = '[[feed]]\nurl = "https://example.org/index.atom"\nreversed = true'
 
@@ -146,10 +146,10 @@ def from_arguments(
     if not feed and not feeds:
         if snapshot:
             raise ArgumentError(
-                f"A snapshot is for a feed: write its URL too, or {snapshot} alone as the feed"
+                f"A snapshot requires a feed; add the feed's URL, or use {snapshot} as the feed"
             )
         raise ArgumentError(
-            "No feed to crawl: write fhcrawl crawl https://example.org/index.atom, or --feeds list.txt"
+            "No feed to crawl; use fhcrawl crawl https://example.org/index.atom, or --feeds list.txt"
         )
     _check_commas(feed or "", "feed")
     for url in (feed or "").split():
@@ -159,7 +159,7 @@ def from_arguments(
         listed.update({u: options for u, options in found.items() if u not in listed or options.plain()})
         listed.add_notes(found)
     if not listed:
-        raise ArgumentError("No feed to crawl: write fhcrawl crawl https://example.org/index.atom")
+        raise ArgumentError("No feed to crawl; use fhcrawl crawl https://example.org/index.atom")
     _add_options(listed, snapshot, ids)
     return listed
 
@@ -203,7 +203,9 @@ def with_subscribed(given: Listed, subscribed: dict[str, dict[str, Any]]) -> Lis
 def _add_options(listed: Listed, snapshot: str | None, ids: str | None) -> None:
     """Add the options of the only feed."""
     if ids is not None and len(listed) > 1:
-        raise ArgumentError(f'ids is for one feed: write ids = "{ids}" beside each feed in a TOML file')
+        raise ArgumentError(
+            f'ids applies to only one feed; for several feeds, set ids = "{ids}" for each in a TOML file'
+        )
     if ids is not None:
         [(url, options)] = listed.items()
         listed[url] = replace(options, ids=ids_of(ids, "ids"))
@@ -211,8 +213,8 @@ def _add_options(listed: Listed, snapshot: str | None, ids: str | None) -> None:
         return
     if len(listed) > 1:
         raise ArgumentError(
-            "A snapshot is for one feed: write fhcrawl crawl FEED --snapshot URL, "
-            'or snapshot = "URL" beside each feed in a TOML file'
+            "A snapshot applies to only one feed; use fhcrawl crawl FEED --snapshot URL, "
+            'or set snapshot = "URL" for each feed in a TOML file'
         )
     [(url, options)] = listed.items()
     listed[url] = replace(options, snapshot=_snapshot(snapshot, url, "snapshot"))
@@ -221,7 +223,7 @@ def _add_options(listed: Listed, snapshot: str | None, ids: str | None) -> None:
 def _snapshot(url: str | None, feed: str, where: str) -> str | None:
     checked = None if url is None else _checked(url, where)
     if checked == feed:
-        raise ArgumentError(f"{where} is the feed itself: write {feed} alone")
+        raise ArgumentError(f"{where} is the URL of the feed itself; use {feed} without a snapshot")
     return checked
 
 
@@ -243,7 +245,7 @@ def from_words(words: Iterable[str], may_list_files: bool = False) -> FeedList:
         else:
             raise ArgumentError(
                 f"{_shown(word)} is neither a file nor the URL of a feed; "
-                "write the path of a list, or a URL with its https://"
+                "use the path of a list, or a URL that begins with https://"
             )
     return listed
 
@@ -269,7 +271,7 @@ def from_file(path: Path, may_list_files: bool = False) -> FeedList:
     if not listed:
         more = len(listed.refused) - MOST_REFUSED
         said = "; ".join([*listed.refused[:MOST_REFUSED], *([f"and {more:,} more"] if more > 0 else [])])
-        raise ArgumentError(said or f"There is no feed in {path}: write a URL a line")
+        raise ArgumentError(said or f"There are no feeds in {path}; write one URL per line")
     return listed
 
 
@@ -298,8 +300,8 @@ def _listed_url(line: _Line, may_list_files: bool) -> str:
     # Lists come from others, who need not have access to this machine's files.
     if not may_list_files and urlsplit(url).scheme == "file":
         raise ArgumentError(
-            f"{line.where} names a file of this machine, {url}: write fhcrawl crawl URL or "
-            f"fhcrawl subscribe URL for it, or, if the list may name files, -s {LISTED_FILES}=1"
+            f"{line.where} is a local file, {url}; use fhcrawl crawl URL or fhcrawl subscribe URL, or allow "
+            f"local files in lists with -s {LISTED_FILES}=1"
         )
     return url
 
@@ -309,8 +311,8 @@ def _read(path: Path) -> Iterator[_Line]:
         content = path.read_bytes()
     except OSError as error:
         raise ArgumentError(
-            f"The list of feeds cannot be read: {path} ({error.strerror}); "
-            "write the path of a text file with a URL a line, of an OPML or a TOML file"
+            f"Cannot read the list of feeds {path} ({error.strerror}); "
+            "use a text file with one URL per line, an OPML file or a TOML file"
         ) from error
     if path.suffix.lower() == ".toml":
         yield from _from_toml(content, path)
@@ -348,7 +350,7 @@ def _from_opml(content: bytes, path: Path) -> Iterator[_Line]:
             lost = f", {_shown(fault.url)}," if fault.url else ""
             yield _Line(where, "", {}, fault=f"{lost} is not well-formed: {fault.message}")
         elif outline.is_leaf and outline.attributes.get("type", "").lower() in FEED_TYPES:
-            yield _Line(where, "", {}, fault=f': it has no xmlUrl; write xmlUrl="{EXAMPLE}"')
+            yield _Line(where, "", {}, fault=f': xmlUrl is missing; add xmlUrl="{EXAMPLE}"')
     for number in sorted(faults.keys() - named):
         yield _Line(f"{path}, line {number}", "", {}, fault=f" is not well-formed: {faults[number].message}")
 
@@ -359,7 +361,7 @@ def _from_toml(content: bytes, path: Path) -> Iterator[_Line]:
         listed = [(_text(table.pop("url")), table) for table in tables]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ArgumentError(
-            f"{path} is no list of feeds in TOML ({_reason(error)}); write\n{TOML_EXAMPLE}"
+            f"{path} is not a list of feeds in TOML ({_reason(error)}); an example:\n{TOML_EXAMPLE}"
         ) from error
     for number, (url, given) in enumerate(listed, 1):
         yield _Line(f"{path}, feed {number}", url, given)
@@ -390,14 +392,14 @@ def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
     unknown = given.keys() - NAMES
     if unknown:
         raise ArgumentError(
-            f"{where}: there is no option {min(unknown)}; write one of {', '.join(sorted(NAMES))}"
+            f"{where}: there is no option {min(unknown)}; valid options: {', '.join(sorted(NAMES))}"
         )
     following = given.get("next")
     if following not in (None, "archive", "page"):
-        raise ArgumentError(f"{where}: next is {_text(following)}: write archive, or page")
+        raise ArgumentError(f"{where}: next must be archive or page, not {_text(following)}")
     headers, archive = given.get("headers", {}), given.get("web_archive")
     if not isinstance(headers, dict) or not all(isinstance(v, str) for v in headers.values()):
-        raise ArgumentError(f'{where}: write headers = {{Name = "value"}}')
+        raise ArgumentError(f'{where}: headers must be a table of strings: headers = {{Name = "value"}}')
     return FeedOptions(
         next=following,
         reversed=flag(_text(given.get("reversed", False)), f"{where}: reversed"),
@@ -419,7 +421,7 @@ def ids_of(value: object, where: str) -> str | None:
     """
     if value is None or value in IDS:
         return value
-    raise ArgumentError(f"{where} is {_text(value)}: write {', '.join(IDS[:-1])} or {IDS[-1]}")
+    raise ArgumentError(f"{where} must be {', '.join(IDS[:-1])} or {IDS[-1]}, not {_text(value)}")
 
 
 def _number(value: object, where: str) -> int | None:
@@ -427,7 +429,7 @@ def _number(value: object, where: str) -> int | None:
         return None
     text = _text(value)
     if not is_number(text):
-        raise ArgumentError(f"{where}: limit is {text}: write a number of up to {MOST_DIGITS} digits")
+        raise ArgumentError(f"{where}: limit must be a number of up to {MOST_DIGITS} digits, not {text}")
     return int(text)
 
 
@@ -450,7 +452,7 @@ def flag(value: str, where: str) -> bool:
     :raises ArgumentError: if the text is neither
     """
     if value.lower() not in TRUE + FALSE:
-        raise ArgumentError(f"{where} is {value}: write 1 or 0")
+        raise ArgumentError(f"{where} must be 1 or 0, not {value}")
     return value.lower() in TRUE
 
 
@@ -458,8 +460,8 @@ def _check_commas(words: str, where: str) -> None:
     if COMMA.search(words) or ("," in words and "://" not in words and not os.path.exists(words)):  # noqa: PTH110
         apart = " ".join(map(without_credentials, filter(None, BETWEEN.split(words))))
         raise ArgumentError(
-            f"{where}: URLs are separated by spaces, and not by commas; write {apart}, "
-            f"or, if the comma belongs to the URL, put it into a list (--feeds FILE)"
+            f"{where}: separate URLs with spaces, not commas: {apart}; if the comma is part of a URL, put "
+            f"the URL into a list (--feeds FILE)"
         )
 
 
@@ -495,7 +497,7 @@ def _checked(url: object, where: str) -> str:
     :raises ArgumentError: if it is no URL of a feed
     """
     if not isinstance(url, str):
-        raise ArgumentError(f"{where}: {_text(url)} is no URL; write {EXAMPLE}")
+        raise ArgumentError(f"{where}: {_text(url)} is not a URL; use a URL such as {EXAMPLE}")
     url = _web_url(url)
     try:
         url.encode()  # an argument that is not UTF-8 has surrogates
@@ -509,12 +511,12 @@ def _checked(url: object, where: str) -> str:
     shown = without_credentials(url) if host else _shown(url)
     if parts is None or parts.scheme not in ("http", "https") or not host:
         guess = _guess(url)
-        raise ArgumentError(f"{where}: {shown} is not the URL of a feed; write {guess}")
+        raise ArgumentError(f"{where}: {shown} is not the URL of a feed; use {guess}")
     # The URL names the feed in the store, the exports and the log.
     if "@" in parts.netloc:
         raise ArgumentError(
-            f"{where}: the URL of a feed is what names it, and this one holds a user name or a password; "
-            f"write {shown} with HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN, or headers in a TOML list"
+            f"{where}: the URL of a feed must not contain a user name or a password; use {shown} with "
+            f"HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN, or with headers in a TOML list"
         )
     return normalised(url)
 

@@ -197,7 +197,7 @@ class _ArchiveSet:
         try:
             root = etree.parse(path, PARSER).getroot()
         except etree.XMLSyntaxError as error:
-            raise ExportError(f"{path} is no document of this feed: choose another folder") from error
+            raise ExportError(f"{path} is not a document of this feed; choose another folder") from error
         head = root
         for tag, _attributes in self._target.form.around[1:]:
             inner = head.find(tag)
@@ -214,8 +214,8 @@ class _ArchiveSet:
             or (number is not None and head.find(f"{FH}archive") is None)
         ):
             raise ExportError(
-                f"{path} is of another feed, or was written for another base: choose another folder, or "
-                f"remove what is in this one"
+                f"{path} belongs to another feed, or was written with another --base; choose another "
+                f"folder, or empty this one"
             )
         return head
 

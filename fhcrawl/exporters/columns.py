@@ -54,14 +54,14 @@ def check(settings: BaseSettings) -> None:
     _check_names("field", names, known)
     _check_names("profile", settings.getlist(PROFILES), list(profiles.PROFILES))
     if settings.getbool(EXTENSIONS_ENABLED) and not settings.getbool(KEEP_XML):
-        raise ArgumentError(f"{EXTENSIONS_ENABLED} needs the originals of entries: write {KEEP_XML}=1")
+        raise ArgumentError(f"{EXTENSIONS_ENABLED} requires the original entries; set {KEEP_XML}=1")
 
 
 def _check_names(what: str, names: list[str], known: list[str]) -> None:
     for name in names:
         if name not in known:
             near = get_close_matches(name.lower(), known, 1, 0) or known
-            raise ArgumentError(f"There is no {what} {name!r}: write {near[0]}")
+            raise ArgumentError(f"There is no {what} {name!r}; did you mean {near[0]!r}?")
 
 
 class Rows:

@@ -185,7 +185,7 @@ def deliver(store: Store, number: int, files: Iterable[WrittenFile]) -> None:
     for file in files:
         # The only error that is left for a rename within a folder; checked before any file is renamed.
         if Path(file.name).is_dir():
-            raise IsADirectoryError(errno.EISDIR, "there is a folder of that name", file.name)
+            raise IsADirectoryError(errno.EISDIR, "there is a folder with that name", file.name)
         # Its folder may have been removed since: deliveries to other destinations take time.
         Path(file.written).stat()
     store.exports.note_files(number, [list(file) for file in files])
@@ -204,8 +204,8 @@ def recover(store: Store, locked: Path | None = None) -> None:
     """
     for number, rows in store.exports.find_dead(None if locked is None else str(locked)):
         is_done = settle(store, number, [WrittenFile(*row) for row in rows])
-        again = "An export was interrupted; the next run of its feeds exports the changes again"
-        logger.info("An interrupted export has been finished" if is_done else again)
+        again = "An export was interrupted; the next crawl of its feeds exports the changes again"
+        logger.info("An interrupted export has been completed" if is_done else again)
 
 
 def settle(store: Store, number: int, files: list[WrittenFile]) -> bool:

@@ -48,10 +48,10 @@ class ParquetItemExporter(exporters.BaseItemExporter):
             import pyarrow  # noqa: F401
         except ImportError as error:
             raise NotConfigured(
-                "Parquet needs pyarrow: write pip install '.[parquet]' in the folder of fhcrawl's source"
+                "Parquet requires pyarrow; run pip install '.[parquet]' in the source folder of fhcrawl"
             ) from error
         if file.seekable() and file.tell():
-            raise NotConfigured("Nothing can be appended to a Parquet file: write -o with another file")
+            raise NotConfigured("A Parquet file cannot be appended to; use -o with another file")
         self._file = file
         self._writer: parquet.ParquetWriter | None = None
         self._rows: list[dict[str, Any]] = []

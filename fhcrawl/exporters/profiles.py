@@ -45,16 +45,16 @@ OBJECTS = {
 }
 PROFILES: dict[str, dict[str, Column]] = {
     "podcast": {
-        "audio_url": Column("url", ("audio/url",), "URL of the first enclosure that is audio"),
+        "audio_url": Column("url", ("audio/url",), "URL of the first audio enclosure"),
         "audio_type": Column("text", ("audio/type",), "media type of that enclosure"),
         "audio_length": Column("integer", ("audio/length",), "its length in octets"),
         "duration": Column(
             "seconds",
             ("itunes:duration", "media:content@duration", "json:attachments/duration_in_seconds"),
-            "how long the episode is, in seconds: `itunes:duration` in any form, Media RSS's or JSON Feed's",
+            "duration of the episode in seconds, from `itunes:duration` in any form, Media RSS or JSON Feed",
         ),
-        "season": Column("integer", ("itunes:season", "podcast:season"), "number of the season"),
-        "episode": Column("integer", ("itunes:episode", "podcast:episode"), "number of the episode"),
+        "season": Column("integer", ("itunes:season", "podcast:season"), "season number"),
+        "episode": Column("integer", ("itunes:episode", "podcast:episode"), "episode number"),
         "episode_type": Column("text", ("itunes:episodeType",), "`full`, `trailer` or `bonus`"),
         "image": Column(
             "url",
@@ -67,20 +67,20 @@ PROFILES: dict[str, dict[str, Column]] = {
         "explicit": Column(
             "boolean",
             ("itunes:explicit", "googleplay:explicit"),
-            "whether it is explicit (`yes`, `true`, `explicit`) or not (`no`, `false`, `clean`)",
+            "whether the episode is explicit (`yes`, `true`, `explicit`) or not (`no`, `false`, `clean`)",
         ),
         "transcripts": Column(
             "files",
             ("podcast:transcript@*",),
             "a list of objects with `url`, `type` and `language` (`podcast:transcript`)",
         ),
-        "chapters": Column("url", ("podcast:chapters@url",), "URL of the chapters (`podcast:chapters`)"),
+        "chapters": Column("url", ("podcast:chapters@url",), "URL of the chapter file (`podcast:chapters`)"),
     },
     "news": {
         "link": Column(
             "url",
             ("feedburner:origLink", "pheedo:origLink", "link"),
-            "the article's own URL (`feedburner:origLink`), where `link` leads through a tracker",
+            "URL of the article itself (`feedburner:origLink`) if `link` leads through a tracker",
         ),
         "thumbnail": Column(
             "url",
@@ -99,10 +99,10 @@ PROFILES: dict[str, dict[str, Column]] = {
         "source": Column(
             "text",
             ("rss:source", "atom:source/atom:title", "dc:source", "rss:source@url", "atom:source/atom:id"),
-            "where the article was taken from: a name, else a URL",
+            "source of the article: its name, or else its URL",
         ),
         "comments": Column(
-            "url", ("rss:comments", "atom:link[rel=replies]@href"), "URL of the page with comments"
+            "url", ("rss:comments", "atom:link[rel=replies]@href"), "URL of the comments page"
         ),
     },
 }

@@ -55,17 +55,17 @@ def check_appending(path: Path, options: dict[str, Any]) -> None:
     shown = str(path)
     place = in_export(shown, options["format"])
     instead = (
-        f"crawl without it, then write `fhcrawl export -o {place}`, which has the complete history; "
-        "-O would leave only what has changed"
+        f"crawl without -o, then run `fhcrawl export -o {place}` for the complete history "
+        "(-O would keep only the changes)"
     )
-    refused = f"nothing can be appended to {shown}, because"
+    refused = f"Cannot append to {shown}:"
     if options["format"] in WITH_END:
-        raise ExportError(f"{refused} {options['format']} has an end: {instead}; jsonl can be appended to")
+        raise ExportError(f"{refused} {options['format']} files cannot be extended; use jsonl, or {instead}")
     fields = options.get("fields") or FIELDS
     columns = list(fields.values() if isinstance(fields, dict) else fields)
     is_plain = "postprocessing" not in options and not options.get("item_export_kwargs")
     if options["format"] == "csv" and is_plain and _header(path, options) != columns:
-        raise ExportError(f"{refused} it has other columns: {instead}")
+        raise ExportError(f"{refused} it has different columns; {instead}")
 
 
 def line_end(path: Path, options: dict[str, Any]) -> bytes:
@@ -157,7 +157,7 @@ def refuse_store(place: str, store_url: str) -> None:
     if place in STDOUT or is_elsewhere(place):
         return
     if opening.is_file_of(store_url, Path(_path(place))):
-        raise ArgumentError(f"{printable(place)} is a file of the store: write another path")
+        raise ArgumentError(f"{printable(place)} is a file of the store; choose another path")
 
 
 def _path(place: str) -> str:
@@ -210,16 +210,16 @@ def failing(place: str) -> Iterator[None]:
     except FhcrawlError:
         raise
     except Exception as error:
-        logger.debug("%s cannot be written", shown(place), exc_info=True)
+        logger.debug("Cannot write to %s", shown(place), exc_info=True)
         cause = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
-        raise ExportError(f"{shown(place)} cannot be written ({cause})") from error
+        raise ExportError(f"Cannot write to {shown(place)} ({cause})") from error
 
 
 def _storage(place: str, settings: Settings) -> tuple[Any, IO[bytes]]:
     scheme = urlsplit(place).scheme
     known = settings.getwithbase("FEED_STORAGES").get(scheme)
     if known is None:
-        raise ValueError(f"FEED_STORAGES has nothing for {scheme}: write a path, or s3://… or ftp://…")
+        raise ValueError(f"FEED_STORAGES has no storage for {scheme}; use a path, s3://… or ftp://…")
     crawler = Crawler(Spider, settings)
     storage = build_from_crawler(load_object(known), crawler, place, feed_options={"overwrite": True})
     return storage, storage.open(Spider.from_crawler(crawler, name="export"))
@@ -237,7 +237,7 @@ def _store(storage: Any, file: IO[bytes]) -> None:
         for failure in failures:
             failure.raiseException()
         if not done.called:
-            raise ValueError("this storage needs a running crawl: export to a path, and copy the file")
+            raise ValueError("this storage works only during a crawl; export to a path, and copy the file")
 
 
 class FileFeedStorage(feedexport.FileFeedStorage):

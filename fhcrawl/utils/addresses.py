@@ -29,7 +29,7 @@ WEB_URL = re.compile(r"(https?|file)://([^/?#]*)([^?#]*)((?:\?[^#]*)?)", re.IGNO
 PORT = re.compile(r":([0-9]*)$")
 HOSTS_REMEMBERED = 1000
 DOMAINS_REMEMBERED = 2**16
-EXAMPLE = "write host, host:port, an address or a network, like intranet.example:8080 or 10.1.0.0/16"
+EXAMPLE = "use a host, host:port, an address or a network, such as intranet.example:8080 or 10.1.0.0/16"
 
 # IANA's registries of special-purpose addresses (RFC 6890), and multicast. Python's is_global differs
 # between versions of Python.
@@ -254,7 +254,7 @@ def _network(entry: str) -> Network | None:
     try:
         return ip_network(entry)
     except ValueError as error:
-        raise ArgumentError(f"FHCRAWL_ALLOWED_PRIVATE_HOSTS has {entry!r}, and {error}: {EXAMPLE}") from error
+        raise ArgumentError(f"FHCRAWL_ALLOWED_PRIVATE_HOSTS: {error}; {EXAMPLE}") from error
 
 
 def _host_and_port(entry: str) -> tuple[str, int | None]:
@@ -264,7 +264,7 @@ def _host_and_port(entry: str) -> tuple[str, int | None]:
     host = canonical(found["host"]) if found else ""
     port = int(found["port"]) if found and found["port"] else None
     if not (HOST.fullmatch(host) or _ipv6(host)) or (port is not None and not 0 < port <= HIGHEST_PORT):
-        raise ArgumentError(f"FHCRAWL_ALLOWED_PRIVATE_HOSTS has {entry!r}: {EXAMPLE}")
+        raise ArgumentError(f"FHCRAWL_ALLOWED_PRIVATE_HOSTS: {entry!r} is not a host; {EXAMPLE}")
     return host, port
 
 

@@ -32,7 +32,9 @@ def data_dir(settings: BaseSettings) -> Path:
     given = settings["FHCRAWL_DATA_DIR"]
     if given:
         if not Path(given).is_absolute():
-            raise ArgumentError(f"FHCRAWL_DATA_DIR is {given}: write an absolute path, like /var/lib/fhcrawl")
+            raise ArgumentError(
+                f"FHCRAWL_DATA_DIR must be an absolute path such as /var/lib/fhcrawl, not {given}"
+            )
         return Path(given)
     try:
         folder = Path(project_data_dir())
@@ -56,8 +58,8 @@ def data_file(settings: BaseSettings, name: str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ArgumentError(
-            f"The data directory cannot be made: {folder!s} ({error.strerror}); "
-            "set FHCRAWL_DATA_DIR to another place"
+            f"Cannot create the data directory {folder!s} ({error.strerror}); "
+            "set FHCRAWL_DATA_DIR to another folder"
         ) from error
     return folder / name
 

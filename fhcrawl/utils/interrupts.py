@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 # As shells report a process that a signal has ended.
 SIGNAL_CODE = 128
 EXIT_CODE = SIGNAL_CODE + signal.SIGINT
-SENTENCE = "Interrupted: what was committed stays, and the next run goes on from there."
+SENTENCE = "Interrupted. Committed data is kept, and the next run continues from there."
 
 
 def tell() -> None:

@@ -57,7 +57,7 @@ async def lock_when_free(path: Path) -> contextlib.ExitStack:
 def _tries(path: Path) -> Iterator[contextlib.ExitStack | None]:
     """Yield the result of each attempt to lock a file: a context that releases the lock, or None."""
     if path in _LOCKED:
-        raise OSError(errno.EBUSY, "it is named twice", str(path))
+        raise OSError(errno.EBUSY, "two exports have this destination", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = path.with_name(f".{path.name}.lock")
     for _ in range(LOCK_TRIES):
@@ -109,7 +109,9 @@ def _open(lock: Path) -> int | None:
 
 
 def _no_lock(lock: Path) -> OSError:
-    return OSError(errno.EEXIST, f"{lock.name} in its folder is no lock of an export; remove it", str(lock))
+    return OSError(
+        errno.EEXIST, f"{lock.name} in the same folder is not a lock file of an export; remove it", str(lock)
+    )
 
 
 def _make(lock: Path) -> int | None:
@@ -132,7 +134,7 @@ def _flock(number: int, lock: Path) -> bool:
     except OSError as error:
         # Some network file systems have no locks. Without a lock, two exports could overwrite each other.
         _remove(number, lock)
-        sentence = "files in its folder cannot be locked; export to another one, and copy the file"
+        sentence = "files in its folder cannot be locked; export to another folder, and copy the file"
         raise OSError(error.errno, sentence, str(lock)) from error
     return True
 

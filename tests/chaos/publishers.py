@@ -269,7 +269,7 @@ class Archive:
 
 
 class Archived(Publisher):
-    """A subscription document with archives behind it, which are rewritten under new URLs at times."""
+    """A subscription document with archives written, which are rewritten under new URLs at times."""
 
     kind = "archived"
 

@@ -26,7 +26,7 @@ def test_workers_share_hosts_and_export_each_entry_once(cluster: Cluster) -> Non
         workers = [cluster.start(USER_AGENT=agent(n), **given) for n in range(2)]
         for worker in workers:
             wait_until(lambda worker=worker: "Spider opened" in worker.log, worker)  # type: ignore[misc]
-        assert "Hosts added to the list: 12, with feeds: 24\n" in cluster.command("enqueue")
+        assert "Added to the list: hosts: 12, feeds: 24\n" in cluster.command("enqueue")
         wait_until(lambda: len(cluster.exported()) >= len(published.entries), workers[0])
         for worker in workers:
             worker.process.terminate()
@@ -56,7 +56,7 @@ def test_killed_worker_loses_nothing(cluster: Cluster) -> None:
         missing = set(published.entries) - set(cluster.exported())
         assert missing, "it was killed too late"
         # Its lock on a host outlives it; the next worker waits for that.
-        assert "Hosts added" in cluster.command("enqueue", "--due")
+        assert "Added to the list" in cluster.command("enqueue", "--due")
         last = cluster.start(USER_AGENT=agent(3))
         assert last.end() == 0, last.log
         assert cluster.exported() == published.entries
@@ -73,8 +73,8 @@ def test_host_that_is_crawled_is_not_taken_again_before_it_is_done(cluster: Clus
         cluster.command("enqueue", *published.urls)
         first = cluster.start(USER_AGENT=agent(0))
         wait_until(published.asked, first)
-        assert "Hosts added to the list: 1, " in cluster.command("enqueue", *published.urls)
-        assert "Hosts added to the list: 0, " in cluster.command("enqueue", *published.urls)
+        assert "Added to the list: hosts: 1, " in cluster.command("enqueue", *published.urls)
+        assert "Added to the list: hosts: 0, " in cluster.command("enqueue", *published.urls)
         second = cluster.start(USER_AGENT=agent(1))
         assert [first.end(), second.end()] == [0, 0], second.log
         assert cluster.exported() == published.entries
@@ -95,7 +95,7 @@ def test_waiting_worker_crawls_feeds_again_and_exports_while_it_waits(cluster: C
         [url], [server] = published.urls, published.servers
         worker = cluster.start(MAX_IDLE_TIME_BEFORE_CLOSE=0, FHCRAWL_EXPORT_SECONDS=1)
         wait_until(lambda: "Spider opened" in worker.log, worker)
-        assert "Hosts added to the list: 1, with feeds: 1\n" in cluster.command("enqueue", url)
+        assert "Added to the list: hosts: 1, feeds: 1\n" in cluster.command("enqueue", url)
         wait_until(lambda: cluster.exported() == published.entries, worker)
         # Not due: nothing is pushed.
         assert "No feed is due; the next one is due at" in cluster.command("enqueue", "--due", url)
@@ -127,12 +127,12 @@ def test_only_feeds_that_are_still_due_are_crawled(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (("-a", "feed=http://127.0.0.1/"), "feed is not for workers, which get their feeds from"),
-        (("-a", "warc=captures"), "warc is not for workers"),
-        (("-s", "JOBDIR=job"), "JOBDIR is not for workers"),
-        (("-s", "REDIS_URL=redis://127.0.0.1:1/0"), "Redis cannot be used: "),
-        (("-s", "REDIS_URL=nowhere"), "REDIS_URL cannot be used: write redis://HOST:6379/0"),
-        (("-s", "FHCRAWL_STORE_URL=sqlite://"), "FHCRAWL_STORE_URL is no PostgreSQL database"),
+        (("-a", "feed=http://127.0.0.1/"), "feed cannot be used with workers, which get their feeds from"),
+        (("-a", "warc=captures"), "warc cannot be used with workers"),
+        (("-s", "JOBDIR=job"), "JOBDIR cannot be used with workers"),
+        (("-s", "REDIS_URL=redis://127.0.0.1:1/0"), "Cannot use Redis: "),
+        (("-s", "REDIS_URL=nowhere"), "REDIS_URL is not valid; use redis://HOST:6379/0"),
+        (("-s", "FHCRAWL_STORE_URL=sqlite://"), "FHCRAWL_STORE_URL is not a PostgreSQL database"),
     ],
     ids=["feed", "warc", "JOBDIR", "no Redis", "REDIS_URL", "SQLite"],
 )

@@ -114,8 +114,8 @@ def test_older_version_says_what_then_changed(server: FeedServer, project: Proje
     ]
     lines = project.scrapy("history", server.url("/feed"), "1").stdout.splitlines()
     assert [line.strip() for line in lines if "changed" in line] == [
-        "then changed: title",
-        "then changed: updated, summary",
+        "changed afterwards: title",
+        "changed afterwards: updated, summary",
     ]
 
 
@@ -132,7 +132,7 @@ def test_entry_that_is_not_there_gets_a_sentence(server: FeedServer, project: Pr
     server.serve("/feed", atom([entry("a", 2009)]))
     crawl(server, project)
     done = project.scrapy("history", server.url("/feed"), "none")
-    assert (done.returncode, "has no entry none" in done.stderr) == (2, True)
+    assert (done.returncode, "has no entry with the id none" in done.stderr) == (2, True)
 
 
 def test_place_of_a_capture_says_when_it_was() -> None:

@@ -33,7 +33,7 @@ def test_feeds_of_a_list_are_subscribed_but_for_those_that_are_named(bad: str, p
     done = project.scrapy("subscribe", bad)
     assert (done.returncode, named(done.stderr)) == (1, ["line 3 (Secret)", "line 4 (Odd)"])
     assert len(done.stderr.splitlines()) == 2
-    assert done.stdout == "Newly subscribed: 2; already subscribed: 0; refused: 2\n"
+    assert done.stdout == "Newly subscribed: 2; already subscribed: 0; invalid: 2\n"
     assert [feed["title"] for feed in project.feeds()] == ["Mine", "Other"]
     project.crawl()
     assert [feed["title"] for feed in project.feeds()] == ["Own title", "Other"]
@@ -55,4 +55,4 @@ def test_feeds_of_a_list_are_crawled_but_for_those_that_are_named(
 def test_list_without_a_feed_is_refused(project: Project) -> None:
     (project.folder / "list.txt").write_text("# nothing\n")
     done = project.scrapy("subscribe", "list.txt")
-    assert (done.returncode, "There is no feed in list.txt" in done.stderr) == (2, True)
+    assert (done.returncode, "There are no feeds in list.txt" in done.stderr) == (2, True)

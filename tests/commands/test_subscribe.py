@@ -25,7 +25,7 @@ def test_list_that_names_a_file_is_refused_unless_it_may(project: Project) -> No
     path = project.folder / "index.atom"
     path.write_text(atom([E("1")]))
     (project.folder / "list.txt").write_text(path.as_uri())
-    sentence = f"list.txt, line 1 names a file of this machine, {path.as_uri()}: write fhcrawl crawl URL"
+    sentence = f"list.txt, line 1 is a local file, {path.as_uri()}; use fhcrawl crawl URL"
     done = project.scrapy("subscribe", "list.txt")
     assert (done.returncode, sentence in done.stderr) == (2, True)
     run = project.crawl(args=("-a", "feeds=list.txt"))
@@ -72,7 +72,7 @@ def test_unsubscribed_feed_stays_in_the_store(server: FeedServer, project: Proje
     done = project.scrapy("unsubscribe", server.url("/a"), "https://example.org/never")
     assert done.stdout.splitlines() == [
         f"{server.url('/a')} is no longer subscribed; its entries stay in the store",
-        "https://example.org/never is forgotten: nothing was ever read of it",
+        "https://example.org/never is removed from the store, because it was never read",
     ]
     assert set(project.logical_feed()) == {"1"}
     assert [feed["feed"] for feed in project.feeds()] == [server.url("/a")]
@@ -89,7 +89,7 @@ def test_deleted_feed_leaves_nothing_but_the_other_feeds(server: FeedServer, pro
     wrong = project.scrapy("unsubscribe", "--delete", server.url("/a"), server.url("/c"))
     assert (wrong.returncode, f"{server.url('/c')} is not in the store" in wrong.stderr) == (2, True)
     done = project.scrapy("unsubscribe", "--delete", server.url("/a"))
-    assert done.stdout == f"{server.url('/a')} is deleted from the store: 2 entries\n"
+    assert done.stdout == f"{server.url('/a')} is deleted from the store, with 2 entries\n"
     assert [feed["feed"] for feed in project.feeds()] == [server.url("/b")]
     assert set(project.logical_feed()) == {"1"}
     # All of it is new.

@@ -130,7 +130,7 @@ def test_project_keeps_what_it_has_set() -> None:
 
 
 def test_invalid_setting_ends_a_crawl_that_another_command_has_begun() -> None:
-    with pytest.raises(ArgumentError, match="FHCRAWL_MAX_PAGES is 'many'"):
+    with pytest.raises(ArgumentError, match="FHCRAWL_MAX_PAGES must be a number"):
         crawl_settings(OwnSpider, FHCRAWL_MAX_PAGES="many")
 
 
@@ -177,7 +177,7 @@ def test_added_fields_are_exported_after_the_others(given: object) -> None:
 
 @pytest.mark.parametrize("given", [["title"], ["words", "words"]])
 def test_added_fields_with_a_name_that_is_taken_are_refused(given: list[str]) -> None:
-    with pytest.raises(ArgumentError, match=f"FHCRAWL_ADDED_FIELDS has '{given[0]}'"):
+    with pytest.raises(ArgumentError, match=f"no built-in field; remove '{given[0]}'"):
         crawl_settings(OwnSpider, FHCRAWL_ADDED_FIELDS=given)
 
 

@@ -7,7 +7,7 @@ from fhcrawl.exceptions import ArgumentError
 
 @pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])
 def test_mistyped_setting_is_refused_wherever_it_is_set(priority: str) -> None:
-    message = "There is no setting FHCRAWL_MAX_PAGE: write FHCRAWL_MAX_PAGES"
+    message = "There is no setting FHCRAWL_MAX_PAGE; did you mean FHCRAWL_MAX_PAGES?"
     with pytest.raises(ArgumentError, match=message):
         check_mistyped(Settings({"FHCRAWL_MAX_PAGE": 3}, priority))
     check_mistyped(Settings({"FHCRAWL_MAX_PAGES": 3, "OWN_MAX_PAGE": 3}, priority))
@@ -22,5 +22,5 @@ def test_lease_that_ends_too_far_ahead_is_none(seconds: int, is_allowed: bool) -
     if is_allowed:
         check_settings(settings)
     else:
-        with pytest.raises(ArgumentError, match=f"is '{seconds}': write a number of seconds, 3 to 86400"):
+        with pytest.raises(ArgumentError, match=f"of seconds from 3 to 86400, not '{seconds}'"):
             check_settings(settings)

@@ -57,9 +57,7 @@ def test_download_handlers_come_back_beside_those_of_the_user(given: Any) -> Non
 @pytest.mark.parametrize("scheme", ["http", "https", "file"])
 def test_download_handler_without_the_guard_is_refused(scheme: str) -> None:
     handler = "scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler"
-    with pytest.raises(
-        ArgumentError, match=f"{handler} for {scheme}: leave it out, or make it a subclass of"
-    ):
+    with pytest.raises(ArgumentError, match=f"{handler} for {scheme}; remove it, or make it a subclass of"):
         settled({"DOWNLOAD_HANDLERS": {scheme: handler}})
 
 
@@ -80,13 +78,13 @@ def test_essential_component_cannot_be_switched_off(path: str) -> None:
     name = setting_of(path)
     with pytest.raises(ArgumentError) as raised:
         settled({name: {path: None}})
-    assert str(raised.value) == f"{name} leaves out {path}: without it, {ESSENTIAL[path]}"
+    assert str(raised.value) == f"{name} must contain {path}; without it, {ESSENTIAL[path]}"
 
 
 def test_class_that_is_none_is_switched_off() -> None:
-    with pytest.raises(ArgumentError, match=f"leaves out {GUARD}"):
+    with pytest.raises(ArgumentError, match=f"must contain {GUARD}"):
         settled({"DOWNLOADER_MIDDLEWARES": {GuardMiddleware: None}})
-    with pytest.raises(ArgumentError, match=f"leaves out {GUARD}"):
+    with pytest.raises(ArgumentError, match=f"must contain {GUARD}"):
         settled({"DOWNLOADER_MIDDLEWARES": {GUARD: None, f"{PATH}.OwnGuard": None}})
 
 
@@ -106,7 +104,7 @@ def test_number_of_the_user_stands(path: str, order: float) -> None:
 
 @pytest.mark.parametrize("path", ["no.Such", f"{PATH}.Such", "such"])
 def test_component_that_cannot_be_loaded_is_a_sentence(path: str) -> None:
-    with pytest.raises(ArgumentError, match=f"ITEM_PIPELINES has {path}, which cannot be loaded"):
+    with pytest.raises(ArgumentError, match=f"Cannot load {path} in ITEM_PIPELINES"):
         settled({"ITEM_PIPELINES": {path: 1}})
 
 
@@ -183,14 +181,14 @@ def test_refusal_comes_before_the_first_request(server: FeedServer, project: Pro
     run = project.crawl(feed, settings={"DOWNLOADER_MIDDLEWARES": json.dumps({GUARD: None})})
     assert (run.exit_code, server.requests) == (2, [])
     assert run.log.splitlines()[-1] == (
-        f"scrapy: error: DOWNLOADER_MIDDLEWARES leaves out {GUARD}: without it, {ESSENTIAL[GUARD]}"
+        f"scrapy: error: DOWNLOADER_MIDDLEWARES must contain {GUARD}; without it, {ESSENTIAL[GUARD]}"
     )
 
 
 def test_add_ons_without_fhcrawls_are_refused(server: FeedServer, project: Project, feed: str) -> None:
     run = project.crawl(feed, settings={"ADDONS": json.dumps({f"{PATH}.NoGuardAddon": 1})})
     assert (run.exit_code, server.requests) == (2, [])
-    assert "ADDONS leaves out fhcrawl.Addon" in run.log.splitlines()[-1]
+    assert "ADDONS does not contain fhcrawl.Addon" in run.log.splitlines()[-1]
 
 
 def test_guard_that_another_add_on_takes_away_is_missed(
@@ -201,7 +199,7 @@ def test_guard_that_another_add_on_takes_away_is_missed(
     )
     assert (run.exit_code, server.requests) == (1, [])
     assert any(
-        f"The crawl cannot begin: DOWNLOADER_MIDDLEWARES leaves out {GUARD}" in w for w in run.warnings()
+        f"Cannot start the crawl: DOWNLOADER_MIDDLEWARES must contain {GUARD}" in w for w in run.warnings()
     )
 
 

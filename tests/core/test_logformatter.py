@@ -20,7 +20,7 @@ def test_host_that_cannot_be_reached_is_said_once_and_warned_of_with_its_documen
         root = f"http://127.0.0.1:{taken.getsockname()[1]}"
     run = project.crawl(f"{root}/one", f"{root}/two", settings=ONCE)
     refuses = "is on a host that refuses the connection"
-    assert about_robots(run) == [f"INFO: {root}/robots.txt {refuses}; no URL counts as forbidden"]
+    assert about_robots(run) == [f"INFO: {root}/robots.txt {refuses}; all URLs are treated as allowed"]
     assert [warning for warning in run.warnings() if "Error downloading" in warning] == []
     for feed in ("one", "two"):
         assert f"WARNING: {root}/{feed} {refuses}" in run.warnings()
@@ -45,5 +45,5 @@ def test_robots_txt_that_cannot_be_fetched_is_warned_of(server: FeedServer, proj
     assert run.changes == {"1": "new"}
     [line] = about_robots(run)
     assert line.startswith(f"WARNING: {server.url('/robots.txt')} cannot be fetched (")
-    assert line.endswith("); no URL counts as forbidden")
+    assert line.endswith("); all URLs are treated as allowed")
     assert "Traceback" not in run.log

@@ -63,9 +63,9 @@ def test_list_can_be_opml(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("# nothing\n", "There is no feed in"),
-        (f"{A}\nexample\n", "line 2: example is not the URL of a feed; write https://example.org"),
-        (f"{A}\nlist.opml\n", "line 2: list.opml is not the URL of a feed; write fhcrawl crawl --feeds"),
+        ("# nothing\n", "There are no feeds in"),
+        (f"{A}\nexample\n", "line 2: example is not the URL of a feed; use https://example.org"),
+        (f"{A}\nlist.opml\n", "line 2: list.opml is not the URL of a feed; use fhcrawl crawl --feeds"),
         ("http://[::1\n", "line 1: http://[::1 is not the URL of a feed"),
         ("http://127.0.0.1:99999/x\n", "is not the URL of a feed"),
         ("http://127.0.0.1:abc/x\n", "is not the URL of a feed"),
@@ -73,17 +73,17 @@ def test_list_can_be_opml(tmp_path: Path) -> None:
         ('http://example.org/a "tag"\n', "is not the URL of a feed"),
         ("http://example org/a\n", "is not the URL of a feed"),
         ("feed:///a\n", "is not the URL of a feed"),
-        ("feed:file:///etc/passwd\n", "names a file of this machine, file:///etc/passwd"),
+        ("feed:file:///etc/passwd\n", "is a local file, file:///etc/passwd"),
         ("mailto:x@example.org\n", "line 1: mailto:x@example.org is not"),
-        ("a\nb\nc\nd\ne\nf\ng\n", f"line 5: e is not the URL of a feed; write {EXAMPLE}; and 2 more"),
+        ("a\nb\nc\nd\ne\nf\ng\n", f"line 5: e is not the URL of a feed; use {EXAMPLE}; and 2 more"),
         ("<rss/>", "is neither a list of URLs nor OPML: its root element is rss"),
         ("<html><body>", "is neither a list of URLs nor OPML: it is an HTML page"),
-        ("<opml/>", "There is no feed in"),
+        ("<opml/>", "There are no feeds in"),
         ("http:///path\n", "is not the URL of a feed"),
         ("<opml><body>", "is neither a list of URLs nor OPML"),
         ('<opml><outline xmlUrl="mailto:x@example.org"/></opml>', "line 1: mailto:x@example.org is not"),
-        ("https://ann:s3cret@example.org/a\n", "write https://example.org/a with HTTPAUTH_USER"),
-        ("feed://ann:s3cret@example.org/a\n", "write https://example.org/a with HTTPAUTH_USER"),
+        ("https://ann:s3cret@example.org/a\n", "use https://example.org/a with HTTPAUTH_USER"),
+        ("feed://ann:s3cret@example.org/a\n", "use https://example.org/a with HTTPAUTH_USER"),
         (
             '<opml><outline xmlUrl="ann:s3&#10;cret@example.org/a"/></opml>',
             "line 1: example.org/a is not the",
@@ -159,10 +159,10 @@ def test_bad_outlines_are_named_and_the_others_read(tmp_path: Path, encoding: st
     assert listed == {A: FeedOptions(), two: FeedOptions("archive"), three: FeedOptions()}
     assert listed.titles == {A: "One", two: "Two", three: "Three"}
     begins = [
-        "line 4 (P): the URL of a feed is what names it, and this one holds a user name or a password; write "
+        "line 4 (P): the URL of a feed must not contain a user name or a password; use "
         "https://example.org/p with",
-        f"line 5 (Q), {C}: next is perhaps: write",
-        "line 6 (R): it has no xmlUrl; write",
+        f"line 5 (Q), {C}: next must be archive or page, not perhaps",
+        "line 6 (R): xmlUrl is missing; add",
         "line 7 (The), https://example.org/s, is not well-formed: ",
         "line 8 is not well-formed: Attribute text redefined",
     ]
@@ -186,7 +186,7 @@ def test_bad_tables_and_lines_are_named_and_the_others_read(tmp_path: Path) -> N
     assert (list(from_file(text)), len(from_file(text).refused)) == ([A, C], 1)
     listed = from_words([str(toml)])
     assert (list(listed), len(listed.refused)) == ([C], 1)
-    assert listed.refused[0].startswith(f"{toml}, feed 1, {A}: limit is x: write a number")
+    assert listed.refused[0].startswith(f"{toml}, feed 1, {A}: limit must be a number of up to 18 ")
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_what_is_no_url_gets_the_one_that_is_probably_meant(
     monkeypatch.chdir(folder)
     with pytest.raises(ArgumentError) as refused:
         from_arguments(word, None)
-    assert str(refused.value).endswith(f"is not the URL of a feed; write {meant.format(folder)}")
+    assert str(refused.value).endswith(f"is not the URL of a feed; use {meant.format(folder)}")
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_what_is_no_url_gets_the_one_that_is_probably_meant(
     ],
 )
 def test_commas_between_feeds_are_refused(words: str, apart: str) -> None:
-    sentence = f"URLs are separated by spaces, and not by commas; write {apart}, or"
+    sentence = f"separate URLs with spaces, not commas: {apart}; if"
     with pytest.raises(ArgumentError, match=f"^feed: {re.escape(sentence)}"):
         from_arguments(words, None)
 
@@ -243,7 +243,7 @@ def test_commas_within_urls_are_theirs(tmp_path: Path) -> None:
 
 
 def test_folder_is_no_list(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match="cannot be read"):
+    with pytest.raises(ArgumentError, match="Cannot read"):
         from_arguments(None, str(tmp_path))
 
 
@@ -289,29 +289,31 @@ def test_opml_attributes_are_options(tmp_path: Path) -> None:
     options = FeedOptions("archive", reversed=True, merge_renamed=True, probe=True)
     assert from_arguments(None, str(listed)) == {A: options}
     listed.write_text(f'<opml><outline xmlUrl="{A}" fhLimit="{NINES}"/></opml>')
-    assert re.search(r"limit is 9.*: write a number of up to 18 digits", refusals(listed))
+    assert re.search(r"limit must be a number of up to 18 digits, not 9", refusals(listed))
 
 
 @pytest.mark.parametrize(
     ("option", "sentence"),
     [
-        ("nxt = 1", "there is no option nxt; write one of headers, ids, limit, merge_renamed, next, pla"),
+        ("nxt = 1", "there is no option nxt; valid options: headers, ids, limit, merge_renamed, next, pla"),
         ('web_archive = "archive.org"', "web_archive is archive.org, which is no web archive: write wayback"),
-        *(('next = "x"', "next is x: write archive, or page"), ("limit = -1", "limit is -1: write a number")),
-        ('reversed = "perhaps"', "reversed is perhaps: write 1 or 0"),
-        *(("headers = {X = 1}", 'write headers = {Name = "value"}'), ("[[", "is no list of feeds in TOML")),
-        (f"limit = {'9' * 19}", "write a number of up to 18 digits"),
-        (f"limit = {NINES}", "is no list of feeds in TOML (a number of too many digits)"),
-        (f"limit = '{NINES}'", "write a number of up to 18 digits"),
-        (f"limit = 0x{'f' * 5000}", "limit is a number of too many digits: write a number"),
-        (f"next = 0x{'f' * 5000}", "next is a number of too many digits: write archive"),
-        (f"reversed = 0x{'f' * 5000}", "reversed is a number of too many digits: write 1 or 0"),
-        (f"snapshot = 0x{'f' * 5000}", "snapshot: a number of too many digits is no URL"),
-        (f"[[feed]]\nurl = 0x{'f' * 5000}", "a number of too many digits is not the URL of a feed"),
-        ("a=" + "[" * 10_000, "is no list of feeds in TOML (it is nested too deeply)"),
-        ("a=" + "{a=" * 10_000, "is no list of feeds in TOML (it is nested too deeply)"),
-        ("a" + ".a" * 20_000 + "=1", "is no list of feeds in TOML (it is nested too deeply)"),
-        ("[a" + " . 'a.b'" * 20_000 + "]", "is no list of feeds in TOML (it is nested too deeply)"),
+        ('next = "x"', "next must be archive or page, not x"),
+        ("limit = -1", "limit must be a number of up to 18 digits, not -1"),
+        ('reversed = "perhaps"', "reversed must be 1 or 0, not perhaps"),
+        ("headers = {X = 1}", 'headers must be a table of strings: headers = {Name = "value"}'),
+        ("[[", "is not a list of feeds in TOML"),
+        (f"limit = {'9' * 19}", "limit must be a number of up to 18 digits, not 999"),
+        (f"limit = {NINES}", "is not a list of feeds in TOML (a number with too many digits)"),
+        (f"limit = '{NINES}'", "limit must be a number of up to 18 digits, not 999"),
+        (f"limit = 0x{'f' * 5000}", "up to 18 digits, not a number with too many digits"),
+        (f"next = 0x{'f' * 5000}", "next must be archive or page, not a number with too many digits"),
+        (f"reversed = 0x{'f' * 5000}", "reversed must be 1 or 0, not a number with too many digits"),
+        (f"snapshot = 0x{'f' * 5000}", "snapshot: a number with too many digits is not a URL"),
+        (f"[[feed]]\nurl = 0x{'f' * 5000}", "a number with too many digits is not the URL of a feed"),
+        ("a=" + "[" * 10_000, "is not a list of feeds in TOML (it is nested too deeply)"),
+        ("a=" + "{a=" * 10_000, "is not a list of feeds in TOML (it is nested too deeply)"),
+        ("a" + ".a" * 20_000 + "=1", "is not a list of feeds in TOML (it is nested too deeply)"),
+        ("[a" + " . 'a.b'" * 20_000 + "]", "is not a list of feeds in TOML (it is nested too deeply)"),
     ],
     ids=lambda text: text[:20],
 )
@@ -336,7 +338,7 @@ def test_file_can_be_a_feed() -> None:
 def test_list_names_files_only_if_it_may(tmp_path: Path, name: str, content: str) -> None:
     listed = tmp_path / name
     listed.write_text(content)
-    assert re.search(r"names a file of this machine, (?i:file):///srv/", refusals(listed))
+    assert re.search(r"is a local file, (?i:file):///srv/", refusals(listed))
     assert list(from_arguments(None, str(listed), may_list_files=True))[-1].lower().startswith("file:///srv")
 
 
@@ -352,10 +354,10 @@ class TestSnapshot:
     @pytest.mark.parametrize(
         ("feed", "snapshot", "sentence"),
         [
-            (None, B, "is for a feed: write its URL too, or "),
-            (f"{A} {C}", B, "is for one feed"),
-            (A, A, "is the feed itself: write "),
-            (A, "snapshot", "is not the URL of a feed; write https://example"),
+            (None, B, "A snapshot requires a feed; add the feed's URL, or "),
+            (f"{A} {C}", B, "applies to only one feed"),
+            (A, A, "is the URL of the feed itself; use "),
+            (A, "snapshot", "is not the URL of a feed; use https://example"),
         ],
     )
     def test_snapshot_that_cannot_be_used(self, feed: str | None, snapshot: str, sentence: str) -> None:
@@ -365,7 +367,7 @@ class TestSnapshot:
     def test_snapshot_that_is_no_string(self, tmp_path: Path) -> None:
         listed = tmp_path / "feeds.toml"
         listed.write_text(f'[[feed]]\nurl = "{A}"\nsnapshot = 1\n')
-        with pytest.raises(ArgumentError, match="snapshot: 1 is no URL"):
+        with pytest.raises(ArgumentError, match="snapshot: 1 is not a URL"):
             from_arguments(None, str(listed))
 
 
@@ -396,5 +398,5 @@ def test_spellings_of_a_url_are_one_feed(tmp_path: Path, name: str) -> None:
 
 
 def test_snapshot_is_the_feed_in_any_spelling() -> None:
-    with pytest.raises(ArgumentError, match="is the feed itself"):
+    with pytest.raises(ArgumentError, match="is the URL of the feed itself"):
         from_arguments("http://example.org/a", None, "HTTP://example.org:80/a")

@@ -35,7 +35,7 @@ class TestCredentials:
             output = f"ftp://ann:s3cret-4@127.0.0.1:{port_of(no_ftp)}/out.jsonl"
         run = project.crawl(server.url("/index"), settings=settings, output=None, args=("-o", output))
         assert "'HTTPAUTH_PASS': '***'" in run.log
-        assert f"ftp://127.0.0.1:{port_of(no_ftp)}/out.jsonl cannot be written (" in run.log
+        assert f"Cannot write to ftp://127.0.0.1:{port_of(no_ftp)}/out.jsonl (" in run.log
         assert "s3cret" not in run.log
         assert "Basic YW5uOnMzY3JldC0x" in [headers.get("Authorization") for headers in server.headers]
         assert "s3cret" not in json.dumps(run.all_stats)

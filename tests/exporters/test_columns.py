@@ -67,15 +67,15 @@ def test_settings_choose_columns(given: dict[str, Any], expected: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"FHCRAWL_FIELDS": "titel"}, "There is no field 'titel': write title"),
-        ({"FHCRAWL_FIELDS": "id,+Extension"}, "There is no field 'Extension': write extensions"),
-        ({"FHCRAWL_FIELDS": "episodes"}, "There is no field 'episodes': write episode"),
-        ({"FHCRAWL_PROFILES": "pod"}, "There is no profile 'pod': write podcast"),
-        ({"FHCRAWL_ADDED_FIELDS": "original"}, "none that entries have anyway"),
-        ({"FHCRAWL_ADDED_FIELDS": "duration"}, "none that entries have anyway"),
+        ({"FHCRAWL_FIELDS": "titel"}, "There is no field 'titel'; did you mean 'title'"),
+        ({"FHCRAWL_FIELDS": "id,+Extension"}, "There is no field 'Extension'; did you mean 'extensions'"),
+        ({"FHCRAWL_FIELDS": "episodes"}, "There is no field 'episodes'; did you mean 'episode'"),
+        ({"FHCRAWL_PROFILES": "pod"}, "There is no profile 'pod'; did you mean 'podcast'"),
+        ({"FHCRAWL_ADDED_FIELDS": "original"}, "and no built-in field"),
+        ({"FHCRAWL_ADDED_FIELDS": "duration"}, "and no built-in field"),
         (
             {"FHCRAWL_EXTENSIONS_ENABLED": 1, "FHCRAWL_KEEP_XML_ENABLED": 0},
-            "write FHCRAWL_KEEP_XML_ENABLED=1",
+            "set FHCRAWL_KEEP_XML_ENABLED=1",
         ),
     ],
 )

@@ -39,8 +39,14 @@ def test_last_line_without_an_end_gets_one(server: FeedServer, project: Project)
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        *(("all.csv", "name,price\nx,1\n", "other columns"), ("all.json", "[]\n", "json has an end")),
-        *(("all.xml", "<items/>\n", "xml has an end"), ("all.parquet", "PAR1", "parquet has an end")),
+        *(
+            ("all.csv", "name,price\nx,1\n", "different columns"),
+            ("all.json", "[]\n", "json files cannot be extended"),
+        ),
+        *(
+            ("all.xml", "<items/>\n", "xml files cannot be extended"),
+            ("all.parquet", "PAR1", "parquet files cannot be extended"),
+        ),
     ],
 )
 def test_what_nothing_can_be_appended_to_is_refused_before_the_first_request(
@@ -51,7 +57,7 @@ def test_what_nothing_can_be_appended_to_is_refused_before_the_first_request(
     run = project.crawl(server.url("/index"), output=None, args=("-o", name))
     assert (run.exit_code, server.asked()) == (2, [])
     assert why in run.log
-    assert f"`fhcrawl export -o {name}`, which has the complete history" in " ".join(run.log.split())
+    assert f"`fhcrawl export -o {name}` for the complete history" in " ".join(run.log.split())
     assert (project.folder / name).read_text() == content
     assert project.crawl(server.url("/index"), output=None, args=("-O", name)).exit_code == 0
     assert (project.folder / name).read_text(errors="replace") != content
@@ -67,7 +73,7 @@ def test_what_comes_while_a_crawl_runs_is_not_appended_to(server: FeedServer, pr
     server.on_request = come
     run = project.crawl(server.url("/index"), output=None, args=("-o", "all.json"))
     assert run.exit_code == 1
-    assert sum("nothing can be appended" in warning for warning in run.warnings()) == 1
+    assert sum("Cannot append to" in warning for warning in run.warnings()) == 1
     assert "Traceback" not in run.log
     assert path.read_text() == "[]\n"
     assert not list(project.folder.glob(".*.part"))
@@ -87,7 +93,7 @@ def test_header_of_a_file(tmp_path: Path) -> None:
         storages.check_appending(path, options(fields={"x": "a", "y": "b"}))
     for content in ("b,a", "a", "\n", "a;b", '"' * 20_001, "x" * 200_000):
         path.write_text(content)
-        with pytest.raises(ExportError, match="other columns"):
+        with pytest.raises(ExportError, match="different columns"):
             storages.check_appending(path, options())
     # What the user says of the columns, and what is compressed, is the user's.
     storages.check_appending(path, options(item_export_kwargs={"delimiter": ";"}))
@@ -109,7 +115,7 @@ def test_placeholder_that_there_is_not_is_refused(server: FeedServer, project: P
     server.serve("/index", atom([E("1")]))
     run = project.crawl(server.url("/index"), output=None, args=("-o", "%(nobody)s.jsonl"))
     assert (run.exit_code, server.asked()) == (2, [])
-    assert "%(nobody)s.jsonl has a placeholder that there is not" in run.log
+    assert "%(nobody)s.jsonl has an invalid placeholder" in run.log
     args = ("-a", "run=one", "-o", "%(name)s-%(run)s-%(batch_id)d-100%.jsonl")
     assert project.crawl(server.url("/index"), output=None, args=args).exit_code == 0
     assert json.loads((project.folder / "history-one-1-100%.jsonl").read_text())["id"] == "1"
@@ -151,7 +157,7 @@ def test_files_of_the_store_are_refused_before_anything_is_written(
         *((*crawl, "-s", feeds), ("export", "-o", f"{place}:csv"), ("report", "-o", place)),
     ):
         done = stored.scrapy(*args)
-        assert (done.returncode, "is a file of the store: write another path" in done.stderr) == (2, True)
+        assert (done.returncode, "is a file of the store; choose another path" in done.stderr) == (2, True)
     assert (file.read_bytes(), server.asked()) == (before, [])
 
 

@@ -138,11 +138,11 @@ LONG = "x" * 100_000
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        ("-o /proc/none/out.jsonl:jsonlines", "/proc/none/out.jsonl cannot be written"),
-        ("-o .:jsonlines", "cannot be written"),
-        ("-o /dev/full:jsonlines", "/dev/full cannot be written (No space left on device)"),
+        ("-o /proc/none/out.jsonl:jsonlines", "Cannot write to /proc/none/out.jsonl"),
+        ("-o .:jsonlines", "Cannot write to"),
+        ("-o /dev/full:jsonlines", "Cannot write to /dev/full (No space left on device)"),
         ("-o ./kept.jsonl", "named twice"),
-        ("-s FEED_EXPORT_ENCODING=ascii", "cannot be written"),
+        ("-s FEED_EXPORT_ENCODING=ascii", "Cannot write to"),
         ("-o bucket://shut/object.jsonl", "503 Slow Down"),
     ],
 )
@@ -170,7 +170,7 @@ def test_empty_export_that_cannot_be_written_fails_the_run(server: FeedServer, p
     arguments = ("-o", "kept.jsonl", "-o", "/proc/none/out.jsonl", "-s", "FEED_STORE_EMPTY=1")
     run = project.crawl(server.url("/index"), output=None, args=arguments)
     assert run.exit_code == 1
-    assert any("/proc/none/out.jsonl cannot be written" in w for w in run.warnings())
+    assert any("Cannot write to /proc/none/out.jsonl" in w for w in run.warnings())
     assert "Traceback" not in run.log
     assert not (project.folder / "kept.jsonl").exists()
 

@@ -36,7 +36,7 @@ def page(walk: int, step: int, time: str | None = None) -> Order:
         (at(1), at(1, -1)),
         (at(1, -1), at(1, -2)),
         # What the subscription document shows without a time is newer than all that was read before it,
-        # and than the archives behind it.
+        # and than the archives written.
         (at(2), at(1, 0, NEW)),
         (at(2), at(1, -3, NEW)),
         (at(2), at(2, -1, NEW)),

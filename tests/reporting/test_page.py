@@ -31,7 +31,7 @@ def test_report_on_a_crawl(server: FeedServer, project: Project) -> None:
     server.serve("/plain", atom([E("1")], title=HOSTILE.replace("\u202e", "")))
     project.crawl(*(server.url(path) for path in ("/whole", "/gap", "/plain")))
     done = project.scrapy("report", "-o", "report.html")
-    assert (done.returncode, done.stdout) == (0, "3 feeds in report.html\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "Report on 3 feeds written to report.html\n"), done.stderr
     written = (project.folder / "report.html").read_text()
     shown = HtmlResponse("http://x/", body=written, encoding="utf-8")
     assert shown.css("#table > tbody::attr(data-status)").getall() == ["incomplete", "unknown", "complete"]
@@ -89,7 +89,7 @@ def test_report_that_fails_leaves_the_old_one(server: FeedServer, project: Proje
     old.write_text("old")
     failed = project.scrapy("report", "-o", "report.html")
     assert failed.returncode == 2
-    assert "report.html is not written: The store failed" in failed.stderr
+    assert "Cannot write report.html: The store failed" in failed.stderr
     assert old.read_text() == "old"
     assert [path.name for path in project.folder.glob(".report*")] == []
 

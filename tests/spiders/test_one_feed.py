@@ -235,7 +235,7 @@ class TestDuplicates:
         }
         project.scrapy("subscribe", other)
         done = project.scrapy("unsubscribe", "--merge-into", f"{kept}#x", other)
-        assert done.stdout == f"{other} is merged into {kept}: entries that were only there: 1\n"
+        assert done.stdout == f"{other} is merged into {kept}; entries added: 1\n"
         assert stored(project) == {kept: 3}
         assert "unsubscribe" not in project.scrapy("feeds").stdout
         assert [feed["duplicates"] for feed in project.feeds()] == [[]]

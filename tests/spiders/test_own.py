@@ -78,8 +78,8 @@ def test_items_that_no_place_takes_are_said(server: FeedServer, project: Project
     assert run.changes == {"1": "new", "2": "new"}
     [warning] = run.warnings()
     assert warning == (
-        "WARNING: Items like dict are not exported: -o has the entries of feeds; FEEDS can name a place for "
-        "others, with item_classes"
+        "WARNING: Items of type dict are not exported, because -o exports only entries of feeds; to export "
+        "them, add a destination with item_classes to FEEDS"
     )
 
 

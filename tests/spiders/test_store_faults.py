@@ -189,7 +189,7 @@ def test_store_that_fails_at_first_is_one_sentence(server: FeedServer, project: 
     run = project.crawl(feed)
     assert run.exit_code == 1
     (said,) = run.warnings()
-    assert said.startswith("ERROR: The crawl cannot begin: The store")
+    assert said.startswith("ERROR: Cannot start the crawl: The store")
     assert "no room" in said
     assert "Traceback" not in run.log
     assert server.asked() == []

@@ -160,7 +160,7 @@ def test_allowed_hosts_are_names_addresses_and_networks_with_or_without_port() -
     ],
 )
 def test_allowed_host_that_cannot_be_used_is_refused(entry: str) -> None:
-    with pytest.raises(ArgumentError, match="write host, host:port, an address or a network"):
+    with pytest.raises(ArgumentError, match="use a host, host:port, an address or a network"):
         AllowedHosts.of([entry])
 
 

@@ -148,7 +148,7 @@ def test_what_was_planted_in_place_of_the_lock_is_left_alone_and_named(
 ) -> None:
     plant(tmp_path / LOCK)
     before = names(tmp_path)
-    with pytest.raises(OSError, match=rf"{LOCK} in its folder is no lock.*remove it"):
+    with pytest.raises(OSError, match=rf"{LOCK} in the same folder is not a lock file.*remove it"):
         locked(tmp_path / NAME).__enter__()
     assert names(tmp_path) == before
     assert (tmp_path / LOCK).lstat().st_size == (tmp_path / before[0]).lstat().st_size
@@ -169,7 +169,7 @@ def test_lock_is_refused_while_another_export_has_it(tmp_path: Path, monkeypatch
     monkeypatch.setattr(locks, "LOCK_PAUSE_SECONDS", 0)
     path = tmp_path / NAME
     with locked(path):
-        with pytest.raises(OSError, match="named twice"), locked(path):
+        with pytest.raises(OSError, match="two exports have this"), locked(path):
             pass
         monkeypatch.setattr(locks, "_LOCKED", set())
         with pytest.raises(OSError, match="another export is writing to it"), locked(path):
@@ -218,7 +218,7 @@ def test_folder_in_which_nothing_can_be_locked_is_refused(
         raise OSError(37, "No locks available")
 
     monkeypatch.setattr("fhcrawl.utils.locks.fcntl.flock", refuse)
-    with pytest.raises(OSError, match="cannot be locked; export to another one"), locked(tmp_path / NAME):
+    with pytest.raises(OSError, match="cannot be locked; export to another folder"), locked(tmp_path / NAME):
         pass
     assert names(tmp_path) == []
 
@@ -232,11 +232,11 @@ def test_exports_leave_nothing_in_their_folder_and_say_what_is_in_their_way(
     os.mkfifo(folder / LOCK)
     run = project.crawl(server.url("/index"), output=None, args=("-o", f"exports/{NAME}"))
     assert run.exit_code == 1
-    assert any(f"{LOCK} in its folder is no lock of an export; remove it" in w for w in run.warnings())
+    assert any(f"{LOCK} in the same folder is not a lock file of an export" in w for w in run.warnings())
     assert "Traceback" not in run.log
     done = project.scrapy("export", "-o", f"exports/{NAME}")
     assert done.returncode == 2
-    assert "is no lock of an export" in done.stderr
+    assert "is not a lock file of an export" in done.stderr
     assert names(folder) == [LOCK]
     (folder / LOCK).unlink()
     run = project.crawl(server.url("/index"), output=None, args=("-o", f"exports/{NAME}"))
