@@ -46,6 +46,6 @@ class EpisodesSpider(Spider):
             if not self.crawler.crawling:
                 return
             entry = json.loads(line)
-            if entry["change"] != "deleted" and entry["enclosures"]:
+            if entry["enclosures"]:
                 urls = [enclosure["url"] for enclosure in entry["enclosures"]]
                 yield {**entry, "file_urls": urls}
