@@ -40,6 +40,7 @@ COMMANDS = (
     "export",
     "report",
     "history",
+    "download",
     "subscribe",
     "unsubscribe",
     "enqueue",

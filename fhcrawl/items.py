@@ -40,8 +40,8 @@ class EntryItem(MutableMapping[str, Any]):
     :param operation: `PUT`, `DELETE`, `PATCH` or `POST`, if the feed is an event feed
     :param document: URL of the document that this version came from
     :param document_updated: update time of that document
-    :param change: `new`, `updated` or `deleted` since the last export; null in `fhcrawl export`
-        for entries without changes since then
+    :param change: `new`, `updated` or `deleted` since the last export; not in `fhcrawl export`, which has the
+        entries as they are now
     :param title_type: `text` or `html`; null if the feed does not specify it, as in RSS
     :param summary_type: `text`, `html`, `xhtml` or a media type; null as for `title_type`
     :param base: URL against which relative references in `content` (or in `summary`, without content) are

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from scrapy.statscollectors import StatsCollector
 
+from fhcrawl.items import FIELDS
 from tests import fork_server
 from tests.databases import Database, new_database, on_postgresql
 from tests.fork_server import ForkedProcess
@@ -37,6 +38,8 @@ GARBAGE = "test/is_garbage_collected"
 FROZEN = "test/frozen_objects"
 CPU = "test/cpu_seconds"
 USER_AGENT = "fhcrawl-tests (+https://example.org/)"
+# The columns of `fhcrawl export`.
+EXPORTED = [name for name in FIELDS if name != "change"]
 OURS = ("fhcrawl/", "deltafetch/")
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from fhcrawl.items import FIELDS
 from tests.feeds import E, atom
-from tests.projects import ROOT, read_export
+from tests.projects import EXPORTED, ROOT, read_export
 from tests.server import FeedServer
 
 pytestmark = [
@@ -123,7 +123,7 @@ def test_history_runs_in_a_project_with_the_add_on(example: Installed, feeds: Fe
 
     example.scrapy("export", "-o", "whole.jsonl")
     whole = read_export(example.folder / "whole.jsonl")
-    assert [list(item) for item in whole] == [[*FIELDS, "words"]] * 3
+    assert [list(item) for item in whole] == [[*EXPORTED, "words"]] * 3
     assert [item["words"] for item in whole] == [1, 2, 3]
     assert '"verdict": "complete"' in example.run("-m", "scrapy", "feeds", "--json").stdout
 

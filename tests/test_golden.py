@@ -18,7 +18,7 @@ Crawl = Callable[[FeedServer, Project], list[dict[str, Any]]]
 
 GOLDEN = ROOT / "tests" / "data" / "golden"
 COMMANDS = (
-    *("checkhistory", "copystore", "crawl", "demo", "export", "feeds"),
+    *("checkhistory", "copystore", "crawl", "demo", "download", "export", "feeds"),
     *("history", "report", "subscribe", "unsubscribe"),
 )
 # Stats whose values depend on the machine, the minute, or the digits of a port.

@@ -22,7 +22,7 @@ from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import IO
 
     from scrapy.settings import Settings
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 FOLDER_FORMAT = "atom"
 ARCHIVE_SIZE = 100
 MOST_NAMED = 3
+CHANGE = "change"
 MAY_LACK = "entries may be missing from the export; `fhcrawl feeds` shows which"
 
 
@@ -113,6 +114,10 @@ class Command(command.Command):
             "help": "add tombstones for deleted entries (RFC 6721) to atom and rss",
         },
         **OF_COLUMNS,
+        "--drop-empty": {
+            "action": "store_true",
+            "help": "leave out the columns that are empty in every row",
+        },
         "--base": {"metavar": "URL", "help": "URL at which the folder of an archive set will be published"},
         "--archive-size": {
             "metavar": "N",
@@ -140,6 +145,7 @@ class Command(command.Command):
 
         output = _output(settings, opts)
         columns.check(settings)
+        settings.set("FEED_EXPORT_FIELDS", _without_change(settings, opts.FHCRAWL_FIELDS), "cmdline")
         wanted = _wanted(output, opts)
         storages.refuse_store(output.place, store_url(settings))
         if output.place in storages.STDOUT:
@@ -170,7 +176,7 @@ class Command(command.Command):
         if output.is_folder and output.xml is not None:
             return _write_archives(output, output.xml, opts, store, feeds[0], wanted)
         with storages.opened(output.place, settings) as file:
-            count = _write(file, output, settings, store, feeds, wanted)
+            count = _write(file, output, settings, store, feeds, wanted, opts.drop_empty)
         if output.place in storages.STDOUT:
             return ""
         one, many = ("feed", "feeds") if output.write_list else ("entry", "entries")
@@ -211,10 +217,28 @@ def _output(settings: Settings, opts: argparse.Namespace) -> Output:
     return Output(place, name, is_folder and xml is not None, xml, LIST_FORMATS.get(name))
 
 
+# The store's entries are as they are now: what has changed since the last export is in those of crawls.
+def _without_change(settings: Settings, given: str | None) -> list[str] | dict[str, str]:
+    """Return the columns of an export.
+
+    :param given: the value of --fields
+    :raises ArgumentError: if it has the column that only exports of crawls have, or nothing else is chosen
+    """
+    from fhcrawl.exporters import columns
+
+    fields = settings.getdictorlist("FEED_EXPORT_FIELDS")
+    names = [name.strip() for name in (given or "").split(",")]
+    kept = columns.only(fields, set(fields) - {CHANGE})
+    if {CHANGE, f"+{CHANGE}"} & set(names) or not kept:
+        raise ArgumentError(f"only the exports of crawls have the field {CHANGE}: leave it out")
+    return kept
+
+
 def _wanted(output: Output, opts: argparse.Namespace) -> Wanted:
     from fhcrawl.exporters.selection import Selection, Wanted
 
     given = [option for option, words in OF_COLUMNS.items() if getattr(opts, words["dest"])]
+    given += ["--drop-empty"] if opts.drop_empty else []
     if given and (output.xml or output.write_list):
         raise ArgumentError(
             f"{' and '.join(given)}: {output.name} has no columns; use -o FILE.csv or FILE.jsonl"
@@ -274,8 +298,15 @@ def _feeds(store: Store, output: Output, urls: list[str], gaps: bool) -> list[Fe
 
 
 def _write(
-    file: IO[bytes], output: Output, settings: Settings, store: Store, feeds: list[Feed], wanted: Wanted
+    file: IO[bytes],
+    output: Output,
+    settings: Settings,
+    store: Store,
+    feeds: list[Feed],
+    wanted: Wanted,
+    drop_empty: bool,
 ) -> int:
+    from fhcrawl.exporters import columns
     from fhcrawl.exporters.feeds import write_document
     from fhcrawl.exporters.rows import shown
 
@@ -283,7 +314,11 @@ def _write(
         return write_document(shown(file), store, feeds[0], output.xml, wanted)
     if output.write_list is not None:
         return output.write_list(shown(file), feeds)
-    return _write_rows(file, output.name, settings, store, feeds, wanted)
+    fields, rows = settings.getdictorlist("FEED_EXPORT_FIELDS"), _rows(settings, store, feeds, wanted)
+    if not drop_empty:
+        return _write_rows(file, output.name, settings, fields, rows)
+    with columns.spooled(rows) as (filled, kept):
+        return _write_rows(file, output.name, settings, columns.only(fields, filled) or fields, kept)
 
 
 def _write_archives(
@@ -296,30 +331,38 @@ def _write_archives(
     return f"{folder / 'index'}.{output.name} and {number} archive{'' if number == 1 else 's'} written"
 
 
-def _write_rows(
-    file: IO[bytes], name: str, settings: Settings, store: Store, feeds: list[Feed], wanted: Wanted
-) -> int:
+def _rows(settings: Settings, store: Store, feeds: list[Feed], wanted: Wanted) -> Iterator[dict[str, Any]]:
     from fhcrawl.exporters import columns
-    from fhcrawl.exporters.rows import CsvItemExporter, csv_options
     from fhcrawl.exporters.selection import gap_entries
 
-    exporter_class = load_object(settings.getwithbase("FEED_EXPORTERS")[name])
-    options = {
-        "encoding": settings.get("FEED_EXPORT_ENCODING"),
-        "fields_to_export": settings.get("FEED_EXPORT_FIELDS"),
-    }
-    if issubclass(exporter_class, CsvItemExporter):
-        options |= csv_options(settings)
-    exporter = exporter_class(file, **options)
-    exporter.start_exporting()
     urls = () if wanted.all_feeds else [feed.feed for feed in feeds]
     rows = columns.Rows(settings.getdictorlist("FEED_EXPORT_FIELDS"), settings.getlist(columns.PROFILES))
     found = store.entries.read(urls, has_details=rows.need_details)
     entries = (entry for entry in found if wanted.chosen(entry))
     missing = chain.from_iterable(map(gap_entries, feeds if wanted.gaps else ()))
+    for row in rows.complete(chain(entries, missing)):
+        del row[CHANGE]
+        yield row
+
+
+def _write_rows(
+    file: IO[bytes],
+    name: str,
+    settings: Settings,
+    fields: list[str] | dict[str, str],
+    rows: Iterable[dict[str, Any]],
+) -> int:
+    from fhcrawl.exporters.rows import CsvItemExporter, csv_options
+
+    exporter_class = load_object(settings.getwithbase("FEED_EXPORTERS")[name])
+    options = {"encoding": settings.get("FEED_EXPORT_ENCODING"), "fields_to_export": fields}
+    if issubclass(exporter_class, CsvItemExporter):
+        options |= csv_options(settings)
+    exporter = exporter_class(file, **options)
+    exporter.start_exporting()
     count = 0
-    for count, entry in enumerate(rows.complete(chain(entries, missing)), 1):  # noqa: B007
-        exporter.export_item(entry)
+    for count, row in enumerate(rows, 1):  # noqa: B007
+        exporter.export_item(row)
     exporter.finish_exporting()
     file.flush()
     return count

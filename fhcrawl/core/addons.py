@@ -43,13 +43,13 @@ SECRETS = (
 
 
 class Addon:
-    """Gives fhcrawl's settings to the crawls of `HistorySpider` and its subclasses, and to checks.
+    """Gives fhcrawl's settings to the crawls of `HistorySpider` and its subclasses, to checks and downloads.
 
     The settings are those of `fhcrawl.settings`, with the priority of add-ons: what the project, the spider
     or the command line sets wins. Dictionaries are merged, those of components by `add_components`.
 
     :param is_of_history: whether the spider of the crawl is one of these
-    :param is_check: whether it is the one of checks, which have no store
+    :param is_check: whether it is the one of checks or downloads, which have no store
     """
 
     def __init__(self, is_of_history: bool, is_check: bool = False) -> None:
@@ -60,9 +60,11 @@ class Addon:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the add-on of a crawl."""
         from fhcrawl.spiders.check import CheckSpider
+        from fhcrawl.spiders.enclosures import EnclosuresSpider
         from fhcrawl.spiders.history import HistorySpider
 
-        return cls(issubclass(crawler.spidercls, HistorySpider), issubclass(crawler.spidercls, CheckSpider))
+        without_store = (CheckSpider, EnclosuresSpider)
+        return cls(issubclass(crawler.spidercls, HistorySpider), issubclass(crawler.spidercls, without_store))
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
+from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import chain
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.items import ALL_FIELDS, COMPUTED_FIELDS, EXTENSIONS, FORMER_IDS, OPTIONAL_FIELDS, ORIGINAL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from scrapy.settings import BaseSettings
 
@@ -20,6 +23,7 @@ EXTENSIONS_ENABLED = "FHCRAWL_EXTENSIONS_ENABLED"
 ADDED_FIELDS = "FHCRAWL_ADDED_FIELDS"
 KEEP_XML = "FHCRAWL_KEEP_XML_ENABLED"
 PLUS = "+"
+EMPTY: tuple[object, ...] = (None, "", [], {})
 
 
 def chosen(fields: list[str] | dict[str, str], settings: BaseSettings) -> list[str] | dict[str, str]:
@@ -62,6 +66,26 @@ def _check_names(what: str, names: list[str], known: list[str]) -> None:
         if name not in known:
             near = get_close_matches(name.lower(), known, 1, 0) or known
             raise ArgumentError(f"There is no {what} {name!r}; did you mean {near[0]!r}?")
+
+
+def only(fields: list[str] | dict[str, str], names: Collection[str]) -> list[str] | dict[str, str]:
+    """Return those of the columns that are named, in their order; a dictionary has their headings."""
+    kept = [name for name in fields if name in names]
+    return {name: fields[name] for name in kept} if isinstance(fields, dict) else kept
+
+
+@contextmanager
+def spooled(rows: Iterable[dict[str, Any]]) -> Iterator[tuple[set[str], Iterator[dict[str, Any]]]]:
+    """Read rows into a temporary file; give the names of the columns that one fills, and the rows."""
+    filled: set[str] = set()
+    count = 0
+    with TemporaryFile() as file:
+        for row in rows:
+            count += 1
+            filled.update(name for name, value in row.items() if value not in EMPTY)
+            pickle.dump(row, file)
+        file.seek(0)
+        yield filled, (pickle.load(file) for _ in range(count))  # noqa: S301 - it was written above
 
 
 class Rows:

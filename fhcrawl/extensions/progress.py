@@ -13,6 +13,7 @@ from scrapy.utils.asyncio import create_looping_call
 
 from fhcrawl import signals
 from fhcrawl.crawling.context import feed_of, find_context
+from fhcrawl.documents.post_list import MOST_POSTS
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.store import StoreExtension
@@ -131,6 +132,9 @@ class ProgressExtension(Component):
         context = find_context(request)
         if context is not None:
             self.progress.ask(context.walk.feed, context.requested_url, context.role.value)
+            check = context.list_check
+            if check is not None and check.total and not check.is_reading:
+                self.progress.expect(context.walk.feed, (check.page - 1) * MOST_POSTS, check.total)
 
     def request_reached_downloader(self, request: Request) -> None:
         """Note that the request for a document is sent."""

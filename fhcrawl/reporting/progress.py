@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import time
 from collections import deque
 from dataclasses import dataclass, field
 from itertools import islice
@@ -62,12 +63,30 @@ class Walk:
 
     :param back_to: oldest time that the walk has reached, ISO 8601 in UTC; None if not known
     :param pending: URLs of the documents that have been requested and are not done
+    :param read: number of entries that were read, or of documents if it is `of_documents`
+    :param total: how many the publisher says that there are; 0 if it does not say
+    :param begun: when the first document was fetched, in seconds of the clock of `Progress`
     """
 
     name: str
     counts: Counts
     back_to: str | None = None
     pending: set[str] = field(default_factory=set)
+    read: int = 0
+    total: int = 0
+    of_documents: bool = False
+    begun: float = 0.0
+
+    def done(self, time: float) -> str:
+        """Return the share that is done, and the time left at the same rate; '' if it is not known.
+
+        :param time: current time of the clock
+        """
+        # Entries that are published meanwhile are read too.
+        if not 0 < self.read < self.total:
+            return ""
+        left = (time - self.begun) * (self.total - self.read) / self.read
+        return f"{self.read / self.total:.0%}, {_clock(left)} left"
 
 
 class Rate(NamedTuple):
@@ -81,10 +100,12 @@ class Progress:
     """The progress of a crawl, computed from its signals.
 
     :param feeds: number of feeds to crawl
+    :param clock: a monotonic clock, in seconds
     """
 
-    def __init__(self, feeds: int) -> None:
+    def __init__(self, feeds: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.feeds = feeds
+        self.clock = clock
         self.total = Counts()
         self.problems = 0
         # The walks whose first document is being, or has been, fetched.
@@ -114,8 +135,14 @@ class Progress:
 
     def begin(self, feed: str | None) -> None:
         """Record that a document of a feed is being fetched."""
-        if feed in self._walks:
-            self.under_way.setdefault(feed, self._walks[feed])
+        if feed in self._walks and feed not in self.under_way:
+            self.under_way[feed] = self._walks[feed]
+            self._walks[feed].begun = self.clock()
+
+    def expect(self, feed: str, read: int, total: int) -> None:
+        """Record how much of a publisher's list of entries has been read."""
+        walk = self._walk(feed)
+        walk.read, walk.total, walk.of_documents = read, total, False
 
     def _walk(self, feed: str) -> Walk:
         if feed in self._walks:
@@ -145,9 +172,10 @@ class Progress:
             counts.updated += updated
             counts.deleted += deleted
         walk.name = result.title or walk.name if result.fetch.role is Role.SUBSCRIPTION else walk.name
-        # The last entry of a document is mostly its oldest.
-        time = result.updated or (result.versions[-1].order.time if result.versions else None)
-        times = [time for time in (walk.back_to, time) if time]
+        self._count(walk, result)
+        # The last entry of a document is mostly its oldest. A document may have the time of its response.
+        last = next((time for version in reversed(result.versions) if (time := version.order.time)), None)
+        times = [time for time in (walk.back_to, result.updated, last) if time]
         walk.back_to = min(times, default=None)
 
     def confirm(self, result: DocumentResult) -> None:
@@ -163,8 +191,18 @@ class Progress:
 
     def lose(self, result: DocumentResult) -> None:
         """Count a document that could not be obtained."""
-        self._end_document(result)
+        self._count(self._end_document(result), result)
         self.problems += result.failure is not None and result.failure.state is not State.KNOWN
+
+    def _count(self, walk: Walk, result: DocumentResult) -> None:
+        """Count what was read of a total that the publisher has given."""
+        if result.parts is not None:
+            walk.read, walk.total, walk.of_documents = 0, len(result.parts), True
+        elif walk.of_documents:
+            walk.read += result.fetch.role is Role.PART
+        else:
+            walk.read += len(result.versions)
+            walk.total = result.total or walk.total
 
     def leave(self, feeds: Iterable[str]) -> None:
         """Record that feeds are not crawled any further."""
@@ -196,13 +234,15 @@ class Progress:
 
 
 def line(progress: Progress, rate: Rate) -> str:
-    """Return the progress of a crawl on one line."""
+    """Return the progress of a crawl on one line; with the share that is done, if it is of one feed."""
     total = progress.total
-    problems = f"; problems: {progress.problems}" if progress.problems else ""
+    walks = progress.under_way.values() if progress.feeds == 1 else ()
+    more = [share for walk in walks if (share := walk.done(progress.clock()))]
+    more += [f"problems: {progress.problems}"] if progress.problems else []
     return (
         f"Feeds: {progress.done:,} of {progress.feeds:,} done, {len(progress.under_way):,} under way; "
         f"documents: {total.documents:,} ({rate.documents * 60:.0f}/min); "
-        f"entries: {total.outcomes()} ({rate.entries * 60:.0f}/min){problems}"
+        f"entries: {total.outcomes()} ({rate.entries * 60:.0f}/min)" + "".join(f"; {each}" for each in more)
     )
 
 
@@ -327,13 +367,14 @@ def _clock(seconds: float) -> str:
 def _walks(progress: Progress, limit: int) -> Table:
     table = Table(box=None, expand=True, padding=(0, 1, 0, 0), header_style="dim", pad_edge=False)
     table.add_column("Under way", ratio=1, no_wrap=True, overflow="ellipsis")
-    for heading in ("Documents", "Entries", "Back to"):
+    for heading in ("Documents", "Entries", "Back to", "Done"):
         table.add_column(heading, justify="right", no_wrap=True)
     for walk in islice(progress.under_way.values(), limit):
         counts = walk.counts
         back_to = (walk.back_to or "-")[:MONTH]
         name = Text(printable(walk.name))
-        table.add_row(name, f"{counts.documents:,}", f"{counts.entries:,}", Text(printable(back_to)))
+        row = (f"{counts.documents:,}", f"{counts.entries:,}", Text(printable(back_to)))
+        table.add_row(name, *row, walk.done(progress.clock()))
     if len(progress.under_way) > limit:
         table.add_row(Text(f"and {len(progress.under_way) - limit:,} more", "dim"))
     return table

@@ -13,9 +13,8 @@ from pyarrow import parquet
 
 from fhcrawl.crawling import subscriptions
 from fhcrawl.exporters.rows import TIMES
-from fhcrawl.items import FIELDS
 from tests.feeds import E, atom, read, rss, tombstone
-from tests.projects import Project, read_export
+from tests.projects import EXPORTED, Project, read_export
 from tests.server import FeedServer
 
 FILE = '<enclosure url="http://example.org/1.mp3" length="9999999999999999999" type="audio/mpeg"/>'
@@ -49,11 +48,47 @@ def test_entries_are_chosen_by_date_and_category(project: Project) -> None:
     assert ids(project, "--category", "dogs", "--category", "birds") == ["1"]
 
 
+@pytest.mark.usefixtures("crawled")
+@pytest.mark.parametrize("name", ["csv", "jsonl", "parquet"])
+def test_export_has_the_entries_as_they_are_now(project: Project, name: str) -> None:
+    """What has changed is in the exports of crawls."""
+    chosen = project.scrapy("export", "-o", f"all.{name}", "-s", "FHCRAWL_FIELDS=id,change,title")
+    assert chosen.returncode == 0, chosen.stderr
+    path = project.folder / f"all.{name}"
+    rows = parquet.read_table(path).to_pylist() if name == "parquet" else read_export(path)
+    assert list(rows[0]) == ["id", "title"]
+    refused = project.scrapy("export", "-o", f"all.{name}", "--fields", "id,change")
+    assert refused.returncode == 2
+    assert "only the exports of crawls have the field change" in refused.stderr
+
+
+@pytest.mark.parametrize("name", ["csv", "jsonl"])
+def test_columns_that_are_empty_in_every_row_are_dropped(
+    crawled: FeedServer, project: Project, name: str
+) -> None:
+    args = ("export", "-o", f"all.{name}", "--fields", "id,updated,operation,categories,enclosures")
+    for more, columns in (
+        ((), ["id", "updated", "operation", "categories", "enclosures"]),
+        (("--drop-empty",), ["id", "updated", "categories", "enclosures"]),
+        (("--drop-empty", "--feed", crawled.url("/one")), ["id", "updated"]),
+        # Without rows, no column is known to be empty.
+        (("--drop-empty", "--category", "none"), []),
+    ):
+        done = project.scrapy(*args, *more)
+        assert done.returncode == 0, done.stderr
+        rows = read_export(project.folder / f"all.{name}")
+        assert [list(row) for row in rows] == [columns] * len(rows)
+        assert len(rows) == int(done.stdout.split()[0])
+    if name == "csv":
+        assert (project.folder / "all.csv").read_text().startswith("id,updated,operation,")
+    assert "--drop-empty: atom has no columns" in project.scrapy(*args[:2], "a.atom", "--drop-empty").stderr
+
+
 def test_gaps_are_entries(crawled: FeedServer, project: Project) -> None:
     done = project.scrapy("export", "-o", "all.jsonl", "--gaps", "--since", "2005")
     assert done.stdout == "2 entries in all.jsonl\n"
     _entry, gap = read_export(project.folder / "all.jsonl")
-    assert list(gap) == FIELDS
+    assert list(gap) == EXPORTED
     assert (gap["feed"], gap["link"]) == (crawled.url("/two"), crawled.url("/gone"))
     assert (gap["categories"], gap["title"]) == (["fhcrawl-gap"], "Some entries may be missing")
     assert gap["summary"].startswith(f"{crawled.url('/gone')} is not there (404) (since 20")
@@ -89,7 +124,7 @@ def test_parquet_has_nested_types(crawled: FeedServer, project: Project) -> None
     assert [{**row, **whole_seconds(row)} for row in rows] == expected
     assert rows[-1]["enclosures"][0]["length"] == 9999999999999999999
     project.scrapy("export", "-o", "none.parquet", "--category", "none")
-    assert parquet.read_table(project.folder / "none.parquet").column_names == FIELDS
+    assert parquet.read_table(project.folder / "none.parquet").column_names == EXPORTED
 
 
 def test_opml_has_verdicts_and_is_a_list_of_feeds(crawled: FeedServer, project: Project) -> None:

@@ -7,14 +7,17 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import TextIO
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console, ConsoleDimensions
 
-from fhcrawl.logical_feed import ChainPosition, Role
+from fhcrawl.documents.lists import ListedDocument
+from fhcrawl.logical_feed import ChainPosition, Role, Version
 from fhcrawl.logical_feed.results import CommitBatch, DocumentFailure, DocumentResult, Fetch, State
+from fhcrawl.logical_feed.versions import Order
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import progress as shown_progress
 from fhcrawl.reporting.progress import MOST_FEEDS, WINDOW_SECONDS, Counts, Progress, Rate, console_of, line
@@ -113,6 +116,61 @@ def test_walk_has_come_back_to_the_oldest_document() -> None:
         ask(progress, "a", month)
         progress.commit(result("a", month, updated=f"{month}-01T00:00:00Z"), CommitBatch(), 0)
     assert progress.under_way["a"].back_to == "2003-12-01T00:00:00Z"
+
+
+def with_entries(found: DocumentResult, *times: str) -> DocumentResult:
+    """A result with an entry for each of these times."""
+    orders = [Order(0, time, 0, 1, 0, -number) for number, time in enumerate(times)]
+    versions = [Version(str(number), order, "digest") for number, order in enumerate(orders)]
+    return replace(found, versions=versions)
+
+
+def test_walk_has_come_back_to_the_last_entry_with_a_time() -> None:
+    progress = Progress(1)
+    ask(progress, "a", "end")
+    # A document that is made when it is requested has the time of its response.
+    for url, updated in (("a1", None), ("a2", "2026-01-01T00:00:00Z")):
+        ask(progress, "a", url)
+        read = with_entries(result("a", url, updated=updated), "2004-02-01T00:00:00Z", f"2003-0{url[1]}", "")
+        progress.commit(read, CommitBatch(), 0)
+    assert progress.under_way["a"].back_to == "2003-01"
+
+
+def test_share_of_a_known_number_of_entries_is_shown_with_the_time_left() -> None:
+    now = 0.0
+    progress = Progress(1, lambda: now)
+    ask(progress, "a", "a", Role.SUBSCRIPTION)
+    ask(progress, "a", "a1", Role.PAGE)
+    walk = progress.under_way["a"]
+    assert walk.done(0) == ""
+    first = replace(with_entries(result("a", "a", Role.SUBSCRIPTION), "2004", "2003"), total=200)
+    progress.commit(first, CommitBatch(), 0)
+    assert walk.done(30) == "1%, 0:49:30 left"
+    ask(progress, "a", "a2", Role.PAGE)
+    progress.commit(with_entries(result("a", "a1", Role.PAGE), *["2002"] * 48), CommitBatch(), 0)
+    now = 60.0
+    assert walk.done(now) == "25%, 0:03:00 left"
+    assert line(progress, Rate(2, 1)).endswith("/min); 25%, 0:03:00 left")
+    # The number says nothing any more once so many have been read.
+    progress.expect("a", 200, 200)
+    assert walk.done(now) == ""
+    progress.feeds = 2
+    progress.expect("a", 100, 200)
+    assert line(progress, Rate(2, 1)).endswith("/min)")
+
+
+def test_share_of_the_documents_of_a_list_counts_those_that_are_lost() -> None:
+    progress = Progress(1, lambda: 0.0)
+    ask(progress, "a", "a", Role.SUBSCRIPTION)
+    for part in range(4):
+        ask(progress, "a", str(part), Role.PART)
+    walk = progress.under_way["a"]
+    parts = [ListedDocument(str(part), str(part)) for part in range(4)]
+    progress.commit(replace(result("a", "a", Role.SUBSCRIPTION), parts=parts), CommitBatch(), 0)
+    progress.commit(with_entries(result("a", "0", Role.PART), *["2002"] * 48), CommitBatch(), 0)
+    assert walk.done(10) == "25%, 0:00:30 left"
+    progress.lose(result("a", "1", Role.PART, failure=MISSING))
+    assert walk.done(10) == "50%, 0:00:10 left"
 
 
 def test_feeds_that_are_left_are_done_once() -> None:

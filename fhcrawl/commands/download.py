@@ -1,0 +1,76 @@
+"""`fhcrawl download`: downloads the enclosures of a feed in the store."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from fhcrawl.commands import named, printing
+from fhcrawl.core import command
+from fhcrawl.exceptions import ArgumentError
+
+if TYPE_CHECKING:
+    import argparse
+    from typing import TextIO
+
+
+class Command(command.Command):
+    """Downloads what is not in the folder yet; exit code 1 if a file is missing at the end."""
+
+    requires_crawler_process = True
+    usage = "-d FOLDER URL"
+    summary = "Download the enclosures of a feed, such as the episodes of a podcast"
+    description = (
+        "Download the enclosures of a feed that `fhcrawl crawl` has read, oldest first, into a folder. Files "
+        "are named by date and title. A file that is there is not downloaded again. The exit code is 1 if a "
+        "file could not be downloaded."
+    )
+    examples = ("fhcrawl download https://example.org/podcast.rss -d episodes",)
+    operand = ("URL", "a feed in the store")
+    options: ClassVar[dict[str, dict[str, Any]]] = {
+        "-d --folder": {"metavar": "FOLDER", "help": "where to; it is created if it does not exist"},
+    }
+
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Download the files that are missing, and print how many there are."""
+        from fhcrawl.commands.crawl import start_crawl
+        from fhcrawl.core.checks import check_settings
+        from fhcrawl.spiders.enclosures import EnclosuresSpider, files_of
+
+        if len(args) != 1 or not opts.folder:
+            raise ArgumentError("write fhcrawl download https://example.org/podcast.rss -d FOLDER")
+        check_settings(self.settings)
+        with self.opened_store() as store:
+            feed = named(store, args[0])
+            if not store.feeds.has(feed):
+                raise ArgumentError(f"{feed} is not in the store: first write fhcrawl crawl {feed}")
+            files = files_of(store.entries.read([feed]))
+        folder = Path(opts.folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ArgumentError(f"-d {folder} cannot be created ({error.strerror})") from error
+        missing = [file for file in files if not (folder / file.name).exists()]
+        written: list[str] = []
+
+        def note(name: str) -> None:
+            written.append(name)
+            _say(name, sys.stdout)
+
+        if missing:
+            told = {"done": note, "failed": lambda sentence: _say(sentence, sys.stderr)}
+            start_crawl(self, EnclosuresSpider, feed=feed, files=missing, folder=folder, **told)
+        left = len(missing) - len(written)
+        with printing():
+            print(f"{len(written):,} downloaded, {len(files) - len(missing):,} were there, {left:,} missing")
+        if left:
+            self.exitcode = self.exitcode or 1
+
+
+# The reader of a pipe may have gone; the files are downloaded all the same.
+def _say(line: str, file: TextIO | None) -> None:
+    if file is not None:
+        with contextlib.suppress(OSError, UnicodeError):
+            print(line, file=file, flush=True)

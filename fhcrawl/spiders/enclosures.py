@@ -1,0 +1,159 @@
+"""The spider that downloads the enclosures of a feed into a folder, and the names of their files."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from mimetypes import guess_extension
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from scrapy import Request, Spider
+
+from fhcrawl.crawling import responses
+from fhcrawl.crawling.context import RequestContext, WalkContext, cb_kwargs_of, given_urls
+from fhcrawl.crawling.failures import loss_of
+from fhcrawl.exporters import delivery
+from fhcrawl.logical_feed import FIRST_WALK, ChainPosition, Role
+from fhcrawl.utils.addresses import secured, without_credentials
+from fhcrawl.utils.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from scrapy.http import Response
+    from twisted.python.failure import Failure
+
+DAY = len("2003-12-13")
+UNSAFE = frozenset('<>:"/\\|?*')  # not allowed in names on Windows
+LONGEST_TITLE = 150  # octets; most file systems allow names of 255
+ENDING = re.compile(r"\.\w{1,5}", re.ASCII)
+# Endings of programs that send files, and no files' own.
+PROGRAMS = frozenset({".php", ".asp", ".aspx", ".cgi", ".jsp"})
+
+
+class EnclosureFile(NamedTuple):
+    """An enclosure, and the name of its file: `2003-12-13 Title.mp3`.
+
+    :param document: URL of the document that the entry came from
+    """
+
+    name: str
+    url: str
+    document: str
+
+
+def files_of(entries: Iterable[Mapping[str, Any]]) -> list[EnclosureFile]:
+    """Return the enclosures of entries; where names are the same, each gets a digest of its entry's id.
+
+    A name does not depend on the other entries otherwise, so that it stays the same when there are new ones.
+    """
+    found = [(e, n, enclosure) for e in entries for n, enclosure in enumerate(e["enclosures"])]
+    names = [_name(entry, enclosure) for entry, _, enclosure in found]
+    # Some file systems do not distinguish upper and lower case.
+    counts = Counter("".join(name).casefold() for name in names)
+    files = []
+    for (stem, ending), (entry, number, enclosure) in zip(names, found, strict=True):
+        if counts[f"{stem}{ending}".casefold()] > 1:
+            digest = hashlib.sha256(f"{number} {entry['id']}".encode("utf-8", "surrogatepass")).hexdigest()
+            stem = f"{stem} {digest[:12]}"  # noqa: PLW2901
+        files.append(EnclosureFile(f"{stem}{ending}", enclosure["url"], entry["document"]))
+    return files
+
+
+def _name(entry: Mapping[str, Any], enclosure: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the name of an enclosure's file without its ending, and the ending."""
+    url = enclosure["url"] if responses.is_fetchable(enclosure["url"]) else ""
+    path = PurePosixPath(unquote(urlsplit(url).path))
+    is_ending = ENDING.fullmatch(path.suffix) and path.suffix.lower() not in PROGRAMS
+    kind = (enclosure["type"] or "").partition(";")[0].strip()
+    ending = path.suffix.lower() if is_ending else guess_extension(kind) or ""
+    title = _safe(entry["title"] or "") or _safe(path.stem) or "untitled"
+    day = _safe((entry["published"] or entry["updated"] or "undated")[:DAY])
+    return f"{day} {title}", ending
+
+
+def _safe(text: str) -> str:
+    text = unicodedata.normalize("NFC", text)
+    kept = "".join(c if c.isprintable() and c not in UNSAFE else " " for c in text)
+    cut = " ".join(kept.split()).encode()[:LONGEST_TITLE].decode("utf-8", "ignore")
+    return cut.strip(" .")
+
+
+class EnclosuresSpider(Spider):
+    """Downloads files as politely as a crawl requests documents; a file appears once it is complete.
+
+    It has no name, so that it is no spider of a project: the command `download` runs it.
+
+    :param feed: URL of the feed in the store
+    :param done: receives the name of each file that has been written
+    :param failed: receives a sentence for each file that has not
+    """
+
+    # Each response is in memory as a whole. DOWNLOAD_TIMEOUT is for all of it.
+    custom_settings = {  # noqa: RUF012 - as Scrapy declares it
+        "CONCURRENT_REQUESTS": 4,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+        "DOWNLOAD_FAIL_ON_DATALOSS": True,
+        "DOWNLOAD_MAXSIZE": 1024**3,
+        "DOWNLOAD_TIMEOUT": 60 * 60,
+        "DOWNLOAD_WARNSIZE": 0,
+        "FHCRAWL_MAX_BYTES": 0,
+        "FHCRAWL_MAX_SECONDS": 0,
+    }
+
+    def __init__(
+        self,
+        feed: str,
+        files: list[EnclosureFile],
+        folder: Path,
+        done: Callable[[str], None],
+        failed: Callable[[str], None],
+    ) -> None:
+        super().__init__("download")
+        self.feeds = [feed]
+        self._done, self._failed = done, failed
+        self._walk = WalkContext(feed, run=0)
+        self._files = files
+        self._folder = folder
+
+    async def start(self) -> AsyncIterator[Request]:
+        """Yield the requests for the files."""
+        for file in self._files:
+            url = secured(file.url, given_urls(self._walk), [self._walk.feed])
+            context = RequestContext(
+                self._walk, url, Role.SUBSCRIPTION, ChainPosition(FIRST_WALK, 0), via=file.document
+            )
+            yield Request(
+                **responses.request_target(url, self._walk),
+                callback=self.parse,
+                errback=self.lose,
+                dont_filter=True,
+                cb_kwargs=cb_kwargs_of(context),
+                meta={"file": file},
+            )
+
+    def parse(self, response: Response, **cb_kwargs: Any) -> None:
+        """Write a file."""
+        file = response.meta["file"]
+        if not response.body or "dataloss" in response.flags:
+            self._fail(file, "comes incomplete" if response.body else "is empty")
+            return
+        try:
+            with delivery.replacing(self._folder / file.name) as output:
+                output.write(response.body)
+        except OSError as error:
+            self._fail(file, f"cannot be written to {file.name} ({error.strerror})")
+            return
+        self._done(printable(file.name))
+
+    def lose(self, failure: Failure) -> None:
+        """Say why a file could not be downloaded."""
+        self._fail(failure.request.meta["file"], loss_of(failure).detail)  # type: ignore[attr-defined]
+
+    def _fail(self, file: EnclosureFile, detail: str) -> None:
+        self._failed(f"{printable(without_credentials(file.url))} {detail}")
