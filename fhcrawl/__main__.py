@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fhcrawl.utils import interrupts
@@ -17,10 +18,11 @@ try:
     from scrapy.cmdline import ScrapyArgumentParser
     from scrapy.crawler import AsyncCrawlerProcess
     from scrapy.exceptions import UsageError
-    from scrapy.settings import SETTINGS_PRIORITIES, Settings
+    from scrapy.settings import Settings
     from scrapy.utils.project import get_project_settings, inside_project
 
     from fhcrawl import __version__
+    from fhcrawl.core import config
     from fhcrawl.core.addons import add_environment, is_missing
     from fhcrawl.exceptions import ArgumentError
     from fhcrawl.utils.datadir import data_dir, user_data_dir
@@ -59,7 +61,7 @@ Begin with:
   fhcrawl crawl https://example.org/index.atom -o entries.jsonl
 
 'fhcrawl COMMAND --help' has the options of a command, and examples."""
-FILES = {"--feeds", "--warc", "--output", "--overwrite-output", "--logfile"}
+FILES = {"--config", "--feeds", "--warc", "--output", "--overwrite-output", "--logfile"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -81,6 +83,8 @@ def _main(arguments: Sequence[str] | None) -> None:
         settings = read_settings()
     except ArgumentError as error:
         build_parser({}).error(str(error))
+    own = None if inside_project() else config.user_file()
+    file, fault = (None, "") if own is None else config.read(settings, own, may_be_missing=True)
     commands = load_commands(settings)
     parser = build_parser(commands)
     parser.epilog = EPILOG.format(place=_place(settings))
@@ -92,6 +96,16 @@ def _main(arguments: Sequence[str] | None) -> None:
         return
     opts.operands += unknown
     command = commands[opts.command]
+    if opts.config:
+        settings = command.settings = read_settings()
+        file, fault = config.read(settings, Path(opts.config))
+    if fault:
+        opts.parser.error(fault)
+    command.config = file
+    _start(command, opts, settings)
+
+
+def _start(command: Command, opts: argparse.Namespace, settings: Settings) -> None:
     settings.setdict(command.default_settings, priority="command")
     try:
         if opts.command in WRITING and sys.stderr.isatty():
@@ -180,6 +194,12 @@ def _add_parser(
     )
     command.add_options(parser)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    [options] = [group for group in parser._action_groups if group.title == "Global Options"]
+    options.add_argument(
+        "--config",
+        metavar="FILE",
+        help="read the settings of this TOML file, instead of config.toml in the user's config folder",
+    )
     metavar, words = command.operand or ("", argparse.SUPPRESS)
     parser.add_argument("operands", metavar=metavar, nargs="*", help=words)
     if command.requires_crawler_process:
@@ -197,7 +217,7 @@ def _run(command: Command, opts: argparse.Namespace, settings: Settings) -> None
     operands = ["history", *opts.operands] if opts.command == "crawl" else opts.operands
     command.process_options(operands, opts)
     if command.requires_crawler_process:
-        if settings.getpriority("LOG_LEVEL") != SETTINGS_PRIORITIES["cmdline"]:
+        if (settings.getpriority("LOG_LEVEL") or 0) < config.PRIORITY:
             be_quiet(settings)
         command.crawler_process = AsyncCrawlerProcess(settings)
     command.run(operands, opts)
@@ -206,7 +226,7 @@ def _run(command: Command, opts: argparse.Namespace, settings: Settings) -> None
 def be_quiet(settings: Settings) -> None:
     """Print only errors and a summary; the log goes to LOG_FILE, if it is set."""
     settings.set("LOG_ENABLED", False, priority="cmdline")
-    if settings.getpriority("FHCRAWL_SUMMARY_ENABLED") != SETTINGS_PRIORITIES["cmdline"]:
+    if (settings.getpriority("FHCRAWL_SUMMARY_ENABLED") or 0) < config.PRIORITY:
         settings.set("FHCRAWL_SUMMARY_ENABLED", True, priority="cmdline")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(PrintableFormatter(logging.Formatter("fhcrawl: %(message)s")))

@@ -19,6 +19,7 @@ from fhcrawl.utils.text import printable
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
+    from pathlib import Path
 
     from scrapy.crawler import AsyncCrawlerProcess
     from scrapy.settings import Settings
@@ -48,6 +49,7 @@ class Command(ScrapyCommand):
     # Both are set before a command runs.
     settings: Settings
     crawler_process: AsyncCrawlerProcess
+    config: Path | None = None  # the config file that was read
 
     name: ClassVar[str | None] = None
     usage: ClassVar[str]
