@@ -47,6 +47,7 @@ COMMANDS = (
     "enqueue",
     "copystore",
     "checkhistory",
+    "showsettings",
     "demo",
 )
 COMMANDS_MODULE = "fhcrawl.commands"

@@ -1,6 +1,7 @@
 """The config file of `fhcrawl`, with the commands in this process."""
 
 import contextlib
+import json
 import os
 import signal
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from fhcrawl.__main__ import main
+from fhcrawl.core.checks import OURS
 
 pytestmark = pytest.mark.any_store("what command lines say")
 CommandLine = Callable[..., tuple[int, str, str]]
@@ -108,3 +110,42 @@ def test_a_project_does_not_read_the_users_own_file(fhcrawl: CommandLine, file: 
     (tmp_path / "here" / "scrapy.cfg").write_text("[settings]\ndefault = fhcrawl.settings\n")
     assert f"{tmp_path}/here/.scrapy/" in fhcrawl("feeds")[1]
     assert f"{tmp_path}/a/" in fhcrawl("feeds", "--config", str(file))[1]
+
+
+def test_settings_are_printed_with_their_sources(
+    fhcrawl: CommandLine, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text(
+        "DOWNLOAD_DELAY = 2\nFHCRAWL_PROBE = true\nHTTPAUTH_PASS = 's3cret'\nHTTPAUTH_DOMAIN = 'x'\n"
+        "FHCRAWL_MAX_PAGES = 3\nUSER_AGENT = 'me (+mailto:me@example.org)'"
+    )
+    monkeypatch.setenv("FHCRAWL_STORE_URL", "postgresql://ann:s3cret@h/d")
+    given = ("-s", "FHCRAWL_MAX_PAGES=50", "-s", 'FEEDS={"ftp://ann:s3cret@h/x.csv": {"format": "csv"}}')
+    code, out, _err = fhcrawl("settings", "--json", *given)
+    found = {one["name"]: (one["value"], one["source"]) for one in json.loads(out)}
+    assert (code, "s3cret" in out) == (0, False)
+    own = f"config file {file}"
+    expected = {
+        "DOWNLOAD_DELAY": (2, own),
+        "FHCRAWL_PROBE": ("True", own),
+        "HTTPAUTH_PASS": ("***", own),
+        "USER_AGENT": ("me (+mailto:me@example.org)", own),
+        "FHCRAWL_MAX_PAGES": ("50", "command line"),
+        "FHCRAWL_STORE_URL": ("postgresql://h/d", "environment"),
+        "FHCRAWL_WARC": (None, "default"),
+        "FHCRAWL_DATA_DIR": (f"{tmp_path}/data/fhcrawl", "default"),
+        "CONCURRENT_REQUESTS": (64, "default"),
+    }
+    assert {name: found[name] for name in expected} == expected
+    assert set(OURS) <= found.keys()
+    assert "RETRY_TIMES" not in found
+    assert f"DOWNLOAD_DELAY = 2  ({own})\n" in fhcrawl("settings")[1]
+    assert "write FHCRAWL_PROBE" in fhcrawl("settings", "-s", "FHCRAWL_PROBES=1")[2]
+
+
+def test_settings_of_a_project_are_told_from_defaults(fhcrawl: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "here" / "scrapy.cfg").write_text("[settings]\ndefault = of_project\n")
+    (tmp_path / "here" / "of_project.py").write_text("from fhcrawl.settings import *\nFHCRAWL_PROBE = True\n")
+    out = fhcrawl("settings")[1]
+    assert "FHCRAWL_PROBE = true  (project)\n" in out
+    assert "FHCRAWL_MAX_PAGES = 1000  (default)\n" in out
