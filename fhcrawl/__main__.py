@@ -109,7 +109,7 @@ def _main(arguments: Sequence[str] | None) -> None:
 def _start(command: Command, opts: argparse.Namespace, settings: Settings) -> None:
     settings.setdict(command.default_settings, priority="command")
     try:
-        if opts.command in WRITING and sys.stderr.isatty():
+        if opts.command in WRITING and not getattr(opts, "quiet", False) and sys.stderr.isatty():
             print(f"The store is in {_place(settings)}", file=sys.stderr)
         _run(command, opts, settings)
     except UsageError as error:
@@ -219,17 +219,21 @@ def _run(command: Command, opts: argparse.Namespace, settings: Settings) -> None
     command.process_options(operands, opts)
     if command.requires_crawler_process:
         if (settings.getpriority("LOG_LEVEL") or 0) < config.PRIORITY:
-            be_quiet(settings)
+            be_quiet(settings, logging.ERROR if getattr(opts, "quiet", False) else logging.NOTSET)
         command.crawler_process = AsyncCrawlerProcess(settings)
     command.run(operands, opts)
 
 
-def be_quiet(settings: Settings) -> None:
-    """Print only errors and a summary; the log goes to LOG_FILE, if it is set."""
+def be_quiet(settings: Settings, level: int) -> None:
+    """Print only errors, records for users and a summary; the log goes to LOG_FILE, if it is set.
+
+    :param level: records below it are not printed
+    """
     settings.set("LOG_ENABLED", False, priority="cmdline")
     if (settings.getpriority("FHCRAWL_SUMMARY_ENABLED") or 0) < config.PRIORITY:
         settings.set("FHCRAWL_SUMMARY_ENABLED", True, priority="cmdline")
     handler = logging.StreamHandler(sys.stderr)
+    handler.setLevel(level)
     handler.setFormatter(PrintableFormatter(logging.Formatter("fhcrawl: %(message)s")))
     handler.addFilter(_is_for_users)
     logging.root.addHandler(handler)

@@ -63,6 +63,8 @@ REFUSED = {
     "crawl history -a feeds=missing.txt": "The list of feeds cannot be read: missing.txt",
     "crawl history -a fed=http://127.0.0.1/": "There is no argument fed: write one of deltafetch_reset, due,",
     "crawl history -a feed=http://ann:s3cret@127.0.0.1/": "write http://127.0.0.1/ with HTTPAUTH_USER",
+    f"{FEED} --json -o -:csv": "--json and -o - both write to stdout",
+    f"{FEED} --json --dry-run": "--json and --dry-run both write to stdout",
     f"{FEED} -a deltafetch_reset=maybe": "deltafetch_reset is maybe: write 1 or 0",
     f"{FEED} -a due=soon": "-a due is soon: write 1 or 0",
     f"{FEED} -s FHCRAWL_DUE_MIN_SECONDS=90000": "is more than FHCRAWL_DUE_MAX_SECONDS",
