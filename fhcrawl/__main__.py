@@ -24,14 +24,15 @@ try:
     from fhcrawl import __version__
     from fhcrawl.core import config
     from fhcrawl.core.addons import add_environment, is_missing
+    from fhcrawl.core.command import no_option
     from fhcrawl.exceptions import ArgumentError
     from fhcrawl.utils.datadir import data_dir, user_data_dir
-    from fhcrawl.utils.text import PrintableFormatter, printable
+    from fhcrawl.utils.text import PrintableFormatter, nearest, printable
 except KeyboardInterrupt:
     interrupts.end()
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from fhcrawl.core.command import Command
 
@@ -89,10 +90,13 @@ def _main(arguments: Sequence[str] | None) -> None:
     commands = load_commands(settings)
     parser = build_parser(commands)
     parser.epilog = EPILOG.format(place=_place(settings))
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in commands:
+        parser.error(_no_command(arguments[0], commands))
     opts, unknown = parser.parse_known_args(arguments)
     if opts.command is None:
         if unknown:
-            parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+            parser.error(no_option(unknown, parser, "fhcrawl"))
         parser.print_help()
         return
     opts.operands += unknown
@@ -104,6 +108,14 @@ def _main(arguments: Sequence[str] | None) -> None:
         opts.parser.error(fault)
     command.config = file
     _start(command, opts, settings)
+
+
+def _no_command(word: str, commands: Iterable[str]) -> str:
+    if "://" in word:
+        return f"A command comes first: write fhcrawl crawl {printable(word)}"
+    near = nearest(word, commands)
+    guess = f"did you mean {near}? " if near else ""
+    return f"There is no command {printable(word)}: {guess}`fhcrawl --help` lists all"
 
 
 def _start(command: Command, opts: argparse.Namespace, settings: Settings) -> None:

@@ -8,6 +8,7 @@ import logging
 import sys
 from contextlib import closing
 from importlib import import_module
+from importlib.util import find_spec
 from inspect import Parameter, signature
 from itertools import chain
 from pathlib import Path
@@ -18,7 +19,17 @@ from scrapy.addons import AddonManager
 from scrapy.commands import crawl
 from scrapy.exceptions import UsageError
 
-from fhcrawl.commands import FAIL_ON, OF_COLUMNS, SWITCH, UTF_8, is_failure, print_refused, printing
+from fhcrawl import settings as ours
+from fhcrawl.commands import (
+    FAIL_ON,
+    OF_COLUMNS,
+    SWITCH,
+    UTF_8,
+    is_failure,
+    no_format,
+    print_refused,
+    printing,
+)
 from fhcrawl.core import command
 from fhcrawl.core.addons import add_settings, has_addon
 from fhcrawl.core.checks import check_settings
@@ -170,7 +181,7 @@ class Command(command.Command, crawl.Command):
         """Process Scrapy's options, and disable garbage collection during imports, until `run`."""
         # The crawler's process does that too, but later: add-ons may add formats of -o.
         AddonManager.load_pre_crawler_settings(self.settings)
-        check_formats([*(opts.output or ()), *(opts.overwrite_output or ())])
+        check_formats([*(opts.output or ()), *(opts.overwrite_output or ())], self.settings)
         super().process_options(args, opts)
         from fhcrawl.exporters.storages import STDOUT
 
@@ -293,22 +304,30 @@ def _spider_arguments(urls: list[str], opts: argparse.Namespace) -> dict[str, st
     return found
 
 
-def check_formats(outputs: list[str]) -> None:
-    """Check that no output of a crawl has a format in which only whole feeds are exported.
+def check_formats(outputs: list[str], settings: BaseSettings) -> None:
+    """Check that the outputs of a crawl have formats, and none in which only complete feeds are exported.
 
     :param outputs: the values of -o and -O
-    :raises UsageError: if one has
+    :raises UsageError: if one has not, or if a format needs a package that is not installed
     """
     from fhcrawl.exporters.feeds import LIST_FORMATS, XML_FORMATS
+    from fhcrawl.exporters.parquet import NEEDS
 
+    exporters = {name: path for name, path in settings.getwithbase("FEED_EXPORTERS").items() if path}
     for output in outputs:
-        name = output.rpartition(":")[2].rpartition(".")[2]
+        tail = output.rpartition(":")[2]
+        is_named = ":" in output and (tail in exporters or tail.isalnum())
+        name = tail if is_named else Path(output).suffix[1:]
         if name in {*XML_FORMATS, *LIST_FORMATS}:
             raise UsageError(
-                f"-o {printable(output)}: a crawl exports what has changed, and {name} is for whole feeds; "
-                f"crawl without it, then write fhcrawl export -o {printable(output)}",
+                f"-o {printable(output)}: a crawl exports what has changed, and {name} is for complete "
+                f"feeds; crawl without it, then write fhcrawl export -o {printable(output)}",
                 print_help=False,
             )
+        if name not in exporters:
+            raise UsageError(no_format(output, name, exporters), print_help=False)
+        if exporters[name] == ours.FEED_EXPORTERS["parquet"] and find_spec("pyarrow") is None:
+            raise UsageError(NEEDS, print_help=False)
 
 
 def start_crawl(command: command.Command, spider: Crawler | type[Spider], **arguments: Any) -> None:

@@ -14,7 +14,7 @@ from scrapy.exceptions import UsageError
 from fhcrawl.core.addons import add_settings
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.utils import interrupts
-from fhcrawl.utils.text import printable
+from fhcrawl.utils.text import nearest, printable
 
 if TYPE_CHECKING:
     import argparse
@@ -27,6 +27,22 @@ if TYPE_CHECKING:
     from fhcrawl.store import Store
 
 WIDTH = 79
+
+
+def no_option(unknown: list[str], parser: argparse.ArgumentParser, program: str) -> str:
+    """Return a sentence for options that do not exist.
+
+    :param program: what `--help` is written after
+    """
+    known = parser._option_string_actions
+    names = [arg.partition("=")[0] for arg in unknown]
+    if misplaced := next((name for name in names if name in known), ""):
+        return f"{misplaced} stands before the command: write it after it"
+    # The dashes would make short names similar.
+    bare = {option.lstrip("-"): option for option in known}
+    near = next(filter(None, (nearest(name.lstrip("-"), bare) for name in names)), "")
+    guess = f"did you mean {bare[near]}? " if near else ""
+    return f"There is no option {' or '.join(map(printable, unknown))}: {guess}`{program} --help` lists all"
 
 
 class PageFormatter(RawDescriptionHelpFormatter, ScrapyHelpFormatter):
@@ -79,6 +95,7 @@ class Command(ScrapyCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add Scrapy's options and the command's, and keep the line breaks of the help."""
         super().add_options(parser)
+        self._parser = parser
         parser.formatter_class = PageFormatter
         for names, words in self.options.items():
             parser.add_argument(*names.split(), **words)
@@ -91,13 +108,10 @@ class Command(ScrapyCommand):
         :raises UsageError: if there is an option that does not exist, which Scrapy passes as an argument,
             or an argument where none is allowed
         """
-        unknown = [printable(arg) for arg in args if arg.startswith("-")]
+        unknown = [arg for arg in args if arg.startswith("-")]
         if unknown:
             name = self.name or type(self).__module__.rpartition(".")[2]
-            raise UsageError(
-                f"There is no option {' or '.join(unknown)}: `fhcrawl {name} --help` lists all",
-                print_help=False,
-            )
+            raise UsageError(no_option(unknown, self._parser, f"fhcrawl {name}"), print_help=False)
         if args and self.operand is None:
             raise UsageError(f"{printable(args[0])}: there is no such argument", print_help=False)
         super().process_options(args, opts)

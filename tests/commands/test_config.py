@@ -149,3 +149,32 @@ def test_settings_of_a_project_are_told_from_defaults(fhcrawl: CommandLine, tmp_
     out = fhcrawl("settings")[1]
     assert "FHCRAWL_PROBE = true  (project)\n" in out
     assert "FHCRAWL_MAX_PAGES = 1000  (default)\n" in out
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "craw",
+            "fhcrawl: error: There is no command craw: did you mean crawl? `fhcrawl --help` lists",
+        ),
+        ("subscirbe x", "There is no command subscirbe: did you mean subscribe? `fhcrawl"),
+        ("xyz", "There is no command xyz: `fhcrawl --help` lists all"),
+        (
+            "http://a.example/",
+            "A command comes first: write fhcrawl crawl http://a.example/",
+        ),
+        ("--versoin", "There is no option --versoin: did you mean --version? `fhcrawl --help` lists all"),
+        ("--json feeds", "--json stands before the command: write it after it"),
+        ("feeds --jsn", "There is no option --jsn: did you mean --json? `fhcrawl feeds --help` lists all"),
+        ("feeds --verdcit=lossy", "There is no option --verdcit=lossy: did you mean --verdict? `fhcrawl"),
+        (
+            "settings --confg x",
+            "There is no option --confg: did you mean --config? `fhcrawl settings",
+        ),
+        ("checks http://a.example/", "There is no command checks: did you mean check?"),
+    ],
+)
+def test_mistyped_commands_and_options_have_a_suggestion(fhcrawl: CommandLine, line: str, said: str) -> None:
+    code, out, err = fhcrawl(*line.split())
+    assert (code, out, said in err.splitlines()[-1]) == (2, "", True), err
