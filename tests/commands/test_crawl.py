@@ -72,6 +72,7 @@ def test_dry_run_prints_the_feeds_and_requests_nothing(project: Project, server:
     server.serve("/one", atom([E("1")]))
     assert crawl(project, one, new, "--dry-run") == f"{one}  not crawled yet\n{new}  not crawled yet\n"
     assert not server.requests
+    assert not (project.folder / ".scrapy" / "fhcrawl.sqlite").exists()
     assert json.loads(project.scrapy("feeds", "--json").stdout) == []
     crawl(project, one)
     [read] = json.loads(project.scrapy("feeds", "--json").stdout)
