@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fhcrawl.utils import interrupts
@@ -17,19 +18,21 @@ try:
     from scrapy.cmdline import ScrapyArgumentParser
     from scrapy.crawler import AsyncCrawlerProcess
     from scrapy.exceptions import UsageError
-    from scrapy.settings import SETTINGS_PRIORITIES, Settings
+    from scrapy.settings import Settings
     from scrapy.utils.project import get_project_settings, inside_project
 
     from fhcrawl import __version__
+    from fhcrawl.core import config
     from fhcrawl.core.addons import add_environment, is_missing
+    from fhcrawl.core.command import no_option
     from fhcrawl.exceptions import ArgumentError
     from fhcrawl.utils.datadir import data_dir, user_data_dir
-    from fhcrawl.utils.text import PrintableFormatter, printable
+    from fhcrawl.utils.text import PrintableFormatter, nearest, printable
 except KeyboardInterrupt:
     interrupts.end()
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from fhcrawl.core.command import Command
 
@@ -46,6 +49,7 @@ COMMANDS = (
     "enqueue",
     "copystore",
     "checkhistory",
+    "showsettings",
     "demo",
 )
 COMMANDS_MODULE = "fhcrawl.commands"
@@ -60,7 +64,7 @@ To get started:
   fhcrawl crawl https://example.org/index.atom -o entries.jsonl
 
 'fhcrawl COMMAND --help' shows the options of a command, and examples."""
-FILES = {"--feeds", "--warc", "--output", "--overwrite-output", "--logfile"}
+FILES = {"--config", "--feeds", "--warc", "--output", "--overwrite-output", "--logfile"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -82,20 +86,43 @@ def _main(arguments: Sequence[str] | None) -> None:
         settings = read_settings()
     except ArgumentError as error:
         build_parser({}).error(str(error))
+    own = None if inside_project() else config.user_file()
+    file, fault = (None, "") if own is None else config.read(settings, own, may_be_missing=True)
     commands = load_commands(settings)
     parser = build_parser(commands)
     parser.epilog = EPILOG.format(place=_place(settings))
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in commands:
+        parser.error(_no_command(arguments[0], commands))
     opts, unknown = parser.parse_known_args(arguments)
     if opts.command is None:
         if unknown:
-            parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+            parser.error(no_option(unknown, parser, "fhcrawl"))
         parser.print_help()
         return
     opts.operands += unknown
     command = commands[opts.command]
+    if opts.config:
+        settings = command.settings = read_settings()
+        file, fault = config.read(settings, Path(opts.config))
+    if fault:
+        opts.parser.error(fault)
+    command.config = file
+    _start(command, opts, settings)
+
+
+def _no_command(word: str, commands: Iterable[str]) -> str:
+    if "://" in word:
+        return f"A command comes first: write fhcrawl crawl {printable(word)}"
+    near = nearest(word, commands)
+    guess = f"did you mean {near}? " if near else ""
+    return f"There is no command {printable(word)}: {guess}`fhcrawl --help` lists all"
+
+
+def _start(command: Command, opts: argparse.Namespace, settings: Settings) -> None:
     settings.setdict(command.default_settings, priority="command")
     try:
-        if opts.command in WRITING and sys.stderr.isatty():
+        if opts.command in WRITING and not getattr(opts, "quiet", False) and sys.stderr.isatty():
             print(f"The store is in {_place(settings)}", file=sys.stderr)
         _run(command, opts, settings)
     except UsageError as error:
@@ -181,6 +208,12 @@ def _add_parser(
     )
     command.add_options(parser)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    [options] = [group for group in parser._action_groups if group.title == "Global Options"]
+    options.add_argument(
+        "--config",
+        metavar="FILE",
+        help="read the settings of this TOML file, instead of config.toml in the user's config folder",
+    )
     metavar, words = command.operand or ("", argparse.SUPPRESS)
     parser.add_argument("operands", metavar=metavar, nargs="*", help=words)
     if command.requires_crawler_process:
@@ -198,18 +231,22 @@ def _run(command: Command, opts: argparse.Namespace, settings: Settings) -> None
     operands = ["history", *opts.operands] if opts.command == "crawl" else opts.operands
     command.process_options(operands, opts)
     if command.requires_crawler_process:
-        if settings.getpriority("LOG_LEVEL") != SETTINGS_PRIORITIES["cmdline"]:
-            be_quiet(settings)
+        if (settings.getpriority("LOG_LEVEL") or 0) < config.PRIORITY:
+            be_quiet(settings, logging.ERROR if getattr(opts, "quiet", False) else logging.NOTSET)
         command.crawler_process = AsyncCrawlerProcess(settings)
     command.run(operands, opts)
 
 
-def be_quiet(settings: Settings) -> None:
-    """Print only errors and a summary; the log goes to LOG_FILE, if it is set."""
+def be_quiet(settings: Settings, level: int) -> None:
+    """Print only errors, records for users and a summary; the log goes to LOG_FILE, if it is set.
+
+    :param level: records below it are not printed
+    """
     settings.set("LOG_ENABLED", False, priority="cmdline")
-    if settings.getpriority("FHCRAWL_SUMMARY_ENABLED") != SETTINGS_PRIORITIES["cmdline"]:
+    if (settings.getpriority("FHCRAWL_SUMMARY_ENABLED") or 0) < config.PRIORITY:
         settings.set("FHCRAWL_SUMMARY_ENABLED", True, priority="cmdline")
     handler = logging.StreamHandler(sys.stderr)
+    handler.setLevel(level)
     handler.setFormatter(PrintableFormatter(logging.Formatter("fhcrawl: %(message)s")))
     handler.addFilter(_is_for_users)
     logging.root.addHandler(handler)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import UsageError
 
 from fhcrawl.logical_feed import WORDS
+from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from fhcrawl.store import Store
 
@@ -61,6 +62,20 @@ def is_failure(verdict: str, limit: str | None) -> bool:
     :param limit: the value of --fail-on; None if it is not given
     """
     return limit is not None and WORDS.index(verdict) <= WORDS.index(limit)
+
+
+def no_format(output: str, name: str, known: Iterable[str]) -> str:
+    """Return a sentence for an output whose format does not exist.
+
+    :param output: the value of -o
+    :param name: the format that it names; '' for none
+    :param known: the formats
+    """
+    if output == "-":
+        return "-o -: no format; use -o -:jsonl"
+    said = f"unknown format {name!r}" if name else "no format"
+    given, endings = printable(output), ", ".join(known)
+    return f"-o {given}: {said}; use -o FILE:FORMAT, or a file that ends in one of {endings}"
 
 
 def end_with_reader() -> None:

@@ -5,28 +5,42 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import sys
 from contextlib import closing
 from importlib import import_module
+from importlib.util import find_spec
 from inspect import Parameter, signature
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from scrapy import signals
 from scrapy.addons import AddonManager
 from scrapy.commands import crawl
 from scrapy.exceptions import UsageError
 
-from fhcrawl.commands import FAIL_ON, OF_COLUMNS, SWITCH, is_failure
+from fhcrawl import settings as ours
+from fhcrawl.commands import (
+    FAIL_ON,
+    OF_COLUMNS,
+    SWITCH,
+    UTF_8,
+    is_failure,
+    no_format,
+    print_refused,
+    printing,
+)
 from fhcrawl.core import command
 from fhcrawl.core.addons import add_settings, has_addon
 from fhcrawl.core.checks import check_settings
 from fhcrawl.core.components import add_components, check_components
+from fhcrawl.crawling import subscriptions
 from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 from fhcrawl.logical_feed import WORDS
 from fhcrawl.reporting.summary import failures
-from fhcrawl.utils.text import printable
+from fhcrawl.utils.clock import now
+from fhcrawl.utils.text import LONGEST_SENTENCE, printable
 from fhcrawl.warc import naming
 
 if TYPE_CHECKING:
@@ -36,7 +50,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from fhcrawl.reporting.progress import Counts
     from fhcrawl.spiders.history import HistorySpider
+    from fhcrawl.store import Feed
 
 logger = logging.getLogger(__name__)
 
@@ -139,9 +155,23 @@ class Command(command.Command, crawl.Command):
         },
         **OF_COLUMNS,
         **FAIL_ON,
+        "--json": {
+            "action": "store_true",
+            "help": "in place of the table, print the feeds of this run as `fhcrawl feeds --json` does, with "
+            "the numbers of entries that are `new`, `updated` and `deleted`",
+        },
+        "--dry-run": {
+            "action": "store_true",
+            "help": "print which feeds would be crawled, and when they are due; request and change nothing",
+        },
+        "-q --quiet": {"action": "store_true", "help": "print no progress and no table, only errors"},
     }
 
     _fail_on: str | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: dict[str, tuple[Feed, Counts]] = {}
 
     def syntax(self) -> str:
         """Return what follows `scrapy crawl` in its usage: the spider comes first."""
@@ -153,8 +183,17 @@ class Command(command.Command, crawl.Command):
         """Process Scrapy's options, and disable garbage collection during imports, until `run`."""
         # The crawler's process does that too, but later: add-ons may add formats of -o.
         AddonManager.load_pre_crawler_settings(self.settings)
-        check_formats([*(opts.output or ()), *(opts.overwrite_output or ())])
+        check_formats([*(opts.output or ()), *(opts.overwrite_output or ())], self.settings)
         super().process_options(args, opts)
+        from fhcrawl.exporters.storages import STDOUT
+
+        is_taken = STDOUT.intersection(map(str, self.settings.getdict("FEEDS")))
+        others = "--dry-run" if opts.dry_run else "-o -" if is_taken else ""
+        if opts.json and others:
+            raise UsageError(f"--json and {others} both write to stdout: write one of them", print_help=False)
+        if opts.json or opts.quiet:
+            for name in ("FHCRAWL_PROGRESS_ENABLED", "FHCRAWL_SUMMARY_ENABLED"):
+                self.settings.set(name, False, "cmdline")
         self._fail_on = opts.fail_on
         opts.spargs |= _spider_arguments(args[1:], opts)
         gc.disable()
@@ -170,15 +209,56 @@ class Command(command.Command, crawl.Command):
         if not args:
             raise ArgumentError("A spider is required: scrapy crawl history https://example.org/index.atom")
         try:
-            crawler = self._checked_crawler(args[0], opts.spargs)
+            crawler = self._checked_crawler(args[0], opts)
         except FhcrawlError as error:
             # The log of a Scrapyd job does not contain what the command prints.
             if self.settings["LOG_FILE"]:
                 logger.error("%s", error)
             raise
+        if opts.dry_run:
+            self._print_feeds(crawler, opts.spargs)
+            return
+        if opts.json:
+            crawler.signals.connect(self._collect_feeds, signal=signals.engine_started)
         start_crawl(self, crawler, **opts.spargs)
+        if opts.json:
+            self._print_json()
 
-    def _checked_crawler(self, spider: str, arguments: dict[str, str]) -> Crawler:
+    def _collect_feeds(self, sender: Crawler) -> None:
+        from fhcrawl.extensions.verdicts import VerdictsExtension
+
+        VerdictsExtension.of(sender).told = self._told
+
+    def _print_json(self) -> None:
+        from fhcrawl.commands.feeds import as_json
+
+        with printing(UTF_8), self.opened_store() as store:
+            # Feeds that could never be read may have left the store.
+            found = store.feeds.read(urls=[*self._told]) if self._told else ()
+            stored = {feed.feed: feed for feed in found}
+            feeds = (stored.get(url, feed) for url, (feed, _counts) in self._told.items())
+            changes = {url: counts.changes for url, (_feed, counts) in self._told.items()}
+            for line in as_json(feeds, store, changes=changes):
+                print(line)
+
+    def _print_feeds(self, crawler: Crawler, arguments: dict[str, str]) -> None:
+        """Print the feeds that a crawl would request, and why; exit code 1 if the list has other lines."""
+        spider = cast("type[HistorySpider]", crawler.spidercls)
+        if not spider.crawls_subscribed:
+            raise ArgumentError("--dry-run is not for workers, which get their feeds from fhcrawl enqueue")
+        given = spider.check(crawler.settings, **arguments)
+        feeds, only_due, time = given["feeds"], given["due"], now()
+        with printing(), self.opened_store() as store:
+            chosen = subscriptions.chosen(store.subscriptions, feeds, time if only_due else None)
+            due = store.subscriptions.find_due(chosen)
+            for url in chosen:
+                when = _when(due[url], time) if url in due else "not crawled yet"
+                print(f"{printable(url, LONGEST_SENTENCE)}  {when}")
+            if not chosen:
+                print(subscriptions.why_none(store.subscriptions, feeds, only_due), file=sys.stderr)
+        self.exitcode = print_refused(feeds.refused)
+
+    def _checked_crawler(self, spider: str, opts: argparse.Namespace) -> Crawler:
         """Return the crawler of a spider; `HistorySpider` and its subclasses are checked before."""
         from fhcrawl.spiders.history import HistorySpider
 
@@ -195,7 +275,9 @@ class Command(command.Command, crawl.Command):
             settings = crawler.settings.copy()
             add_settings(settings)
             add_components(settings)
-            check(settings, arguments, crawler.spidercls)
+            check(settings, opts.spargs, crawler.spidercls, opts.dry_run)
+        elif opts.dry_run or opts.json:
+            raise ArgumentError(f"--dry-run and --json are for the spider {SPIDER}, not for {spider}")
         return crawler
 
     def _create_crawler(self, spidercls: type[Spider] | str) -> Crawler:
@@ -224,22 +306,30 @@ def _spider_arguments(urls: list[str], opts: argparse.Namespace) -> dict[str, st
     return found
 
 
-def check_formats(outputs: list[str]) -> None:
-    """Check that no output of a crawl has a format in which only whole feeds are exported.
+def check_formats(outputs: list[str], settings: BaseSettings) -> None:
+    """Check that the outputs of a crawl have formats, and none in which only complete feeds are exported.
 
     :param outputs: the values of -o and -O
-    :raises UsageError: if one has
+    :raises UsageError: if one has not, or if a format needs a package that is not installed
     """
     from fhcrawl.exporters.feeds import LIST_FORMATS, XML_FORMATS
+    from fhcrawl.exporters.parquet import NEEDS
 
+    exporters = {name: path for name, path in settings.getwithbase("FEED_EXPORTERS").items() if path}
     for output in outputs:
-        name = output.rpartition(":")[2].rpartition(".")[2]
+        tail = output.rpartition(":")[2]
+        is_named = ":" in output and (tail in exporters or tail.isalnum())
+        name = tail if is_named else Path(output).suffix[1:]
         if name in {*XML_FORMATS, *LIST_FORMATS}:
             raise UsageError(
                 f"-o {printable(output)}: a crawl exports only changes, but {name} requires complete feeds; "
                 f"crawl without -o, then run fhcrawl export -o {printable(output)}",
                 print_help=False,
             )
+        if name not in exporters:
+            raise UsageError(no_format(output, name, exporters), print_help=False)
+        if exporters[name] == ours.FEED_EXPORTERS["parquet"] and find_spec("pyarrow") is None:
+            raise UsageError(NEEDS, print_help=False)
 
 
 def start_crawl(command: command.Command, spider: Crawler | type[Spider], **arguments: Any) -> None:
@@ -259,12 +349,23 @@ def log_error(crawl: asyncio.Task[None]) -> None:
         logger.error("Cannot start the crawl", exc_info=error)
 
 
+def _when(due: str | None, time: str) -> str:
+    """Return when a feed is due, in words."""
+    if due is None:
+        return "due now"
+    return f"due since {due}" if due <= time else f"due at {due}"
+
+
 def check(
-    settings: BaseSettings, arguments: dict[str, str], spider: type[HistorySpider] | None = None
+    settings: BaseSettings,
+    arguments: dict[str, str],
+    spider: type[HistorySpider] | None = None,
+    is_dry: bool = False,
 ) -> None:
     """Check the settings, the spider's arguments and the store before a crawl.
 
     :param spider: the class of the spider; None for `HistorySpider`
+    :param is_dry: nothing is to be written
     :raises FhcrawlError: if one of them cannot be used
     """
     from fhcrawl.extensions.store import store_url
@@ -279,8 +380,9 @@ def check(
     if settings["FHCRAWL_WARC"]:
         naming.check(settings["FHCRAWL_WARC"], naming.Parameters(spider, arguments))
     check_exports(settings, arguments, spider)
-    with closing(Store.open(store_url(settings))) as store:
-        store.check_writable()
+    with closing((Store.open_to_read if is_dry else Store.open)(store_url(settings))) as store:
+        if not is_dry:
+            store.check_writable()
         if spider.crawls_subscribed and not feeds and not store.subscriptions.exist():
             raise ArgumentError(NOTHING_SUBSCRIBED)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
 
-from fhcrawl.commands import OF_COLUMNS, end_with_reader, is_failure, named, printing
+from fhcrawl.commands import OF_COLUMNS, end_with_reader, is_failure, named, no_format, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.logical_feed import Verdict
@@ -208,11 +208,10 @@ def _output(settings: Settings, opts: argparse.Namespace) -> Output:
         place, name = opts.output, ""
     is_folder = not storages.is_elsewhere(place) and (place.endswith("/") or Path(place).is_dir())
     name = opts.format or name or (FOLDER_FORMAT if is_folder else Path(place).suffix[1:])
-    known = {name for name, exporter in settings.getwithbase("FEED_EXPORTERS").items() if exporter}
-    if name not in {*known, *XML_FORMATS, *LIST_FORMATS}:
-        instead = "-o -:jsonl" if place == "-" else "-o FILE.jsonl, -o FILE.csv or -o FILE:FORMAT"
-        fault = f"unknown format {name!r}" if name else "no format"
-        raise ArgumentError(f"-o {opts.output}: {fault}; use {instead}")
+    exporters = [name for name, exporter in settings.getwithbase("FEED_EXPORTERS").items() if exporter]
+    known = [*exporters, *XML_FORMATS, *LIST_FORMATS]
+    if name not in known:
+        raise ArgumentError(no_format(opts.output, name, known))
     xml = XML_FORMATS.get(name)
     return Output(place, name, is_folder and xml is not None, xml, LIST_FORMATS.get(name))
 

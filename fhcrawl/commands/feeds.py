@@ -7,6 +7,7 @@ import json
 import sys
 from collections import defaultdict
 from itertools import chain, islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fhcrawl.commands import FAIL_ON, UTF_8, is_failure, named, printing
@@ -17,7 +18,7 @@ from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from fhcrawl.reporting.table import Look
     from fhcrawl.store import Feed, Store
@@ -126,10 +127,16 @@ def _duplicate_lines(store: Store, wanted: list[str]) -> Iterator[str]:
             yield printable(SAME.format(kept=kept, other=other))
 
 
-def as_json(feeds: Iterable[Feed], store: Store, has_missing: bool = False) -> Iterator[str]:
+def as_json(
+    feeds: Iterable[Feed],
+    store: Store,
+    has_missing: bool = False,
+    changes: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
+) -> Iterator[str]:
     """Yield the lines of a JSON list with an object for each feed: what the store says, and its metadata.
 
     :param has_missing: with the URLs of pages that are not kept
+    :param changes: numbers to add, by the feed's URL
     """
     from fhcrawl.utils.text import json_escaped
 
@@ -143,6 +150,7 @@ def as_json(feeds: Iterable[Feed], store: Store, has_missing: bool = False) -> I
         for feed in some:
             metadata = _metadata(heads.get(feed.feed))
             said = {**dataclasses.asdict(feed), "duplicates": same.get(feed.feed, []), **metadata}
+            said |= changes.get(feed.feed, {})
             if has_missing:
                 said["missing"] = store.sitemaps.find_missing(feed.feed)
             yield separator + json_escaped(json.dumps(said, ensure_ascii=False))

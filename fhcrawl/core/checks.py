@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy.settings import default_settings
+
 from fhcrawl import settings as defaults
 from fhcrawl.crawling.subscriptions import is_number
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.exporters import columns
 from fhcrawl.items import ALL_FIELDS, COMPUTED_FIELDS
 from fhcrawl.logical_feed.polling import LONGEST
+from fhcrawl.utils.text import nearest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from scrapy.settings import BaseSettings
 
 SHORTEST_LEASE = 3
 # The kernel's limits are 64-bit integers, to which more is added.
 LONGEST_INTEGER = 2**62
-PREFIX = "FHCRAWL_"
-OURS = [name for name in vars(defaults) if name.startswith(PREFIX)]
+PREFIXES = ("FHCRAWL_", "DELTAFETCH_")
+OURS = [name for name in vars(defaults) if name.startswith(PREFIXES)]
+# scrapy-deltafetch's, for other spiders of a project.
+OF_OTHERS = {"DELTAFETCH_DIR"}
 LEASE = "FHCRAWL_LEASE_SECONDS"
 BOUNDS = {
     "FHCRAWL_READER_MEMORY": LONGEST_INTEGER,
@@ -53,6 +60,7 @@ def check_settings(settings: BaseSettings) -> None:
         raise ArgumentError(f"{LEASE} must be a number of seconds from {allowed}, not {lease!r}")
     for name in OUR_SWITCHES:
         check_switch(settings, name)
+    check_scrapys(settings)
     allowed_hosts(settings)
     with_web_archive({}, settings)
     budget_of(settings)
@@ -78,27 +86,42 @@ def check_added_fields(settings: BaseSettings) -> None:
             )
 
 
-def check_mistyped(settings: BaseSettings) -> None:
-    """Check the names of settings that begin with FHCRAWL_, wherever they are set.
+def check_mistyped(settings: Iterable[str]) -> None:
+    """Check the names of settings that begin with FHCRAWL_ or DELTAFETCH_, wherever they are set.
 
     :raises ArgumentError: if fhcrawl has no such setting
     """
     for name in settings:
-        if name.startswith(PREFIX) and name not in OURS:
+        if name.startswith(PREFIXES) and name not in OURS and name not in OF_OTHERS:
             raise ArgumentError(f"There is no setting {name}; {_instead_of(name)}")
 
 
 def _instead_of(name: str) -> str:
-    from difflib import get_close_matches
-
     # The common prefix would make all names similar.
-    near = get_close_matches(name.removeprefix(PREFIX), [ours.removeprefix(PREFIX) for ours in OURS], 1)
-    return f"did you mean {PREFIX}{near[0]}?" if near else "docs/reference/settings.md lists all settings"
+    prefix = name[: name.index("_") + 1]
+    near = nearest(
+        name.removeprefix(prefix), [ours.removeprefix(prefix) for ours in OURS if ours.startswith(prefix)]
+    )
+    return f"did you mean {prefix}{near}?" if near else "docs/reference/settings.md lists all settings"
 
 
 def check_switch(settings: BaseSettings, name: str) -> None:
     """:raises ArgumentError: if the value of a setting is no Boolean"""
     try:
         settings.getbool(name)
-    except ValueError:
+    except (TypeError, ValueError):
         raise ArgumentError(f"{name} must be 1 or 0, not {settings.get(name)!r}") from None
+
+
+def check_scrapys(settings: BaseSettings) -> None:
+    """:raises ArgumentError: if a setting of Scrapy's is no number or Boolean, as its default is"""
+    for name, default in vars(default_settings).items():
+        if not isinstance(default, int | float) or settings.get(name) is None:
+            continue
+        if isinstance(default, bool):
+            check_switch(settings, name)
+            continue
+        try:
+            settings.getfloat(name)
+        except (TypeError, ValueError):
+            raise ArgumentError(f"{name} must be a number, not {settings.get(name)!r}") from None

@@ -14,11 +14,12 @@ from scrapy.exceptions import UsageError
 from fhcrawl.core.addons import add_settings
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.utils import interrupts
-from fhcrawl.utils.text import printable
+from fhcrawl.utils.text import nearest, printable
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
+    from pathlib import Path
 
     from scrapy.crawler import AsyncCrawlerProcess
     from scrapy.settings import Settings
@@ -26,6 +27,23 @@ if TYPE_CHECKING:
     from fhcrawl.store import Store
 
 WIDTH = 79
+
+
+def no_option(unknown: list[str], parser: argparse.ArgumentParser, program: str) -> str:
+    """Return a sentence for options that do not exist.
+
+    :param program: what `--help` is written after
+    """
+    known = parser._option_string_actions
+    names = [arg.partition("=")[0] for arg in unknown]
+    if misplaced := next((name for name in names if name in known), ""):
+        return f"{misplaced} must come after the command"
+    # The dashes would make short names similar.
+    bare = {option.lstrip("-"): option for option in known}
+    near = next(filter(None, (nearest(name.lstrip("-"), bare) for name in names)), "")
+    guess = f"did you mean {bare[near]}? " if near else ""
+    given = " or ".join(map(printable, unknown))
+    return f"There is no option {given}; {guess}`{program} --help` lists all options"
 
 
 class PageFormatter(RawDescriptionHelpFormatter, ScrapyHelpFormatter):
@@ -48,6 +66,7 @@ class Command(ScrapyCommand):
     # Both are set before a command runs.
     settings: Settings
     crawler_process: AsyncCrawlerProcess
+    config: Path | None = None  # the config file that was read
 
     name: ClassVar[str | None] = None
     usage: ClassVar[str]
@@ -77,6 +96,7 @@ class Command(ScrapyCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add Scrapy's options and the command's, and keep the line breaks of the help."""
         super().add_options(parser)
+        self._parser = parser
         parser.formatter_class = PageFormatter
         for names, words in self.options.items():
             parser.add_argument(*names.split(), **words)
@@ -89,13 +109,10 @@ class Command(ScrapyCommand):
         :raises UsageError: if there is an option that does not exist, which Scrapy passes as an argument,
             or an argument where none is allowed
         """
-        unknown = [printable(arg) for arg in args if arg.startswith("-")]
+        unknown = [arg for arg in args if arg.startswith("-")]
         if unknown:
             name = self.name or type(self).__module__.rpartition(".")[2]
-            raise UsageError(
-                f"There is no option {' or '.join(unknown)}; `fhcrawl {name} --help` lists all options",
-                print_help=False,
-            )
+            raise UsageError(no_option(unknown, self._parser, f"fhcrawl {name}"), print_help=False)
         if args and self.operand is None:
             raise UsageError(f"Unexpected argument: {printable(args[0])}", print_help=False)
         super().process_options(args, opts)

@@ -357,27 +357,33 @@ def _from_opml(content: bytes, path: Path) -> Iterator[_Line]:
 
 def _from_toml(content: bytes, path: Path) -> Iterator[_Line]:
     try:
-        tables = _toml(content.decode("utf-8-sig"))["feed"]
+        tables = parse_toml(content)["feed"]
         listed = [(_text(table.pop("url")), table) for table in tables]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ArgumentError(
-            f"{path} is not a list of feeds in TOML ({_reason(error)}); an example:\n{TOML_EXAMPLE}"
+            f"{path} is not a list of feeds in TOML ({toml_fault(error)}); an example:\n{TOML_EXAMPLE}"
         ) from error
     for number, (url, given) in enumerate(listed, 1):
         yield _Line(f"{path}, feed {number}", url, given)
 
 
-def _toml(text: str) -> dict[str, Any]:
+def parse_toml(content: bytes) -> dict[str, Any]:
+    """Parse a TOML file.
+
+    :raises ValueError: if it is not TOML (`toml_fault`)
+    :raises RecursionError: if it is nested too deeply
+    """
     if sys.version_info >= (3, 11):
         import tomllib
     else:  # pragma: no cover
         import tomli as tomllib
+    text = content.decode("utf-8-sig")
     if DEEP_KEY.search(text):
         raise RecursionError
     return tomllib.loads(text)
 
 
-def _reason(error: Exception) -> str:
+def toml_fault(error: Exception) -> str:
     """Return why a file is not TOML."""
     if isinstance(error, RecursionError):
         return "it is nested too deeply"

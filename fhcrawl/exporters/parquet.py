@@ -29,6 +29,7 @@ KINDS = {
     **dict.fromkeys(("authors", "categories", FORMER_IDS), "list"),
     "enclosures": "enclosures",
 }
+NEEDS = "Parquet requires pyarrow: run pip install pyarrow"
 MICROSECONDS = 6  # digits
 # Limits of a row group, which is held in memory: this many entries, or this many characters and one entry.
 ROWS_AT_ONCE = 10_000
@@ -47,9 +48,7 @@ class ParquetItemExporter(exporters.BaseItemExporter):
         try:
             import pyarrow  # noqa: F401
         except ImportError as error:
-            raise NotConfigured(
-                "Parquet requires pyarrow; run pip install '.[parquet]' in the source folder of fhcrawl"
-            ) from error
+            raise NotConfigured(NEEDS) from error
         if file.seekable() and file.tell():
             raise NotConfigured("A Parquet file cannot be appended to; use -o with another file")
         self._file = file

@@ -24,6 +24,7 @@ from fhcrawl.extensions.store import LEASED, StoreExtension
 from fhcrawl.logical_feed import Reason, Role, Verdict, in_words
 from fhcrawl.logical_feed.polling import Limits
 from fhcrawl.logical_feed.results import State
+from fhcrawl.reporting.progress import Counts
 from fhcrawl.reporting.summary import EXPORTED, Summary, failures
 from fhcrawl.reporting.table import Look
 from fhcrawl.store import FEEDS_AT_ONCE, VerdictRecord
@@ -59,6 +60,8 @@ class VerdictsExtension(Component):
         get = crawler.settings.getint
         self._limits = Limits(get("FHCRAWL_DUE_MIN_SECONDS"), get("FHCRAWL_DUE_MAX_SECONDS"))
         self._summary = Summary()
+        # The feeds of the run and what has changed in them, by URL, if they are wanted at the end.
+        self.told: dict[str, tuple[Feed, Counts]] | None = None
         self._is_any_read = False
         self._unread: set[str] = set()
         crawler.signals.connect(self.document_read, signal=ours.document_committed)
@@ -179,6 +182,8 @@ class VerdictsExtension(Component):
             self._tell(url, verdict, reasons, feed.entries)
             counts = None if progress is None else progress.progress.of(url)
             self._summary.add(feed, verdict, reasons, counts)
+            if self.told is not None:
+                self.told[url] = feed, counts or Counts()
 
     def _note(self, extension: StoreExtension, records: list[VerdictRecord], forgets: bool) -> None:
         # After an error of the store, verdicts stay NULL: they might be wrong.

@@ -52,6 +52,11 @@ class Counts:
         """The number of entries that changed."""
         return self.new + self.updated + self.deleted
 
+    @property
+    def changes(self) -> dict[str, int]:
+        """The numbers of entries, for programs."""
+        return {"new": self.new, "updated": self.updated, "deleted": self.deleted}
+
     def outcomes(self) -> str:
         """Return the numbers of entries in words."""
         return f"{self.new:,} new, {self.updated:,} updated, {self.deleted:,} deleted"

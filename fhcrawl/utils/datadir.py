@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 # Scrapyd passes the id of a job as an argument of the spider.
 SCRAPYD_JOB = "_job"
-SOURCE = Path(__file__).resolve().parents[2]
 
 
 def data_dir(settings: BaseSettings) -> Path:
@@ -40,7 +39,8 @@ def data_dir(settings: BaseSettings) -> Path:
         folder = Path(project_data_dir())
     except NotConfigured:
         return user_data_dir()
-    return user_data_dir() if folder.resolve() == SOURCE / folder.name else folder
+    is_source = (folder.parent / "fhcrawl" / "__init__.py").exists()
+    return user_data_dir() if is_source else folder
 
 
 def user_data_dir() -> Path:

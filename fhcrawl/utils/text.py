@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import logging
 import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 LONGEST = 300
 LONGEST_SENTENCE = 2_000
@@ -25,6 +30,14 @@ def escaped(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return the known word that a mistyped one is most similar to; '' if there is none.
+
+    :param cutoff: how similar it has to be, from 0 to 1
+    """
+    return next(iter(get_close_matches(word, list(known), 1, cutoff)), "")
 
 
 # Unicode's control characters, line and paragraph separators, and characters that change the text direction.

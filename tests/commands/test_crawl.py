@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from scrapy.settings import Settings
 
@@ -5,7 +7,7 @@ from fhcrawl.commands.crawl import check_names
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.spiders.history import HistorySpider
 from tests.feeds import E, atom
-from tests.projects import FROZEN, GARBAGE, Project
+from tests.projects import FROZEN, GARBAGE, USER_AGENT, Project
 from tests.server import FeedServer
 
 # Scrapy alone are more.
@@ -32,3 +34,52 @@ def test_arguments_of_others_are_left_alone(given: dict[str, object], arguments:
     check_names(Settings(given), arguments, HistorySpider)
     with pytest.raises(ArgumentError, match="There is no argument ru; valid arguments:"):
         check_names(Settings(given), {"ru": "1", **arguments}, HistorySpider)
+
+
+def crawl(project: Project, *args: str, code: int = 0) -> str:
+    """Run `scrapy crawl history`; return its standard output."""
+    done = project.scrapy("crawl", "history", "-s", f"USER_AGENT={USER_AGENT}", *args)
+    assert done.returncode == code, done.stderr
+    return done.stdout
+
+
+@pytest.mark.in_process
+def test_json_is_the_feeds_of_the_run_and_what_has_changed(project: Project, server: FeedServer) -> None:
+    one, other, missing = map(server.url, ("/one", "/other", "/missing"))
+    server.serve("/one", atom([E("2"), E("1")]))
+    server.serve("/other", atom([E("1")]))
+    crawl(project, other)
+    found = json.loads(crawl(project, one, missing, "--json"))
+    [lost, first] = sorted(found, key=lambda feed: str(feed["feed"]))
+    assert (first["feed"], first["entries"], first["kind"]) == (one, 2, "single")
+    assert (first["new"], first["updated"], first["deleted"]) == (2, 0, 0)
+    # It is in the store no longer.
+    assert (lost["feed"], lost["verdict"], lost["new"]) == (missing, "unknown", 0)
+    server.serve("/one", atom([E("3"), E("2", "edited"), E("1")]))
+    found = json.loads(crawl(project, one, other, "--json", "-o", "out.jsonl"))
+    [again, same] = sorted(found, key=lambda feed: str(feed["feed"]))
+    assert (again["new"], again["updated"], again["deleted"]) == (1, 1, 0)
+    assert (same["feed"], same["new"]) == (other, 0)
+    assert {name for name in again if name not in ("new", "updated", "deleted")} == {
+        *json.loads(project.scrapy("feeds", "--json").stdout)[0]
+    }
+    assert json.loads(crawl(project, one, "--due", "--json")) == []
+
+
+@pytest.mark.in_process
+def test_dry_run_prints_the_feeds_and_requests_nothing(project: Project, server: FeedServer) -> None:
+    one, new = map(server.url, ("/one", "/new"))
+    server.serve("/one", atom([E("1")]))
+    assert crawl(project, one, new, "--dry-run") == f"{one}  not crawled yet\n{new}  not crawled yet\n"
+    assert not server.requests
+    assert not (project.folder / ".scrapy" / "fhcrawl.sqlite").exists()
+    assert json.loads(project.scrapy("feeds", "--json").stdout) == []
+    crawl(project, one)
+    [read] = json.loads(project.scrapy("feeds", "--json").stdout)
+    assert crawl(project, one, "--dry-run") == f"{one}  due at {read['due']}\n"
+    assert crawl(project, one, new, "--due", "--dry-run") == f"{new}  not crawled yet\n"
+    done = project.scrapy("crawl", "history", "--due", "--dry-run", "-a", f"feed={one}")
+    assert (done.stdout, f"the next one is due at {read['due']}" in done.stderr) == ("", True)
+    project.scrapy("subscribe", one, new)
+    (project.folder / "list.txt").write_text(f"{new}\nexample\n")
+    assert crawl(project, "--feeds", "list.txt", "--dry-run", code=1).startswith(f"{new}  ")

@@ -1,6 +1,7 @@
 """Command lines that cannot be used: one sentence, before anything is requested or written."""
 
 import shlex
+import sys
 
 import pytest
 
@@ -10,12 +11,12 @@ FEED = "crawl history -a feed=http://127.0.0.1/"
 REFUSED = {
     "export": "-o is required: fhcrawl export -o history.jsonl",
     "export -o x.csv --foo=1 --bar": "There is no option --foo=1 or --bar; `fhcrawl export",
-    "history --jsn http://example.org/ 1": "There is no option --jsn; `fhcrawl history --help` lists all",
+    "history --jsn http://example.org/ 1": "There is no option --jsn; did you mean --json? `fhcrawl history",
     "report --foo -o x.html": "There is no option --foo; `fhcrawl report --help` lists all",
     "subscribe --foo": "There is no option --foo; `fhcrawl subscribe --help` lists all",
     "unsubscribe --foo": "There is no option --foo; `fhcrawl unsubscribe --help` lists all",
     "copystore --foo sqlite:///x": "There is no option --foo; `fhcrawl copystore --help` lists",
-    "export -o history.docx": "unknown format 'docx'",
+    "export -o history.docx": "-o history.docx: unknown format 'docx'; use -o FILE:FORMAT, or a file",
     "export -o x.jsonl --feed http://example.org/": "`fhcrawl feeds` lists the feeds in it",
     "export -o /proc/none/x.jsonl": "Cannot write to",
     "export -o x.jsonl -s FHCRAWL_STORE_URL=sqlite:////no/x": "cannot be opened",
@@ -53,16 +54,21 @@ REFUSED = {
     "crawl histroy": "There is no spider histroy; available spiders: history",
     "crawl http://a.example/": "The spider must come before the URL: scrapy crawl history http://a.example/\n",
     "crawl history": "No feed to crawl; use fhcrawl crawl https://example.org/index.atom",
-    "crawl history --fed=x": "There is no option --fed=x; `fhcrawl crawl --help` lists all options\n",
+    "crawl history --fed=x": "There is no option --fed=x; did you mean --feeds? `fhcrawl crawl --help`",
     "crawl history -o x.atom": "run fhcrawl export -o x.atom\n",
     "crawl history -o x.jsonl -O y.csv": "only one of -o/--output",
     "crawl history -O y:opml": "run fhcrawl export -o y:opml\n",
-    "crawl history -o x.docx": "Unrecognized output format 'docx'",
+    "crawl history -o x.xlsx": "-o x.xlsx: unknown format 'xlsx'; use -o FILE:FORMAT, or a file",
+    "crawl history -O -:xlsx": "-o -:xlsx: unknown format 'xlsx'; use -o FILE:FORMAT, or a file",
+    "crawl history -o v1.x/file": "-o v1.x/file: no format; use -o FILE:FORMAT, or a file",
+    "crawl history -o -": "-o -: no format; use -o -:jsonl\n",
     "crawl history -a feed=example.org/feed": "use https://example.org/feed",
     "crawl history -a feed=ftp://example.org/feed": "is not the URL of a feed",
     "crawl history -a feeds=missing.txt": "Cannot read the list of feeds missing.txt",
     "crawl history -a fed=http://127.0.0.1/": "There is no argument fed; valid arguments: deltafetch_reset,",
     "crawl history -a feed=http://ann:s3cret@127.0.0.1/": "use http://127.0.0.1/ with HTTPAUTH_USER",
+    f"{FEED} --json -o -:csv": "--json and -o - both write to stdout",
+    f"{FEED} --json --dry-run": "--json and --dry-run both write to stdout",
     f"{FEED} -a deltafetch_reset=maybe": "deltafetch_reset must be 1 or 0, not maybe",
     f"{FEED} -a due=soon": "-a due must be 1 or 0, not soon",
     f"{FEED} -s FHCRAWL_DUE_MIN_SECONDS=90000": "must not be greater than FHCRAWL_DUE_MAX_SECONDS",
@@ -92,3 +98,13 @@ def test_command_line_that_cannot_be_used_gets_a_sentence(project: Project, line
     assert not [word for word in ("Traceback", "Spider opened", "s3cret") if word in done.stderr]
     found = {path.name for path in project.folder.iterdir() if path.name[0] != "."}
     assert found <= {"scrapy.cfg", "fhcrawl-demo"}
+
+
+@pytest.mark.in_process
+@pytest.mark.any_store("what command lines say")
+def test_parquet_without_pyarrow_is_a_sentence(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for line in ("crawl history -o x.parquet", "crawl other -O x:parquet", "export -o x.parquet"):
+        done = project.scrapy(*line.split())
+        assert done.returncode == 2
+        assert done.stderr.endswith("error: Parquet requires pyarrow: run pip install pyarrow\n")

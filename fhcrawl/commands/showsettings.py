@@ -1,0 +1,72 @@
+"""`fhcrawl settings`: prints the settings, and where each is set."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
+
+from fhcrawl import settings as ours
+from fhcrawl.commands import UTF_8, printing
+from fhcrawl.core import addons, checks, command, config
+from fhcrawl.utils.addresses import without_credentials
+from fhcrawl.utils.datadir import user_data_dir
+
+if TYPE_CHECKING:
+    import argparse
+
+
+class Command(command.Command):
+    """Prints the settings."""
+
+    name = "settings"  # Scrapy has a command of this name
+    usage = "[--json] [options]"
+    summary = "Print the settings, and where each is set"
+    description = (
+        "Print all settings of fhcrawl, and those of Scrapy that fhcrawl or you set, with their values and "
+        "sources: default (of fhcrawl), project, config file, environment, or command line."
+    )
+    examples = ("fhcrawl settings", "fhcrawl settings --json -s FHCRAWL_MAX_PAGES=50 | jq .")
+    options: ClassVar[dict[str, dict[str, Any]]] = {
+        "--json": {"action": "store_true", "help": "print a JSON list, for programs"}
+    }
+
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Print the settings."""
+        checks.check_settings(self.settings)
+        least = SETTINGS_PRIORITIES["addon"]
+        names = {name for name in self.settings if (self.settings.getpriority(name) or 0) >= least}
+        known = sorted(names, key=lambda name: (name not in checks.OURS, name))
+        said = [{"name": name, "value": self._shown(name), "source": self._source(name)} for name in known]
+        with printing(UTF_8 if opts.json else None):
+            if opts.json:
+                print(json.dumps(said, ensure_ascii=False, default=str, indent=1))
+                return
+            for one in said:
+                value = json.dumps(one["value"], ensure_ascii=False, default=str)
+                print(f"{one['name']} = {value}  ({one['source']})")
+
+    def _shown(self, name: str) -> Any:
+        value = self.settings[name]
+        return "***" if name in addons.SECRETS and value else _masked(value)
+
+    def _source(self, name: str) -> str:
+        priority, value = self.settings.getpriority(name) or 0, self.settings[name]
+        if priority >= SETTINGS_PRIORITIES["cmdline"]:
+            return "command line"
+        if priority == config.PRIORITY:
+            return f"config file {self.config}"
+        if name in addons.ENVIRONMENT and os.environ.get(name):
+            return "environment"
+        default = vars(ours).get(name, vars(default_settings).get(name))
+        is_own = value in (default, str(user_data_dir())) or priority < SETTINGS_PRIORITIES["project"]
+        return "default" if is_own else "project"
+
+
+def _masked(value: Any) -> Any:
+    """Return a value without the credentials in its URLs."""
+    if isinstance(value, BaseSettings | dict):
+        return {_masked(key): _masked(one) for key, one in value.items()}
+    return without_credentials(value) if isinstance(value, str) else value

@@ -1,0 +1,180 @@
+"""The config file of `fhcrawl`, with the commands in this process."""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fhcrawl.__main__ import main
+from fhcrawl.core.checks import OURS
+
+pytestmark = pytest.mark.any_store("what command lines say")
+CommandLine = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def fhcrawl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[CommandLine]:
+    """Runs `fhcrawl` in a folder that is no project's; the user's config and data folders are beside it."""
+    for name in ("FHCRAWL_DATA_DIR", "FHCRAWL_STORE_URL", "SCRAPY_PROJECT", "SCRAPY_SETTINGS_MODULE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    for name in ("here", "config/fhcrawl"):
+        (tmp_path / name).mkdir(parents=True)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path / "here")
+
+    def run(*args: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(args)
+        code = ended.value.code
+        assert isinstance(code, int)
+        done = capsys.readouterr()
+        return code, done.out, done.err
+
+    pipe = signal.getsignal(signal.SIGPIPE)
+    yield run
+    signal.signal(signal.SIGPIPE, pipe)
+    with contextlib.suppress(KeyError):
+        del os.environ["SCRAPY_SETTINGS_MODULE"]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """The user's own config file; it does not exist."""
+    return tmp_path / "config" / "fhcrawl" / "config.toml"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("FHCRAWL_RECHEK = 1", "There is no setting FHCRAWL_RECHEK; did you mean FHCRAWL_RECHECK?"),
+        ("DELTAFETCH_RESETS = 1", "There is no setting DELTAFETCH_RESETS; did you mean DELTAFETCH_RESET?"),
+        ("DOWNLOAD_DELAI = 1", "There is no setting DOWNLOAD_DELAI; did you mean DOWNLOAD_DELAY?"),
+        ("user_agent = 'x'", "There is no setting user_agent; did you mean USER_AGENT?"),
+        ("[fhcrawl]\nPROBE = true", "There is no setting fhcrawl; did you mean FHCRAWL_RECHECK? = [30, 20]"),
+        ("FHCRAWL_MAX_PAGES = 'many'", "FHCRAWL_MAX_PAGES must be a number"),
+        ("FHCRAWL_RECHECK = [30]", "FHCRAWL_RECHECK is '30': write days and a number"),
+        ("FHCRAWL_PROBE = 'yes'", "FHCRAWL_PROBE must be 1 or 0, not 'yes'"),
+        ("FHCRAWL_STORE_URL = 5", "FHCRAWL_STORE_URL is not a database URL"),
+        ("FHCRAWL_DATA_DIR = 'here'", "FHCRAWL_DATA_DIR must be an absolute path"),
+        ("DOWNLOAD_DELAY = 'two'", "DOWNLOAD_DELAY must be a number, not 'two'"),
+        ("ROBOTSTXT_OBEY = [1]", "ROBOTSTXT_OBEY must be 1 or 0, not [1]"),
+        ("USER_AGENT = 5", "USER_AGENT is 5: write text in quotes"),
+        ("DEFAULT_REQUEST_HEADERS = 5", "DEFAULT_REQUEST_HEADERS is 5: write a table"),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence_with_the_file(
+    fhcrawl: CommandLine, file: Path, text: str, said: str
+) -> None:
+    file.write_text(text)
+    code, out, err = fhcrawl("feeds")
+    assert (code, out) == (2, "")
+    assert err.splitlines()[-1].startswith(f"fhcrawl feeds: error: {file}: {said}")
+    # The help says where the store is, and another file replaces this one.
+    assert fhcrawl("--help")[0] == 0
+    assert fhcrawl("feeds", "--config", os.devnull)[0] == 0
+
+
+def test_a_file_that_is_not_toml_or_missing_is_one_sentence(fhcrawl: CommandLine, file: Path) -> None:
+    assert fhcrawl("feeds")[0] == 0
+    file.write_bytes(b"DOWNLOAD_DELAY 2")
+    assert f"error: {file} is not TOML (" in fhcrawl("feeds")[2]
+    code, _out, err = fhcrawl("feeds", "--config", "none.toml")
+    assert (code, err.splitlines()[-1]) == (
+        2,
+        "fhcrawl feeds: error: The config file cannot be read: none.toml (No such file or directory)",
+    )
+
+
+def test_the_store_is_where_the_file_says(
+    fhcrawl: CommandLine, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text(f"FHCRAWL_DATA_DIR = '{tmp_path}/a'")
+    assert f"The store is in {tmp_path}/a\n" in fhcrawl("--help")[1]
+    assert f"{tmp_path}/a/" in fhcrawl("feeds")[1]
+    assert f"{tmp_path}/b/" in fhcrawl("feeds", "-s", f"FHCRAWL_DATA_DIR={tmp_path}/b")[1]
+    monkeypatch.setenv("FHCRAWL_DATA_DIR", f"{tmp_path}/c")
+    assert f"{tmp_path}/c/" in fhcrawl("feeds")[1]
+
+
+def test_a_project_does_not_read_the_users_own_file(fhcrawl: CommandLine, file: Path, tmp_path: Path) -> None:
+    file.write_text(f"FHCRAWL_DATA_DIR = '{tmp_path}/a'")
+    (tmp_path / "here" / "scrapy.cfg").write_text("[settings]\ndefault = fhcrawl.settings\n")
+    assert f"{tmp_path}/here/.scrapy/" in fhcrawl("feeds")[1]
+    assert f"{tmp_path}/a/" in fhcrawl("feeds", "--config", str(file))[1]
+
+
+def test_settings_are_printed_with_their_sources(
+    fhcrawl: CommandLine, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text(
+        "DOWNLOAD_DELAY = 2\nFHCRAWL_PROBE = true\nHTTPAUTH_PASS = 's3cret'\nHTTPAUTH_DOMAIN = 'x'\n"
+        "FHCRAWL_MAX_PAGES = 3\nUSER_AGENT = 'me (+mailto:me@example.org)'"
+    )
+    monkeypatch.setenv("FHCRAWL_STORE_URL", "postgresql://ann:s3cret@h/d")
+    given = ("-s", "FHCRAWL_MAX_PAGES=50", "-s", 'FEEDS={"ftp://ann:s3cret@h/x.csv": {"format": "csv"}}')
+    code, out, _err = fhcrawl("settings", "--json", *given)
+    found = {one["name"]: (one["value"], one["source"]) for one in json.loads(out)}
+    assert (code, "s3cret" in out) == (0, False)
+    own = f"config file {file}"
+    expected = {
+        "DOWNLOAD_DELAY": (2, own),
+        "FHCRAWL_PROBE": ("True", own),
+        "HTTPAUTH_PASS": ("***", own),
+        "USER_AGENT": ("me (+mailto:me@example.org)", own),
+        "FHCRAWL_MAX_PAGES": ("50", "command line"),
+        "FHCRAWL_STORE_URL": ("postgresql://h/d", "environment"),
+        "FHCRAWL_WARC": (None, "default"),
+        "FHCRAWL_DATA_DIR": (f"{tmp_path}/data/fhcrawl", "default"),
+        "CONCURRENT_REQUESTS": (64, "default"),
+    }
+    assert {name: found[name] for name in expected} == expected
+    assert set(OURS) <= found.keys()
+    assert "RETRY_TIMES" not in found
+    assert f"DOWNLOAD_DELAY = 2  ({own})\n" in fhcrawl("settings")[1]
+    assert "did you mean FHCRAWL_PROBE" in fhcrawl("settings", "-s", "FHCRAWL_PROBES=1")[2]
+
+
+def test_settings_of_a_project_are_told_from_defaults(fhcrawl: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "here" / "scrapy.cfg").write_text("[settings]\ndefault = of_project\n")
+    (tmp_path / "here" / "of_project.py").write_text("from fhcrawl.settings import *\nFHCRAWL_PROBE = True\n")
+    out = fhcrawl("settings")[1]
+    assert "FHCRAWL_PROBE = true  (project)\n" in out
+    assert "FHCRAWL_MAX_PAGES = 1000  (default)\n" in out
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "craw",
+            "fhcrawl: error: There is no command craw: did you mean crawl? `fhcrawl --help` lists",
+        ),
+        ("subscirbe x", "There is no command subscirbe: did you mean subscribe? `fhcrawl"),
+        ("xyz", "There is no command xyz: `fhcrawl --help` lists all"),
+        (
+            "http://a.example/",
+            "A command comes first: write fhcrawl crawl http://a.example/",
+        ),
+        ("--versoin", "There is no option --versoin; did you mean --version? `fhcrawl --help` lists all"),
+        ("--json feeds", "--json stands before the command: write it after it"),
+        ("feeds --jsn", "There is no option --jsn; did you mean --json? `fhcrawl feeds --help` lists all"),
+        ("feeds --verdcit=lossy", "There is no option --verdcit=lossy: did you mean --verdict? `fhcrawl"),
+        (
+            "settings --confg x",
+            "There is no option --confg: did you mean --config? `fhcrawl settings",
+        ),
+        ("checks http://a.example/", "There is no command checks: did you mean check?"),
+    ],
+)
+def test_mistyped_commands_and_options_have_a_suggestion(fhcrawl: CommandLine, line: str, said: str) -> None:
+    code, out, err = fhcrawl(*line.split())
+    assert (code, out, said in err.splitlines()[-1]) == (2, "", True), err
