@@ -58,9 +58,9 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         given = parse_toml(path.read_bytes())
     except OSError as error:
-        raise ArgumentError(f"The config file cannot be read: {path} ({error.strerror})") from error
+        raise ArgumentError(f"Cannot read the config file {path} ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
-        said = f"{path} is not TOML ({toml_fault(error)}): write {EXAMPLE}, say, a line for each setting"
+        said = f"{path} is not TOML ({toml_fault(error)}); write one setting a line, such as {EXAMPLE}"
         raise ArgumentError(said) from error
     values = {name: _as_on_command_line(value) if name in OURS else value for name, value in given.items()}
     try:
@@ -83,10 +83,11 @@ def _check(values: dict[str, Any]) -> None:
         is_known = name in known or name.startswith(PREFIXES)
         near = "" if is_known else nearest(name.upper(), known, SIMILAR)
         if near or not name.isupper():
-            raise ArgumentError(f"There is no setting {name}: write {near or EXAMPLE}")
+            instead = f"did you mean {near}?" if near else f"write {EXAMPLE}"
+            raise ArgumentError(f"There is no setting {name}; {instead}")
         for kind, allowed, words in KINDS:
             if isinstance(defaults.get(name), kind) and not isinstance(value, allowed):
-                raise ArgumentError(f"{name} is {value!r}: write {words}")
+                raise ArgumentError(f"{name} must be {words}, not {value!r}")
     settings = Settings()
     settings.setmodule("fhcrawl.settings")
     settings.setdict(values, PRIORITY)

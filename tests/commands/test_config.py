@@ -59,7 +59,7 @@ def file(tmp_path: Path) -> Path:
         ("DELTAFETCH_RESETS = 1", "There is no setting DELTAFETCH_RESETS; did you mean DELTAFETCH_RESET?"),
         ("DOWNLOAD_DELAI = 1", "There is no setting DOWNLOAD_DELAI; did you mean DOWNLOAD_DELAY?"),
         ("user_agent = 'x'", "There is no setting user_agent; did you mean USER_AGENT?"),
-        ("[fhcrawl]\nPROBE = true", "There is no setting fhcrawl; did you mean FHCRAWL_RECHECK? = [30, 20]"),
+        ("[fhcrawl]\nPROBE = true", "There is no setting fhcrawl; write FHCRAWL_RECHECK = [30, 20]"),
         ("FHCRAWL_MAX_PAGES = 'many'", "FHCRAWL_MAX_PAGES must be a number"),
         ("FHCRAWL_RECHECK = [30]", "FHCRAWL_RECHECK is '30': write days and a number"),
         ("FHCRAWL_PROBE = 'yes'", "FHCRAWL_PROBE must be 1 or 0, not 'yes'"),
@@ -67,8 +67,8 @@ def file(tmp_path: Path) -> Path:
         ("FHCRAWL_DATA_DIR = 'here'", "FHCRAWL_DATA_DIR must be an absolute path"),
         ("DOWNLOAD_DELAY = 'two'", "DOWNLOAD_DELAY must be a number, not 'two'"),
         ("ROBOTSTXT_OBEY = [1]", "ROBOTSTXT_OBEY must be 1 or 0, not [1]"),
-        ("USER_AGENT = 5", "USER_AGENT is 5: write text in quotes"),
-        ("DEFAULT_REQUEST_HEADERS = 5", "DEFAULT_REQUEST_HEADERS is 5: write a table"),
+        ("USER_AGENT = 5", "USER_AGENT must be text in quotes, not 5"),
+        ("DEFAULT_REQUEST_HEADERS = 5", "DEFAULT_REQUEST_HEADERS must be a table, not 5"),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence_with_the_file(
@@ -90,7 +90,7 @@ def test_a_file_that_is_not_toml_or_missing_is_one_sentence(fhcrawl: CommandLine
     code, _out, err = fhcrawl("feeds", "--config", "none.toml")
     assert (code, err.splitlines()[-1]) == (
         2,
-        "fhcrawl feeds: error: The config file cannot be read: none.toml (No such file or directory)",
+        "fhcrawl feeds: error: Cannot read the config file none.toml (No such file or directory)",
     )
 
 
@@ -165,12 +165,12 @@ def test_settings_of_a_project_are_told_from_defaults(fhcrawl: CommandLine, tmp_
             "A command comes first: write fhcrawl crawl http://a.example/",
         ),
         ("--versoin", "There is no option --versoin; did you mean --version? `fhcrawl --help` lists all"),
-        ("--json feeds", "--json stands before the command: write it after it"),
+        ("--json feeds", "--json must come after the command"),
         ("feeds --jsn", "There is no option --jsn; did you mean --json? `fhcrawl feeds --help` lists all"),
-        ("feeds --verdcit=lossy", "There is no option --verdcit=lossy: did you mean --verdict? `fhcrawl"),
+        ("feeds --verdcit=lossy", "There is no option --verdcit=lossy; did you mean --verdict? `fhcrawl"),
         (
             "settings --confg x",
-            "There is no option --confg: did you mean --config? `fhcrawl settings",
+            "There is no option --confg; did you mean --config? `fhcrawl settings",
         ),
         ("checks http://a.example/", "There is no command checks: did you mean check?"),
     ],
