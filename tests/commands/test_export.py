@@ -51,7 +51,7 @@ def test_entries_are_chosen_by_date_and_category(project: Project) -> None:
 
 def test_gaps_are_entries(crawled: FeedServer, project: Project) -> None:
     done = project.scrapy("export", "-o", "all.jsonl", "--gaps", "--since", "2005")
-    assert done.stdout == "2 entries in all.jsonl\n"
+    assert done.stdout == "2 entries written to all.jsonl\n"
     _entry, gap = read_export(project.folder / "all.jsonl")
     assert list(gap) == FIELDS
     assert (gap["feed"], gap["link"]) == (crawled.url("/two"), crawled.url("/gone"))
@@ -63,7 +63,7 @@ def test_gaps_are_entries(crawled: FeedServer, project: Project) -> None:
 
 def test_complete_feed_in_one_document(crawled: FeedServer, project: Project) -> None:
     one = ("--feed", crawled.url("/one"))
-    assert project.scrapy("export", "-o", "one.rss", *one).stdout == "3 entries in one.rss\n"
+    assert project.scrapy("export", "-o", "one.rss", *one).stdout == "3 entries written to one.rss\n"
     assert project.scrapy("export", "-o", "one", "--format", "atom", "--tombstones", *one).returncode == 0
     for name, tombstones in (("one.rss", 0), ("one", 1)):
         body = (project.folder / name).read_bytes()
@@ -80,7 +80,7 @@ def whole_seconds(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_parquet_has_nested_types(crawled: FeedServer, project: Project) -> None:
-    assert project.scrapy("export", "-o", "all.parquet").stdout == "4 entries in all.parquet\n"
+    assert project.scrapy("export", "-o", "all.parquet").stdout == "4 entries written to all.parquet\n"
     project.scrapy("export", "-o", "all.jsonl")
     rows = parquet.read_table(project.folder / "all.parquet").to_pylist()
     expected = read_export(project.folder / "all.jsonl")
@@ -93,7 +93,7 @@ def test_parquet_has_nested_types(crawled: FeedServer, project: Project) -> None
 
 
 def test_opml_has_verdicts_and_is_a_list_of_feeds(crawled: FeedServer, project: Project) -> None:
-    assert project.scrapy("export", "-o", "feeds.opml").stdout == "2 feeds in feeds.opml\n"
+    assert project.scrapy("export", "-o", "feeds.opml").stdout == "2 feeds written to feeds.opml\n"
     path = project.folder / "feeds.opml"
     one, two = etree.parse(path).getroot().iter("outline")
     assert dict(one.items())[f"{OURS}verdict"] == "complete"
