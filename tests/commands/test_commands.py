@@ -231,7 +231,7 @@ def test_feeds_fail_unless_all_are_complete(server: FeedServer, project: Project
 @pytest.mark.parametrize("name", ["all.jsonl", "all.csv", "other:csv"])
 def test_export_writes_whole_feeds(crawled: FeedServer, project: Project, name: str) -> None:
     done = project.scrapy("export", "-o", name)
-    assert done.stdout == f"4 entries in {name.partition(':')[0]}\n"
+    assert done.stdout == f"4 entries written to {name.partition(':')[0]}\n"
     path = project.folder / name.partition(":")[0]
     if ":" in name:
         path = path.rename(path.with_suffix(".csv"))
