@@ -252,7 +252,7 @@ def test_export_replaces_the_file(crawled: FeedServer, project: Project) -> None
     """Also by one without entries, which still has the header."""
     for args, entries in (((), 4), (("--feed", crawled.url("/two")), 1), (("--since", "2030"), 0)):
         done = project.scrapy("export", "-o", "all.csv", *args)
-        assert done.stdout == f"{entries} entries in all.csv\n"
+        assert done.stdout == f"{entries} {'entry' if entries == 1 else 'entries'} written to all.csv\n"
         assert len(read_export(project.folder / "all.csv")) == entries
     assert (project.folder / "all.csv").read_bytes().decode() == ",".join(FIELDS) + "\r\n"
 
