@@ -144,7 +144,7 @@ def test_feeds_are_chosen_by_url_and_verdict(crawled: FeedServer, project: Proje
 def test_feeds_of_an_empty_store(project: Project) -> None:
     said = project.scrapy("feeds").stdout
     _scheme, _colon, place = opening.shown(make_url(project.database.url)).partition(":")
-    assert f"{place}: fhcrawl crawl" in said
+    assert f"{place} yet; run fhcrawl crawl" in said
     assert project.feeds() == []
 
 
@@ -230,7 +230,7 @@ def test_feeds_fail_unless_all_are_complete(server: FeedServer, project: Project
 @pytest.mark.parametrize("name", ["all.jsonl", "all.csv", "other:csv"])
 def test_export_writes_whole_feeds(crawled: FeedServer, project: Project, name: str) -> None:
     done = project.scrapy("export", "-o", name)
-    assert done.stdout == f"4 entries in {name.partition(':')[0]}\n"
+    assert done.stdout == f"4 entries written to {name.partition(':')[0]}\n"
     path = project.folder / name.partition(":")[0]
     if ":" in name:
         path = path.rename(path.with_suffix(".csv"))
@@ -243,7 +243,7 @@ def test_export_replaces_the_file(crawled: FeedServer, project: Project) -> None
     """Also by one without entries, which still has the header."""
     for args, entries in (((), 4), (("--feed", crawled.url("/two")), 1), (("--since", "2030"), 0)):
         done = project.scrapy("export", "-o", "all.csv", *args)
-        assert done.stdout == f"{entries} entries in all.csv\n"
+        assert done.stdout == f"{entries} {'entry' if entries == 1 else 'entries'} written to all.csv\n"
         assert len(read_export(project.folder / "all.csv")) == entries
     assert (project.folder / "all.csv").read_bytes().decode() == ",".join(EXPORTED) + "\r\n"
 
@@ -267,7 +267,7 @@ def test_output_that_nobody_reads_ends_the_command_without_a_word(
     with os.fdopen(writing, "wb") as pipe:
         done = project.scrapy(*(feed if arg == "FEED" else arg for arg in args), stdout=pipe)
     assert done.returncode == -signal.SIGPIPE
-    assert [line for line in done.stderr.splitlines() if "may lack entries" not in line] == []
+    assert [line for line in done.stderr.splitlines() if "entries may be missing" not in line] == []
 
 
 @pytest.mark.quick_lane

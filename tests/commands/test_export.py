@@ -86,7 +86,7 @@ def test_columns_that_are_empty_in_every_row_are_dropped(
 
 def test_gaps_are_entries(crawled: FeedServer, project: Project) -> None:
     done = project.scrapy("export", "-o", "all.jsonl", "--gaps", "--since", "2005")
-    assert done.stdout == "2 entries in all.jsonl\n"
+    assert done.stdout == "2 entries written to all.jsonl\n"
     _entry, gap = read_export(project.folder / "all.jsonl")
     assert list(gap) == EXPORTED
     assert (gap["feed"], gap["link"]) == (crawled.url("/two"), crawled.url("/gone"))
@@ -98,7 +98,7 @@ def test_gaps_are_entries(crawled: FeedServer, project: Project) -> None:
 
 def test_complete_feed_in_one_document(crawled: FeedServer, project: Project) -> None:
     one = ("--feed", crawled.url("/one"))
-    assert project.scrapy("export", "-o", "one.rss", *one).stdout == "3 entries in one.rss\n"
+    assert project.scrapy("export", "-o", "one.rss", *one).stdout == "3 entries written to one.rss\n"
     assert project.scrapy("export", "-o", "one", "--format", "atom", "--tombstones", *one).returncode == 0
     for name, tombstones in (("one.rss", 0), ("one", 1)):
         body = (project.folder / name).read_bytes()
@@ -115,7 +115,7 @@ def whole_seconds(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_parquet_has_nested_types(crawled: FeedServer, project: Project) -> None:
-    assert project.scrapy("export", "-o", "all.parquet").stdout == "4 entries in all.parquet\n"
+    assert project.scrapy("export", "-o", "all.parquet").stdout == "4 entries written to all.parquet\n"
     project.scrapy("export", "-o", "all.jsonl")
     rows = parquet.read_table(project.folder / "all.parquet").to_pylist()
     expected = read_export(project.folder / "all.jsonl")
@@ -128,7 +128,7 @@ def test_parquet_has_nested_types(crawled: FeedServer, project: Project) -> None
 
 
 def test_opml_has_verdicts_and_is_a_list_of_feeds(crawled: FeedServer, project: Project) -> None:
-    assert project.scrapy("export", "-o", "feeds.opml").stdout == "2 feeds in feeds.opml\n"
+    assert project.scrapy("export", "-o", "feeds.opml").stdout == "2 feeds written to feeds.opml\n"
     path = project.folder / "feeds.opml"
     one, two = etree.parse(path).getroot().iter("outline")
     assert dict(one.items())[f"{OURS}verdict"] == "complete"

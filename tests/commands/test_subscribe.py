@@ -119,6 +119,6 @@ def test_mistyped_feed_can_be_forgotten(server: FeedServer, project: Project) ->
     assert project.scrapy("feeds", "--fail-on", "incomplete").returncode == 1
     for known in ("/a", "/empty"):
         assert project.scrapy("unsubscribe", server.url(known)).returncode == 2
-    assert "is forgotten" in project.scrapy("unsubscribe", mistyped).stdout
+    assert "is removed from the store" in project.scrapy("unsubscribe", mistyped).stdout
     assert project.scrapy("feeds", "--fail-on", "incomplete").returncode == 0
     assert set(project.logical_feed()) == {"1"}
