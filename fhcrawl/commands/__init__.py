@@ -48,7 +48,7 @@ FAIL_ON: dict[str, dict[str, Any]] = {
     "--fail-on": {
         "metavar": "VERDICT",
         "choices": ("incomplete", "lossy", "unknown"),
-        "help": "exit with 1 if a feed has this verdict or a worse one: incomplete (unreachable feeds too), "
+        "help": "exit with 1 if a feed has this verdict or a worse one: incomplete (and not read), "
         "lossy, or unknown (anything but complete)",
     }
 }

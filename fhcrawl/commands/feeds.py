@@ -39,7 +39,7 @@ class Command(command.Command):
     description = (
         "List the feeds in the store, or those that are named, the worst first: title, number of "
         "entries, dates of the oldest and the newest entry, and verdict (complete, incomplete, lossy, "
-        "unknown; unreachable if the feed could never be read). Below stands what is missing, and what "
+        "unknown; not read if the feed could never be read). Below stands what is missing, and what "
         "to do about it. On a terminal, the table fits its width."
     )
     examples = (
@@ -54,7 +54,7 @@ class Command(command.Command):
         "--verdict": {
             "metavar": "NAME",
             "choices": WORDS,
-            "help": f"only feeds with this verdict: {', '.join(WORDS)}; `unknown` has unreachable feeds too",
+            "help": f"only feeds with this verdict: {', '.join(WORDS)}; `unknown` includes not-read",
         },
         "--json": {"action": "store_true", "help": "print JSON, for programs"},
         "--missing": {
@@ -108,10 +108,10 @@ def _read(store: Store, wanted: list[str]) -> Iterator[Feed]:
 def _chosen(feeds: Iterable[Feed], word: str | None, verdicts: set[str]) -> Iterator[Feed]:
     """Yield the feeds with a verdict, and note the verdicts of all.
 
-    A feed that was subscribed, and never read, counts as unreachable.
+    A feed that was subscribed, and never read, counts as not read.
     """
     for feed in feeds:
-        verdicts.add(feed.verdict_in_words if feed.crawled else ReasonKind.UNREACHABLE.value)
+        verdicts.add(feed.verdict_in_words if feed.crawled else ReasonKind.NOT_READ.value)
         if word is None or word in (feed.verdict.value, feed.verdict_in_words):
             yield feed
 

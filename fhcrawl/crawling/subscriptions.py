@@ -55,14 +55,14 @@ LISTED_FILES = "FHCRAWL_LISTED_FILES_ENABLED"
 MOST_DIGITS = 18
 MOST_REFUSED = 5
 # Python refuses to convert numbers of more than some thousand digits.
-TOO_LONG = "a number of too many digits"
+TOO_LONG = "a number with too many digits"
 # Nested tables, written as a.b.c: tomllib's time grows with the square of their number.
 DEEP_KEY = re.compile(r"""(?:\.[ \t]*(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*){100}""")
 EXAMPLE = "https://example.org/index.atom"
 NOTHING_SUBSCRIBED = (
     "No feed to crawl: write fhcrawl crawl https://example.org/index.atom, --feeds subscriptions.txt, "
     "or subscribe to one: fhcrawl subscribe https://example.org/index.atom; "
-    "if you did, you did it in another store: fhcrawl --help says which one is used here"
+    "if you have subscribed in another store, see fhcrawl --help for the one used here"
 )
 TOML_EXAMPLE = '[[feed]]\nurl = "https://example.org/index.atom"\nreversed = true'
 
@@ -146,7 +146,8 @@ def from_arguments(
     if not feed and not feeds:
         if snapshot:
             raise ArgumentError(
-                f"A snapshot is for a feed: write its URL too, or {snapshot} alone as the feed"
+                f"A snapshot belongs to a feed: write the URL of the feed too, or crawl {snapshot} "
+                "alone as the feed"
             )
         raise ArgumentError(
             "No feed to crawl: write fhcrawl crawl https://example.org/index.atom, or --feeds list.txt"
@@ -203,7 +204,7 @@ def with_subscribed(given: Listed, subscribed: dict[str, dict[str, Any]]) -> Lis
 def _add_options(listed: Listed, snapshot: str | None, ids: str | None) -> None:
     """Add the options of the only feed."""
     if ids is not None and len(listed) > 1:
-        raise ArgumentError(f'ids is for one feed: write ids = "{ids}" beside each feed in a TOML file')
+        raise ArgumentError(f'ids applies to one feed: write ids = "{ids}" beside each feed in a TOML file')
     if ids is not None:
         [(url, options)] = listed.items()
         listed[url] = replace(options, ids=ids_of(ids, "ids"))
@@ -211,7 +212,7 @@ def _add_options(listed: Listed, snapshot: str | None, ids: str | None) -> None:
         return
     if len(listed) > 1:
         raise ArgumentError(
-            "A snapshot is for one feed: write fhcrawl crawl FEED --snapshot URL, "
+            "A snapshot belongs to one feed: write fhcrawl crawl FEED --snapshot URL, "
             'or snapshot = "URL" beside each feed in a TOML file'
         )
     [(url, options)] = listed.items()
@@ -269,7 +270,7 @@ def from_file(path: Path, may_list_files: bool = False) -> FeedList:
     if not listed:
         more = len(listed.refused) - MOST_REFUSED
         said = "; ".join([*listed.refused[:MOST_REFUSED], *([f"and {more:,} more"] if more > 0 else [])])
-        raise ArgumentError(said or f"There is no feed in {path}: write a URL a line")
+        raise ArgumentError(said or f"There is no feed in {path}: write one URL per line")
     return listed
 
 
@@ -298,7 +299,7 @@ def _listed_url(line: _Line, may_list_files: bool) -> str:
     # Lists come from others, who need not have access to this machine's files.
     if not may_list_files and urlsplit(url).scheme == "file":
         raise ArgumentError(
-            f"{line.where} names a file of this machine, {url}: write fhcrawl crawl URL or "
+            f"{line.where} names a file on this machine, {url}: write fhcrawl crawl URL or "
             f"fhcrawl subscribe URL for it, or, if the list may name files, -s {LISTED_FILES}=1"
         )
     return url
@@ -310,7 +311,7 @@ def _read(path: Path) -> Iterator[_Line]:
     except OSError as error:
         raise ArgumentError(
             f"The list of feeds cannot be read: {path} ({error.strerror}); "
-            "write the path of a text file with a URL a line, of an OPML or a TOML file"
+            "write the path of a text file with one URL per line, an OPML file or a TOML file"
         ) from error
     if path.suffix.lower() == ".toml":
         yield from _from_toml(content, path)
@@ -359,7 +360,7 @@ def _from_toml(content: bytes, path: Path) -> Iterator[_Line]:
         listed = [(_text(table.pop("url")), table) for table in tables]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ArgumentError(
-            f"{path} is no list of feeds in TOML ({_reason(error)}); write\n{TOML_EXAMPLE}"
+            f"{path} is not a list of feeds in TOML ({_reason(error)}); write\n{TOML_EXAMPLE}"
         ) from error
     for number, (url, given) in enumerate(listed, 1):
         yield _Line(f"{path}, feed {number}", url, given)
@@ -458,7 +459,7 @@ def _check_commas(words: str, where: str) -> None:
     if COMMA.search(words) or ("," in words and "://" not in words and not os.path.exists(words)):  # noqa: PTH110
         apart = " ".join(map(without_credentials, filter(None, BETWEEN.split(words))))
         raise ArgumentError(
-            f"{where}: URLs are separated by spaces, and not by commas; write {apart}, "
+            f"{where}: URLs are separated by spaces, not by commas; write {apart}, "
             f"or, if the comma belongs to the URL, put it into a list (--feeds FILE)"
         )
 
@@ -495,7 +496,7 @@ def _checked(url: object, where: str) -> str:
     :raises ArgumentError: if it is no URL of a feed
     """
     if not isinstance(url, str):
-        raise ArgumentError(f"{where}: {_text(url)} is no URL; write {EXAMPLE}")
+        raise ArgumentError(f"{where}: {_text(url)} is not a URL; write {EXAMPLE}")
     url = _web_url(url)
     try:
         url.encode()  # an argument that is not UTF-8 has surrogates
@@ -513,7 +514,8 @@ def _checked(url: object, where: str) -> str:
     # The URL names the feed in the store, the exports and the log.
     if "@" in parts.netloc:
         raise ArgumentError(
-            f"{where}: the URL of a feed is what names it, and this one holds a user name or a password; "
+            f"{where}: the URL of a feed is its name and is shown everywhere, but this one contains a "
+            "user name or a password; "
             f"write {shown} with HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN, or headers in a TOML list"
         )
     return normalised(url)

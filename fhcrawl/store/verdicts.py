@@ -249,15 +249,15 @@ def _gaps(
     if not ends and feed.subscription_id is None:
         yield Reason(ReasonKind.KNOWN, feed.url, NOT_FETCHED, feed.since)
     elif not ends:
-        yield Reason(ReasonKind.LOOP, feed.url, "has a chain that is a loop", feed.since)
+        yield Reason(ReasonKind.LOOP, feed.url, "has a chain of documents that forms a loop", feed.since)
     for row in moved[:1]:
         yield Reason(ReasonKind.MOVED, row.url, HAS_MOVED, row.fetched)
     for row in losing:
-        kind, detail = ReasonKind.ENTRIES_LOST, f"has entries that cannot be kept: {row.lost_entries}"
+        kind, detail = ReasonKind.ENTRIES_LOST, f"has entries that could not be kept: {row.lost_entries}"
         if row.shared_id is not None:
             kind = ReasonKind.SHARED_ID
             detail += (
-                f"; other entries have the same id, such as {printable(row.shared_id, LONGEST_SENTENCE)}"
+                f"; several entries have the same id, such as {printable(row.shared_id, LONGEST_SENTENCE)}"
             )
         yield Reason(kind, row.url, detail, row.fetched)
 
@@ -265,6 +265,6 @@ def _gaps(
 def _left(feed: Row[Any], found: Row[Any] | None) -> Iterator[Reason]:
     """Yield one reason for all documents of a list that have not been requested."""
     if found is not None:
-        documents_are = "document more that has" if found.number == 1 else "documents more that have"
-        detail = f"names {found.number:,} {documents_are} not been fetched yet"
+        documents_have = "document that has" if found.number == 1 else "documents that have"
+        detail = f"links to {found.number:,} more {documents_have} not been fetched yet"
         yield Reason(ReasonKind.KNOWN, found.url or feed.url, detail, found.since)

@@ -70,7 +70,7 @@ def test_what_cannot_be_fetched_cuts_the_chain(server: FeedServer, project: Proj
         server.serve("/index", atom([E("urn:1")], prev=place))
         code, found = check(project, server.url("/index"))
         [cut] = [text for rule, text in said(found, "error") if rule == "walk-ends"]
-        assert f"may not be fetched: {why}" in cut
+        assert f"is not fetched: {why}" in cut
         assert code == 1
 
 
@@ -99,9 +99,7 @@ def test_text_is_for_people(server: FeedServer, project: Project) -> None:
     done = project.scrapy("checkhistory", server.url("/index"))
     assert done.returncode == 1
     assert done.stdout.startswith("Errors\n- The chain is cut: ")
-    assert (
-        done.stdout.rstrip().splitlines()[-1].startswith("The history was not walked to its end: 1 document")
-    )
+    assert done.stdout.rstrip().splitlines()[-1].startswith("The history was not read to its end: 1 document")
 
 
 @pytest.mark.nightly("starts a WordPress")

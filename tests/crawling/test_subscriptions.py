@@ -159,7 +159,8 @@ def test_bad_outlines_are_named_and_the_others_read(tmp_path: Path, encoding: st
     assert listed == {A: FeedOptions(), two: FeedOptions("archive"), three: FeedOptions()}
     assert listed.titles == {A: "One", two: "Two", three: "Three"}
     begins = [
-        "line 4 (P): the URL of a feed is what names it, and this one holds a user name or a password; write "
+        "line 4 (P): the URL of a feed is its name and is shown everywhere, but this one contains a user "
+        "name or a password; write "
         "https://example.org/p with",
         f"line 5 (Q), {C}: next is perhaps: write",
         "line 6 (R): it has no xmlUrl; write",
@@ -229,7 +230,7 @@ def test_what_is_no_url_gets_the_one_that_is_probably_meant(
     ],
 )
 def test_commas_between_feeds_are_refused(words: str, apart: str) -> None:
-    sentence = f"URLs are separated by spaces, and not by commas; write {apart}, or"
+    sentence = f"URLs are separated by spaces, not by commas; write {apart}, or"
     with pytest.raises(ArgumentError, match=f"^feed: {re.escape(sentence)}"):
         from_arguments(words, None)
 
@@ -301,17 +302,17 @@ def test_opml_attributes_are_options(tmp_path: Path) -> None:
         ('reversed = "perhaps"', "reversed is perhaps: write 1 or 0"),
         *(("headers = {X = 1}", 'write headers = {Name = "value"}'), ("[[", "is no list of feeds in TOML")),
         (f"limit = {'9' * 19}", "write a number of up to 18 digits"),
-        (f"limit = {NINES}", "is no list of feeds in TOML (a number of too many digits)"),
+        (f"limit = {NINES}", "is not a list of feeds in TOML (a number with too many digits)"),
         (f"limit = '{NINES}'", "write a number of up to 18 digits"),
-        (f"limit = 0x{'f' * 5000}", "limit is a number of too many digits: write a number"),
-        (f"next = 0x{'f' * 5000}", "next is a number of too many digits: write archive"),
-        (f"reversed = 0x{'f' * 5000}", "reversed is a number of too many digits: write 1 or 0"),
-        (f"snapshot = 0x{'f' * 5000}", "snapshot: a number of too many digits is no URL"),
-        (f"[[feed]]\nurl = 0x{'f' * 5000}", "a number of too many digits is not the URL of a feed"),
-        ("a=" + "[" * 10_000, "is no list of feeds in TOML (it is nested too deeply)"),
-        ("a=" + "{a=" * 10_000, "is no list of feeds in TOML (it is nested too deeply)"),
-        ("a" + ".a" * 20_000 + "=1", "is no list of feeds in TOML (it is nested too deeply)"),
-        ("[a" + " . 'a.b'" * 20_000 + "]", "is no list of feeds in TOML (it is nested too deeply)"),
+        (f"limit = 0x{'f' * 5000}", "limit is a number with too many digits: write a number"),
+        (f"next = 0x{'f' * 5000}", "next is a number with too many digits: write archive"),
+        (f"reversed = 0x{'f' * 5000}", "reversed is a number with too many digits: write 1 or 0"),
+        (f"snapshot = 0x{'f' * 5000}", "snapshot: a number with too many digits is no URL"),
+        (f"[[feed]]\nurl = 0x{'f' * 5000}", "a number with too many digits is not the URL of a feed"),
+        ("a=" + "[" * 10_000, "is not a list of feeds in TOML (it is nested too deeply)"),
+        ("a=" + "{a=" * 10_000, "is not a list of feeds in TOML (it is nested too deeply)"),
+        ("a" + ".a" * 20_000 + "=1", "is not a list of feeds in TOML (it is nested too deeply)"),
+        ("[a" + " . 'a.b'" * 20_000 + "]", "is not a list of feeds in TOML (it is nested too deeply)"),
     ],
     ids=lambda text: text[:20],
 )

@@ -158,7 +158,7 @@ def test_export_of_which_one_file_fails_is_made_good_by_the_next_run(
     assert run.exit_code == 1
     warnings = run.warnings()
     assert any(said in warning for warning in warnings), warnings
-    assert "ERROR: Nothing counts as exported; the next run of these feeds exports it" in warnings
+    assert "ERROR: Nothing counts as exported; the next run of these feeds exports these entries" in warnings
     assert not {word for word in ("Traceback", "Exception ignored") if word in run.log}
     assert not (project.folder / "kept.jsonl").exists()
     assert not list(project.folder.glob(".*.part"))

@@ -249,7 +249,7 @@ def test_delivery_that_fails_is_tried_again(project: Project, slow: Slow) -> Non
     in_the_way = project.folder / "folder"
     in_the_way.touch()
     first = slow.start("slow", "one", args=("-O", "folder/out.jsonl", "-O", "other.jsonl"))
-    slow.wait_for(lambda: "Nothing counts as exported; it is tried again later" in slow.log())
+    slow.wait_for(lambda: "Nothing counts as exported; it will be tried again later" in slow.log())
     assert not (project.folder / "other.jsonl").exists()
     in_the_way.unlink()
     slow.wait_for_exported(1)
@@ -269,7 +269,7 @@ def test_delivery_that_the_store_could_not_end_is_not_overwritten(
     Store.open(project.database.url).close()
     project.database.refuse("deliveries", "1 = 1", "it restarts", "DELETE")
     first = slow.start("slow", "one", args=("-O", place))
-    slow.wait_for(lambda: "Nothing counts as exported; it is tried again later" in slow.log())
+    slow.wait_for(lambda: "Nothing counts as exported; it will be tried again later" in slow.log())
     project.database.mend("deliveries")
     slow.let_go("slow")
     first.wait(WAIT)

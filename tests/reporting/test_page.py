@@ -43,14 +43,14 @@ def test_report_on_a_crawl(server: FeedServer, project: Project) -> None:
     ]
     assert shown.css(".missing li a bdi::text").getall() == ["Gap"]
     gap, plain, whole = shown.css("#table > tbody")
-    assert gap.css("summary::text").get("") == "An archive is not there (404)."
+    assert gap.css("summary::text").get("") == "An archive is missing (404)."
     said = " ".join(" ".join(shown.css("body").xpath("string()").getall()).split())
     assert said.count("ask its publisher, or look in a web archive") == 1
-    known = "The feed says nothing of entries older than those it shows; unknown before "
+    known = "The feed only shows its newest entries; unknown before "
     assert plain.css("summary::text").get("").startswith(known)
     assert whole.css("summary::text").get("") == "Its chain of 2 documents was read to the beginning."
     assert gap.css(".gaps li a::text").getall() == [server.url("/gone")]
-    assert "is not there (404), since 2" in gap.css(".gaps li").xpath("string()").get("")
+    assert "is missing (404), since 2" in gap.css(".gaps li").xpath("string()").get("")
     assert gap.css(".chain .broken a::text").getall() == [server.url("/gone")]
     assert whole.css(".chain a::text").getall() == [server.url("/whole"), server.url("/1")]
     assert whole.css(".broken") == []

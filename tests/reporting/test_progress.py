@@ -19,7 +19,7 @@ from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import progress as shown_progress
 from fhcrawl.reporting.progress import MOST_FEEDS, WINDOW_SECONDS, Counts, Progress, Rate, console_of, line
 
-MISSING = DocumentFailure(State.MISSING, ReasonKind.HTTP_404, "is not there (404)")
+MISSING = DocumentFailure(State.MISSING, ReasonKind.HTTP_404, "is missing (404)")
 
 
 def result(
@@ -154,7 +154,7 @@ def test_line_for_the_log() -> None:
     progress.total = Counts(1200, 3, 2, 1)
     said = line(progress, Rate(2, 1))
     assert said == (
-        "Feeds: 0 of 3 done, 1 under way; documents: 1,200 (120/min); "
+        "Feeds: 0 of 3 done, 1 in progress; documents: 1,200 (120/min); "
         "entries: 3 new, 2 updated, 1 deleted (60/min)"
     )
     progress.problems = 2

@@ -172,7 +172,7 @@ class TestMultipart:
         assert run.warnings() == [
             f"WARNING: {server.url('/3')}: the page after it is {server.url('/elsewhere')}, "
             f"but {server.url('/4')} has led to it (and 1 more)",
-            f"WARNING: {server.url('/2')}: it names no page after it, but one has led to it",
+            f"WARNING: {server.url('/2')}: it does not link back to the newer page that links to it",
         ]
         assert run.stats["fhcrawl/neighbour/disagrees"] == 3
         assert len(run.changes) == 8

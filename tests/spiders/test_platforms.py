@@ -621,7 +621,7 @@ def test_known_pages_are_named_without_the_option(server: FeedServer, project: P
         assert (feed["verdict"], feed["entries"]) == ("unknown", len(site.of))
         [reason] = feed["reasons"]
         assert reason["kind"] == "platform"
-        assert reason["detail"].startswith("has older entries on numbered pages, which no link names")
+        assert reason["detail"].startswith("has older entries on numbered pages that it does not link to")
     project.crawl(site.feed, args=PROBE)
     assert project.verdict() == LOSSY
 

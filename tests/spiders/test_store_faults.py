@@ -110,7 +110,7 @@ class TestInTheMiddleOfACrawl:
         assert_whole(project, feed, exported)
 
     def test_full_disk(self, server: FeedServer, project: Project, small_disk: Path, feed: str) -> None:
-        exported = self.crawl(server, project, feed, lambda: fill(small_disk), "make room on its disk")
+        exported = self.crawl(server, project, feed, lambda: fill(small_disk), "free up space on its disk")
         (small_disk / "filler").unlink()
         assert_whole(project, feed, exported)
 

@@ -176,9 +176,9 @@ def test_captures_that_cannot_be_read_are_no_reason_and_are_not_asked_for_again(
     said = {line.partition("Z ")[2] for line in run.warnings() if " at 2009-" in line}
     assert said == {
         "is not a feed: it is an HTML page",
-        "is not there (404)",
-        "may not be fetched: it is not in the web archive",
-        "is not served as a capture: the web archive does not say when it was made",
+        "is missing (404)",
+        "is not fetched: it is not in the web archive",
+        "is not a capture: the web archive does not say when it was made",
         "is no document, but a captured response with the status 503",
     }
     crawl(project, wayback, feed)

@@ -69,7 +69,7 @@ def test_store_that_has_feeds_is_not_written_over(project: Project) -> None:
     before = told(project, "-s", f"FHCRAWL_STORE_URL={there}")
     done = project.scrapy("copystore", there)
     assert done.returncode == 2
-    assert "The store to copy to has feeds: name a new file, or an empty database" in done.stderr
+    assert "The target store already has feeds: use a new file or an empty database" in done.stderr
     assert told(project, "-s", f"FHCRAWL_STORE_URL={there}") == before
 
 

@@ -184,7 +184,7 @@ def test_views_answer_what_one_asks_first(crawled: FeedServer, project: Project)
         (whole, "Whole", "complete", "complete", 1, 1, 0),
     ]
     assert query(project, "SELECT feed, feed_title, url, kind, detail FROM gaps") == [
-        (gap, "Gap", crawled.url("/gone"), "http-404", "is not there (404)")
+        (gap, "Gap", crawled.url("/gone"), "http-404", "is missing (404)")
     ]
     [(since, first, last)] = query(
         project, "SELECT gaps.since, first_crawled, last_crawled FROM gaps JOIN feed_verdicts USING (feed)"

@@ -41,7 +41,7 @@ def lost(key: str, failure: DocumentFailure, step: int = -1, fetched: str = NOW)
     return DocumentResult(fetch, failure=failure)
 
 
-GONE = DocumentFailure(State.MISSING, ReasonKind.HTTP_404, "is not there (404)")
+GONE = DocumentFailure(State.MISSING, ReasonKind.HTTP_404, "is missing (404)")
 
 
 def test_runs_are_numbered(store: Store) -> None:
@@ -141,7 +141,7 @@ def test_gap_is_known_since_it_was_first_seen(store: Store) -> None:
     [feed] = store.feeds.read()
     assert feed.verdict is Verdict.INCOMPLETE
     assert [(reason.kind, reason.since) for reason in feed.reasons] == [("http-404", NOW)]
-    late = DocumentFailure(State.FAILED, ReasonKind.TIMEOUT, "does not answer in time")
+    late = DocumentFailure(State.FAILED, ReasonKind.TIMEOUT, "times out")
     store.documents.note_failure(lost("a1", late, fetched=later))
     [feed] = store.feeds.read()
     assert [(reason.kind, reason.since) for reason in feed.reasons] == [("timeout", later)]

@@ -5,13 +5,11 @@ from tests.validation.histories import ARCHIVE, ATOM_SET, PAGES, RSS_SET
 
 CASES = [
     # chain.py
-    Case("walk-ends", ERROR, "/3, which is not there (404)", 7, "@/2", "@/3"),
+    Case("walk-ends", ERROR, "/3, which is missing (404)", 7, "@/2", "@/3"),
     Case("walk-ends", ERROR, "the chain is a loop", 9, ARCHIVE, LINK_TO_2, "1"),
     Case("walk-ends", ERROR, "is not a feed: it is an HTML page", None, ATOM_SET["index"], "<html></html>"),
     Case("archive-marks", WARNING, "no fh:archive", 2, ARCHIVE, "", "1"),
-    Case(
-        "next-archive", ERROR, "which is not there (404).", 8, NEXT_TO_2, NEXT_TO_2.replace("/2", "/3"), "1"
-    ),
+    Case("next-archive", ERROR, "which is missing (404).", 8, NEXT_TO_2, NEXT_TO_2.replace("/2", "/3"), "1"),
     Case("next-archive", ERROR, "to @/1, and not to @/2.", 8, NEXT_TO_2, NEXT_TO_2.replace("/2", "/1"), "1"),
     Case("next-archive", WARNING, "no next-archive link", 2, NEXT_TO_2, "", "1"),
     Case(
@@ -29,7 +27,7 @@ CASES = [
     Case(
         "current", ERROR, "not to the subscription document", 7, CURRENT, CURRENT.replace("index", "2"), "1"
     ),
-    Case("current", ERROR, "/3, which is not there (404)", 7, CURRENT, CURRENT.replace("index", "3"), "1"),
+    Case("current", ERROR, "/3, which is missing (404)", 7, CURRENT, CURRENT.replace("index", "3"), "1"),
     Case("current", WARNING, "no current link", 2, CURRENT, "", "1"),
     Case(
         "self-link", WARNING, "and not to @/1.", 6, 'rel="self" href="@/1"', 'rel="self" href="@/index"', "1"

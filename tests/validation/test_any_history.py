@@ -41,7 +41,7 @@ def test_check_of_any_links_ends_and_does_not_contradict_itself(history: dict[st
         if wanted.url in responses:
             checking.take(responses[wanted.url])
         else:
-            checking.lose("is not there (404)")
+            checking.lose("is missing (404)")
     findings = checking.finish()
     by_severity = {s: {f.rule for f in findings if f.severity is s} for s in Severity}
     # What is good is not wrong in another document.

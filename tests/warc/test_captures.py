@@ -90,7 +90,7 @@ def test_files_without_a_capture_of_the_feed_are_told(
 ) -> None:
     archive.add(server.url("/other"), "2009-01-01T00:00:00Z", atom([E("other")]))
     server.serve("/feed", atom([E("1")]))
-    said = "WARNING: No capture of these feeds is in the WARC files"
+    said = "WARNING: The WARC files have no captures of these feeds"
     assert said in read(project, server.url("/feed")).log
     archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("0")]))
     assert said not in read(project, server.url("/feed")).log
@@ -109,7 +109,7 @@ def test_feed_that_is_gone_is_read_from_an_archive(
     [feed] = project.feeds()
     assert (feed["title"], feed["reasons"][0]["detail"]) == (
         "Old",
-        "has never been read itself; its entries are from captures",
+        "has never been read directly; its entries are from captures",
     )
     advice = project.scrapy("feeds").stdout
     assert ("its entries are from captures" in advice, "`unsubscribe`" in advice) == (True, False)
