@@ -171,7 +171,7 @@ def test_options_are_the_spiders_arguments(anywhere: Anywhere, server: FeedServe
         (("crawl", "--jsn"), "fhcrawl crawl: error: There is no option --jsn: `fhcrawl crawl --help`"),
         (("export", "--jsn"), "fhcrawl export: error: There is no option --jsn"),
         (("crawl",), "fhcrawl crawl: error: No feed to crawl"),
-        (("crawl", "--due"), "another store: fhcrawl --help says which one is used here"),
+        (("crawl", "--due"), "another store, see fhcrawl --help for the one used here"),
         (("craw",), "fhcrawl: error: argument COMMAND: invalid choice: 'craw'"),
         (("crawl", "example.org"), "fhcrawl crawl: error: feed: example.org is not the URL of a feed"),
         (("crawl", "https://example.org/", "-s", "FHCRAWL_MAX_PAGE=1"), "write FHCRAWL_MAX_PAGES"),

@@ -137,7 +137,7 @@ def test_wrong_argument_is_a_sentence_in_the_log_of_its_job(scrapyd: Scrapyd, tm
 
 def test_password_in_an_argument_is_not_logged(scrapyd: Scrapyd) -> None:
     job = scrapyd.schedule(feed="http://user:verysecret@127.0.0.1/index").wait()
-    assert "ERROR: feed: the URL of a feed is what names it" in job.log
+    assert "ERROR: feed: the URL of a feed is its name" in job.log
     assert "verysecret" not in job.log
     # Scrapyd itself logs how it starts its jobs.
     ours = [line for line in scrapyd.log.splitlines() if "verysecret" in line and " args=[" not in line]

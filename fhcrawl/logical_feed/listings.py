@@ -114,7 +114,7 @@ class Listing:
         if self.held < self.known:
             said += f", {self.known - self.held:,} of them outdated"
         if self.foreign:
-            said += f", and {self.foreign:,} others that it does not list"
+            said += f", and {self.foreign:,} that it does not list"
         return said
 
 

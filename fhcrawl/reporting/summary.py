@@ -47,7 +47,7 @@ def with_kind_of_advice(reasons: list[Reason]) -> Iterator[tuple[Reason, ReasonK
     """Yield the reasons of a feed, each with the kind whose advice applies to it.
 
     That a feed could never be read is left out where the cause is among the reasons. If something else, or
-    nothing, was found at its address, the advice is that on unreachable feeds.
+    nothing, was found at its address, the advice is that on feeds that were never read.
     """
     unread = next((reason.kind for reason in reasons if reason.kind in NEVER_READ), None)
     no_cause = NEVER_READ | OURSELVES | {ReasonKind.HOLES}

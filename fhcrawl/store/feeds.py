@@ -290,8 +290,8 @@ class Feeds(Repository):
                 ]
                 connection.execute(NOTE, noted)
             if forgets_unread:
-                unreachable = [row for row in rows if is_not_read(by_url[row.url].reasons)]
-                subscriptions.forget_unread(connection, unreachable)
+                unread = [row for row in rows if is_not_read(by_url[row.url].reasons)]
+                subscriptions.forget_unread(connection, unread)
 
 
 def _noted(

@@ -25,7 +25,7 @@ def test_list_that_names_a_file_is_refused_unless_it_may(project: Project) -> No
     path = project.folder / "index.atom"
     path.write_text(atom([E("1")]))
     (project.folder / "list.txt").write_text(path.as_uri())
-    sentence = f"list.txt, line 1 names a file of this machine, {path.as_uri()}: write fhcrawl crawl URL"
+    sentence = f"list.txt, line 1 names a file on this machine, {path.as_uri()}: write fhcrawl crawl URL"
     done = project.scrapy("subscribe", "list.txt")
     assert (done.returncode, sentence in done.stderr) == (2, True)
     run = project.crawl(args=("-a", "feeds=list.txt"))

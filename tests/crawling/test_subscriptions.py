@@ -73,7 +73,7 @@ def test_list_can_be_opml(tmp_path: Path) -> None:
         ('http://example.org/a "tag"\n', "is not the URL of a feed"),
         ("http://example org/a\n", "is not the URL of a feed"),
         ("feed:///a\n", "is not the URL of a feed"),
-        ("feed:file:///etc/passwd\n", "names a file of this machine, file:///etc/passwd"),
+        ("feed:file:///etc/passwd\n", "names a file on this machine, file:///etc/passwd"),
         ("mailto:x@example.org\n", "line 1: mailto:x@example.org is not"),
         ("a\nb\nc\nd\ne\nf\ng\n", f"line 5: e is not the URL of a feed; write {EXAMPLE}; and 2 more"),
         ("<rss/>", "is neither a list of URLs nor OPML: its root element is rss"),
@@ -297,10 +297,16 @@ def test_opml_attributes_are_options(tmp_path: Path) -> None:
     ("option", "sentence"),
     [
         ("nxt = 1", "there is no option nxt; write one of headers, ids, limit, merge_renamed, next, pla"),
-        ('web_archive = "archive.org"', "web_archive is archive.org, which is no web archive: write wayback"),
+        (
+            'web_archive = "archive.org"',
+            "web_archive is archive.org, which is not a web archive: write wayback",
+        ),
         *(('next = "x"', "next is x: write archive, or page"), ("limit = -1", "limit is -1: write a number")),
         ('reversed = "perhaps"', "reversed is perhaps: write 1 or 0"),
-        *(("headers = {X = 1}", 'write headers = {Name = "value"}'), ("[[", "is no list of feeds in TOML")),
+        *(
+            ("headers = {X = 1}", 'write headers = {Name = "value"}'),
+            ("[[", "is not a list of feeds in TOML"),
+        ),
         (f"limit = {'9' * 19}", "write a number of up to 18 digits"),
         (f"limit = {NINES}", "is not a list of feeds in TOML (a number with too many digits)"),
         (f"limit = '{NINES}'", "write a number of up to 18 digits"),
@@ -337,7 +343,7 @@ def test_file_can_be_a_feed() -> None:
 def test_list_names_files_only_if_it_may(tmp_path: Path, name: str, content: str) -> None:
     listed = tmp_path / name
     listed.write_text(content)
-    assert re.search(r"names a file of this machine, (?i:file):///srv/", refusals(listed))
+    assert re.search(r"names a file on this machine, (?i:file):///srv/", refusals(listed))
     assert list(from_arguments(None, str(listed), may_list_files=True))[-1].lower().startswith("file:///srv")
 
 
@@ -353,7 +359,7 @@ class TestSnapshot:
     @pytest.mark.parametrize(
         ("feed", "snapshot", "sentence"),
         [
-            (None, B, "is for a feed: write its URL too, or "),
+            (None, B, "belongs to a feed: write the URL of the feed too, or "),
             (f"{A} {C}", B, "is for one feed"),
             (A, A, "is the feed itself: write "),
             (A, "snapshot", "is not the URL of a feed; write https://example"),

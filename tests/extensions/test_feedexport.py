@@ -158,7 +158,10 @@ def test_export_of_which_one_file_fails_is_made_good_by_the_next_run(
     assert run.exit_code == 1
     warnings = run.warnings()
     assert any(said in warning for warning in warnings), warnings
-    assert "ERROR: Nothing counts as exported; the next run of these feeds exports these entries" in warnings
+    assert (
+        "ERROR: The export has failed, so nothing was marked as exported; the next run of these feeds "
+        "exports these entries" in warnings
+    )
     assert not {word for word in ("Traceback", "Exception ignored") if word in run.log}
     assert not (project.folder / "kept.jsonl").exists()
     assert not list(project.folder.glob(".*.part"))
@@ -243,7 +246,7 @@ def test_what_stdout_does_not_take_does_not_count_as_exported(server: FeedServer
             "crawl", "history", "-a", feed, "-o", "-:jsonl", stdout=full, PYTHONUNBUFFERED=""
         )
     assert done.returncode == 1
-    assert "Nothing counts as exported" in done.stderr
+    assert "nothing was marked as exported" in done.stderr
     assert project.crawl(server.url("/index")).changes == {"1": "new"}
 
 

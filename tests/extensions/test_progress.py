@@ -227,7 +227,7 @@ def test_feed_that_the_store_refuses_is_done(server: FeedServer, project: Projec
     project.crawl(server.url("/one"))
     project.database.refuse(table, "1 = 1", "refused")
     run = project.crawl(server.url("/one"), server.url("/two"))
-    [line] = [line for line in run.log.splitlines() if "INFO: Feeds: 2 of 2 done, 0 under way; " in line]
+    [line] = [line for line in run.log.splitlines() if "INFO: Feeds: 2 of 2 done, 0 in progress; " in line]
     assert ("problems: 1" in line) is (table == "entries")
     # The table has what is known of it.
     assert ("is not crawled" in run.log) is (table == "feeds")

@@ -39,7 +39,7 @@ def test_what_to_do_stands_below_the_documents_that_it_is_meant_for() -> None:
         *("Errors", "- It is wrong. [RFC 5005, 4]", "  https://example.org/1", "  To do: Link to 0."),
         *("  https://example.org/2", "  https://example.org/3", "  To do: Link to 1."),
         *("  https://example.org/4", "  https://example.org/5", "  To do: Link to 2."),
-        "  and 5 more, with something else to do (--json has all)",
+        "  and 5 more, with other fixes (--json lists all)",
         *("", "The archive was read to its end"),
     ]
     assert [f["fix"] for f in json.loads(shown.as_json(several, SUMMARY))["findings"]] == [
@@ -56,7 +56,7 @@ def test_what_to_do_is_not_shortened() -> None:
 def test_sentences_of_a_rule_are_limited() -> None:
     several = [finding(Severity.ERROR, f"It is wrong: {n}.", "https://example.org/") for n in range(7)]
     lines = list(shown.lines(several, SUMMARY, Look()))
-    assert "- and 2 more of this kind (--json has all)" in lines
+    assert "- and 2 more of this kind (--json lists all)" in lines
 
 
 def test_lines_fit_a_terminal() -> None:

@@ -27,7 +27,7 @@ FAULTS = {
     "404": (Answer(status=404), "missing", "http-404", "is missing (404)"),
     "410": (Answer(status=410), "missing", "http-410", "has been removed permanently (410)"),
     "403": (Answer(status=403), "refused", "http-403", "cannot be fetched: access denied (403)"),
-    "500": (Answer(status=500), "failed", "http-500", "the server answers 500"),
+    "500": (Answer(status=500), "failed", "http-500", "HTTP status 500"),
     "timeout": (Answer(b"late", delay=3), "failed", "timeout", "times out (1 s, attempt 2)"),
     "reset": (Answer(reset=True), "failed", "download-error", "cannot be fetched"),
     "empty": (Answer(), "invalid", "empty", "is not a feed: it is empty"),
@@ -40,16 +40,16 @@ FAULTS = {
     "OPML": (Answer(b"<opml/>"), "invalid", "opml", "is not a feed: it is a list in OPML"),
     "cut off": (
         Answer(CUT, cut=len(CUT) - 300),
-        *("invalid", "not-well-formed", "is cut off or not well-formed"),
+        *("invalid", "not-well-formed", "is truncated or not well-formed"),
     ),
     "a part": (
         Answer(PART, status=206),
-        *("failed", "http-206", "comes in part, though all of it was asked for"),
+        *("failed", "http-206", "is sent only in part, although all of it was requested"),
     ),
-    "a difference": (Answer(PART, status=226), "failed", "http-226", "comes as a difference"),
+    "a difference": (Answer(PART, status=226), "failed", "http-226", "is sent as a delta"),
     "nothing of what is promised": (
         Answer(CUT, cut=0),
-        *("failed", "cut-off", "comes incomplete, and is not a"),
+        *("failed", "cut-off", "arrives incomplete, and is not a"),
     ),
     "no answer": (
         Answer(raw=lambda file: None),
@@ -145,7 +145,7 @@ def test_archive_that_robots_txt_forbids_is_a_gap(server: FeedServer, project: P
     run = project.crawl(server.url("/index"))
     assert server.asked() == ["/index"]
     assert run.stats["fhcrawl/document/refused"] == 1
-    assert any("robots.txt forbids it" in w for w in run.warnings())
+    assert any("robots.txt disallows it" in w for w in run.warnings())
     assert project.verdict() == ("incomplete", ["robots-txt"])
 
 

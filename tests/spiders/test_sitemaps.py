@@ -55,7 +55,7 @@ def test_pages_that_are_not_kept_are_reported(project: Project, server: FeedServ
     [feed] = project.feeds()
     assert feed["verdict"] == "unknown"
     assert (
-        "its sitemap lists 12 pages that look like entries; 2 of them are kept"
+        "its sitemap lists 12 pages that look like entries; the store has 2 of them"
         in feed["reasons"][0]["detail"]
     )
     assert (feed["sitemap"]["listed"], feed["sitemap"]["kept"]) == (12, 2)

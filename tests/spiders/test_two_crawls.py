@@ -86,7 +86,7 @@ def test_second_crawl_leaves_the_feed_alone_and_crawls_the_others(
     assert run.changes == {"other": "new"}
     assert server.asked() == ["/other"]
     [sentence] = run.warnings()[:1]
-    said = f"{held.feed} is left alone: another crawl is at work on it (process {process.pid} on "
+    said = f"{held.feed} is skipped: another crawl is reading it (process {process.pid} on "
     assert said in sentence
     assert len([w for w in run.warnings() if held.feed in w]) == 1
     assert {name: n for name, n in run.stats.items() if "/feed/" in name} == {
@@ -102,7 +102,7 @@ def test_second_crawl_leaves_the_feed_alone_and_crawls_the_others(
 
 def test_feed_that_is_left_alone_is_in_the_closing_words(project: Project, held: Held) -> None:
     held.start()
-    said = "1 left alone (another crawl is at work on it)"
+    said = "1 skipped (another crawl is reading it)"
     run = project.crawl(held.feed, held.other)
     assert f"  2 feeds: 1 unknown, {said}; entries: " in run.log
     terminal = watch(project, [held.feed], "LOG_LEVEL=WARNING")

@@ -94,7 +94,9 @@ def test_store_without_feeds_is_not_copied(project: Project) -> None:
     done = project.scrapy("copystore", f"sqlite:///{project.folder / 'there.sqlite'}")
     assert done.returncode == 2
     store = project.folder / ".scrapy" / "fhcrawl.sqlite"
-    assert f"There are no feeds to copy in sqlite:///{store}: name the store" in done.stderr
+    assert (
+        f"There are no feeds to copy in sqlite:///{store}: set FHCRAWL_STORE_URL to the store" in done.stderr
+    )
 
 
 @pytest.mark.usefixtures("crawled")

@@ -233,7 +233,7 @@ class TestConnectionThatIsLost:
         assert run.exit_code == 1
         assert run.items == []
         assert any("The store failed" in line for line in run.warnings())
-        assert any("Nothing counts as exported" in line for line in run.warnings())
+        assert any("nothing was marked as exported" in line for line in run.warnings())
         assert "secret" not in run.log
         run = project.crawl(feed)
         assert run.changes == {"3": "new", "2": "new", "1": "new"}

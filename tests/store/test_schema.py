@@ -85,14 +85,17 @@ def test_older_store_without_a_step_is_refused(older: Database, monkeypatch: pyt
     monkeypatch.setitem(schema.STEPS, version, add_column)
     let_version_go_up(monkeypatch)
     let_version_go_up(monkeypatch)
-    with pytest.raises(StoreError, match=f"schema version {version}, and this fhcrawl knows {version + 2}:"):
+    with pytest.raises(
+        StoreError,
+        match=f"schema version {version}, but this version of fhcrawl supports only {version + 2}:",
+    ):
         Store.open(older.url)
     assert read_version(older) == [(version,)]
 
 
 def test_newer_store_is_refused(older: Database) -> None:
     older.execute("UPDATE store SET schema_version = 99")
-    with pytest.raises(StoreError, match="schema version 99, and this fhcrawl knows"):
+    with pytest.raises(StoreError, match="schema version 99, but this version of fhcrawl supports only"):
         Store.open(older.url)
 
 
@@ -122,7 +125,7 @@ def test_processes_that_prepare_one_store_at_once_do_not_race(database: Database
 def test_store_that_was_never_finished_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "store.sqlite")) as connection:
         connection.execute("CREATE TABLE store (schema_version INTEGER)")
-    with pytest.raises(StoreError, match="begun and never finished"):
+    with pytest.raises(StoreError, match="not created completely"):
         Store.open(f"sqlite:///{tmp_path / 'store.sqlite'}")
 
 

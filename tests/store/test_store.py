@@ -86,7 +86,7 @@ def test_failing_database_is_a_store_error(store: Store, database: Database) -> 
 
 
 def test_unknown_feed_is_a_store_error(store: Store) -> None:
-    with pytest.raises(StoreError, match=r"does not know the feed http://example\.org/other"):
+    with pytest.raises(StoreError, match=r"The feed http://example\.org/other is not in the store"):
         store.entries.find_winners("http://example.org/other", ["1"], NOW)
 
 

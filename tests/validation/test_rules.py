@@ -110,7 +110,7 @@ def test_newer_version_with_a_later_time_is_good() -> None:
 def test_check_stops_at_a_number_of_documents() -> None:
     findings, summary = check(served(ATOM_SET), max_documents=2)
     assert [f.text for f in findings if f.rule == "walk-ends"] == [
-        "The check has stopped at 2 documents: older documents were not checked."
+        "The check stopped after 2 documents: older documents were not checked."
     ]
     assert (summary.documents, summary.is_whole, summary.warnings) == (2, False, 1)
 
@@ -238,7 +238,7 @@ def test_archives_in_the_wrong_order_are_not_told_to_link_to_what_names_them() -
         turned[number] = "\n".join(lines).replace(ARCHIVE, f"{ARCHIVE}{link}")
     found = to_do({**turned, "index": whole["index"]}, "next-archive")
     assert len(found) == 3
-    assert all("prev-archive the one before" in fix for fix in found.values())
+    assert all("prev-archive to the one before" in fix for fix in found.values())
 
 
 def test_links_are_to_name_where_a_document_has_moved_for_good() -> None:
@@ -268,7 +268,7 @@ def test_link_that_redirects_to_a_document_that_was_read_is_a_loop(there: str) -
         (
             f"{SITE}/2",
             f"Its next link leads to {SITE}/1, which redirects to {SITE}/{there}, which has been read "
-            "already: the chain is a loop.",
+            "already: the chain forms a loop.",
             "Link to the older document, or remove the link if there is none.",
         )
     ]
@@ -286,7 +286,7 @@ def test_gzip_is_to_be_declared() -> None:
 def test_feed_that_was_not_fetched_since_the_check_was_interrupted_is_to_be_checked_again() -> None:
     [finding] = found_by("walk-ends", HistoryCheck(histories.FEED).finish())
     assert finding.fix.startswith("Check it again")
-    findings, _summary = check({histories.FEED: "is behind a challenge for browsers (403)"})
+    findings, _summary = check({histories.FEED: "is behind a browser challenge (403)"})
     assert [f.fix for f in found_by("walk-ends", findings)] == [
         "Give the URL of a feed, and make sure that its server responds with the feed."
     ]

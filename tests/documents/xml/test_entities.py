@@ -194,7 +194,7 @@ def test_entity_with_markup_of_a_malformed_document_type_is_said() -> None:
 
 def test_texts_of_a_malformed_document_type_are_bounded() -> None:
     lines = "".join(f"<!ENTITY a{n} '{f'&a{n - 1};' * 10}'>" for n in range(1, 9))
-    with pytest.raises(NotAFeedError, match="entities stand for too much"):
+    with pytest.raises(NotAFeedError, match="entities expand to too much"):
         read_atom(f"{ENTRY}&a8;", doctype=f"<!DOCTYPE feed [<!ENTITY a0 'aaaaaaaaaa'>{lines}<!ELEMENT ->]>")
 
 
