@@ -313,7 +313,7 @@ def test_opml_attributes_are_options(tmp_path: Path) -> None:
         (f"limit = 0x{'f' * 5000}", "limit is a number with too many digits: write a number"),
         (f"next = 0x{'f' * 5000}", "next is a number with too many digits: write archive"),
         (f"reversed = 0x{'f' * 5000}", "reversed is a number with too many digits: write 1 or 0"),
-        (f"snapshot = 0x{'f' * 5000}", "snapshot: a number with too many digits is no URL"),
+        (f"snapshot = 0x{'f' * 5000}", "snapshot: a number with too many digits is not a URL"),
         (f"[[feed]]\nurl = 0x{'f' * 5000}", "a number with too many digits is not the URL of a feed"),
         ("a=" + "[" * 10_000, "is not a list of feeds in TOML (it is nested too deeply)"),
         ("a=" + "{a=" * 10_000, "is not a list of feeds in TOML (it is nested too deeply)"),
@@ -360,7 +360,7 @@ class TestSnapshot:
         ("feed", "snapshot", "sentence"),
         [
             (None, B, "belongs to a feed: write the URL of the feed too, or "),
-            (f"{A} {C}", B, "is for one feed"),
+            (f"{A} {C}", B, "belongs to one feed"),
             (A, A, "is the feed itself: write "),
             (A, "snapshot", "is not the URL of a feed; write https://example"),
         ],
@@ -372,7 +372,7 @@ class TestSnapshot:
     def test_snapshot_that_is_no_string(self, tmp_path: Path) -> None:
         listed = tmp_path / "feeds.toml"
         listed.write_text(f'[[feed]]\nurl = "{A}"\nsnapshot = 1\n')
-        with pytest.raises(ArgumentError, match="snapshot: 1 is no URL"):
+        with pytest.raises(ArgumentError, match="snapshot: 1 is not a URL"):
             from_arguments(None, str(listed))
 
 

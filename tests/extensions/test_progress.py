@@ -87,7 +87,7 @@ def test_terminal_has_one_display_and_whole_log_lines(held: Held, project: Proje
     lines = terminal.until(is_shown)
     # One display, at the foot, whatever was logged before.
     [begin] = [number for number, line in enumerate(lines) if line.startswith("Feeds ")]
-    assert lines[begin] == "Feeds      1 of 2 done, 1 under way, 0 to do"
+    assert lines[begin] == "Feeds      1 of 2 done, 1 in progress, 0 waiting"
     assert lines[begin + 1].startswith("Documents  3  (")
     assert lines[begin + 2].startswith("Entries    4 new, 0 updated, 0 deleted  (")
     assert lines[begin + 6].split() == ["Long\\x85ago", "2", "3", "2002-05"]

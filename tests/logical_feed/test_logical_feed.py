@@ -341,7 +341,7 @@ class TestVerdict:
     def test_number_of_entries_is_said_and_is_no_evidence(self, of: Kind) -> None:
         reached, [reason] = verdict("f", of, OLD, [], Evidence(1200, total=1200))
         assert reached in (Verdict.LOSSY, Verdict.UNKNOWN)
-        assert reason.detail.endswith("; it counts 1,200 entries, and 1,200 are kept")
+        assert reason.detail.endswith("; its publisher counts 1,200 entries; the store has 1,200")
 
     def test_software_whose_pages_were_not_requested_has_advice_of_its_own(self) -> None:
         reached, [reason] = verdict("f", Kind.SINGLE, OLD, [], Evidence(10, software="Trac"))

@@ -191,7 +191,7 @@ def test_running_display_is_small_and_fits(width: int, feeds: int) -> None:
     # What the terminal shows for Ctrl-C has its place behind the last line.
     assert all(cell_len(line) <= width - 4 for line in lines)
     assert UNFIT.findall("\n".join(lines)) == []
-    assert lines[0].startswith(f"Feeds      0 of {feeds:,} done, {feeds - 1:,} under way, 1 to do")
+    assert lines[0].startswith(f"Feeds      0 of {feeds:,} done, {feeds - 1:,} in progress, 1 waiting")
     assert "1:02:03" in lines[3]
     if feeds == 2000:
         assert lines[-1].strip() == "and 1,991 more"

@@ -156,7 +156,7 @@ def test_document_larger_than_allowed_is_a_gap(server: FeedServer, project: Proj
     run = project.crawl(server.url("/index"), settings={"DOWNLOAD_MAXSIZE": 3000})
     assert run.stats["fhcrawl/document/refused"] == 1
     assert project.verdict() == ("incomplete", ["too-large"])
-    assert "/a1 is larger than DOWNLOAD_MAXSIZE (3000 octets) allows" in run.log
+    assert "/a1 is larger than DOWNLOAD_MAXSIZE (3000 bytes)" in run.log
 
 
 @pytest.mark.real_crawl

@@ -108,7 +108,7 @@ def test_feed_that_is_left_alone_is_in_the_closing_words(project: Project, held:
     terminal = watch(project, [held.feed], "LOG_LEVEL=WARNING")
     assert f"1 feed: {said}" in terminal.wait()
     *_others, last = [line for line in TOLD.sub("\n", terminal.raw.decode()).split("\n") if " to do" in line]
-    assert last.strip().endswith("1 of 1 done, 0 under way, 0 to do")
+    assert last.strip().endswith("1 of 1 done, 0 in progress, 0 waiting")
 
 
 def test_lease_of_a_killed_process_is_free_at_once(server: FeedServer, project: Project, held: Held) -> None:

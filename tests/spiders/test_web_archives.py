@@ -369,8 +369,8 @@ def test_captures_join_reads_of_the_feed(server: FeedServer, project: Project, w
     assert [span["since"] for span in known["spans"]] == [day(SHOWN, "12:00:00")]
     assert known["holes"] == []
     [reason] = known["reasons"]
-    captured = f"before {known['crawled'][:10]} by captures"
-    assert reason["detail"].endswith(f"; unknown before 2009-01-11, seamless since; {captured}")
+    captured = f"anything before {known['crawled'][:10]} is from captures"
+    assert reason["detail"].endswith(f"; nothing missed since 2009-01-11; older entries unknown; {captured}")
 
 
 def test_captures_cover_a_feed_that_is_gone(

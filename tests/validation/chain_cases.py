@@ -37,7 +37,7 @@ CASES = [
         "pages", ERROR, "to @/1", 8, 'rel="previous" href="@/index"', 'rel="previous" href="@/1"', "2", PAGES
     ),
     Case("conditional-requests", ADVICE, "neither ETag nor", headers={"etag": ""}),
-    Case("conditional-requests", ADVICE, "answered with 200", headers={"x-forgets": "1"}),
+    Case("conditional-requests", ADVICE, "conditional request was 200", headers={"x-forgets": "1"}),
     # neighbours.py
     Case("one-newest-version", ERROR, "with the same atom:updated", 10, "Text 4.", "Another text.", "1"),
     Case("one-newest-version", WARNING, "with the same atom:updated", 10, "Text 7.", "Another text.", "2"),

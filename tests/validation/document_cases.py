@@ -11,7 +11,7 @@ CASES = [
     Case("subscription-mark", ERROR, "has a next-archive link", 6, LINK_TO_2, f"{LINK_TO_2}{NEXT_TO_2}"),
     Case("one-type", ERROR, "fh:complete and a prev-archive", 7, LINK_TO_2, f"{LINK_TO_2}\n<fh:complete/>"),
     Case("one-type", ERROR, "fh:complete and fh:archive", 9, ARCHIVE, f"{ARCHIVE}<fh:complete/>", "2"),
-    Case("one-type", WARNING, "is for paged ones", 9, ARCHIVE, f'{ARCHIVE}<link rel="next" href="1"/>', "2"),
+    Case("one-type", WARNING, "is for paged feeds", 9, ARCHIVE, f'{ARCHIVE}<link rel="next" href="1"/>', "2"),
     Case(
         "one-link", ERROR, "@/2 and to @/1", 7, LINK_TO_2, f'{LINK_TO_2}<link rel="prev-archive" href="/1"/>'
     ),
@@ -66,9 +66,9 @@ CASES = [
     Case("entry-id", ERROR, "it has no atom:id", 8, ID_9),
     Case("item-guid", WARNING, "no guid", 8, "<guid>@/9</guid>", history=RSS_SET),
     Case("entry-title", ERROR, "it has no atom:title", 8, "<title>Entry 9</title>"),
-    Case("id-is-a-uri", ERROR, "'9' is no absolute IRI", 9, ID_9, "<id>9</id>"),
+    Case("id-is-a-uri", ERROR, "'9' is not an absolute IRI", 9, ID_9, "<id>9</id>"),
     Case("id-is-a-uri", ERROR, "'9' is a permalink", 9, "@/9", "9", history=RSS_SET),
-    Case("unique-ids", WARNING, "urn:4 is twice", 17, OLD_ENTRY, f"{OLD_ENTRY}\n{OLD_ENTRY}", "1"),
+    Case("unique-ids", WARNING, "urn:4 appears twice", 17, OLD_ENTRY, f"{OLD_ENTRY}\n{OLD_ENTRY}", "1"),
     Case("update-times", ERROR, "feed has no atom:updated", 2, "<updated>2003-12-09T18:00:00Z</updated>"),
     Case("update-times", ERROR, "entry has no atom:updated", 8, "<updated>2003-12-09T12:00:00Z</updated>"),
     Case(
