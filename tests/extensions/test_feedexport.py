@@ -72,7 +72,7 @@ def test_export_appends_or_overwrites(
     assert run.exit_code == 0
     assert path.stat() == before
     assert (
-        f"Nothing new since the last export: {name} stays as it is. The complete history: "
+        f"Nothing new since the last export: {name} is unchanged. The complete history: "
         f"`fhcrawl export -o {name}`" in run.log
     )
 
@@ -81,13 +81,13 @@ def test_export_appends_or_overwrites(
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("-o", "b.csv"), "b.csv is not written. The complete history: `fhcrawl export -o b.csv`"),
-        (("-O", "a.jsonl"), "a.jsonl stays as it is. The complete history: `fhcrawl export -o a.jsonl`"),
-        (("-o", "b:xml"), "b is not written. The complete history: `fhcrawl export -o b:xml`"),
-        (("-o", "-:jsonl"), "nothing is written. The complete history: `fhcrawl export -o -:jsonl`"),
+        (("-o", "b.csv"), "b.csv was not written. The complete history: `fhcrawl export -o b.csv`"),
+        (("-O", "a.jsonl"), "a.jsonl is unchanged. The complete history: `fhcrawl export -o a.jsonl`"),
+        (("-o", "b:xml"), "b was not written. The complete history: `fhcrawl export -o b:xml`"),
+        (("-o", "-:jsonl"), "nothing was written. The complete history: `fhcrawl export -o -:jsonl`"),
         (
             ("-o", "b.csv", "-o", "c.csv"),
-            "nothing is written. The complete history: `fhcrawl export -o FILE`",
+            "nothing was written. The complete history: `fhcrawl export -o FILE`",
         ),
         # What a scheduled crawl appends to, and a file for the changes of each run.
         *((("-o", "a.jsonl"), ""), (("-o", "%(time)s.jsonl"), "")),

@@ -50,7 +50,9 @@ def test_feed_of_captures_alone_is_covered_between_them() -> None:
     )
     holed = whole._replace(spans=[Span(DAY_1, DAY_1), Span(DAY_2, DAY_3)], holes=[HOLE])
     reached, [reason, _, hole] = verdict("f", None, OLD, [GONE], Evidence(9), holed)
-    assert reason.detail.endswith(" and after 2026-03-03, with holes between")
+    assert reason.detail.endswith(
+        "; holes between 2026-03-01 and 2026-03-03; entries before and after that unknown"
+    )
     assert (reached, hole.kind) == (Verdict.UNKNOWN, "holes")
 
 

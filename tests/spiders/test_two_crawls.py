@@ -149,7 +149,7 @@ def test_silent_crawl_leaves_its_feed_to_the_next(server: FeedServer, project: P
     code, ids, log = held.end()
     assert (code, ids) == (0, [])
     [sentence] = [line for line in log.splitlines() if "is left alone" in line]
-    assert "another crawl has taken it over" in sentence
+    assert "another crawl has taken over the feed" in sentence
     assert "Traceback" not in log
     assert project.logical_feed() == stored
     assert project.verdict() == ("complete", [])

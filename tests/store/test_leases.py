@@ -97,7 +97,7 @@ def test_run_whose_feed_was_taken_over_writes_nothing_more(
     one.documents.commit(*read(first, "before"))
     database.execute(f"UPDATE runs SET expires = 1 WHERE id = {first}")
     begin_walk(two, FEED, second, NOW)
-    refuse_all_writes(one, first, "has taken it over")
+    refuse_all_writes(one, first, "has taken over the feed")
     two.close()
     with pytest.raises(LeaseError):
         one.documents.commit(*read(first, "after"))

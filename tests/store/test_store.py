@@ -63,7 +63,7 @@ def test_file_of_another_encoding_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA encoding = 'UTF-16le'")
         connection.execute("CREATE TABLE something (text TEXT)")
-    with pytest.raises(StoreError, match="has the encoding UTF-16le: write the path of a new file"):
+    with pytest.raises(StoreError, match="has the unsupported encoding UTF-16le: use a new file"):
         Store.open(f"sqlite:///{path}")
 
 
