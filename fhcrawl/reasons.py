@@ -9,66 +9,67 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 # Advice that is too long for a line, or shared by several kinds.
-ALLOW = "nothing, if you did not mean it; else name its host in FHCRAWL_ALLOWED_PRIVATE_HOSTS"
-BROKEN = "tell its publisher; the next run reads it again, and it counts once it is mended"
+ALLOW = "nothing, unless you want it to be fetched: then add its host to FHCRAWL_ALLOWED_PRIVATE_HOSTS"
+BROKEN = "tell its publisher; the next run reads it again"
 ENDLESS = (
-    "nothing, if its entries end there; each run reads a few more, so run it again if there may be older ones"
+    "nothing, if there are no older entries; otherwise run it again, because each run reads a few "
+    "more documents"
 )
-FULL = "make room on that disk (the log says where), then run it again; the next run goes on there"
-HTTPS = "tell its publisher to link with https:; if you trust the way, give the feed with http:"
-LARGE = "if you trust it, raise the setting that it names, if that can be; else tell its publisher"
-LIMITED = "raise the setting that it names, if that can be; the next run goes on where one has stopped"
-LINKS = "tell its publisher, who knows which of the links is wrong"
-LOST = "the log says which, and why; tell its publisher; fhcrawl crawl --reset reads all again"
-MISSING = "the next run asks again; if it stays away, ask its publisher, or look in a web archive"
-NETWORK = "the next run asks again; if it goes on, check the network and the host's name"
-NO_DTD = "tell its publisher to write the entities out: no DTD is fetched"
+FULL = "free up disk space (the log says where), then run it again; the next run continues from there"
+HTTPS = "tell its publisher to use https: links; if you trust the connection, crawl the feed by its http: URL"
+LARGE = "if you trust it, raise the limit that is named, if it is a setting; otherwise tell its publisher"
+LIMITED = (
+    "raise the limit that is named, if it is a setting; the next run continues where the last one stopped"
+)
+LINKS = "tell its publisher, who knows which link is the right one"
+LOST = "see the log for which ones and why; tell its publisher; fhcrawl crawl --reset reads everything again"
+MISSING = "the next run tries again; if it stays missing, contact its publisher or look in a web archive"
+NETWORK = "the next run tries again; if that keeps failing, check the network and the host name"
+NO_DTD = "tell its publisher to replace the entities by their text: fhcrawl does not fetch DTDs"
 NO_MORE_PAGES = (
-    "nothing, if its entries end there; else tell its publisher, whose server has no page after that: "
-    "the history may be longer"
+    "nothing, if there are no older entries; otherwise tell its publisher that the server "
+    "has no page after this one"
 )
-NO_FEED = "check in a browser what is there; if that is no feed any more, tell its publisher"
+NO_FEED = "check in a browser what is there; if it is no longer a feed, tell its publisher"
 NOT_NEWEST = (
-    "crawl the feed's own address, not that of an archive; if its relations are backwards, "
-    "write reversed = true for it in a list of feeds (docs/howto/odd-publishers.md)"
+    "crawl the URL of the feed, not of an archive; if its link relations are reversed, "
+    "set reversed = true for it in a list of feeds (docs/howto/odd-publishers.md)"
 )
-ODD = "tell its publisher; the next run looks again"
-OLDER = "look for an older snapshot or for the feed's archives; what lies between is not there"
-OURS = "look in the log for the error and mend it; the next run reads it again"
-PLAIN = "run it often: what it shows from now on is kept; --web-archive reads what web archives have of it"
-PRIVATE = (
-    "it wants a password: set HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN, "
-    "or give the feed headers in a TOML list"
-)
+ODD = "tell its publisher; the next run tries again"
+OLDER = "look for an older snapshot or for the feed's archives; the entries in between are missing"
+OURS = "find the error in the log and fix its cause; the next run reads it again"
+PLAIN = "crawl it often: all entries that are seen are kept; --web-archive adds what web archives have of it"
+PRIVATE = "set HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN, or set headers for the feed in a TOML list"
 CHALLENGE = (
-    "ask its publisher to exempt feeds from it, or your crawler by its USER_AGENT; "
+    "ask its publisher to exempt feeds, or your crawler by its USER_AGENT, from the challenge; "
     "until then, the feed is requested once a day"
 )
 REFUSED = "ask its publisher for access"
 OFTENER = (
-    "subscribe to it, and run fhcrawl crawl --due every 15 minutes: a feed is due before all that it shows "
-    "is new, as far as its server allows (docs/howto/schedule.md)"
+    "subscribe to it, and run fhcrawl crawl --due every 15 minutes: a feed is due before all of its entries "
+    "have been replaced, if its server allows that (docs/howto/schedule.md)"
 )
 ONLY_CAPTURES = (
-    "nothing, if its publisher is gone: its entries are from captures, and stay; "
-    "else, the next run asks again"
+    "nothing, if the feed no longer exists: its entries from captures are kept; "
+    "otherwise the next run tries again"
 )
 PLATFORM = (
-    "crawl it without --no-platforms, and without platforms = false in a list (numbered pages of unknown "
-    "software: with --probe): that brings older entries"
+    "crawl it without --no-platforms, and without platforms = false in a list, to read its older entries "
+    "(with --probe for numbered pages of unknown software)"
 )
 CUT_PERIOD = (
-    "nothing: its publisher shows only the newest entries of that time; web archives may have the others"
+    "nothing: its publisher shows only the newest entries of that period; web archives may have the others"
 )
 UNREAD = (
-    "look in a browser whether a feed is there; if not, correct its address, "
-    "and `unsubscribe` from the wrong one if it is subscribed"
+    "check in a browser whether there is a feed at this URL; if not, correct the URL, "
+    "and `unsubscribe` from the wrong one if you have subscribed to it"
 )
 SHARED = (
-    "tell its publisher; or choose what identifies its entries: crawl it with --ids digest or --ids link, "
-    'or write ids = "digest" for it in a list (docs/howto/odd-publishers.md)'
+    "tell its publisher; or choose another way to identify its entries: crawl it with --ids digest or "
+    "--ids link, "
+    'or set ids = "digest" for it in a list (docs/howto/odd-publishers.md)'
 )
-SUBSCRIPTIONS = "give it as a list, saved as a file: fhcrawl crawl --feeds FILE"
+SUBSCRIPTIONS = "save it to a file, and crawl the feeds that it lists: fhcrawl crawl --feeds FILE"
 
 
 class Retry(Enum):
@@ -92,29 +93,32 @@ class ReasonKind(str, Enum):
     retry: Retry
     is_gap: bool
 
-    UNREACHABLE = "unreachable", UNREAD, Retry.NEVER, False
+    NOT_READ = "not-read", UNREAD, Retry.NEVER, False
     ONLY_CAPTURES = "only-captures", ONLY_CAPTURES, Retry.NEVER, False
     HTTP_401 = "http-401", PRIVATE
     HTTP_403 = "http-403", REFUSED
     HTTP_404 = "http-404", MISSING
-    HTTP_410 = "http-410", "it is gone for good: look in a web archive"
-    HTTP_429 = "http-429", "the next run goes on after the pause that its server asks for"
+    HTTP_410 = "http-410", "look in a web archive: the document was removed permanently"
+    HTTP_429 = "http-429", "the next run continues after the pause that its server requires"
     HTTP_451 = "http-451", "nothing can be done from here"
-    HTTP_5XX = "http-5xx", "its server is to blame; the next run asks again"
+    HTTP_5XX = "http-5xx", "the server has an error; the next run tries again"
     CHALLENGE = "challenge", CHALLENGE, Retry.NEVER
-    TIMEOUT = "timeout", "the next run asks again; if its server is slow, raise DOWNLOAD_TIMEOUT"
+    TIMEOUT = "timeout", "the next run tries again; if the server is slow, raise DOWNLOAD_TIMEOUT"
     NO_HOST = "no-host", NETWORK
-    NO_FILE = "no-file", "check its path, and who may read it"
+    NO_FILE = "no-file", "check its path and permissions"
     CONNECTION_REFUSED = "connection-refused", NETWORK
     DOWNLOAD_ERROR = "download-error", NETWORK
-    CUT_OFF = "cut-off", "the next run asks again; if it always comes incomplete, tell its publisher"
+    CUT_OFF = "cut-off", "the next run tries again; if it is always incomplete, tell its publisher"
     ROBOTS_TXT = "robots-txt", REFUSED
     TOO_LARGE = "too-large", LARGE
     REDIRECTS = "redirects", ODD
-    REFUSED_URL = "refused-url", "nothing, if you did not ask for it; if you trust it, crawl it by itself"
+    REFUSED_URL = (
+        "refused-url",
+        "nothing, unless you want it to be fetched: if you trust it, crawl that URL directly",
+    )
     PRIVATE_ADDRESS = "private-address", ALLOW
     DOWNGRADE = "downgrade", HTTPS
-    IGNORED = "ignored", "look which middleware of yours drops it"
+    IGNORED = "ignored", "check which of your middlewares drops the request"
     EMPTY = "empty", ODD
     HTML = "html", NO_FEED
     NOT_XML = "not-xml", NO_FEED
@@ -126,33 +130,33 @@ class ReasonKind(str, Enum):
     NOT_WELL_FORMED = "not-well-formed", BROKEN
     UNRESOLVED_ENTITIES = "unresolved-entities", NO_DTD
     CONTRADICTORY_LINKS = "contradictory-links", LINKS
-    EMPTY_LINK = "empty-link", "tell its publisher: the oldest document has no such link at all"
-    LOOP = "loop", "tell its publisher, whose links lead back; what is behind the loop cannot be known"
+    EMPTY_LINK = "empty-link", "tell its publisher: the oldest document should have no such link"
+    LOOP = "loop", "tell its publisher that the links form a loop; older documents cannot be found"
     REPEATS = "repeats", NO_MORE_PAGES
     CUT_PERIOD = "cut-period", CUT_PERIOD, Retry.NEVER
     EMPTY_ARCHIVES = "empty-archives", ENDLESS, Retry.NEVER
     LIMIT = "limit", LIMITED, Retry.SOON
     DISK_FULL = "disk-full", FULL, Retry.SOON
-    MOVED = "moved", "run it again: the next run sees whether the chain still leads there"
-    KNOWN = "known", "run it again: the next run goes on there", Retry.SOON
+    MOVED = "moved", "run it again: the next run checks whether the chain still leads there"
+    KNOWN = "known", "run it again: the next run continues from there", Retry.SOON
     PIPELINE_ERROR = "pipeline-error", OURS
-    STORE_ERROR = "store-error", "make room for the store or mend it, then run again"
+    STORE_ERROR = "store-error", "free up space for the store or fix it, then run it again"
     ERROR = "error", OURS
     ENTRIES_LOST = "entries-lost", LOST, Retry.NEVER
     SHARED_ID = "shared-id", SHARED, Retry.NEVER
     NO_CURRENT = "no-current", NOT_NEWEST
-    NOT_A_SNAPSHOT = "not-a-snapshot", "leave out the snapshot, or name the snapshot's index"
+    NOT_A_SNAPSHOT = "not-a-snapshot", "omit the snapshot, or give the URL of the snapshot's index"
     BEGINS_LATER = "begins-later", OLDER
     PAGED = (
         "paged",
-        "run it often: it is complete once two readings of all its pages agree (--reset reads them at once)",
+        "crawl it often: it is complete once two readings of all its pages agree (--reset reads them now)",
         Retry.NEVER,
         False,
     )
     NO_HISTORY = "no-history", PLAIN, Retry.NEVER, False
     HOLES = "holes", OFTENER, Retry.NEVER, False
     PLATFORM = "platform", PLATFORM, Retry.NEVER, False
-    OTHER = "other", "the next run asks again"
+    OTHER = "other", "the next run tries again"
 
     def __new__(cls, value: str, advice: str = "", retry: Retry = Retry.LATER, is_gap: bool = True) -> Self:
         """Create a member whose value is the first argument."""
@@ -181,7 +185,7 @@ class ReasonKind(str, Enum):
 
 
 # The subscription document of the feed could never be read.
-NEVER_READ = frozenset({ReasonKind.UNREACHABLE, ReasonKind.ONLY_CAPTURES})
+NEVER_READ = frozenset({ReasonKind.NOT_READ, ReasonKind.ONLY_CAPTURES})
 # Other documents of the host may fail for the same reason.
 OF_HOST = frozenset(
     {

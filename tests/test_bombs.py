@@ -121,7 +121,7 @@ BOMBS: dict[str, tuple[Callable[[], Answer], str, str]] = {
             ).encode()
         ),
         "too-large",
-        "its entities stand for too much",
+        "its entities expand to too much text",
     ),
 }
 
@@ -169,7 +169,7 @@ def test_newest_entries_up_to_the_bound_are_kept(server: FeedServer, project: Pr
     run = project.crawl(server.url("/index"), settings={"FHCRAWL_MAX_ENTRIES": 2})
     assert set(run.changes) == {"3", "2", "0"}
     assert project.verdict() == ("incomplete", ["too-large"])
-    assert "has 3 entries: only the newest 2 are read, as FHCRAWL_MAX_ENTRIES asks" in run.log
+    assert "has 3 entries: only the newest 2 are read (FHCRAWL_MAX_ENTRIES)" in run.log
     run = project.crawl(server.url("/index"))
     assert set(run.changes) == {"1"}
     assert project.verdict() == ("complete", [])

@@ -136,11 +136,11 @@ def test_a_feed_is_crawled_without_stderr(anywhere: Anywhere, server: FeedServer
 def test_what_is_missing_is_printed_each_time(anywhere: Anywhere, server: FeedServer) -> None:
     server.serve("/feed", atom([E("1")], prev="/gone"))
     done = anywhere.run("crawl", server.url("/feed"), "-o", "out.jsonl", "--logfile", "log.txt")
-    assert f"{server.url('/gone')} is not there (404)" in done.stderr
+    assert f"{server.url('/gone')} is missing (404)" in done.stderr
     assert "INFO" not in done.stderr
     assert "[scrapy.core.engine] INFO: Spider opened" in (anywhere.folder / "log.txt").read_text()
     again = anywhere.run("crawl", server.url("/feed"))
-    assert f"{server.url('/gone')} is not there (404)" in again.stderr
+    assert f"{server.url('/gone')} is missing (404)" in again.stderr
 
 
 @pytest.mark.full_lane(STARTS)
@@ -151,7 +151,7 @@ def test_captures_of_other_feeds_are_told_without_the_log(anywhere: Anywhere, se
     assert kept.returncode == 0, kept.stderr
     server.serve("/other", atom([E("1")]))
     done = anywhere.run("crawl", server.url("/other"), "--warc", str(captures))
-    assert "fhcrawl: No capture of these feeds is in the WARC files\n" in done.stderr
+    assert "fhcrawl: The WARC files have no captures of these feeds\n" in done.stderr
 
 
 @pytest.mark.full_lane(STARTS)

@@ -16,7 +16,7 @@ from scrapy.utils.misc import load_object
 from fhcrawl.commands import OF_COLUMNS, end_with_reader, is_failure, named, no_format, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
-from fhcrawl.logical_feed import Verdict
+from fhcrawl.logical_feed import Verdict, shown_verdict
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.text import printable
 
@@ -191,9 +191,9 @@ def warn_of_gaps(feeds: Iterable[Feed]) -> None:
         words[feed.verdict_in_words] += 1
         is_incomplete = is_failure(feed.verdict_in_words, Verdict.INCOMPLETE.value)
         if is_incomplete and len(named) <= MOST_NAMED:
-            named.append(f"{printable(feed.feed)} is {feed.verdict_in_words}: {MAY_LACK}")
+            named.append(f"{printable(feed.feed)} is {shown_verdict(feed.verdict_in_words)}: {MAY_LACK}")
     if len(named) > MOST_NAMED:
-        number = words[Verdict.INCOMPLETE.value] + words[ReasonKind.UNREACHABLE.value]
+        number = words[Verdict.INCOMPLETE.value] + words[ReasonKind.NOT_READ.value]
         named = [f"{number:,} of {words.total():,} feeds are incomplete: {MAY_LACK}"]
     with contextlib.suppress(OSError):  # stderr is closed
         print(*named, sep="\n", end="\n" if named else "", file=sys.stderr or io.StringIO())

@@ -55,8 +55,7 @@ class Command(command.Command):
         "--verdict": {
             "metavar": "NAME",
             "choices": WORDS,
-            "help": f"list only feeds with this verdict: {', '.join(WORDS)} (`unknown` includes feeds "
-            "that could never be read)",
+            "help": f"list only feeds with this verdict: {', '.join(WORDS)} (`unknown` includes not-read)",
         },
         "--json": {"action": "store_true", "help": "print JSON"},
         "--missing": {
@@ -110,10 +109,10 @@ def _read(store: Store, wanted: list[str]) -> Iterator[Feed]:
 def _chosen(feeds: Iterable[Feed], word: str | None, verdicts: set[str]) -> Iterator[Feed]:
     """Yield the feeds with a verdict, and note the verdicts of all.
 
-    A feed that was subscribed, and never read, counts as unreachable.
+    A feed that was subscribed, and never read, counts as not read.
     """
     for feed in feeds:
-        verdicts.add(feed.verdict_in_words if feed.crawled else ReasonKind.UNREACHABLE.value)
+        verdicts.add(feed.verdict_in_words if feed.crawled else ReasonKind.NOT_READ.value)
         if word is None or word in (feed.verdict.value, feed.verdict_in_words):
             yield feed
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-CHALLENGE = "is behind a challenge for browsers, which a crawler cannot solve"
+CHALLENGE = "is behind a browser challenge, which a crawler cannot solve"
 # Header fields, and the values that say so.
 HEADERS = {
     "cf-mitigated": {b"challenge"},  # Cloudflare

@@ -214,8 +214,8 @@ def context_of(request: Request | Response) -> RequestContext:
     context = find_context(request)
     if context is None:
         raise ContextError(
-            f"The request for {request.url} has no {CONTEXT} in its cb_kwargs: give a request of your own a "
-            f"callback of its own"
+            f"The request for {request.url} has no {CONTEXT} in its cb_kwargs: give your own requests "
+            "their own callback"
         )
     return context
 

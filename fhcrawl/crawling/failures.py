@@ -78,32 +78,32 @@ class TooManyStreams(FhcrawlError, IgnoreRequest):  # noqa: N818
         super().__init__(f"consists of more than {limit} compressed streams")
 
 
-REFUSES = "is on a host that refuses the connection"
+REFUSES = "cannot be fetched: connection refused"
 # RFC 5005, 4.1: publishers "may refuse to serve (e.g., with HTTP status code 403 or 410) or be unable to
 # serve (e.g., with HTTP status code 404) an archive document".
 STATUSES = {
-    206: (State.FAILED, "comes in part, though all of it was asked for (206)"),
-    226: (State.FAILED, "comes as a difference that was not asked for (226)"),
-    401: (State.REFUSED, "asks for a password (401)"),
-    403: (State.REFUSED, "is refused by its server (403)"),
-    404: (State.MISSING, "is not there (404)"),
-    410: (State.MISSING, "is gone for good (410)"),
-    429: (State.FAILED, "is refused by its server for now, which asks for a pause: too many requests"),
-    451: (State.REFUSED, "is refused by its server for legal reasons (451)"),
+    206: (State.FAILED, "is sent only in part, although all of it was requested (206)"),
+    226: (State.FAILED, "is sent as a delta that was not requested (226)"),
+    401: (State.REFUSED, "requires a password (401)"),
+    403: (State.REFUSED, "cannot be fetched: access denied (403)"),
+    404: (State.MISSING, "is missing (404)"),
+    410: (State.MISSING, "has been removed permanently (410)"),
+    429: (State.FAILED, "cannot be fetched for now: too many requests"),
+    451: (State.REFUSED, "is unavailable for legal reasons (451)"),
 }
-NOT_ASKED = "cannot be fetched: it is said to be unchanged, which was not asked (304)"
+NOT_ASKED = "cannot be fetched: the server sent an unexpected 304 (not modified)"
 UNASKED = DocumentFailure(State.FAILED, ReasonKind.http(304), NOT_ASKED)
 NO_SNAPSHOT = DocumentFailure(
-    State.INVALID, ReasonKind.NOT_A_SNAPSHOT, "is a feed, and no index of a snapshot"
+    State.INVALID, ReasonKind.NOT_A_SNAPSHOT, "is a feed, not the index of a snapshot"
 )
 EXCEPTIONS = {
-    DownloadTimeoutError: (State.FAILED, ReasonKind.TIMEOUT, "does not answer in time"),
-    CannotResolveHostError: (State.FAILED, ReasonKind.NO_HOST, "is on a host that cannot be found"),
-    FileNotFoundError: (State.MISSING, ReasonKind.NO_FILE, "is not there"),
-    PermissionError: (State.REFUSED, ReasonKind.NO_FILE, "may not be read"),
+    DownloadTimeoutError: (State.FAILED, ReasonKind.TIMEOUT, "times out"),
+    CannotResolveHostError: (State.FAILED, ReasonKind.NO_HOST, "cannot be fetched: host name not found"),
+    FileNotFoundError: (State.MISSING, ReasonKind.NO_FILE, "does not exist"),
+    PermissionError: (State.REFUSED, ReasonKind.NO_FILE, "cannot be read: permission denied"),
     DownloadConnectionRefusedError: (State.FAILED, ReasonKind.CONNECTION_REFUSED, REFUSES),
-    UnsupportedURLSchemeError: (State.REFUSED, ReasonKind.REFUSED_URL, "has a URL that cannot be fetched"),
-    ResponseDataLossError: (State.FAILED, ReasonKind.CUT_OFF, "comes incomplete"),
+    UnsupportedURLSchemeError: (State.REFUSED, ReasonKind.REFUSED_URL, "has an unsupported URL scheme"),
+    ResponseDataLossError: (State.FAILED, ReasonKind.CUT_OFF, "arrives incomplete"),
 }
 # In HttpCompressionMiddleware's message, which begins with the URL.
 DECOMPRESSION = "exceeded DOWNLOAD_MAXSIZE"
@@ -137,7 +137,7 @@ def _failure(error: BaseException | None) -> tuple[State, ReasonKind, str]:
         if isinstance(error, exception):
             return said
     if isinstance(error, RefusedUrl):
-        return State.REFUSED, error.kind, f"may not be fetched: {error}"
+        return State.REFUSED, error.kind, f"is not fetched: {error}"
     if isinstance(error, LimitReached):
         return State.KNOWN, error.kind, f"was left for a later run: {error}"
     if isinstance(error, (IgnoreRequest, DownloadCancelledError)):
@@ -149,7 +149,7 @@ def _refused(response: Response) -> tuple[State, ReasonKind, str]:
     status = response.status
     if is_challenge(response):
         return State.REFUSED, ReasonKind.CHALLENGE, f"{CHALLENGE} ({status})"
-    other = State.FAILED, f"cannot be fetched: the server answers {status}"
+    other = State.FAILED, f"cannot be fetched: HTTP status {status}"
     state, detail = STATUSES.get(status, other)
     return state, ReasonKind.http(status), detail
 
@@ -161,7 +161,7 @@ def _name(error: BaseException | None) -> str:
     if not reasons:
         return str(error) or type(error).__name__
     if all(isinstance(reason, ConnectionClosed) for reason in reasons):
-        return "its server closes the connection before it has answered"
+        return "the server closed the connection without a response"
     return "; ".join(f"{type(reason).__name__}: {reason}" for reason in reasons)
 
 
@@ -177,14 +177,18 @@ def _ignored(error: IgnoreRequest | DownloadCancelledError) -> tuple[State, Reas
     message = str(error)
     if isinstance(error, DownloadCancelledError) or DECOMPRESSION in message:
         size = MAXSIZE.search(message)
-        allowed = f"DOWNLOAD_MAXSIZE ({size[1]} octets)" if size else "DOWNLOAD_MAXSIZE"
-        return State.REFUSED, ReasonKind.TOO_LARGE, f"is larger than {allowed} allows"
+        allowed = f"DOWNLOAD_MAXSIZE ({size[1]} bytes)" if size else "DOWNLOAD_MAXSIZE"
+        return State.REFUSED, ReasonKind.TOO_LARGE, f"is larger than {allowed}"
     if isinstance(error, NotACapture):
         return State.INVALID, ReasonKind.NOT_A_FEED, message
     if isinstance(error, (HeadersTooLarge, TooManyStreams)):
         return State.REFUSED, ReasonKind.TOO_LARGE, message
     if message == ROBOTS:
-        return State.REFUSED, ReasonKind.ROBOTS_TXT, "may not be fetched: robots.txt forbids it"
+        return State.REFUSED, ReasonKind.ROBOTS_TXT, "is not fetched: robots.txt disallows it"
     if "redirect" in message:
-        return State.FAILED, ReasonKind.REDIRECTS, "redirects too often"
-    return State.REFUSED, ReasonKind.IGNORED, f"is not fetched ({message or 'a middleware dropped it'})"
+        return State.FAILED, ReasonKind.REDIRECTS, "has too many redirects"
+    return (
+        State.REFUSED,
+        ReasonKind.IGNORED,
+        f"is not fetched ({message or 'a middleware dropped the request'})",
+    )

@@ -76,7 +76,7 @@ class ReaderProcess:
             return take_answer(self._file.fileno())
         except asyncio.TimeoutError as error:
             await self.kill()
-            raise TimeoutError(f"it has taken longer than {seconds:.0f} seconds") from error
+            raise TimeoutError(f"parsing it takes longer than {seconds:.0f} seconds") from error
         except OSError:
             await self.end()
             raise

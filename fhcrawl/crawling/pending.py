@@ -109,7 +109,7 @@ class PendingDocument:
         elif isinstance(item, EntryItem):
             self._accept(version, item)
         elif item is not DROPPED:
-            detail = f"lost an entry to a pipeline that returns {type(item).__name__}, no EntryItem"
+            detail = f"lost an entry to a pipeline that returns {type(item).__name__} instead of EntryItem"
             self.mark_failed(ReasonKind.PIPELINE_ERROR, detail)
         self._check()
 
@@ -120,7 +120,10 @@ class PendingDocument:
                 fields = {**fields, ADDED: orjson.dumps(added).decode()}
             except orjson.JSONEncodeError as error:
                 names = ", ".join(added)
-                detail = f"lost an entry to a pipeline that adds what JSON cannot hold ({names}: {error})"
+                detail = (
+                    "lost an entry to a pipeline that adds fields that cannot be written as JSON "
+                    f"({names}: {error})"
+                )
                 self.mark_failed(ReasonKind.PIPELINE_ERROR, detail)
                 return
         self.batch.accept(version, fields)
@@ -141,7 +144,9 @@ class PendingDocument:
         if self.result is not None:
             self._fail(
                 self.result if keeps_link else replace(self.result, older_document=None),
-                DocumentFailure(State.INVALID, ReasonKind.LOOP, f"links back to {url}: the chain is a loop"),
+                DocumentFailure(
+                    State.INVALID, ReasonKind.LOOP, f"links back to {url}: the chain forms a loop"
+                ),
             )
 
     def _fail(self, result: DocumentResult, failure: DocumentFailure) -> None:

@@ -102,14 +102,14 @@ def check_format(response: Response, document: FeedDocument | DocumentList) -> N
     """
     is_of_api = isinstance(document, FeedDocument) and document.format == "ghost"
     if has_api(context_of(response)) and not is_of_api:
-        raise NotAFeedError(ReasonKind.NOT_A_FEED, "it is another document than the API has")
+        raise NotAFeedError(ReasonKind.NOT_A_FEED, "it is not the document that the API returns")
 
 
 def explained(failure: DocumentFailure, context: RequestContext) -> DocumentFailure:
     """Return why the older entries of a feed cannot be had, if its software has them in an API only."""
     if not has_api(context) or failure.state is State.KNOWN:
         return failure
-    said = f"{failure.detail}: {context.platform}'s API, which has the older entries, did not answer"
+    said = f"{failure.detail}; older entries need {context.platform}'s API"
     return replace(failure, detail=said)
 
 

@@ -40,10 +40,10 @@ REFERRALS = 3
 REPEATS = DocumentFailure(
     State.INVALID,
     ReasonKind.REPEATS,
-    "has no entry that the page before it does not have: the walk ends here",
+    "has no entries that the previous page does not have, so the crawl ends here",
 )
 LOST_KINDS = ("no-id", "entry-lost")
-SHARED = "another entry of the document has this id, and other content: only one of them can be kept"
+SHARED = "another entry of the document has this id but different content; only one of them can be kept"
 
 
 def unread(response: Response, error: NotAFeedError) -> DocumentFailure:
@@ -54,7 +54,7 @@ def unread(response: Response, error: NotAFeedError) -> DocumentFailure:
         return DocumentFailure(State.FAILED, error.kind, f"could not be read: {error}")
     if "dataloss" in response.flags:
         return DocumentFailure(
-            State.FAILED, ReasonKind.CUT_OFF, f"comes incomplete, and is not a feed: {error}"
+            State.FAILED, ReasonKind.CUT_OFF, f"arrives incomplete, and is not a feed: {error}"
         )
     if is_challenge(response):
         return DocumentFailure(State.INVALID, ReasonKind.CHALLENGE, CHALLENGE)
@@ -92,7 +92,7 @@ def list_result(
     """
     if fetch.role is Role.INDEX and listed.created_at is None:
         url = fetch.requested_url
-        logger.warning("%s does not say when it was made: the feed is read whole", url)
+        logger.warning("%s does not say when it was created: all documents of the feed are read", url)
     is_read = unread == len(listed.documents)
     result = DocumentResult(
         fetch,
@@ -164,7 +164,9 @@ def referral(
 def _loss_of(response: Response) -> DocumentFailure | None:
     # A body that is cut off may still be well-formed: comments or checksums may be at its end.
     if "dataloss" in response.flags:
-        return DocumentFailure(State.FAILED, ReasonKind.CUT_OFF, "comes incomplete, or with a wrong checksum")
+        return DocumentFailure(
+            State.FAILED, ReasonKind.CUT_OFF, "arrives incomplete or with a wrong checksum"
+        )
     return _loss_on_the_way(response)
 
 
@@ -300,7 +302,7 @@ def _older(
     if since and logical_feed.reaches(document, since):
         return None, failure
     if since and older is None and failure is None and logical_feed.begins_after(document, since):
-        detail = f"has nothing before it, and begins after the snapshot of {since}"
+        detail = f"is the oldest document, but begins after the snapshot of {since}"
         return None, DocumentFailure(State.INVALID, ReasonKind.BEGINS_LATER, detail)
     return older, failure
 
@@ -354,14 +356,14 @@ def _beyond(document: FeedDocument) -> DocumentFailure | None:
 
 def _loss(fetch: Fetch, document: FeedDocument, quirks: FeedQuirks) -> DocumentFailure | None:
     if document.fault is not None:
-        detail = f"is cut off or not well-formed: {document.fault}"
+        detail = f"is truncated or not well-formed: {document.fault}"
         return DocumentFailure(State.INVALID, ReasonKind.NOT_WELL_FORMED, detail)
     if fetch.role is Role.SUBSCRIPTION and not document.complete:
         own = (fetch.requested_url, fetch.url)
         current = logical_feed.subscription_link(document, quirks)
         is_older = current not in own if current else logical_feed.is_archive(document, own, quirks)
         if is_older:
-            detail = "is an archive document or a page, and the newest document could not be found from it"
+            detail = "is an archive document or a page that does not lead to the newest document"
             return DocumentFailure(State.INVALID, ReasonKind.NO_CURRENT, detail)
     # The links of a capture do not belong to the feed's chain today.
     others = None if fetch.role is Role.CAPTURE else older_contradiction(document, quirks)
@@ -375,7 +377,7 @@ def _loss(fetch: Fetch, document: FeedDocument, quirks: FeedQuirks) -> DocumentF
 def _contradictory(links: Contradiction) -> DocumentFailure:
     named = [url for url in links.others if url]
     if not named:
-        detail = f"has a {links.relation} link that names no document"
+        detail = f"has an empty {links.relation} link"
         return DocumentFailure(State.INVALID, ReasonKind.EMPTY_LINK, detail)
     to = f"to {links.followed or ''}, which is followed, and to {', '.join(named)}, which is not"
     return DocumentFailure(State.INVALID, ReasonKind.CONTRADICTORY_LINKS, f"has {links.relation} links {to}")
@@ -387,7 +389,7 @@ def log_problems(result: DocumentResult, document: FeedDocument) -> None:
     if result.failure is not None:
         logger.warning("%s %s", url, result.failure.detail)
     if document.complete and {"prev-archive", "next"} & document.links.keys():
-        logger.warning("%s has fh:complete and links to other documents; they are not followed", url)
+        logger.warning("%s has fh:complete but links to other documents; these links are not followed", url)
     said = result.failure and result.failure.kind
     others = (problem for problem in document.problems if problem.kind != said)
     by_kind = sorted(others, key=lambda problem: problem.kind)

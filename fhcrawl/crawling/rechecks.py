@@ -42,7 +42,9 @@ def budget_of(settings: BaseSettings) -> Budget:
         return Budget(0, 0)
     if len(numbers) != len(given) or len(given) != len(Budget._fields) or max(numbers) > LONGEST_DAYS:
         shown = ",".join(given)
-        raise ArgumentError(f"{SETTING} is {shown!r}: write days and a number of documents (30,20), or 0")
+        raise ArgumentError(
+            f"{SETTING} is {shown!r}; set it to days and a number of documents (30,20), or to 0"
+        )
     return Budget(*numbers)
 
 

@@ -149,7 +149,7 @@ def options_key(walk: WalkContext) -> str:
 
 
 def secured(url: str, response: Response) -> str:
-    """Return the URL of a link with https: if it is http: on a host that was reached with https:.
+    """Return the URL of a link with https: if it is an http: URL on a host that was reached with https:.
 
     Links of a capture stay as they are: they are of its time.
     """

@@ -107,7 +107,7 @@ def _limit(document: FeedDocument, octets: int, max_entries: int) -> None:
     if octets > LONGEST_TEXT:
         entries = [entry for entry in document.entries if not _has_long_text(entry)]
         lost = len(document.entries) - len(entries)
-        detail = f"it has a text of more than {LONGEST_TEXT} characters, and is left out"
+        detail = f"it has a text of more than {LONGEST_TEXT} characters and is skipped"
         document.problems += [Problem("entry-lost", "", detail)] * lost
         document.entries = entries
     del document.problems[MOST_PROBLEMS:]
@@ -117,7 +117,7 @@ def _limit(document: FeedDocument, octets: int, max_entries: int) -> None:
     document.tombstones, ignored = _newest(document.tombstones, max_entries, lambda found: found.when)
     counts = ((left_out, "entries"), (ignored, "deletions"))
     if said := " and ".join(f"{count + max_entries} {name}" for count, name in counts if count):
-        detail = f"has {said}: only the newest {max_entries} are read, as FHCRAWL_MAX_ENTRIES asks"
+        detail = f"has {said}: only the newest {max_entries} are read (FHCRAWL_MAX_ENTRIES)"
         document.problems.append(Problem(TOO_MANY, "", f"{detail} (without times, the first)"))
 
 
@@ -159,7 +159,7 @@ def _read_json(
     if listed is None:
         raise NotAFeedError(
             ReasonKind.NOT_A_FEED,
-            "it is JSON, but no JSON Feed, collection of ActivityStreams or page of Ghost's posts",
+            "it is JSON, but not a JSON Feed, an ActivityStreams collection or a page of Ghost posts",
         )
     return listed
 

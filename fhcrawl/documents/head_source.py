@@ -95,7 +95,9 @@ def from_json(members: Object, problems: list[Problem]) -> HeadSource | None:
 
 
 def _problem(lost: int) -> Problem:
-    return Problem(CUT, "", f"its head section has more than {LARGEST} characters: parts not kept: {lost}")
+    return Problem(
+        CUT, "", f"its head section has more than {LARGEST} characters; parts that are not kept: {lost}"
+    )
 
 
 def _source(original: str, compared: str) -> HeadSource | None:

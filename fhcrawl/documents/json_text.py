@@ -58,9 +58,9 @@ def parse(body: bytes) -> Json:
         found = _decoder.decode(text)
         lost = _lost(text)
     except ValueError as error:
-        raise NotAFeedError(ReasonKind.NOT_JSON, f"it is cut off or not JSON ({error})") from error
+        raise NotAFeedError(ReasonKind.NOT_JSON, f"it is truncated or not JSON ({error})") from error
     except RecursionError as error:
-        raise NotAFeedError(ReasonKind.NOT_JSON, "it is JSON with too many levels") from error
+        raise NotAFeedError(ReasonKind.NOT_JSON, "it is JSON with too many nesting levels") from error
     members: Object = found if isinstance(found, dict) else {}
     items = members.pop(ITEMS) if isinstance(members.get(ITEMS), list) else None
     return Json(members, items, lost)

@@ -61,7 +61,7 @@ def check_number(documents: int, limit: int) -> None:
     """:raises NotAFeedError: if a list names more documents than the limit; 0 is no limit"""
     if limit and documents > limit:
         allowed = f"FHCRAWL_MAX_ENTRIES ({limit}) allows"
-        raise NotAFeedError(ReasonKind.TOO_LARGE, f"it names {documents} documents, more than {allowed}")
+        raise NotAFeedError(ReasonKind.TOO_LARGE, f"it lists {documents} documents, more than {allowed}")
 
 
 def as_feed(found: FeedDocument | DocumentList) -> FeedDocument:

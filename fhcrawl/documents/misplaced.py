@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-DETAIL = "it stands where a document of this format has no such entry, and is not read"
-DETAIL_INSIDE = "there are entries inside it, which are not read"
+DETAIL = "it is not where this format has entries, and is skipped"
+DETAIL_INSIDE = "it contains other entries, which are skipped"
 # The content of these elements is not lost: a deleted entry, the entries of another feed.
 OTHERS = (DELETED_ENTRY, f"{ATOM}feed")
 

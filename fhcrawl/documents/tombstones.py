@@ -28,7 +28,7 @@ def read(elements: Iterable[_Element], problems: list[Problem]) -> list[Tombston
             continue
         when = utc(element.get("when") or "")
         if when is None:
-            detail = f"the when of its at:deleted-entry is not a date: {element.get('when')!r}"
+            detail = f"the when attribute of its at:deleted-entry is not a date: {element.get('when')!r}"
             problems.append(Problem("unreadable-date", ref, detail))
         found.append(Tombstone(ref, when))
     return found

@@ -70,7 +70,7 @@ class DiskMiddleware(Component):
             needed = min(self._least, int(disk.f_blocks * disk.f_frsize * ENOUGH))
             if free < needed:
                 self._log(folder, content, free, needed)
-                raise DiskFull(f"the disk of {content} is nearly full ({SETTING})")
+                raise DiskFull(f"the disk with {content} is nearly full ({SETTING})")
 
     def _log(self, folder: Path, content: str, free: int, needed: int) -> None:
         if folder in self._logged:
@@ -78,8 +78,8 @@ class DiskMiddleware(Component):
         self._logged.add(folder)
         self._crawler.stats.inc_value(FULL)
         logger.error(
-            "The disk of %s is nearly full: %s has %.1f MiB free, and %.1f are needed (%s); until then, no "
-            "document is taken",
+            "The disk with %s is nearly full: %s has %.1f MiB free, but %.1f MiB are needed (%s); "
+            "no documents are fetched until there is enough space",
             content,
             folder,
             free / MIB,

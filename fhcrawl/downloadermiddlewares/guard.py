@@ -85,11 +85,13 @@ class GuardMiddleware:
             # It is in a WARC file that the user gave; no link can lead to one.
             return
         if request.url == UNFETCHABLE_URL:
-            raise RefusedUrl(ReasonKind.REFUSED_URL, "it is no URL that can be fetched")
+            raise RefusedUrl(ReasonKind.REFUSED_URL, "it is not a URL that can be fetched")
         if scheme == "file" and context is not None and urlsplit(context.walk.feed).scheme == "file":
             _check_folder(request.url, context.walk.feed)
         elif scheme not in PORTS:
-            raise RefusedUrl(ReasonKind.REFUSED_URL, f"{scheme}: is not followed, only http: and https: are")
+            raise RefusedUrl(
+                ReasonKind.REFUSED_URL, f"only http: and https: URLs are fetched, not {scheme}: ones"
+            )
         else:
             self._check(request, context)
 
@@ -97,12 +99,12 @@ class GuardMiddleware:
         """Log the refusal of a request that belongs to no feed; the spider logs the others."""
         if isinstance(exception, RefusedUrl) and is_own(request):
             is_private = exception.kind is ReasonKind.PRIVATE_ADDRESS
-            instead = f"; {PRIVATE_HOSTS} can allow it" if is_private else ""
+            instead = f"; to allow it, use {PRIVATE_HOSTS}" if is_private else ""
             logger.warning("%s is not requested: %s%s", request.url, exception, instead)
 
     def _check(self, request: Request, context: RequestContext | None) -> None:
         if addresses.has_credentials(request.url):
-            raise RefusedUrl(ReasonKind.REFUSED_URL, "there is a user name in it")
+            raise RefusedUrl(ReasonKind.REFUSED_URL, "it contains a user name")
         where = addresses.origin(request.url)
         if context is not None and not is_of_web_archive(context):
             _check_feed(request, context)
@@ -161,10 +163,10 @@ def _check_archive(url: str, context: RequestContext | None) -> None:
 def _check_feed(request: Request, context: RequestContext) -> None:
     feed, given = context.walk.feed, given_urls(context.walk)
     if urlsplit(feed).scheme not in PORTS:
-        raise RefusedUrl(ReasonKind.REFUSED_URL, "a feed of files may not lead to the net")
+        raise RefusedUrl(ReasonKind.REFUSED_URL, "a feed in local files must not lead to the network")
     before = filter(None, (feed, context.via, *request.meta.get("redirect_urls", ())))
     if addresses.is_downgrade(request.url, given, before):
-        raise RefusedUrl(ReasonKind.DOWNGRADE, "it is http: on a host that was reached with https:")
+        raise RefusedUrl(ReasonKind.DOWNGRADE, "it is an http: URL on a host that was reached with https:")
 
 
 def _check_folder(url: str, feed: str) -> None:

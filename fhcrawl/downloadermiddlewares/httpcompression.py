@@ -216,7 +216,7 @@ class CutOffMiddleware(Component):
         """Return a request to retry an incomplete response, or the response."""
         if "dataloss" not in response.flags or self._crawler.spider is None:
             return response
-        again = get_retry_request(request, spider=self._crawler.spider, reason="cut off")
+        again = get_retry_request(request, spider=self._crawler.spider, reason="truncated")
         return again or response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
@@ -224,4 +224,4 @@ class CutOffMiddleware(Component):
         settings, meta = self._crawler.settings, request.meta
         most = 0 if meta.get("dont_retry") else meta.get("max_retry_times", settings.getint("RETRY_TIMES"))
         if isinstance(exception, DownloadTimeoutError) and meta.get("retry_times", 0) < most:
-            logger.warning("%s does not answer in time (%s): trying again", request.url, attempt_of(request))
+            logger.warning("%s times out (%s): trying again", request.url, attempt_of(request))

@@ -62,9 +62,9 @@ class LimitsMiddleware(Component):
             if limit and context.documents > limit:
                 asks = SETTINGS[role] if given is None else "the list of feeds"
                 noun = NOUNS.get(role, role).value
-                raise LimitReached(f"stopped at {_number(limit, noun)}, as {asks} asks")
+                raise LimitReached(f"{asks} limits a crawl to {_number(limit, noun)}")
             if context.barren >= MOST_BARREN:
-                raise NothingNew(f"the {MOST_BARREN} documents before it have no entry that is not known")
+                raise NothingNew(f"the {MOST_BARREN} documents before it have no new entries")
         if self._seconds:
             self._limit_time(request)
 
@@ -109,7 +109,7 @@ def time_left(request: Request, seconds: int) -> float | None:
 
 def time_is_over(seconds: int) -> str:
     """Return why the walk of a feed was stopped, as a sentence without a subject."""
-    return f"stopped after {_number(seconds, 'second')}, as {SECONDS} asks"
+    return f"{SECONDS} limits a crawl to {_number(seconds, 'second')}"
 
 
 def _number(number: int, noun: str) -> str:
@@ -142,7 +142,7 @@ class OctetsMiddleware(Component):
         """
         context = find_context(request)
         if self._count(request, 0) >= self._limit and context is not None and context.documents != 1:
-            raise LimitReached(f"stopped after {self._limit} octets, as {OCTETS} asks")
+            raise LimitReached(f"{OCTETS} limits a crawl to {self._limit} bytes")
 
     def response_downloaded(self, response: Response, request: Request) -> None:
         """Count the octets of a response as it was received."""

@@ -44,9 +44,9 @@ class MementosMiddleware:
             return response
         time = utc(responses.header(response, "Memento-Datetime") or "")
         if time is None:
-            raise NotACapture("is not served as a capture: the web archive does not say when it was made")
+            raise NotACapture("is not a capture: the web archive does not say when it was made")
         if response.status != OK:
-            raise NotACapture(f"is no document, but a captured response with the status {response.status}")
+            raise NotACapture(f"is not a document, but a captured response with status {response.status}")
         captured = min(f"{time[:TO_THE_SECOND]}Z", now())
         place = logical_feed.position_of_capture(captured, -context.position.step)
         set_context(request, replace(context, fetched=captured, position=place))

@@ -62,8 +62,8 @@ class PolitenessMiddleware(Component):
         agent = self._crawler.settings["USER_AGENT"] or ""
         if not CONTACT.search(agent) and not _stays_here(spider):
             logger.warning(
-                "USER_AGENT names nobody whom a server's people could ask: write -s USER_AGENT='%s (+%s)', "
-                "say, or set it in settings.py",
+                "USER_AGENT has no contact for server administrators: add one, for example with "
+                "-s USER_AGENT='%s (+%s)' or in settings.py",
                 agent.partition(" ")[0],
                 "https://example.org/who-crawls",
             )
@@ -78,7 +78,7 @@ class PolitenessMiddleware(Component):
         if self._has_delay(host) or not delay > 0:
             return
         if self._is_too_long(delay):
-            self._refused[host] = f"its robots.txt asks for {delay:.0f} seconds between requests"
+            self._refused[host] = f"its robots.txt requires {delay:.0f} seconds between requests"
             return
         for slot in {host, key}:
             self._slow_down(slot, delay, jitter=0.0)
@@ -146,7 +146,7 @@ class PolitenessMiddleware(Component):
         if wait > 0:
             key = self._downloader.get_slot_key(request)
             if self._is_too_long(wait):
-                asks = f"its server asks to wait {wait:.0f} seconds ({response.status})"
+                asks = f"its server requires a pause of {wait:.0f} seconds ({response.status})"
                 self._pauses[domain_of(key)] = asks, monotonic() + wait
             else:
                 pause(self._downloader, key, wait)
@@ -159,10 +159,10 @@ class PolitenessMiddleware(Component):
     def _check(self, key: str) -> None:
         host, domain = host_of(key), domain_of(key)
         if host in self._refused:
-            raise LimitReached(f"{self._refused[host]}, more than {SETTING} allows")
+            raise LimitReached(f"{self._refused[host]}, which is more than {SETTING} allows")
         if domain in self._pauses:
             asks, until = self._pauses[domain]
-            raise LimitReached(f"{asks}, more than {SETTING} allows", max(0, until - monotonic()))
+            raise LimitReached(f"{asks}, which is more than {SETTING} allows", max(0, until - monotonic()))
 
     def _is_too_long(self, seconds: float) -> bool:
         return bool(self._longest) and seconds > self._longest

@@ -102,6 +102,6 @@ class ValidatorsMiddleware:
             return response
         if not responses.corrects_charset(response, context.body_digest):
             return response
-        logger.info("%s has not changed, but its charset has: reading it again", request.url)
+        logger.info("%s is unchanged, but its charset has changed: reading it again", request.url)
         last = replace(context.last_reading, validated_url=None, etag=None, last_modified=None)
         return with_context(request, replace(context, last_reading=last))

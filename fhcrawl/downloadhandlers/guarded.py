@@ -88,7 +88,7 @@ def _check_encodings(response: Response) -> None:
     encodings = b",".join(response.headers.getlist("Content-Encoding"))
     number = encodings.count(b",") + 1
     if number > MOST_ENCODINGS:
-        raise HeadersTooLarge(f"is compressed {number} times over")
+        raise HeadersTooLarge(f"is compressed {number} times")
     # Scrapy ignores unknown codings, but decodes the header as UTF-8, and encodes text as UTF-8.
     if not encodings.isascii():
         response.headers["Content-Encoding"] = encodings.decode("latin-1")
@@ -152,7 +152,7 @@ class BoundedProtocol(_LenientHTTP11ClientProtocol):
 
 
 BEFORE = (
-    "and its name led to a public address before; if that is right, list {} in FHCRAWL_ALLOWED_PRIVATE_HOSTS"
+    "although its name had a public address before; if that is right, add {} to FHCRAWL_ALLOWED_PRIVATE_HOSTS"
 )
 
 
@@ -236,7 +236,7 @@ async def look_up(host: str, port: int, timeout: float) -> list[str]:
 
     :param timeout: in seconds
     :raises CannotResolveHostError: if there are none
-    :raises DownloadTimeoutError: if the resolver does not answer in time
+    :raises DownloadTimeoutError: if the resolver timed out
     """
     from twisted.internet import reactor
 

@@ -31,5 +31,5 @@ class Component:
         found = crawler.get_extension(cls)
         if found is None:
             path = f"{cls.__module__}.{cls.__name__}"
-            raise ArgumentError(f"EXTENSIONS has to hold {path}: ADDONS = {{'fhcrawl.Addon': 500}} adds it")
+            raise ArgumentError(f"EXTENSIONS must contain {path}: ADDONS = {{'fhcrawl.Addon': 500}} adds it")
         return found

@@ -98,13 +98,13 @@ class FeedExporter(feedexport.FeedExporter):
     @property
     def nothing_new(self) -> str:
         """A sentence for the end of a run that had nothing to export."""
-        place, what = "FILE", "nothing is written"
+        place, what = "FILE", "nothing was written"
         if len(self.feeds) == 1:
             [(template, options)] = self.feeds.items()
             path = self._paths.get(template)
             if path is not None:
                 shown = printable(template)
-                what = f"{shown} {'stays as it is' if path.exists() else 'is not written'}"
+                what = f"{shown} {'is unchanged' if path.exists() else 'was not written'}"
             if not storages.has_placeholders(template):
                 place = storages.in_export(template, options["format"])
         return f"Nothing new since the last export: {what}. The complete history: `fhcrawl export -o {place}`"
@@ -170,8 +170,12 @@ class FeedExporter(feedexport.FeedExporter):
         self._started, self.slots = [], []
         if self._failed:
             extension.has_released = True
-            when = "the next run of these feeds exports it" if is_last else "it is tried again later"
-            logger.error("Nothing counts as exported; %s", when)
+            when = (
+                "the next run of these feeds exports these entries"
+                if is_last
+                else "it will be tried again later"
+            )
+            logger.error("The export has failed, so nothing was marked as exported; %s", when)
 
     def _open_slots(self, spider: Spider) -> None:
         if self.slots:
@@ -218,7 +222,8 @@ class FeedExporter(feedexport.FeedExporter):
         if unnamed := ", ".join(sorted(item.keys() - named - set(ALL_FIELDS))):
             self._has_noted = True
             logger.warning(
-                "Fields of entries are not exported, since FHCRAWL_ADDED_FIELDS lacks them: %s", unnamed
+                "These fields of entries are not exported, because they are not in FHCRAWL_ADDED_FIELDS: %s",
+                unnamed,
             )
 
     def _write_item(self, item: dict[str, Any], spider: Spider) -> None:
@@ -315,7 +320,7 @@ class FeedExporter(feedexport.FeedExporter):
         self._failed = True
         self.crawler.stats.inc_value(f"{FAILURES}{storage}")
         is_sentence = isinstance(error, ExportError)
-        logger.error("%s", error if is_sentence else f"The export cannot be written: {error}")
+        logger.error("%s", error if is_sentence else f"The export could not be written: {error}")
 
 
 def _files(slots: list[FeedSlot]) -> list[FileFeedStorage]:

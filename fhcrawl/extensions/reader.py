@@ -155,7 +155,7 @@ class ReaderExtension(Component):
         except OSError as error:
             if self._is_enabled:
                 logger.warning(
-                    "Documents are read in this process: another one cannot be started (%s)", error
+                    "Documents are parsed in this process, because another one cannot be started (%s)", error
                 )
             self._is_enabled = False
             return None

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 IDS_CHANGED = (
-    "%s: its entries are identified by their %s from now on, and were by their %s before. All documents are "
-    "read again; entries get other ids and are exported as new, and those with their former ids are kept, "
+    "%s: its entries are now identified by their %s, and no longer by their %s. All documents are read "
+    "again; entries get new ids and are exported as new. Entries with the old ids are kept, "
     "unless --merge-renamed deletes them"
 )
 
@@ -150,7 +150,7 @@ class StoreExtension(Component):
                 yield known
 
     def _refuse(self, feed: str, error: StoreError) -> None:
-        loss = DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, f"is not crawled: {error}")
+        loss = DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, f"was not crawled: {error}")
         self.give_up(feed, loss, error)
 
     def _settle_and_begin(self, feeds: Mapping[str, dict[str, Any]]) -> dict[str, Subscription | LeaseError]:
@@ -179,7 +179,7 @@ class StoreExtension(Component):
             return
         self.skipped_feeds.add(feed)
         self._crawler.stats.inc_value(LEASED)
-        logger.warning("%s is left alone: %s", feed, error)
+        logger.warning("%s is skipped: %s", feed, error)
 
     def give_up(self, feed: str, loss: DocumentFailure, error: Exception) -> None:
         """Stop reading a feed because of an error of the store; the end of the run reports it."""

@@ -21,7 +21,7 @@ from fhcrawl.extensions import Component
 from fhcrawl.extensions.feedexport import FeedExporter
 from fhcrawl.extensions.progress import ProgressExtension
 from fhcrawl.extensions.store import LEASED, StoreExtension
-from fhcrawl.logical_feed import Reason, Role, Verdict, in_words
+from fhcrawl.logical_feed import Reason, Role, Verdict, in_words, shown_verdict
 from fhcrawl.logical_feed.polling import Limits
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reporting.progress import Counts
@@ -100,7 +100,7 @@ class VerdictsExtension(Component):
                 records,
                 self._limits,
                 released=True,
-                forgets_unreachable=self._may_forget(),
+                forgets_unread=self._may_forget(),
             )
         except StoreError as error:
             # `spider_closed` reports them.
@@ -165,9 +165,9 @@ class VerdictsExtension(Component):
             return
         self._crawler.stats.inc_value(RENAMED, found.number)
         new, former = found.example
-        more = "" if found.deleted else "; --merge-renamed keeps them under the new one only"
+        more = "" if found.deleted else "; --merge-renamed keeps only the new id"
         logger.warning(
-            "%s: entries whose id has changed: %d, such as from %s to %s%s",
+            "%s: entries whose id has changed: %d, for example from %s to %s%s",
             url,
             found.number,
             former,
@@ -190,9 +190,7 @@ class VerdictsExtension(Component):
         if extension.has_failed:
             return
         try:
-            extension.store.feeds.note_verdicts(
-                extension.run, records, self._limits, forgets_unreachable=forgets
-            )
+            extension.store.feeds.note_verdicts(extension.run, records, self._limits, forgets_unread=forgets)
         except StoreError as error:
             extension.fail(error)
 
@@ -204,7 +202,7 @@ class VerdictsExtension(Component):
     def _tell(self, url: str, verdict: Verdict, reasons: list[Reason], entries: int) -> None:
         self._crawler.stats.inc_value(f"fhcrawl/feed/{verdict.value}")
         level = logging.INFO if verdict is Verdict.COMPLETE else logging.WARNING
-        word = in_words(verdict, reasons)
+        word = shown_verdict(in_words(verdict, reasons))
         said = "".join(f"; {reason.url} {reason.detail}" for reason in reasons)
         logger.log(level, "%s: %s, entries: %d%s", url, word, entries, said)
 

@@ -74,7 +74,7 @@ class WarcExtension(Component):
         try:
             capture = self._files.append(response, request, headers)
         except OSError as error:
-            said = "No more of this crawl is in WARC files: they cannot be written (%s)"
+            said = "The rest of this crawl is missing from the WARC files: they cannot be written (%s)"
             self._crawler.stats.inc_value(FAILED)
             logger.error(said, error.strerror)
             self._close()
@@ -113,4 +113,4 @@ class WarcExtension(Component):
                 files.close()
         except OSError as error:
             self._crawler.stats.inc_value(FAILED)
-            logger.error("A WARC file could not be closed, and keeps its temporary name (%s)", error.strerror)
+            logger.error("A WARC file could not be closed and keeps its temporary name (%s)", error.strerror)

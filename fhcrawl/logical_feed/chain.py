@@ -327,15 +327,19 @@ def disagreements(document: FeedDocument, own: tuple[str, ...], newer: NewerPage
     """Yield the contradictions between a multipart page and the newer one that links to it."""
     following, itself = document.links.get("next-archive"), document.links.get("self")
     if following is None:
-        yield Problem("disagrees", "", "it names no page after it, but one has led to it")
+        yield Problem("disagrees", "", "it does not link back to the newer page that links to it")
     elif newer.urls and following not in newer.urls:
-        yield Problem("disagrees", "", f"the page after it is {following}, but {newer.urls[0]} has led to it")
+        yield Problem(
+            "disagrees", "", f"it links to {following} as the newer page, but {newer.urls[0]} links to it"
+        )
     if itself is not None and itself not in own:
-        yield Problem("disagrees", "", f"it says that it is {itself}")
+        yield Problem("disagrees", "", f"its self link leads to another URL, {itself}")
     if newer.updated and is_before(newer.updated, document.updated or ""):
-        detail = f"Last-Modified goes backwards: {document.updated}, and {newer.updated} on the page after it"
+        detail = f"Last-Modified goes backwards: {document.updated}, but {newer.updated} on the newer page"
         yield Problem("backwards", "", detail)
     ends = next((entry.updated for entry in document.entries if entry.updated), None)
     if newer.begins and is_before(newer.begins, ends or ""):
-        detail = f"Last-Modified goes backwards: {ends}, and {newer.begins} at the beginning of the next page"
+        detail = (
+            f"Last-Modified goes backwards: {ends}, but {newer.begins} at the beginning of the newer page"
+        )
         yield Problem("backwards", "", detail)

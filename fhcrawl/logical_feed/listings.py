@@ -110,9 +110,9 @@ class Listing:
     @property
     def in_words(self) -> str:
         """The rest of a sentence about the feed."""
-        said = f"{self.known:,} of the {self.total:,} posts that its WordPress lists are kept"
+        said = f"the store has {self.known:,} of the {self.total:,} posts that its WordPress lists"
         if self.held < self.known:
-            said += f", {self.known - self.held:,} of them not as they are now"
+            said += f", {self.known - self.held:,} of them outdated"
         if self.foreign:
             said += f", and {self.foreign:,} that it does not list"
         return said

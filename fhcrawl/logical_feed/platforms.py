@@ -409,7 +409,7 @@ PLATFORMS = (
     Platform(
         "Ghost",
         home,
-        "the Content API that the home page names",
+        "the Content API that the home page links to",
         generator=re.compile(rb">(?:\s*<!\[CDATA\[)?\s*Ghost (?:[3-9]|[1-9][0-9])\b"),
         url=re.compile(r"/rss/?(?:[?#]|$)"),
         ends=(),

@@ -105,8 +105,8 @@ class SitemapReport:
         if not self.listed:
             return ""
         least = "at least " if self.is_part else ""
-        pages = "page like its entries" if self.listed == 1 else "pages like its entries"
-        return f"its sitemap lists {least}{self.listed:,} {pages}; {self.kept:,} of them are kept"
+        pages = "page that looks like an entry" if self.listed == 1 else "pages that look like entries"
+        return f"its sitemap lists {least}{self.listed:,} {pages}; the store has {self.kept:,} of them"
 
     def to_json(self) -> str:
         """Return this for the store."""

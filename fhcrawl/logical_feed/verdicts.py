@@ -77,25 +77,25 @@ class Evidence:
         if self.listing is not None:
             counted = self.listing.in_words
         elif self.total is not None:
-            counted = f"it counts {self.total:,} entries, and {self.entries:,} are kept"
+            counted = f"its publisher counts {self.total:,} entries; the store has {self.entries:,}"
         return f"; {counted}" if counted else ""
 
 
 # The verdicts as people read them, the worst one first.
-WORDS = ("unreachable", "incomplete", "lossy", "unknown", "complete")
-SAYS_NOTHING = "says nothing of entries older than those it shows"
-HAS_MOVED = "leads to another document: the publisher may have moved its archives while they were walked"
+WORDS = (ReasonKind.NOT_READ.value, "incomplete", "lossy", "unknown", "complete")
+SAYS_NOTHING = "does not link to older entries"
+HAS_MOVED = "leads to another document: the publisher may have moved its archives during the crawl"
 NO_DOCUMENT = {
-    ReasonKind.UNREACHABLE: "has never been read",
-    ReasonKind.ONLY_CAPTURES: "has never been read itself; its entries are from captures",
+    ReasonKind.NOT_READ: "has never been read",
+    ReasonKind.ONLY_CAPTURES: "has never been read directly; its entries are from captures",
 }
-HAS_NUMBERED_PAGES = "has older entries on numbered pages, which no link names"
-HAS_OTHER_PAGES = "is made with {}, which has older entries on pages that no link names"
-IS_PAGED = "is a paged feed, whose pages change while they are read (RFC 5005, 3)"
-HAS_HOLES = "may have lost entries between two reads"
-ASKS_FOR_LESS = "it or its server asks not to be read as often as it would need"
-CLOCK_WENT_BACK = "unknown: the clock has gone back since a read at"
-NO_ORDER = "unknown: it shows entries in no order that proves more"
+HAS_NUMBERED_PAGES = "has older entries on numbered pages that it does not link to"
+HAS_OTHER_PAGES = "is made with {}, which has older entries on pages that the feed does not link to"
+IS_PAGED = "is a paged feed, whose pages can change while they are read (RFC 5005, section 3)"
+HAS_HOLES = "may have dropped entries between two reads"
+ASKS_FOR_LESS = "the feed or its server does not allow reads as often as needed"
+CLOCK_WENT_BACK = "coverage unknown: the clock has gone back since the read at"
+NO_ORDER = "coverage unknown: the order of its entries does not show whether any were missed"
 TO_THE_DAY, TO_THE_MINUTE = len("2003-12-13"), len("2003-12-13T18:30")
 
 
@@ -123,7 +123,7 @@ def verdict(
     if kind is None:
         if all(reason.kind in OURSELVES for reason in reasons):
             return Verdict.UNKNOWN, reasons
-        why = ReasonKind.ONLY_CAPTURES if evidence.entries else ReasonKind.UNREACHABLE
+        why = ReasonKind.ONLY_CAPTURES if evidence.entries else ReasonKind.NOT_READ
         said = NO_DOCUMENT[why] if covered is None else f"{NO_DOCUMENT[why]}{_between(covered)}"
         return Verdict.UNKNOWN, [Reason(why, feed, said, since), *reasons, *_holes(feed, covered, False)]
     listing = evidence.listing
@@ -151,19 +151,21 @@ def _known(covered: Covered) -> str:
     if not covered.is_proof:
         return NO_ORDER
     first, last = covered.spans[0], covered.spans[-1]
-    before = f"unknown before {first.since[:TO_THE_DAY]}"
-    since = f" {_minute(last.since)}" if covered.holes else ""
+    begin = first.since[:TO_THE_DAY]
+    known = f"nothing missed since {begin}; older entries unknown"
+    if covered.holes:
+        known = f"nothing missed since {_minute(last.since)}; entries before {begin} unknown"
     read = covered.read or ""
-    captured = f"; before {read[:TO_THE_DAY]} by captures" if first.since < read else ""
-    return f"{before}, seamless since{since}{captured}"
+    captured = f"; anything before {read[:TO_THE_DAY]} is from captures" if first.since < read else ""
+    return f"{known}{captured}"
 
 
 def _between(covered: Covered) -> str:
     since, until = covered.spans[0].since, covered.spans[-1].until
     if since == until:
         return ""
-    holes = "with holes" if covered.holes else "seamless"
-    known = f"unknown before {since[:TO_THE_DAY]} and after {until[:TO_THE_DAY]}, {holes} between"
+    known = "holes between" if covered.holes else "nothing missed between"
+    known += f" {since[:TO_THE_DAY]} and {until[:TO_THE_DAY]}; entries before and after that unknown"
     return f"; {known if covered.is_proof else NO_ORDER}"
 
 
@@ -172,12 +174,12 @@ def _holes(feed: str, covered: Covered | None, is_held_back: bool) -> Iterator[R
     if covered is None or not (holes := covered.holes):
         return
     last, number = holes[-1], sum(hole.number for hole in holes)
-    which = "the hole" if number == 1 else f"the last of {number:,} holes"
+    which = "hole" if number == 1 else f"last of {number:,} holes"
     cost = "unknown" if last.entries is None else f"{last.entries:,}" if last.entries else "none"
     when = f"{_minute(last.after)} to {_minute(last.before)}"
     is_own = covered.read is not None and last.after >= covered.read
     why = f"; {ASKS_FOR_LESS}" if is_held_back and is_own else ""
-    detail = f"{HAS_HOLES}; {which}: {when}; lost at its usual rate: {cost}{why}"
+    detail = f"{HAS_HOLES}; {which}: {when}; missed at its usual rate: {cost}{why}"
     yield Reason(ReasonKind.HOLES, feed, detail, last.before)
 
 
@@ -185,11 +187,16 @@ def _minute(time: str) -> str:
     return time[:TO_THE_MINUTE].replace("T", " ")
 
 
-def is_unreachable(reasons: Iterable[Reason]) -> bool:
+def is_not_read(reasons: Iterable[Reason]) -> bool:
     """Return whether the reasons of a verdict say that the feed could never be read."""
     return any(reason.kind in NEVER_READ for reason in reasons)
 
 
+def shown_verdict(word: str) -> str:
+    """Return one of WORDS as it is written in text for people."""
+    return word.replace("-", " ")
+
+
 def in_words(verdict: Verdict, reasons: Iterable[Reason]) -> str:
     """Return a verdict as people read it: one of WORDS."""
-    return ReasonKind.UNREACHABLE.value if is_unreachable(reasons) else verdict.value
+    return ReasonKind.NOT_READ.value if is_not_read(reasons) else verdict.value

@@ -44,7 +44,7 @@ def lines(findings: Sequence[Finding], summary: Summary, look: Look) -> Iterator
             for same in list(sentences.values())[:MOST_SENTENCES]:
                 yield from _sentence(same, look)
             if len(sentences) > MOST_SENTENCES:
-                yield f"- and {len(sentences) - MOST_SENTENCES:,} more of this kind (--json has all)"
+                yield f"- and {len(sentences) - MOST_SENTENCES:,} more of this kind (--json lists all)"
         yield ""
     yield from (look.paint(line, BOLD) for line in look.wrap(summary.sentence))
 
@@ -61,7 +61,7 @@ def _sentence(same: Sequence[Finding], look: Look) -> Iterator[str]:
         if fix:
             yield from look.wrap(printable(fix, LONGEST_SENTENCE), f"{INDENT}To do:")
     if others := sum(len(group) for _fix, group in groups[MOST_FIXES:]):
-        yield from look.wrap(f"and {others:,} more, with something else to do (--json has all)", INDENT[1:])
+        yield from look.wrap(f"and {others:,} more, with other fixes (--json lists all)", INDENT[1:])
 
 
 def _places(same: Iterable[Finding], look: Look) -> Iterator[str]:

@@ -19,7 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from fhcrawl import __version__
-from fhcrawl.logical_feed import WORDS, Kind, Role, Verdict
+from fhcrawl.logical_feed import WORDS, Kind, Role, Verdict, shown_verdict
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import plot
@@ -40,11 +40,11 @@ MOST_REASONS = 20
 MOST_BINS = 24
 # Explanations of the verdicts in words.
 STATUSES = {
-    ReasonKind.UNREACHABLE.value: "could never be read",
+    ReasonKind.NOT_READ.value: "could never be read",
     Verdict.INCOMPLETE.value: "something is missing",
     Verdict.LOSSY.value: "paged: no two readings agree",
-    Verdict.UNKNOWN.value: "says nothing of its past",
-    Verdict.COMPLETE.value: "all of it was read",
+    Verdict.UNKNOWN.value: "says nothing about its history",
+    Verdict.COMPLETE.value: "nothing is missing",
 }
 # The beginning of a sentence whose rest is a reason's detail, by the role of the document.
 SUBJECTS = {
@@ -246,11 +246,11 @@ def _summary(feed: Feed, details: Details, gaps: list[Reason]) -> str:
     if feed.reasons:
         return f"The feed {feed.reasons[0].detail}"
     if feed.kind is Kind.COMPLETE:
-        return "The feed says that its document holds all of its entries"
+        return "The feed says that its document has all of its entries"
     documents = len(details.chain)
     if documents == 1:
-        return "Its only document was read, and nothing comes before it"
-    return f"Its chain of {documents:,} documents was read to the beginning"
+        return "Its only document was read; there are no older ones"
+    return f"Its chain of {documents:,} documents was read to its oldest document"
 
 
 def interval(times: Sequence[str]) -> str | None:
@@ -303,10 +303,10 @@ ROLES = {
 STATES = {
     "known": "not fetched yet",
     "processed": "read",
-    "missing": "not there",
-    "failed": "not read: it failed",
-    "refused": "not read: it is refused",
-    "invalid": "not readable",
+    "missing": "missing",
+    "failed": "failed",
+    "refused": "not allowed",
+    "invalid": "invalid",
 }
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -365,7 +365,7 @@ def _environment() -> Environment:
         "roles": ROLES,
         "most_shown": MOST_SHOWN,
     }
-    filters = (text, url, link, host, short, sentence, state, day, minute, number)
+    filters = (text, url, link, host, short, sentence, state, day, minute, number, shown_verdict)
     environment.filters |= {one.__name__: one for one in filters}
     return environment
 

@@ -133,7 +133,7 @@ def _hatched(drawn: Sequence[Bin], begin: int, columns: int, gap_before: str) ->
     width = f"{unknown * 100 / (begin + columns):.4g}"
     hatched = Markup(
         '<rect class="hatched" y="{}" width="{}%" height="{}" fill="url(#hatch)">'
-        "<title>before {}: not known</title></rect>"
+        "<title>before {}: unknown</title></rect>"
     )
     return hatched.format(ABOVE, width, HEIGHT, gap_before[:TO_THE_MONTH])
 

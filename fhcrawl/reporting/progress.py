@@ -245,7 +245,7 @@ def line(progress: Progress, rate: Rate) -> str:
     more = [share for walk in walks if (share := walk.done(progress.clock()))]
     more += [f"problems: {progress.problems}"] if progress.problems else []
     return (
-        f"Feeds: {progress.done:,} of {progress.feeds:,} done, {len(progress.under_way):,} under way; "
+        f"Feeds: {progress.done:,} of {progress.feeds:,} done, {len(progress.under_way):,} in progress; "
         f"documents: {total.documents:,} ({rate.documents * 60:.0f}/min); "
         f"entries: {total.outcomes()} ({rate.entries * 60:.0f}/min)" + "".join(f"; {each}" for each in more)
     )
@@ -341,7 +341,7 @@ def running(progress: Progress, rate: Rate, seconds: float, size: ConsoleDimensi
     parts: list[RenderableType] = [
         _line(
             "Feeds",
-            f"{progress.done:,} of {progress.feeds:,} done, {walks:,} under way, {waiting:,} to do",
+            f"{progress.done:,} of {progress.feeds:,} done, {walks:,} in progress, {waiting:,} waiting",
         ),
         _line("Documents", f"{total.documents:,}  ({rate.documents:,.1f}/s)"),
         _line(
@@ -371,7 +371,7 @@ def _clock(seconds: float) -> str:
 
 def _walks(progress: Progress, limit: int) -> Table:
     table = Table(box=None, expand=True, padding=(0, 1, 0, 0), header_style="dim", pad_edge=False)
-    table.add_column("Under way", ratio=1, no_wrap=True, overflow="ellipsis")
+    table.add_column("In progress", ratio=1, no_wrap=True, overflow="ellipsis")
     for heading in ("Documents", "Entries", "Back to", "Done"):
         table.add_column(heading, justify="right", no_wrap=True)
     for walk in islice(progress.under_way.values(), limit):

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fhcrawl.logical_feed import WORDS, in_words
+from fhcrawl.logical_feed import WORDS, in_words, shown_verdict
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import MISSING, NEVER_READ, NO_FEED, OURSELVES, ReasonKind
 from fhcrawl.reporting.progress import MOST_FEEDS, Counts
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 # By prefixes of stats. `scrapy crawl` exits with code 1 if there is such a stat.
 FAILURES = {
-    "fhcrawl/disk/full": "A disk was nearly full (see the log): make room on it, then run again.",
-    "fhcrawl/cluster/failed": "Redis has failed (see the log): mend it, then run again.",
-    "fhcrawl/feed/refused": "The list of feeds has lines that cannot be used (see the log).",
+    "fhcrawl/disk/full": "A disk was nearly full (see the log): free up space, then run it again.",
+    "fhcrawl/cluster/failed": "Redis has failed (see the log): fix it, then run it again.",
+    "fhcrawl/feed/refused": "The list of feeds has invalid lines (see the log).",
     "fhcrawl/feed/unread": "No feed could be read.",
-    "fhcrawl/store/failed": "The store has failed (see the log): mend it, then run again.",
-    "fhcrawl/warc/failed": "Not all of this run is in finished WARC files (see the log).",
+    "fhcrawl/store/failed": "The store has failed (see the log): fix it, then run it again.",
+    "fhcrawl/warc/failed": "Some of this run is missing from finished WARC files (see the log).",
     "feedexport/failed_count/": (
-        "The export was not written (see the log); the next run of these feeds exports it."
+        "The export was not written (see the log); the next run of these feeds writes it."
     ),
 }
 EXPORTED = "feedexport/success_count/"
@@ -47,7 +47,7 @@ def with_kind_of_advice(reasons: list[Reason]) -> Iterator[tuple[Reason, ReasonK
     """Yield the reasons of a feed, each with the kind whose advice applies to it.
 
     That a feed could never be read is left out where the cause is among the reasons. If something else, or
-    nothing, was found at its address, the advice is that on unreachable feeds.
+    nothing, was found at its address, the advice is that on feeds that were never read.
     """
     unread = next((reason.kind for reason in reasons if reason.kind in NEVER_READ), None)
     no_cause = NEVER_READ | OURSELVES | {ReasonKind.HOLES}
@@ -67,7 +67,7 @@ MOST_PLAIN = 3
 MOST_NAMED = 5
 # The verdict in the table says as much: feeds with these reasons are counted. They come after the others.
 COUNTED = (
-    ReasonKind.UNREACHABLE,
+    ReasonKind.NOT_READ,
     ReasonKind.ONLY_CAPTURES,
     ReasonKind.HOLES,
     ReasonKind.PAGED,
@@ -238,10 +238,10 @@ class Summary:
 
     def footer(self) -> str:
         """Return the totals of all feeds on one line."""
-        said = [f"{self.verdicts[word]:,} {word}" for word in WORDS if self.verdicts[word]]
+        said = [f"{self.verdicts[word]:,} {shown_verdict(word)}" for word in WORDS if self.verdicts[word]]
         if self.left:
             whose = "it" if self.left == 1 else "them"
-            said.append(f"{self.left:,} left alone (another crawl is at work on {whose})")
+            said.append(f"{self.left:,} skipped (another crawl is reading {whose})")
         number = self.verdicts.total() + self.left
         if not number:
             return self.idle or "No feeds"

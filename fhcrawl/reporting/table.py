@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
-from fhcrawl.logical_feed import WORDS
+from fhcrawl.logical_feed import WORDS, shown_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -168,7 +168,7 @@ CHANGED = Column("Changed", _changed, True)
 DAYS, MONTHS, YEARS = (Column("Dates", partial(Row.dates, precision=number)) for number in (DAY, MONTH, YEAR))
 OBTAINED = Column("Obtained", lambda row: row.obtained or "-", is_wide=True)
 SUBSCRIBED = Column("Subscribed", lambda row: "yes" if row.is_subscribed else "-", is_wide=True)
-VERDICT = Column("Verdict", lambda row: f"{row.verdict}{_as_of(row)}")
+VERDICT = Column("Verdict", lambda row: f"{shown_verdict(row.verdict)}{_as_of(row)}")
 URL = Column("URL", lambda row: row.feed, is_wide=True)
 OF_RUN = (KIND, FETCHED, SKIPPED, ENTRIES, CHANGED, DAYS, VERDICT, URL)
 OF_STORE = (KIND, ENTRIES, DAYS, OBTAINED, SUBSCRIBED, VERDICT, URL)
@@ -189,7 +189,9 @@ def table(rows: Sequence[Row], columns: Sequence[Column], look: Look) -> Iterato
     yield look.paint(_line("Feed", widest, headings, chosen, widths), BOLD)
     for row, name in zip(rows, names, strict=True):
         cells = [column.cell(row) for column in chosen]
-        painted = {VERDICT: look.paint(row.verdict, COLOURS.get(row.verdict, "")) + _as_of(row)}
+        painted = {
+            VERDICT: look.paint(shown_verdict(row.verdict), COLOURS.get(row.verdict, "")) + _as_of(row)
+        }
         yield _line(name, widest, cells, chosen, widths, painted)
 
 

@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-NOT_NOTED = DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, "is unchanged, which could not be stored")
+NOT_NOTED = DocumentFailure(
+    State.FAILED, ReasonKind.STORE_ERROR, "is unchanged, but that could not be stored"
+)
 
 
 class CommitMiddleware(Component):
@@ -54,7 +56,7 @@ class CommitMiddleware(Component):
         super().__init__(crawler)
         if not issubclass(load_object(crawler.settings["ITEM_PROCESSOR"]), ItemPipelineManager):
             path = f"{ItemPipelineManager.__module__}.{ItemPipelineManager.__name__}"
-            raise ArgumentError(f"ITEM_PROCESSOR has to be {path}, or a subclass of it")
+            raise ArgumentError(f"ITEM_PROCESSOR must be {path} or a subclass of it")
         self._extension = StoreExtension.of(crawler)
         self._store = self._extension.store
         self._reader = ReaderExtension.of(crawler)
@@ -92,9 +94,9 @@ class CommitMiddleware(Component):
                     yield output
         except StoreError as error:
             self._extension.fail(error)
-            pending.mark_failed(ReasonKind.STORE_ERROR, f"could not be read to its end ({name_of(error)})")
+            pending.mark_failed(ReasonKind.STORE_ERROR, f"could not be read completely ({name_of(error)})")
         except BaseException as error:
-            self._mark_failed(pending, feed, f"could not be read to its end ({name_of(error)})")
+            self._mark_failed(pending, feed, f"could not be read completely ({name_of(error)})")
             raise
         finally:
             del self._pending[response]
@@ -226,8 +228,9 @@ class CommitMiddleware(Component):
         """
         if failure is None:
             logger.warning(
-                "%s: its server answers 304 (not modified) to whoever has read it on %s, although it has new "
-                "entries since; this feed is requested without conditions from now on",
+                "%s: the server responded 304 (not modified) to a request with the validators of "
+                "%s, although "
+                "there are new entries; from now on, this feed is requested without conditions",
                 *(fetch.requested_url, since),
             )
         doubted = DocumentResult(fetch, doubted_since=since, failure=failure)
@@ -242,7 +245,7 @@ class CommitMiddleware(Component):
             self._send(signals.document_unchanged, result=result)
             return
         say = logger.info if failure.state is State.KNOWN else logger.warning
-        say("%s %s: what was read of it is kept", result.fetch.requested_url, failure.detail)
+        say("%s %s; what was read of it before is kept", result.fetch.requested_url, failure.detail)
         if failure.state is not State.KNOWN:
             self._count("check", "failed")
             self._tell(self._store.documents.note_check, result, NOT_NOTED)

@@ -143,7 +143,7 @@ class CaptureQueue:
         count = await run_in_thread(self._captures.build)
         logger.info("Captures in the WARC files: %d", count)
         if closed := len(self._files) - len(self._opened):
-            said = "WARC files that are not opened, since all of them that is worth it was read: %d"
+            said = "WARC files that were not opened, because everything useful in them has been read: %d"
             logger.info(said, closed)
 
     def close(self) -> None:
@@ -160,14 +160,14 @@ class CaptureQueue:
             self._extension.fail(error)
             return []
         if has_captures and not any(has_captures):
-            logger.warning("No capture of these feeds is in the WARC files", extra={"is_for_users": True})
+            logger.warning("The WARC files have no captures of these feeds", extra={"is_for_users": True})
         return first
 
     def _want_known(self, feed: str) -> bool:
         """Look for the captures of a feed's documents; return whether there are any."""
         # RFC 5005, 2: an entry that is not in the document is not part of the feed, even if it was before.
         if self._store.feeds.read_kind(feed) is Kind.COMPLETE:
-            logger.info("%s is a complete feed: no capture of it is read", feed)
+            logger.info("%s is a complete feed: its captures are not read", feed)
             return False
         state = self._states[feed] = self._load(feed)
         for name, (url, depth) in list(state.urls.items()):

@@ -271,7 +271,7 @@ class HistorySpider(Spider):
             return
         found = reading.elsewhere(fetch, response, document, self.settings.getint("FHCRAWL_MAX_ARCHIVES"))
         if found is not None:
-            logger.info("%s is not the subscription document; looking at %s", fetch.requested_url, found[0])
+            logger.info("%s is not the subscription document; trying %s", fetch.requested_url, found[0])
             yield self._request(requests.subscription_elsewhere(fetch, response, *found))
             return
         name = self._name_of(fetch, context_of(response))
@@ -528,7 +528,7 @@ class HistorySpider(Spider):
             if known is not None:
                 yield from self._crawl_as(known, fetch, response)
                 return
-            logger.info("%s is an HTML page; looking at %s", fetch.requested_url, url)
+            logger.info("%s is an HTML page; trying %s", fetch.requested_url, url)
             yield self._request(requests.subscription_elsewhere(fetch, response, url, is_page=True))
             return
         yield from self._give_up(fetch, failure, context)
@@ -575,7 +575,7 @@ class HistorySpider(Spider):
         except LeaseError as error:
             extension.yield_to_other(feed, error)
             return
-        said = "Found the feed %s, which is crawled in place of %s"
+        said = "Found the feed %s, which is crawled instead of %s"
         logger.info(said, name, feed, extra={"is_for_users": True})
         self._renamed.add(name)
         extension.skipped_feeds.add(feed)

@@ -74,7 +74,7 @@ class ListChecks:
         total = responses.header(response, "X-WP-Total")
         listed = post_list.read(response.body, total, wordpress.id_field(check.feed_url))
         if listed is None:
-            logger.info("%s is no list of posts", fetch.requested_url)
+            logger.info("%s is not a list of posts", fetch.requested_url)
             return
         entries = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk)
         ids = list({post.id for post in listed.posts})
@@ -137,7 +137,7 @@ class ListChecks:
         if not self._note(fetch, found):
             return
         self._crawler.stats.inc_value("fhcrawl/entry/unlisted", found.unlisted)
-        gone = f"; {found.unlisted:,} more are kept that are not listed" if found.unlisted else ""
+        gone = f"; the store has {found.unlisted:,} more that are not listed" if found.unlisted else ""
         logger.info("%s: %s%s", fetch.feed, found.in_words, gone)
 
     @property

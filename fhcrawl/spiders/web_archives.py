@@ -219,7 +219,7 @@ class WebArchives:
                 continue
             # RFC 5005, 2: an entry that is not in the document is no part of the feed, even if it was once.
             if self._store.feeds.read_kind(feed) is Kind.COMPLETE:
-                logger.info("%s is a complete feed: no capture of it is read", feed)
+                logger.info("%s is a complete feed: its captures are not read", feed)
                 continue
             archive = self._archives.get(url) or self._open(url)
             if not archive.is_left:
@@ -236,7 +236,7 @@ class WebArchives:
         until = self._store.mementos.find_wait(url)
         # A time that is too far away is of a wrong clock.
         if until is not None and 0 < elapsed(now(), until) <= LONGEST:
-            self._leave(archive, f"it asks for no requests before {until}")
+            self._leave(archive, f"it wants no requests before {until}")
         return archive
 
     def _want_known(self, feed: str) -> str:
@@ -302,19 +302,23 @@ class WebArchives:
         try:
             answer = indexes.read(response.body, timemap, url, is_cut)
         except NoIndexError as error:
-            why = DocumentFailure(State.INVALID, ReasonKind.NOT_A_FEED, f"is no index of captures: {error}")
+            why = DocumentFailure(
+                State.INVALID, ReasonKind.NOT_A_FEED, f"is not an index of captures: {error}"
+            )
             yield from self.lose(fetch, why)
             return
         state.archive.way, state.archive.failures = reading.way, 0
         reading.found += len(answer.captures)
         if answer.unread:
-            logger.warning("%s: lines of its index that cannot be read: %d", url, answer.unread)
+            logger.warning("%s: unreadable lines in its index: %d", url, answer.unread)
         has_stopped = answer.has_more and answer.last <= reading.since
         following = None if has_stopped else _following(state.archive.url, reading, answer)
         ended = None if following or has_stopped else now()
         self._store.mementos.add(fetch.feed, reading.timemap, answer.captures, ended)
         if has_stopped:
-            why = DocumentFailure(State.FAILED, ReasonKind.CUT_OFF, "comes incomplete, and does not go on")
+            why = DocumentFailure(
+                State.FAILED, ReasonKind.CUT_OFF, "arrives incomplete, and cannot be resumed"
+            )
             yield from self.lose(fetch, why)
             return
         if following is None:
@@ -342,7 +346,7 @@ class WebArchives:
         if wait > 0:
             until = shift(now(), int(wait))
             self._store.mementos.note_wait(fetch.feed, state.archive.url, until)
-            self._leave(state.archive, f"it asks for no requests before {until}")
+            self._leave(state.archive, f"it wants no requests before {until}")
         elif failure.state is State.KNOWN:
             state.is_left = True
             logger.info("Captures of %s: %s", fetch.feed, failure.detail)
@@ -373,16 +377,18 @@ class WebArchives:
             self._store.mementos.note_failure(fetch.feed, reading.timemap, now())
             state.reading = None
             said = archive.url, fetch.requested_url, failure.detail
-            logger.warning("%s cannot say what it has of %s: it %s", *said, extra={"is_for_users": True})
+            logger.warning(
+                "Cannot find out what %s has of %s: the index %s", *said, extra={"is_for_users": True}
+            )
         elif fetch.memento is not None:
             state.captures.failed.add(fetch.memento)
         archive.failures += 1
         if archive.failures == MOST_FAILURES:
-            self._leave(archive, f"{MOST_FAILURES} requests have failed, one after another")
+            self._leave(archive, f"{MOST_FAILURES} consecutive requests have failed")
 
     def _leave(self, archive: Archive, why: str) -> None:
         archive.is_left = True
-        said = "%s is left alone for this run: %s"
+        said = "%s is skipped for the rest of this run: %s"
         logger.warning(said, archive.url, why, extra={"is_for_users": True})
 
 

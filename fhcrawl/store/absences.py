@@ -203,7 +203,7 @@ def _is_plain(feed: Row[Any], chain: Sequence[Row[Any]]) -> bool:
     return bool(feed.kind == Kind.SINGLE.value and len(chain) == 1)
 
 
-# A page that no link names, and that is not there (404), is the end, or an error; and caches answer any page
+# A page that no link names, and that is missing (404), is the end, or an error; and caches answer any page
 # with the first one. That there are no more pages is known only if those that were read hold all that the
 # publisher lists.
 def _are_all_pages(connection: Connection, feed: Row[Any], chain: Sequence[Row[Any]]) -> bool:

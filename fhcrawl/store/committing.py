@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Version, Winner
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.results import CommitBatch, DocumentResult
-ENDS_EARLIER = DocumentFailure(State.KNOWN, ReasonKind.KNOWN, "leads to no page any more as it did before")
+ENDS_EARLIER = DocumentFailure(State.KNOWN, ReasonKind.KNOWN, "no longer leads to a page")
 
 OF_DOCUMENT = "feed_id = :feed_id AND KEY(key) = KEY(:key)"
 OF_ENTRY = "feed_id = :feed_id AND KEY(id) = KEY(:id)"

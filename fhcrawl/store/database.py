@@ -131,7 +131,7 @@ def _wait(driver: psycopg.Connection[Any], events: int) -> None:
         selector.register(driver, events)
         if not selector.select(ANSWER_SECONDS):
             driver.close()
-            raise driver.OperationalError(f"the server has been silent for {ANSWER_SECONDS} seconds")
+            raise driver.OperationalError(f"the server has not responded for {ANSWER_SECONDS} seconds")
 
 
 class Database:
@@ -241,7 +241,7 @@ class Database:
     def _sentences(self) -> Iterator[None]:
         """Convert errors of the database or its driver to StoreError; fail if the store's file is gone."""
         if self._file != opening.identity(self._engine):
-            raise StoreError("The store is gone: somebody has moved or replaced its file; bring it back")
+            raise StoreError("The store's file is missing or has been replaced; move it back")
         try:
             yield
         except (SQLAlchemyError, self.dialect.loaded_dbapi.Error) as error:
@@ -270,13 +270,15 @@ def copy_rows(source: Connection, target: Connection, place: str) -> dict[str, i
     """
     if not _has_feeds(source):
         raise StoreError(
-            f"There are no feeds to copy in {place}: name the store to copy from in FHCRAWL_STORE_URL, or go "
-            "to another folder; a folder with a scrapy.cfg, as that of fhcrawl's source, has its own store"
+            f"There are no feeds to copy in {place}: set FHCRAWL_STORE_URL to the store to copy "
+            "from, or change "
+            "to another folder; a folder with a scrapy.cfg, such as that of fhcrawl's source, has "
+            "its own store"
         )
     # This locks the row that every crawl updates when it begins.
     target.execute(schema.store.update().values(runs=source.scalar(select(schema.store.c.runs))))
     if _has_feeds(target):
-        raise StoreError("The store to copy to has feeds: name a new file, or an empty database")
+        raise StoreError("The target store already has feeds: use a new file or an empty database")
     tables = [table for table in schema.metadata.sorted_tables if table is not schema.store]
     return {table.name: _copy_table(source, target, table) for table in tables}
 
@@ -327,7 +329,7 @@ class Session:
         :raises StoreError: if no run has begun
         """
         if self.leases is None:
-            raise StoreError("No crawl has begun: Store.begin_run() comes first")
+            raise StoreError("No crawl has begun: call Store.begin_run() first")
         return self.leases
 
     def remembered_id(self, feed: str) -> int | None:
@@ -343,7 +345,7 @@ class Session:
             return known
         found: int | None = connection.scalar(select(feeds.c.id).where(is_of(feed)))
         if found is None:
-            raise StoreError(f"The store does not know the feed {feed}")
+            raise StoreError(f"The feed {feed} is not in the store")
         self.remember_ids({feed: found})
         return found
 

@@ -158,7 +158,7 @@ class Exports(Repository):
         noted = deliveries.update().where(deliveries.c.id == number).values(files=json.dumps(files))
         with self._database.transaction() as connection:
             if not connection.execute(noted).rowcount:
-                raise LeaseError("another crawl took this one for dead, and exports its changes")
+                raise LeaseError("another crawl considered this one dead and exports its changes")
             if self._session.leases is not None:
                 self._session.leases.renew(connection)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import bindparam, case, func, select
 
 from fhcrawl.exceptions import StoreError
-from fhcrawl.logical_feed import Kind, Role, is_unreachable
+from fhcrawl.logical_feed import Kind, Role, is_not_read
 from fhcrawl.logical_feed.listings import Listing, StoredEntries
 from fhcrawl.logical_feed.results import State
 from fhcrawl.logical_feed.versions import latest_time
@@ -270,13 +270,13 @@ class Feeds(Repository):
         records: list[VerdictRecord],
         limits: Limits,
         released: bool = False,
-        forgets_unreachable: bool = False,
+        forgets_unread: bool = False,
     ) -> None:
         """Store the verdicts of a run, for readers of the database, and when the feeds are due again.
 
         :param records: of `FEEDS_AT_ONCE` feeds at most; feeds that another run has taken over are skipped
         :param released: let other crawls claim the feeds from now on
-        :param forgets_unreachable: delete feeds that could never be read, unless they are subscribed
+        :param forgets_unread: delete feeds that could never be read, unless they are subscribed
         """
         by_url = {one.feed: one for one in records}
         of_run = select(feeds).where(is_one_of(list(by_url)), feeds.c.run == run)
@@ -289,9 +289,9 @@ class Feeds(Repository):
                     _noted(row, covered.get(row.id), by_url[row.url], limits) | is_released for row in rows
                 ]
                 connection.execute(NOTE, noted)
-            if forgets_unreachable:
-                unreachable = [row for row in rows if is_unreachable(by_url[row.url].reasons)]
-                subscriptions.forget_unread(connection, unreachable)
+            if forgets_unread:
+                unread = [row for row in rows if is_not_read(by_url[row.url].reasons)]
+                subscriptions.forget_unread(connection, unread)
 
 
 def _noted(
@@ -305,13 +305,13 @@ def _noted(
 
 def _merge(connection: Connection, kept: str, other: str) -> int:
     if kept == other:
-        raise StoreError(f"{kept} is the feed to keep: write the URL of another feed too")
+        raise StoreError(f"{kept} is the feed to keep: add the URL of another feed")
     rows = merging.rows_of(connection, kept, other)
     for url in (kept, other):
         if url not in rows:
-            raise StoreError(f"{url} is not in the store; `fhcrawl feeds` shows what is")
+            raise StoreError(f"{url} is not in the store; `fhcrawl feeds` lists the feeds")
         if not subscriptions.is_free(connection, rows[url]):
-            raise StoreError(f"A crawl is at work on {url}: merge it when that has ended")
+            raise StoreError(f"A crawl is reading {url}: merge it after the crawl")
     return merging.merge(connection, rows[other], rows[kept])
 
 

@@ -30,9 +30,9 @@ SECONDS = 300
 LONGEST = 24 * 60 * 60
 # A run that expires much later was recorded by a wrong clock; its feeds would be locked until then.
 LIVES = (runs.c.expires > NOW) & (runs.c.expires <= NOW + 2 * LONGEST)
-TAKEN_OVER = "another crawl has taken it over, because this one was silent for too long"
-EXPORTED = "what has changed in it is being exported"
-FINISHED = "this crawl has finished with it, and another one may have it"
+TAKEN_OVER = "another crawl has taken over the feed, because this one was unresponsive for too long"
+EXPORTED = "its changes are being exported"
+FINISHED = "this crawl has finished with it, and another crawl may be reading it"
 # A lease is renewed after a third of its duration, so that two renewals may fail.
 RENEWALS = 3
 PROC = Path("/proc")
@@ -109,7 +109,7 @@ class Leases:
         """
         owner = _living_owner(connection, run)
         if owner not in (None, self.owner):
-            raise LeaseError(f"another crawl is at work on it ({shown(owner)})")
+            raise LeaseError(f"another crawl is reading it ({shown(owner)})")
 
     def check(self, connection: Connection, feed_id: int) -> None:
         """Check that a feed still belongs to this run, and lock it until the transaction ends.

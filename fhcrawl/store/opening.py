@@ -43,16 +43,16 @@ IN_MEMORY = "sqlite://"
 BESIDE = ("", "-wal", "-shm", "-journal")
 # Advice, by a part of SQLite's message: https://www.sqlite.org/rescode.html
 ADVICE = {
-    "is locked": "another process writes to it: wait until it has ended",
-    "readonly": "let its file and its folder be written to, or set FHCRAWL_STORE_URL to another place",
-    "is full": "make room on its disk",
-    "disk I/O error": "make room on its disk, and check it",
-    "not a database": "check FHCRAWL_STORE_URL; if that is right, bring back a copy, or crawl into another",
-    "malformed": "bring back a copy of it, or remove it and crawl anew",
-    "unable to open": "make its folder, or set FHCRAWL_STORE_URL to another place",
+    "is locked": "another process is writing to it: wait until that has finished",
+    "readonly": "make its file and folder writable, or set FHCRAWL_STORE_URL to another place",
+    "is full": "free up space on its disk",
+    "disk I/O error": "free up space on its disk, and check the disk",
+    "not a database": "check FHCRAWL_STORE_URL; if it is right, restore a backup, or use another store",
+    "malformed": "restore a backup, or delete it and crawl again",
+    "unable to open": "create its folder, or set FHCRAWL_STORE_URL to another place",
 }
 NO_DRIVER = "write pip install '.[postgres]' in the folder of fhcrawl's source"
-OTHER_ADVICE = "mend it, or set FHCRAWL_STORE_URL to another place"
+OTHER_ADVICE = "fix it, or set FHCRAWL_STORE_URL to another place"
 POSTGRESQL_DRIVER = "postgresql+psycopg"
 # PostgreSQL 14 and later, unless built without lz4: it compresses long texts in a fraction of the time.
 COMPRESS = (
@@ -75,10 +75,10 @@ def parsed(url: str | URL) -> URL:
         ) from error
     # Errors would show the host, which may contain a part of the password.
     if "@" in (parsed.host or ""):
-        raise StoreError("FHCRAWL_STORE_URL has more than one @: write those of the password as %40")
+        raise StoreError("FHCRAWL_STORE_URL has more than one @: write @ in the password as %40")
     if parsed.get_backend_name() not in statements.DATABASES:
         raise StoreError(
-            f"FHCRAWL_STORE_URL names a database that fhcrawl does not know, "
+            f"FHCRAWL_STORE_URL names a kind of database that fhcrawl does not support, "
             f"{parsed.get_backend_name()}: write sqlite:///PATH or postgresql://…"
         )
     return parsed
@@ -124,7 +124,7 @@ def _configure_sqlite(connection: Any, record: Any) -> None:
     # them.
     [encoding] = connection.execute("PRAGMA encoding").fetchone()
     if encoding != "UTF-8":
-        raise StoreError(f"The database has the encoding {encoding}: write the path of a new file")
+        raise StoreError(f"The database has the unsupported encoding {encoding}: use a new file")
     # Entries are rows of one or two thousand bytes: most of a page of 4096 bytes would be unused.
     connection.execute("PRAGMA page_size = 16384")
     _use_wal(connection)

@@ -50,7 +50,7 @@ ORDER BY documents.walk DESC, documents.step DESC
 """
 
 
-MAY_HAVE_GROWN = "may have more entries since it was read"
+MAY_HAVE_GROWN = "may have changed since it was read"
 IS_PROCESSED = documents.c.state == State.PROCESSED.value
 
 

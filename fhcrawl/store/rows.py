@@ -215,7 +215,7 @@ class Feed:
 
     @property
     def verdict_in_words(self) -> str:
-        """The verdict as people read it, `unreachable` for a feed that could never be read."""
+        """The verdict as people read it, `not-read` for a feed that could never be read."""
         return in_words(self.verdict, self.reasons)
 
 

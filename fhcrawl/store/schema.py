@@ -425,7 +425,7 @@ def create_views(connection: Connection) -> None:
 
 
 # Of the tables and the views.
-VERSION = 3
+VERSION = 4
 # Each step changes the tables of one version, its key, into those of the next. The views are dropped before
 # the steps and created again after them, so the step for a change of a view does nothing. Released steps
 # never change.
@@ -469,10 +469,10 @@ def _version(connection: Connection) -> int | None:
         return None
     version: int | None = connection.scalar(select(store.c.schema_version))
     if version is None:
-        raise StoreError("The store was begun and never finished; nothing is in it: remove it")
+        raise StoreError("The store was not created completely and is empty: delete it")
     if version > VERSION or not STEPS.keys() >= set(range(version, VERSION)):
         raise StoreError(
-            f"The store has schema version {version}, and this fhcrawl knows {VERSION}: "
+            f"The store has schema version {version}, but this version of fhcrawl supports only {VERSION}: "
             f"use the fhcrawl that wrote it, or set FHCRAWL_STORE_URL to another place"
         )
     return version

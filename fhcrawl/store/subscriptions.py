@@ -165,7 +165,7 @@ def _remove(connection: Connection, feed: str) -> bool:
         delete_rows(connection, [row.id])
         return True
     if row is None or row.subscribed is None:
-        raise StoreError(f"{feed} is not subscribed; `fhcrawl feeds` shows what is")
+        raise StoreError(f"{feed} is not subscribed; `fhcrawl feeds` lists the feeds")
     connection.execute(feeds.update().where(feeds.c.id == row.id).values(subscribed=None, options=None))
     return False
 
@@ -177,7 +177,7 @@ def _delete_stored(connection: Connection, feed: str) -> int:
     """
     row = connection.execute(select(feeds).where(is_of(feed)).with_for_update()).first()
     if row is None:
-        raise StoreError(f"{feed} is not in the store; `fhcrawl feeds` shows what is")
+        raise StoreError(f"{feed} is not in the store; `fhcrawl feeds` lists the feeds")
     if not is_free(connection, row):
         raise StoreError(f"A crawl is at work on {feed}: delete it when that has ended")
     live = select(func.count()).where(entries.c.feed_id == row.id, entries.c.digest != "")

@@ -96,7 +96,7 @@ SELECT DISTINCT mementos.feed_id, CASE WHEN archive = '{WARC_FILES}' THEN {WARC}
 FROM mementos JOIN timemaps ON timemaps.id = mementos.timemap_id
 WHERE mementos.feed_id = ANY(:feeds) AND marks <> ''
 """
-MAY_BE_CUT = "shows as many entries as the feed itself: its time may have more of them"
+MAY_BE_CUT = "shows as many entries as the feed itself: its period may have more entries"
 # Of unknown software.
 PAGES = dict.fromkeys((NUMBERED.name, PROBE.name), NUMBERED.name)
 WAYS = {LINKS: "links", LIST: "a list", WEB_ARCHIVE: "web archive", WARC: "WARC"}
@@ -250,7 +250,7 @@ def _gaps(
     if not ends and feed.subscription_id is None:
         yield Reason(ReasonKind.KNOWN, feed.url, NOT_FETCHED, feed.since)
     elif not ends:
-        yield Reason(ReasonKind.LOOP, feed.url, "has a chain that is a loop", feed.since)
+        yield Reason(ReasonKind.LOOP, feed.url, "has a chain of documents that forms a loop", feed.since)
     for row in moved[:1]:
         yield Reason(ReasonKind.MOVED, row.url, HAS_MOVED, row.fetched)
     for row in losing:
@@ -261,16 +261,16 @@ def _loss(row: Row[Any]) -> tuple[ReasonKind, str, str]:
     """Return why a document lacks entries: the first fields of a reason."""
     if row.lost_entries == CUT:
         return ReasonKind.CUT_PERIOD, row.url, MAY_BE_CUT
-    detail = f"has entries that cannot be kept: {row.lost_entries}"
+    detail = f"has entries that could not be kept: {row.lost_entries}"
     if row.shared_id is None:
         return ReasonKind.ENTRIES_LOST, row.url, detail
     shared = printable(row.shared_id, LONGEST_SENTENCE)
-    return ReasonKind.SHARED_ID, row.url, f"{detail}; other entries have the same id, such as {shared}"
+    return ReasonKind.SHARED_ID, row.url, f"{detail}; several entries have the same id, such as {shared}"
 
 
 def _left(feed: Row[Any], found: Row[Any] | None) -> Iterator[Reason]:
     """Yield one reason for all documents of a list that have not been requested."""
     if found is not None:
-        documents_are = "document more that has" if found.number == 1 else "documents more that have"
-        detail = f"names {found.number:,} {documents_are} not been fetched yet"
+        documents_have = "document that has" if found.number == 1 else "documents that have"
+        detail = f"links to {found.number:,} more {documents_have} not been fetched yet"
         yield Reason(ReasonKind.KNOWN, found.url or feed.url, detail, found.since)

@@ -42,7 +42,7 @@ UNREAD_ALL = """
 UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since
 WHERE feed_id = :feed_id
 """
-CUT_OFF = "its last crawl was cut off while it exported, which cannot be made good yet"
+CUT_OFF = "its last crawl was interrupted during an export, which cannot be repaired yet"
 # Documents compared by times that are judged differently now: the clock was wrong then, or a future time has
 # passed since.
 COUNTS_OTHERWISE = """documents.state = 'processed'

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from fhcrawl.validation.model import Chain, Finding, KeptDocument, Missing
 
 NOT_MODIFIED = 304
-BREAK = "Correct the link, or let the server answer with that document: what is older cannot be found."
+BREAK = "Correct the link, or serve that document: older entries cannot be found."
 AGAIN = "Check it again, with a higher limit if one was reached."
 TURNED = (
-    "If prev-archive leads to newer archives, turn the links round: the subscription document names the "
-    "newest archive, prev-archive the one before, next-archive the one after."
+    "If prev-archive leads to newer archives, reverse the links: the subscription document links to "
+    "the newest archive, prev-archive to the one before, next-archive to the one after."
 )
 LOOP = "Link to the older document, or remove the link if there is none."
 
@@ -40,14 +40,14 @@ def walk_ends(chain: Chain) -> Iterator[Finding]:
         last, first = documents[-1], documents[number]
         relation = "prev-archive" if url == last.links.get("prev-archive") else "next"
         to = url if url in (first.requested_url, first.url) else f"{url}, which redirects to {first.url}"
-        text = f"Its {relation} link leads to {to}, which has been read already: the chain is a loop."
+        text = f"Its {relation} link leads to {to}, which has been read already: the chain forms a loop."
         fix = LOOP
         if first is not last and first.digest == last.digest:
-            text = f"It is the same as {first.requested_url}, which names it."
+            text = f"It is the same as {first.requested_url}, which links to it."
             fix = f"Serve older entries there; if there are none, remove the link in {first.requested_url}."
         yield error(text, last.lines.get(relation), fix, last.requested_url)
     elif chain.limit is not None:
-        text = f"The check has stopped at {chain.limit:,} documents: what is older was not checked."
+        text = f"The check stopped after {chain.limit:,} documents: older documents were not checked."
         yield warning(text, None, "Check it with a higher --max-documents.")
     elif chain.kind is Kind.ARCHIVED and documents[-1].is_whole:
         yield good(f"The chain leads to its oldest document, {documents[-1].requested_url}.")
@@ -55,22 +55,22 @@ def walk_ends(chain: Chain) -> Iterator[Finding]:
 
 def _cut(chain: Chain, missing: Missing) -> Finding:
     if missing.via is None:
-        fix = "Give the URL of a feed, and let its server answer readers with it."
+        fix = "Give the URL of a feed, and make sure that its server responds with the feed."
         return error(f"It {missing.detail}.", None, AGAIN if missing.is_limit else fix, missing.url)
     via = chain.documents[missing.via]
     at, where = via.lines.get(missing.relation), via.requested_url
     if missing.is_limit:
-        text = f"{missing.url}, which it names, {missing.detail}: what is older was not checked."
+        text = f"{missing.url}, to which it links, {missing.detail}: older documents were not checked."
         return warning(text, at, AGAIN, where)
     # RFC 5005, 4.1: publishers "may refuse to serve […] or be unable to serve […] an archive document".
-    text = f"The chain is cut: its {missing.relation} link leads to {missing.url}, which {missing.detail}."
+    text = f"The chain is broken: its {missing.relation} link leads to {missing.url}, which {missing.detail}."
     return error(text, at, BREAK, where)
 
 
 def _elsewhere(chain: Chain, url: str, expected: str) -> str:
     """Return where a link leads that does not lead to the expected document, or why it leads nowhere."""
     probe = chain.probes.get(url)
-    return f"{url}, which {probe.failure}" if probe and probe.failure else f"{url}, and not to {expected}"
+    return f"{url}, which {probe.failure}" if probe and probe.failure else f"{url}, not to {expected}"
 
 
 def _is_whole(document: KeptDocument) -> bool:
@@ -83,7 +83,10 @@ def archive_marks(chain: Chain) -> Iterator[Finding]:
     """Every archive has fh:archive."""
     unmarked = [document for document in chain.archives if not document.archive]
     for document in filter(_is_whole, unmarked):
-        fix = "Write <fh:archive/> into its head section: readers that find it first know what it is."
+        fix = (
+            "Add <fh:archive/> to its head section, so that readers that find it first recognise it "
+            "as an archive."
+        )
         yield warning("The archive has no fh:archive.", document.head_line, fix, document.requested_url)
     if chain.archives and not unmarked:
         yield good("Every archive is marked with fh:archive.")
@@ -102,7 +105,7 @@ def next_archive(chain: Chain) -> Iterator[Finding]:
         count += newer is not None and "next-archive" not in document.links
         yield from wrong
     if len(archives) > 1 and not count:
-        yield good("Every next-archive link comes back to the archive that names its document.")
+        yield good("Every next-archive link leads back to the archive that links to its document.")
 
 
 # RFC 5005, 4: "although another archive […] may be under construction, it would be an error to link to it
@@ -115,18 +118,18 @@ def _of_newest(chain: Chain, document: KeptDocument) -> Iterator[Finding]:
         if first.links.get("current") not in (None, first.requested_url, first.url):
             yield from _following(chain, document, first)
     elif url is not None and chain.find(url) == 0:
-        fix = "Remove it: the document after the newest archive is named by current."
+        fix = "Remove it: the current link leads to the document after the newest archive."
         yield warning("Its next-archive link leads to the subscription document.", at, fix, where)
     elif url is not None and chain.is_seen(url):
-        fix = "Remove the link: no newer archive is there."
+        fix = "Remove the link: there is no newer archive."
         if chain.is_other(url):
             fix = (
                 f"If that is a newer archive, and finished, let prev-archive links lead from "
                 f"{first.requested_url} to it, and from it to {document.link_url}; else remove the link."
             )
-        to = _elsewhere(chain, url, "an archive that a prev-archive link names")
+        to = _elsewhere(chain, url, "an archive that a prev-archive link leads to")
         if chain.find(url) is not None:
-            to = f"{url}, which is no newer archive"
+            to = f"{url}, which is not a newer archive"
         yield error(f"Its next-archive link leads to {to}.", at, fix, where)
 
 
@@ -134,7 +137,7 @@ def _following(chain: Chain, document: KeptDocument, newer: KeptDocument) -> Ite
     url, where = document.links.get("next-archive"), document.requested_url
     if url is None:
         if document.is_whole:
-            fix = TURNED if _is_turned(newer, document) else f"Write a next-archive link to {newer.link_url}."
+            fix = TURNED if _is_turned(newer, document) else f"Add a next-archive link to {newer.link_url}."
             yield warning("The archive has no next-archive link.", document.head_line, fix, where)
     elif chain.find(url) != newer.number and chain.is_seen(url):
         fix = TURNED if _is_turned(newer, document) else f"Link to {newer.link_url}."
@@ -162,14 +165,14 @@ def current(chain: Chain) -> Iterator[Finding]:
             continue
         count += 1
         if url is None and document.is_whole:
-            fix = f"Write a current link to {there}."
+            fix = f"Add a current link to {there}."
             yield warning("The archive has no current link.", document.head_line, fix, where)
         if url is None or not chain.is_seen(url):
             continue
         text = f"Its current link leads to {_elsewhere(chain, url, 'the subscription document')}."
         yield error(text, document.lines.get("current"), f"Link to {there}.", where)
     if chain.archives and not count:
-        yield good("Every archive names the subscription document.")
+        yield good("Every archive links to the subscription document.")
 
 
 # RFC 4287, 4.2.7.2: "self" is "a resource equivalent to the containing element".
@@ -216,10 +219,12 @@ def conditional_requests(chain: Chain) -> Iterator[Finding]:
             fix = "Send ETag or Last-Modified: readers then fetch it only when it has changed."
             yield advice("The response has neither ETag nor Last-Modified.", None, fix, where)
         elif document.conditional is not None and document.conditional != NOT_MODIFIED:
-            fix = "Answer 304 while it has not changed."
-            yield advice(f"A conditional request was answered with {document.conditional}.", None, fix, where)
+            fix = "Respond with 304 while it has not changed."
+            yield advice(
+                f"The response to a conditional request was {document.conditional}.", None, fix, where
+            )
     if asked and all(document.conditional == NOT_MODIFIED for document in asked):
-        yield good("The server answers 304 to whoever has the document already.")
+        yield good("The server responds with 304 if the document has not changed.")
 
 
 SHOWN = 100  # characters of an id
@@ -249,9 +254,9 @@ def _clash(chain: Chain, clash: Clash) -> Finding:
     text = f"The entry {clash.id[:SHOWN]} differs from that in {newer.requested_url}"
     fix, where = "Give the newer version, or its document, a later update time.", older.requested_url
     if comparable(newer.updated) <= comparable(older.updated):
-        return error(f"{text}, and no time says which of them is the newer one.", clash.line, fix, where)
+        return error(f"{text}, and no time shows which of them is newer.", clash.line, fix, where)
     if not clash.is_timed:
-        return advice(f"{text}; only the documents' times say which is newer.", clash.line, fix, where)
+        return advice(f"{text}; only the times of the documents show which is newer.", clash.line, fix, where)
     say = error if newer.role is Role.ARCHIVE else warning
     return say(f"{text}, with the same atom:updated.", clash.line, fix, where)
 
@@ -262,8 +267,8 @@ def ids_stay(chain: Chain) -> Iterator[Finding]:
     """An entry has the same id in all documents."""
     for changed in chain.entries.changed_ids:
         where = chain.documents[changed.number].requested_url
-        text = f"Entries with the link {changed.link[:SHOWN]} have different ids: is it one entry?"
-        yield advice(text, changed.line, "Keep the id of an entry for ever.", where)
+        text = f"Entries with the link {changed.link[:SHOWN]} have different ids: are they one entry?"
+        yield advice(text, changed.line, "Never change the id of an entry.", where)
 
 
 # RFC 4287, 4.2.6: atom:id is "a permanent, universally unique identifier for an entry or feed".
@@ -284,7 +289,9 @@ def order_of_dates(chain: Chain) -> Iterator[Finding]:
     """A document that prev-archive names has older entries."""
     for newer, older in pairwise(chain.documents):
         if _is_turned(newer, older):
-            text = f"All its entries are newer than those of {newer.requested_url}, which names it as older."
+            text = (
+                f"All its entries are newer than those of {newer.requested_url}, which links to it as older."
+            )
             yield warning(text, None, TURNED, older.requested_url)
 
 
@@ -315,13 +322,15 @@ def no_hole(chain: Chain) -> Iterator[Finding]:
         return
     newer, older = chain.documents[:2]
     if older.shared:
-        yield good("The newest archive and the subscription document share entries: none is lost between.")
+        yield good(
+            "The newest archive and the subscription document overlap, so that no entry is lost in between."
+        )
     elif newer.oldest is not None and older.newest is not None and newer.entries + older.entries >= FEWEST:
         seconds = elapsed(older.newest, newer.oldest)
         if seconds > max(UNUSUAL * max(newer.widest, older.widest), DAY):
             text = (
                 f"Its newest entry is {seconds // DAY} days older than the oldest one of the subscription "
-                "document, a longer silence than any within them: no entry may be lost between."
+                "document, a longer gap than any within them: make sure that no entry is lost in between."
             )
-            fix = "Let the subscription document keep entries until an archive has them."
+            fix = "Keep entries in the subscription document until an archive has them."
             yield advice(text, None, fix, older.requested_url)

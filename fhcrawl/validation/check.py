@@ -246,7 +246,7 @@ class HistoryCheck:
     # -- the result ---------------------------------------------------------------------------------
 
     def finish(self) -> list[Finding]:
-        """Return what the rules say, the worst first; a document that is still wanted was not fetched."""
+        """Return what the rules say, the worst first; a document that is still wanted is not fetched."""
         if self.wanted is not None and self.wanted.purpose is Purpose.READ:
             self.lose("was not read: the check was interrupted", is_limit=True)
         of_documents, self._findings = self._findings, []
@@ -280,10 +280,10 @@ def _walked(chain: Chain) -> str:
     if not chain.documents:
         return "The feed could not be read"
     if not chain.is_whole:
-        return "The history was not walked to its end"
+        return "The history was not read to its end"
     words = {
-        Kind.ARCHIVED: "The archive is walked to its end",
-        Kind.PAGED: "The pages are walked to their end",
+        Kind.ARCHIVED: "The archive was read to its end",
+        Kind.PAGED: "The pages were read to their end",
         Kind.COMPLETE: "The feed is in one document",
     }
     return words.get(chain.kind or Kind.SINGLE, "The feed has one document")

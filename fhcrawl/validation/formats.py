@@ -55,16 +55,16 @@ def _elements(document: CheckedDocument, *tags: str) -> list[_Element]:
 @of_document("XML 1.0, 2.1")
 def well_formed(document: CheckedDocument) -> Iterator[Finding]:
     """The document is well-formed, and whole."""
-    fix = "Fix it: most readers stop at the first fault."
+    fix = "Fix it: most readers stop at the first error."
     if document.feed.fault is not None:
         yield error(f"It is not well-formed: {document.feed.fault}.", document.fault_line, fix)
     for text, at in _problems(document, ["repaired"]):
         yield error(text[0].upper() + text[1:], at or document.fault_line, fix)
     if document.response.is_cut:
-        yield error("It ends before the length that its server announces.", None, "Fix the server.")
+        yield error("It is shorter than its server announces.", None, "Fix the server.")
     skipped = [rule.name for rule in (*DOCUMENT_RULES, *CHAIN_RULES) if not document.has(rule.needs)]
     if skipped:
-        end = "" if document.is_whole else ", up to the fault"
+        end = "" if document.is_whole else ", up to the error"
         text = (
             f"Its links and entries were checked as readers recover them{end}. "
             f"Not checked, or only in part: {', '.join(skipped)}."
@@ -77,7 +77,7 @@ def well_formed(document: CheckedDocument) -> Iterator[Finding]:
 def entries_are_read(document: CheckedDocument) -> Iterator[Finding]:
     """Every entry can be read."""
     for text, at in _problems(document, LOST):
-        yield error(f"It is lost to readers: {text}", at, "Fix the entry.")
+        yield error(f"Readers cannot use it: {text}", at, "Fix the entry.")
 
 
 # RFC 4287, 4.1.2: "atom:entry elements MUST contain exactly one atom:id element". RFC 5005, B: "In RSS
@@ -86,7 +86,9 @@ def entries_are_read(document: CheckedDocument) -> Iterator[Finding]:
 def entry_id(document: CheckedDocument) -> Iterator[Finding]:
     """Every entry has an id."""
     for text, at in _problems(document, ["no-id"]):
-        yield error(f"An entry cannot be told from others: {text}", at, "Give it an id that never changes.")
+        yield error(
+            f"An entry cannot be distinguished from others: {text}", at, "Give it an id that never changes."
+        )
 
 
 # RFC 5005, B: "In RSS 2.0-formatted feeds, two entries are duplicates if they have the same guid element."
@@ -104,7 +106,7 @@ def item_guid(document: CheckedDocument) -> Iterator[Finding]:
 def entry_title(document: CheckedDocument) -> Iterator[Finding]:
     """Every entry of Atom has a title."""
     for text, at in _problems(document, ["no-title"]):
-        yield error(text, at, "Give it one; an empty one will do.")
+        yield error(text, at, "Add one; it may be empty.")
 
 
 # RFC 4287, 4.2.6: the content of atom:id "MUST be an IRI"; RSS 2.0, guid: with isPermaLink true, the default,
@@ -116,14 +118,14 @@ def id_is_a_uri(document: CheckedDocument) -> Iterator[Finding]:
         text = elements.identifier(found) if (found := elements.first(entry, ID)) is not None else None
         if text and not IRI.fullmatch(text):
             fix = "Write an absolute IRI, such as tag:example.org,2003:1."
-            yield error(f"The atom:id {text[:SHOWN]!r} is no absolute IRI.", line(found), fix)
+            yield error(f"The atom:id {text[:SHOWN]!r} is not an absolute IRI.", line(found), fix)
     for item in _elements(document, *ITEMS):
         guid = next((child for child in item if child.tag in GUIDS), None)
         text = None if guid is None else elements.identifier(guid)
         is_permalink = guid is not None and (guid.get("isPermaLink") or "true").strip().lower() == "true"
         if text and is_permalink and not text.startswith(elements.ABSOLUTE):
             fix = 'Write isPermaLink="false".'
-            yield error(f"The guid {text[:SHOWN]!r} is a permalink, and no URL.", line(guid), fix)
+            yield error(f"The guid {text[:SHOWN]!r} is a permalink, but not a URL.", line(guid), fix)
 
 
 # RFC 4287, 4.1.1: "If multiple atom:entry elements with the same atom:id value appear in an Atom Feed
@@ -139,7 +141,7 @@ def unique_ids(document: CheckedDocument) -> Iterator[Finding]:
         if identity is not None and key in seen:
             at = document.markup.line_of(f"entry {number}")
             fix = "Remove one of them, or give the newer one a later atom:updated."
-            text = f"The id {identity[:SHOWN]} is twice in the document, with no other update time."
+            text = f"The id {identity[:SHOWN]} appears twice in the document with the same update time."
             yield warning(text, at, fix)
         seen.add(key)
 
@@ -150,7 +152,7 @@ def unique_ids(document: CheckedDocument) -> Iterator[Finding]:
 def update_times(document: CheckedDocument) -> Iterator[Finding]:
     """Feed and entries of Atom have atom:updated."""
     feed, found = document.feed, document.markup
-    fix = "Write it: it decides which of two versions of an entry is the newer one."
+    fix = "Add it: it decides which of two versions of an entry is newer."
     if feed.format == "atom" and next(found.in_head("{*}updated", "{*}modified"), None) is None:
         yield error("The feed has no atom:updated.", line(found.head), fix)
     for entry in _elements(document, ENTRY):
@@ -165,7 +167,11 @@ def archive_time(document: CheckedDocument) -> Iterator[Finding]:
     feed = document.feed
     if feed.format == "rss" and feed.updated is None and document.is_archive:
         text = "The archive has no lastBuildDate."
-        yield advice(text, line(document.markup.head), "Write it: without it, RSS has no time that decides.")
+        yield advice(
+            text,
+            line(document.markup.head),
+            "Add it: without it, nothing shows which version of an entry is newer.",
+        )
 
 
 # RFC 4287, 3.3: a Date construct "MUST conform to the "date-time" production in [RFC3339]"; RSS 2.0: "All
@@ -184,7 +190,7 @@ def times_are_past(document: CheckedDocument) -> Iterator[Finding]:
     if not document.response.fetched:
         return
     latest = latest_time(document.response.fetched)
-    fix = "Set the clock right: until then, that version counts as the newest."
+    fix = "Correct the clock: until then, that version counts as the newest."
     if comparable(document.feed.updated) > latest:
         yield warning(f"The feed's update time is in the future: {document.feed.updated}.", None, fix)
     for number, entry in enumerate(document.feed.entries, 1):
@@ -205,7 +211,7 @@ def feed_head(document: CheckedDocument) -> Iterator[Finding]:
         yield error("The feed has no atom:id.", line(found.head), "Give it one that never changes.")
     if "self" not in document.feed.links:
         text = "The feed has no self link."
-        yield warning(text, line(found.head), 'Write <link rel="self" href="…"/> with its own URL.')
+        yield warning(text, line(found.head), 'Add <link rel="self" href="…"/> with its own URL.')
 
 
 # RFC 4287, 1.2, RSS 2.0, JSON Feed 1.1: what is written otherwise, each reader understands as it likes.
@@ -213,4 +219,4 @@ def feed_head(document: CheckedDocument) -> Iterator[Finding]:
 def standard_form(document: CheckedDocument) -> Iterator[Finding]:
     """Nothing is written as another format has it."""
     for text, at in _problems(document, ["nonstandard"]):
-        yield warning(text, at, "Write it as the format says.")
+        yield warning(text, at, "Write it as the format requires.")

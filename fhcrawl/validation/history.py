@@ -60,11 +60,11 @@ def subscription_mark(document: CheckedDocument) -> Iterator[Finding]:
         return
     mark = f"{FH}archive" if document.feed.archive else LINKS[0]
     current = document.feed.links.get("current")
-    fix = "Take fh:archive and next-archive out of it, if it is the document that is polled."
+    fix = "Remove fh:archive and next-archive, if this is the document that readers poll."
     if current is not None and current not in own:
-        fix = f"Check {current}, which it names as the subscription document."
+        fix = f"Check {current}, which it links to as the subscription document."
     said = "is marked with fh:archive" if document.feed.archive else "has a next-archive link"
-    yield error(f"The document that was asked for {said}: it is an archive.", _head_line(document, mark), fix)
+    yield error(f"The requested document {said}: it is an archive.", _head_line(document, mark), fix)
 
 
 # RFC 5005, 1: "The semantics of a feed that combines these types is undefined by this specification."
@@ -74,16 +74,16 @@ def one_type(document: CheckedDocument) -> Iterator[Finding]:
     feed = document.feed
     older = [name for name in ("prev-archive", "next-archive", *PAGING) if name in feed.links]
     if feed.complete and feed.archive:
-        fix = "Remove fh:complete: a document of an archived feed is not the whole feed."
+        fix = "Remove fh:complete: a document of an archived feed is not the complete feed."
         yield error("It has fh:complete and fh:archive.", _head_line(document, f"{FH}archive"), fix)
     if feed.complete and older:
-        fix = "Remove fh:complete, or the links: readers of a complete feed follow none."
-        text = f"It has fh:complete, and a {older[0]} link to another document."
+        fix = "Remove fh:complete, or the links: readers do not follow the links of a complete feed."
+        text = f"It has fh:complete and a {older[0]} link to another document."
         yield error(text, _link_line(document, older[0]), fix)
     paging = [name for name in PAGING if name in feed.links]
     if not feed.complete and paging and (document.is_archive or "prev-archive" in feed.links):
-        fix = "Write prev-archive and next-archive in archived feeds, and no links of paged ones."
-        text = f"It belongs to an archived feed, and has a {paging[0]} link, which is for paged ones."
+        fix = "Use only prev-archive and next-archive in archived feeds, not the links of paged feeds."
+        text = f"It belongs to an archived feed, but has a {paging[0]} link, which is for paged feeds."
         yield warning(text, _link_line(document, paging[0]), fix)
 
 
@@ -95,7 +95,7 @@ def one_link(document: CheckedDocument) -> Iterator[Finding]:
         named = [url for url in others if url]
         first = document.feed.links.get(relation)
         if first is not None and named:
-            fix = "Leave one: nobody knows which of them is meant."
+            fix = "Keep only one: readers cannot know which of them is meant."
             text = f"It has {relation} links to {first} and to {named[0]}."
             yield error(text, _link_line(document, relation), fix)
 
@@ -119,7 +119,7 @@ def relation_name(document: CheckedDocument) -> Iterator[Finding]:
             meant = MISSPELT.get(name.replace("-", "").replace("_", ""))
             if meant is not None and meant != name:
                 fix = f'Write rel="{meant}".'
-                yield error(f"The relation of a link is {name!r}, which nobody knows.", line(link), fix)
+                yield error(f"The relation of a link is {name!r}, which is unknown.", line(link), fix)
 
 
 # RFC 5005, 1.2: the head section is "a document's feed-wide metadata container"; 2 and 4 put the elements
@@ -139,7 +139,7 @@ def in_head_section(document: CheckedDocument) -> Iterator[Finding]:
         name = f"The link {element.get('rel')!r}" if is_link else f"fh:{elements.local_name(element)}"
         place = "channel" if document.feed.format == "rss" else "feed"
         fix = f"Make it a child of {place}, outside of all entries."
-        yield error(f"{name} is not in the head section, where it counts.", line(element), fix)
+        yield error(f"{name} is not in the head section, so readers ignore it.", line(element), fix)
 
 
 # RFC 5005, B: the links of RSS are atom:link, which has Atom's namespace.
@@ -175,10 +175,12 @@ def history_elements(document: CheckedDocument) -> Iterator[Finding]:
         name = f"fh:{elements.local_name(element)}"
         if element.tag in DRAFTS:
             fix = "Write prev-archive links, with fh:archive in archives, or fh:complete."
-            yield warning(f"{name} is of a draft of RFC 5005, which few readers know.", line(element), fix)
+            yield warning(
+                f"{name} is from a draft of RFC 5005, which few readers support.", line(element), fix
+            )
         elif elements.local_name(element) not in ELEMENTS:
             fix = "Write fh:archive or fh:complete."
-            yield error(f"{name} is no element of RFC 5005.", line(element), fix)
+            yield error(f"{name} is not an element of RFC 5005.", line(element), fix)
         elif len(element) or elements.text(element):
             yield warning(f"{name} is not empty.", line(element), f"Write <{name}/>.")
 
@@ -190,7 +192,7 @@ def relative_links(document: CheckedDocument) -> Iterator[Finding]:
     for link in document.markup.in_head(*LINKS) if document.feed.format == "rss" else ():
         href = (link.get("href") or "").strip()
         if href and not _split(href).scheme and not HISTORY.isdisjoint(relations(link)):
-            fix = "Write the whole URL: RSS does not say what a relative one is relative to."
+            fix = "Write the full URL: RSS does not define what a relative one is relative to."
             yield advice(f"The link {link.get('rel')!r} is relative.", line(link), fix)
 
 
@@ -203,11 +205,11 @@ def secure_links(document: CheckedDocument) -> Iterator[Finding]:
     for relation in ("prev-archive", "next"):
         there = _split(document.feed.links.get(relation, ""))
         if here.scheme == "https" and there.scheme == "http":
-            fix = "Write https:, if the server has it: careful readers refuse the other way."
+            fix = "Use https:, if the server supports it: careful readers do not follow such a link."
             text = f"Its {relation} link leads from https: to http:."
             yield warning(text, _link_line(document, relation), fix)
         elif there.netloc and there.netloc != here.netloc and there.scheme in ("http", "https"):
-            fix = "Keep that host as long as this one: without it, the history is lost."
+            fix = "Keep that host running as long as this one: without it, the history is lost."
             text = f"Its {relation} link leads to another host, {there.netloc}."
             yield advice(text, _link_line(document, relation), fix)
 

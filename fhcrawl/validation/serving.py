@@ -70,7 +70,7 @@ def one_encoding(document: CheckedDocument) -> Iterator[Finding]:
     said = [(where, name) for where, name in names.items() if name]
     if document.feed.format != "json" and len({name for _where, name in said}) > 1:
         text = ", but ".join(f"{where} says {name}" for where, name in said)
-        yield warning(f"{text[0].upper()}{text[1:]}.", 1, "Leave the one that is right.")
+        yield warning(f"{text[0].upper()}{text[1:]}.", 1, "Keep the correct one.")
 
 
 # RFC 5005, 4: "the URI for a particular archive document SHOULD NOT change over time".
@@ -84,7 +84,7 @@ def archive_url(document: CheckedDocument) -> Iterator[Finding]:
     if document.response.is_moved:
         yield warning(text, None, f"Link to {document.response.url}.")
     else:
-        yield advice(text, None, f"Link to {document.response.url}, if that is its URL for ever.")
+        yield advice(text, None, f"Link to {document.response.url}, if that is its permanent URL.")
 
 
 # RFC 9111, 5.2.2: how long a response is fresh. RFC 5005, 4.1: clients may "safely assume that if they have
@@ -97,7 +97,7 @@ def caching(document: CheckedDocument) -> Iterator[Finding]:
         headers.get("cache-control", ""), headers.get("expires"), headers.get("date"), headers.get("age")
     )
     if _is_http(document) and document.is_archive and (fresh is None or fresh < DAY):
-        text = "Its server does not say how long the archive can be cached."
+        text = "The server does not say how long the archive can be cached."
         if fresh is not None:
             text = f"The archive can be cached for {fresh} seconds only."
         fix = "Archives do not change: send Cache-Control: max-age=31536000, immutable."
@@ -112,5 +112,5 @@ def size(document: CheckedDocument) -> Iterator[Finding]:
     is_polled = document.role is Role.SUBSCRIPTION and not document.feed.complete
     if octets > (LARGE if is_polled else LARGE_ARCHIVE):
         text = f"It has {octets / MIB:.1f} MiB."
-        fix = "Move entries to archives." if is_polled else "Divide it into several archives."
+        fix = "Move entries to archives." if is_polled else "Split it into several archives."
         yield advice(text, None, fix)

@@ -79,7 +79,9 @@ class Captures:
                 self._database.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
             except DAMAGED as error:
                 said = " ".join(str(error).split())
-                logger.warning("%s is read up to where it is damaged: %s", path, said or type(error).__name__)
+                logger.warning(
+                    "%s is damaged, and is read only up to the damage: %s", path, said or type(error).__name__
+                )
             self._database.execute("COMMIT")
         self._database.execute(RESOLVE)
         return int(self._database.execute("SELECT count(*) FROM records").fetchone()[0])
@@ -90,7 +92,9 @@ class Captures:
             if self.place(url, digest) is not None:
                 yield Listed(captured, f"{date}Z", digest)
             elif self._are_all:
-                logger.warning("%s at %sZ: what it refers to is in no file", captured, date)
+                logger.warning(
+                    "%s at %sZ: none of the files has the record that it refers to", captured, date
+                )
 
     def place(self, url: str, digest: str) -> str | None:
         """Return the URL of the file with a body, with the offset of its record as the fragment."""
@@ -113,7 +117,7 @@ class _LineReader(DecompressingBufferedReader):  # type: ignore[misc]
         line: bytes = super().readline(limit)
         self.left -= len(line)
         if self.left < 0:
-            raise ArchiveLoadFailed(f"the head of a record is longer than {LONGEST_HEAD} octets")
+            raise ArchiveLoadFailed(f"the head of a record is longer than {LONGEST_HEAD} bytes")
         return line
 
 

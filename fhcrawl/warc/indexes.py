@@ -93,8 +93,8 @@ def archive_of(given: str, where: str) -> str:
         is_url = has_user = False
     if not is_url or has_user or parts.query or parts.fragment:
         raise ArgumentError(
-            f"{where} is {given}, which is no web archive: write {' or '.join(SHORT_NAMES)}, or "
-            f"the URL before the times of its captures, such as {SHORT_NAMES['wayback']}"
+            f"{where} is {given}, which is not a web archive: write {' or '.join(SHORT_NAMES)}, or "
+            f"the part of its URLs before the time of a capture, such as {SHORT_NAMES['wayback']}"
         )
     return url
 
@@ -180,7 +180,7 @@ def _of_array(text: str) -> Iterator[Row]:
     if names == []:
         return
     if not isinstance(names, list) or not set(TIME) <= {name for name in names if isinstance(name, str)}:
-        raise NoIndexError("it begins without the names of fields")
+        raise NoIndexError("it does not begin with field names")
     for element in elements:
         if not isinstance(element, list):
             yield None
@@ -230,7 +230,7 @@ def _of_lines(text: str) -> Iterator[Row]:
         if not isinstance(row, dict) or not any(name in row for name in TIME):
             row = None
         if row is None and not number:
-            raise NoIndexError("it is no JSON")
+            raise NoIndexError("it is not JSON")
         yield row
 
 
@@ -310,6 +310,6 @@ def _of_timemap(text: str, own: str, url: str) -> Answer:
         elif _is_of(match[2], url):
             captures.append(Listed(match[2], time, _instead(time, match[2])))
     if not is_timemap:
-        raise NoIndexError("it is no TimeMap")
+        raise NoIndexError("it is not a TimeMap")
     pages.pop(own, None)
     return Answer(captures, pages=tuple(pages), unread=unread)

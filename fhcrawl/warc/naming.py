@@ -78,7 +78,7 @@ def check(path: str, named: Parameters) -> None:
         template % named
     except (KeyError, TypeError, ValueError) as error:
         raise ArgumentError(
-            f"FHCRAWL_WARC is {path!r}, which has a placeholder that there is not ({error}): "
+            f"FHCRAWL_WARC is {path!r}, which has an unknown placeholder ({error}): "
             f"write captures/%(name)s-%(time)s-%(serial)05d.warc.gz"
         ) from error
 
@@ -93,7 +93,7 @@ def files(argument: str, base: Path) -> list[str]:
     given = [argument] if (base / argument).exists() else argument.split()
     found = [str(file) for path in given for file in _files(base / path)]
     if not found:
-        raise ArgumentError("--warc names no file: write --warc captures.warc.gz, or a folder")
+        raise ArgumentError("--warc needs a file: write --warc captures.warc.gz, or a folder")
     return found
 
 
@@ -101,11 +101,11 @@ def _files(path: Path) -> list[Path]:
     if path.is_file():
         if not BEGINS.match(_begin(path)):
             raise ArgumentError(
-                f"--warc: {path} is no WARC or ARC file; write the path of one, or a folder of them"
+                f"--warc: {path} is not a WARC or ARC file; write the path of one, or of a folder of them"
             )
         return [path]
     if not path.is_dir():
-        raise ArgumentError(f"--warc: there is no {path}; write the path of a WARC file, or a folder")
+        raise ArgumentError(f"--warc: {path} does not exist; write the path of a WARC file, or a folder")
     return sorted(file for file in path.rglob("*") if READ.search(file.name) and file.is_file())
 
 

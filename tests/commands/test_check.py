@@ -64,13 +64,13 @@ def test_archive_sets_of_exports_pass(form: str, server: FeedServer, project: Pr
 def test_what_cannot_be_fetched_cuts_the_chain(server: FeedServer, project: Project) -> None:
     server.serve("/robots.txt", "User-agent: *\nDisallow: /forbidden", content_type="text/plain")
     for place, why in (
-        ("/forbidden", "robots.txt forbids it"),
+        ("/forbidden", "robots.txt disallows it"),
         ("http://10.0.0.1/", "it is at a private address"),
     ):
         server.serve("/index", atom([E("urn:1")], prev=place))
         code, found = check(project, server.url("/index"))
         [cut] = [text for rule, text in said(found, "error") if rule == "walk-ends"]
-        assert f"may not be fetched: {why}" in cut
+        assert f"is not fetched: {why}" in cut
         assert code == 1
 
 
@@ -98,10 +98,8 @@ def test_text_is_for_people(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("urn:1")], prev="/gone"))
     done = project.scrapy("checkhistory", server.url("/index"))
     assert done.returncode == 1
-    assert done.stdout.startswith("Errors\n- The chain is cut: ")
-    assert (
-        done.stdout.rstrip().splitlines()[-1].startswith("The history was not walked to its end: 1 document")
-    )
+    assert done.stdout.startswith("Errors\n- The chain is broken:  ")
+    assert done.stdout.rstrip().splitlines()[-1].startswith("The history was not read to its end: 1 document")
 
 
 @pytest.mark.nightly("starts a WordPress")

@@ -72,7 +72,7 @@ def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
         "title": "Example Feed",
         "kind": "archived",
         "verdict": "incomplete",
-        "reasons": [{"kind": "http-404", "url": crawled.url("/gone"), "detail": "is not there (404)"}],
+        "reasons": [{"kind": "http-404", "url": crawled.url("/gone"), "detail": "is missing (404)"}],
         "entries": 1,
         "documents": {"missing": 1, "processed": 1},
         "subscribed": None,
@@ -99,7 +99,7 @@ def test_feeds_as_table(crawled: FeedServer, project: Project) -> None:
     assert lines[2].split()[:3] == ["One\\x85feed", "archived", "3"]
     assert lines[2].split()[-3:] == ["-", "complete", crawled.url("/one")]
     assert lines[3] == "2 feeds: 1 incomplete, 1 complete"
-    assert lines[5].startswith(f"{crawled.url('/gone')} is not there (404), since 2")
+    assert lines[5].startswith(f"{crawled.url('/gone')} is missing (404), since 2")
     assert lines[6] == f"What to do: {ReasonKind.HTTP_404.advice}"
 
 
@@ -125,7 +125,7 @@ def test_feeds_are_chosen_by_url_and_verdict(crawled: FeedServer, project: Proje
     project.scrapy("subscribe", crawled.url("/nowhere"), crawled.url("/later"))
     project.crawl(crawled.url("/nowhere"))
     assert chosen("--verdict", "complete") == ["one"]
-    assert chosen("--verdict", "unreachable") == ["nowhere"]
+    assert chosen("--verdict", "not-read") == ["nowhere"]
     # The contract with programs has four verdicts.
     assert chosen("--verdict", "unknown") == ["later", "nowhere"]
     assert chosen(crawled.url("/two"), crawled.url("/one")) == ["one", "two"]
@@ -198,7 +198,7 @@ def test_exit_code_is_1_for_verdicts_that_the_user_names(
 @pytest.mark.parametrize(
     ("verdict", "limits"),
     [
-        *((word, {"incomplete", "lossy", "unknown"}) for word in ("unreachable", "incomplete")),
+        *((word, {"incomplete", "lossy", "unknown"}) for word in ("not-read", "incomplete")),
         *(("lossy", {"lossy", "unknown"}), ("unknown", {"unknown"}), ("complete", set())),
     ],
 )

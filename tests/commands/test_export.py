@@ -91,7 +91,7 @@ def test_gaps_are_entries(crawled: FeedServer, project: Project) -> None:
     assert list(gap) == EXPORTED
     assert (gap["feed"], gap["link"]) == (crawled.url("/two"), crawled.url("/gone"))
     assert (gap["categories"], gap["title"]) == (["fhcrawl-gap"], "Some entries may be missing")
-    assert gap["summary"].startswith(f"{crawled.url('/gone')} is not there (404) (since 20")
+    assert gap["summary"].startswith(f"{crawled.url('/gone')} is missing (404) (since 20")
     again = project.scrapy("export", "-o", "-:jsonl", "--gaps", "--since", "2005").stdout
     assert json.loads(again.splitlines()[1]) == gap
 
@@ -139,7 +139,7 @@ def test_opml_has_verdicts_and_is_a_list_of_feeds(crawled: FeedServer, project: 
         "xmlUrl": crawled.url("/two"),
         f"{OURS}verdict": "incomplete",
         f"{OURS}kind": "archived",
-        f"{OURS}reasons": f"{crawled.url('/gone')} is not there (404)",
+        f"{OURS}reasons": f"{crawled.url('/gone')} is missing (404)",
         f"{OURS}entries": "1",
         f"{OURS}crawled": two.get(f"{OURS}crawled"),
     }
@@ -199,7 +199,7 @@ def test_export_says_which_feeds_may_lack_entries(server: FeedServer, project: P
     assert project.scrapy("export", "-o", "feeds.opml").stderr == ""
     project.scrapy("subscribe", missing, server.url("/later"))
     project.crawl(missing)
-    assert said() == [f"{gap} is incomplete: {lack}", f"{missing} is unreachable: {lack}"]
+    assert said() == [f"{gap} is incomplete: {lack}", f"{missing} is not read: {lack}"]
     gaps = [f"/gap{number}" for number in range(2)]
     for path in gaps:
         server.serve(path, atom([E("1")], prev="/missing"))

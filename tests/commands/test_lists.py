@@ -46,7 +46,7 @@ def test_feeds_of_a_list_are_crawled_but_for_those_that_are_named(
     run = project.crawl(args=("-a", f"feeds={bad}"))
     assert (run.exit_code, run.stats["fhcrawl/feed/refused"]) == (1, 2)
     assert named(run.log) == ["line 3 (Secret)", "line 4 (Odd)"]
-    assert "The list of feeds has lines that cannot be used" in run.log
+    assert "The list of feeds has invalid lines" in run.log
     assert set(run.changes) == {"1", "2"}
     # A feed without a title keeps that of the list.
     assert [feed["title"] for feed in project.feeds()] == ["Own title", "Other"]

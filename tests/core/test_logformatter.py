@@ -19,7 +19,7 @@ def test_host_that_cannot_be_reached_is_said_once_and_warned_of_with_its_documen
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         root = f"http://127.0.0.1:{taken.getsockname()[1]}"
     run = project.crawl(f"{root}/one", f"{root}/two", settings=ONCE)
-    refuses = "is on a host that refuses the connection"
+    refuses = "cannot be fetched: connection refused"
     assert about_robots(run) == [f"INFO: {root}/robots.txt {refuses}; all URLs are treated as allowed"]
     assert [warning for warning in run.warnings() if "Error downloading" in warning] == []
     for feed in ("one", "two"):

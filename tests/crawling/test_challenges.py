@@ -66,7 +66,7 @@ def test_feed_behind_a_challenge_keeps_its_entries_and_is_due_in_a_day(
         [feed] = project.feeds()
         [reason] = [one for one in feed["reasons"] if one["kind"] != "no-history"]
         assert reason["kind"] == "challenge"
-        assert "is behind a challenge for browsers" in reason["detail"]
+        assert "is behind a browser challenge" in reason["detail"]
         assert feed["spans"] == before["spans"]
     assert set(project.logical_feed()) == {"1"}
     [(polled, due)] = project.database.rows("SELECT polled, due FROM feeds")

@@ -182,8 +182,8 @@ def test_feed_that_was_public_is_not_fetched_from_a_special_address(
     assert (run.items, server.asked(), noted(project)) == ([], [], 0)
     assert project.verdict() == ("incomplete", ["private-address"])
     assert (
-        "may not be fetched: it is at a loopback address (127.0.0.1), and its name led to a public address "
-        "before; if that is right, list feed.test in FHCRAWL_ALLOWED_PRIVATE_HOSTS"
+        "is not fetched: it is at a loopback address (127.0.0.1), although its name had a public address "
+        "before; if that is right, add feed.test to FHCRAWL_ALLOWED_PRIVATE_HOSTS"
     ) in run.log
     run = crawl(project, server, SPECIAL, FHCRAWL_ALLOWED_PRIVATE_HOSTS="feed.test")
     assert run.changes == {"secret": "new"}

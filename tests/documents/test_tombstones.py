@@ -39,7 +39,7 @@ def test_all_tombstones_count_in_document_order() -> None:
 def test_when_that_cannot_be_read_is_a_problem_and_a_tombstone_all_the_same(when: str, shown: str) -> None:
     document = read_atom(f'<at:deleted-entry ref="a" {when}/>')
     assert document.tombstones == [Tombstone("a", None)]
-    detail = f"the when of its at:deleted-entry is not a date: {shown}"
+    detail = f"the when attribute of its at:deleted-entry is not a date: {shown}"
     assert document.problems == [Problem("unreadable-date", "a", detail)]
 
 

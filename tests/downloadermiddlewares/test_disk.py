@@ -58,9 +58,10 @@ def test_nothing_is_taken_while_a_disk_is_nearly_full(
         assert run.exit_code == 1
         assert set(run.changes) == {"3", "2"}
         sentence, summary = said(run)
-        assert sentence.startswith(f"The disk of {holds} is nearly full: {small}")
+        assert sentence.startswith(f"The disk with {holds} is nearly full: {small}")
         assert sentence.endswith(
-            " MiB free, and 2.0 are needed (FHCRAWL_MIN_FREE_DISK); until then, no document is taken"
+            " MiB free, but 2.0 MiB are needed (FHCRAWL_MIN_FREE_DISK); no documents are fetched until "
+            "there is enough space"
         )
         assert summary == FAILURES["fhcrawl/disk/full"]
         assert run.stats["fhcrawl/disk/full"] == 1
@@ -68,7 +69,7 @@ def test_nothing_is_taken_while_a_disk_is_nearly_full(
         assert reason["kind"] == "disk-full"
         assert reason["url"] == server.url("/a1")
         assert reason["detail"] == (
-            f"was left for a later run: the disk of {holds} is nearly full (FHCRAWL_MIN_FREE_DISK)"
+            f"was left for a later run: the disk with {holds} is nearly full (FHCRAWL_MIN_FREE_DISK)"
         )
         server.asked()
         run = crawl()

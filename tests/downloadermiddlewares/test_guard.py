@@ -127,8 +127,8 @@ def test_no_spelling_of_a_special_address_is_fetched(
     assert reasons(project) == {str(number): ["private-address"] for number in range(len(hosts))}
     assert trap.caught() == []
     assert run.stats["fhcrawl/document/refused"] == len(hosts)
-    assert "may not be fetched: it is at a loopback address (127.0.0.1)" in run.log
-    assert "may not be fetched: it is on this machine" in run.log
+    assert "is not fetched: it is at a loopback address (127.0.0.1)" in run.log
+    assert "is not fetched: it is on this machine" in run.log
 
 
 def test_names_of_special_addresses_are_not_connected_to(
@@ -171,7 +171,7 @@ def test_start_url_is_not_redirected_to_a_private_address(
     feeds = [server.url(f"/{number}") for number in range(3)]
     project.scrapy("subscribe", *feeds)  # or the store would forget them
     project.crawl(*feeds, settings=STUB, **names({"private.test": [["127.0.0.1"]]}))
-    assert reasons(project) == {str(number): ["unreachable", "private-address"] for number in range(3)}
+    assert reasons(project) == {str(number): ["not-read", "private-address"] for number in range(3)}
     assert trap.caught() == []
 
 
@@ -258,14 +258,14 @@ def test_https_does_not_fall_back_to_http(project: Project, server: FeedServer, 
         feeds = [*map(secure.url, ("/link", "/redirect", "/elsewhere")), server.url("/behind")]
         expected = {
             "link": ["downgrade"],
-            "redirect": ["unreachable", "downgrade"],
+            "redirect": ["not-read", "downgrade"],
             "elsewhere": [],
             "behind": ["downgrade"],
         }
         project.scrapy("subscribe", *feeds)  # or the store would forget the one that is never read
         run = project.crawl(*feeds, settings=settings)
         assert reasons(project) == expected
-        assert "may not be fetched: it is http: on a host that was reached with https:" in run.log
+        assert "is not fetched: it is an http: URL on a host that was reached with https:" in run.log
         # A later run comes there from what it has in the store.
         project.crawl(*feeds, settings=settings)
         assert reasons(project) == expected

@@ -166,7 +166,7 @@ def test_gzip_without_a_header_is_cut_off_or_too_large_like_another() -> None:
         with pytest.raises(IgnoreRequest) as raised:
             body_of(bomb, encoding)
         loss = loss_of(Failure(raised.value))  # type: ignore[no-untyped-call]
-        detail = f"is larger than DOWNLOAD_MAXSIZE ({MOST} octets) allows"
+        detail = f"is larger than DOWNLOAD_MAXSIZE ({MOST} bytes)"
         assert (loss.kind, loss.detail) == (ReasonKind.TOO_LARGE, detail)
 
 

@@ -67,7 +67,7 @@ def test_links_of_the_archive_are_left_out() -> None:
 @pytest.mark.parametrize("status", [301, 302, 304, 404, 429, 503])
 def test_captured_errors_are_none_of_the_archive(status: int) -> None:
     with pytest.raises(
-        NotACapture, match=f"is no document, but a captured response with the status {status}"
+        NotACapture, match=f"is not a document, but a captured response with status {status}"
     ) as raised:
         served(capture(), status, Retry_After="1000000", Location="https://example.org/new")
     assert loss_of_error(raised.value).state is State.INVALID

@@ -69,5 +69,5 @@ def test_part_of_a_document_is_an_answer_to_an_own_request(crawler: Crawler) -> 
 
 def test_own_request_without_a_callback_is_explained(crawler: Crawler) -> None:
     spider = HistorySpider.from_crawler(crawler, feed=FEED)
-    with pytest.raises(ContextError, match="give a request of your own a callback of its own"):
+    with pytest.raises(ContextError, match="give your own requests their own callback"):
         list(spider.parse(Response(URL, request=Request(URL))))

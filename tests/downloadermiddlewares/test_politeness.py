@@ -98,7 +98,7 @@ def test_host_that_asks_for_too_long_a_crawl_delay_is_left(server: FeedServer, p
     assert server.asked() == []
     [feed] = project.feeds()
     assert (feed["verdict"], feed["reasons"][0]["kind"]) == ("unknown", "limit")
-    asks = "its robots.txt asks for 301 seconds between requests, more than FHCRAWL_MAX_WAIT allows"
+    asks = "its robots.txt requires 301 seconds between requests, which is more than FHCRAWL_MAX_WAIT allows"
     assert feed["reasons"][0]["detail"].endswith(asks)
 
 
@@ -150,7 +150,7 @@ def test_walk_is_given_up_where_the_wait_is_too_long(server: FeedServer, project
     assert set(run.changes) == {"a2"}
     [reason] = project.feeds()[0]["reasons"]
     assert reason["kind"] == "limit"
-    asks = "its server asks to wait 7200 seconds (429), more than FHCRAWL_MAX_WAIT allows"
+    asks = "its server requires a pause of 7200 seconds (429), which is more than FHCRAWL_MAX_WAIT allows"
     assert reason["detail"] == f"was left for a later run: {asks}"
 
 
@@ -173,12 +173,10 @@ def test_user_agent_without_a_contact_is_said_in_a_line(server: FeedServer, proj
     server.serve("/index", atom([E("1")]))
     here, there = server.url("/index"), "http://feeds.invalid/"
     done = project.scrapy("crawl", "history", "-a", f"feed={here} {there}", http_proxy=server.root)
-    [line] = [line for line in done.stderr.splitlines() if "USER_AGENT names nobody" in line]
-    assert re.search(
-        r"write -s USER_AGENT='fhcrawl/\S+ \(\+https://\S+\)', say, or set it in settings.py$", line
-    )
+    [line] = [line for line in done.stderr.splitlines() if "USER_AGENT has no contact" in line]
+    assert re.search(r"-s USER_AGENT='fhcrawl/\S+ \(\+https://\S+\)' or in settings.py$", line)
     run = project.crawl(here, there, http_proxy=server.root)
-    assert "USER_AGENT names nobody" not in run.log
+    assert "USER_AGENT has no contact" not in run.log
 
 
 def test_user_agent_needs_no_contact_on_the_own_machine(server: FeedServer, project: Project) -> None:
@@ -187,7 +185,7 @@ def test_user_agent_needs_no_contact_on_the_own_machine(server: FeedServer, proj
     file.write_text(atom([E("2")]))
     done = project.scrapy("crawl", "history", "-a", f"feed={server.url('/index')} {file.as_uri()}")
     assert "2 feeds: 2 unknown" in done.stderr
-    assert "USER_AGENT names nobody" not in done.stderr
+    assert "USER_AGENT has no contact" not in done.stderr
 
 
 DATE = "Wed, 21 Oct 2015 07:28:00 GMT"

@@ -219,7 +219,7 @@ def test_tombstones_and_gaps_of_a_set(server: FeedServer, project: Project) -> N
     plain = export(project, server)
     assert b"deleted-entry" not in b"".join(plain.values())
     written = export(project, server, "--tombstones", "--gaps")
-    assert b"/gone is not there (404)" in written["index.atom"]
+    assert b"/gone is missing (404)" in written["index.atom"]
     assert b"/gone" not in written["archive-000001.atom"]
     feed = etree.fromstring(written["index.atom"])
     [found] = feed.iter("{http://purl.org/atompub/tombstones/1.0}deleted-entry")

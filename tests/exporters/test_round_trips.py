@@ -78,7 +78,7 @@ def test_every_fixture_as_an_archive_set_is_the_same_logical_feed(
     assert len(copies) > 0.8 * len(urls)
     run = project.crawl(*copies.values(), settings=quick)
     # An item keeps its own words and elements, also where they say nothing or are not as they should be.
-    own = ("is not a date", "is not escaped", "its link is an attribute")
+    own = ("is not a date", "is not escaped", "its link has an href attribute")
     assert [warning for warning in run.warnings() if not any(words in warning for words in own)] == []
     assert {feed["verdict"] for feed in project.feeds() if feed["feed"] in copies.values()} == {"complete"}
     logical = by_feed(project)

@@ -92,7 +92,7 @@ def test_upload_that_fails_is_left_to_the_next_run(server: FeedServer, project: 
     with elsewhere.serving(kind, folder, DIES_AFTER) as place:
         run = crawl(project, server, place, "-O", f"{place.root}/out.jsonl", "-O", "file.jsonl")
     assert run.exit_code == 1
-    assert any("Nothing counts as exported" in warning for warning in run.warnings())
+    assert any("nothing was marked as exported" in warning for warning in run.warnings())
     assert not (project.folder / "file.jsonl").exists()
     with elsewhere.serving(kind, folder) as place:
         run = crawl(project, server, place, "-O", f"{place.root}/out.jsonl")

@@ -72,7 +72,7 @@ def test_export_appends_or_overwrites(
     assert run.exit_code == 0
     assert path.stat() == before
     assert (
-        f"Nothing new since the last export: {name} stays as it is. The complete history: "
+        f"Nothing new since the last export: {name} is unchanged. The complete history: "
         f"`fhcrawl export -o {name}`" in run.log
     )
 
@@ -81,13 +81,13 @@ def test_export_appends_or_overwrites(
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("-o", "b.csv"), "b.csv is not written. The complete history: `fhcrawl export -o b.csv`"),
-        (("-O", "a.jsonl"), "a.jsonl stays as it is. The complete history: `fhcrawl export -o a.jsonl`"),
-        (("-o", "b:xml"), "b is not written. The complete history: `fhcrawl export -o b:xml`"),
-        (("-o", "-:jsonl"), "nothing is written. The complete history: `fhcrawl export -o -:jsonl`"),
+        (("-o", "b.csv"), "b.csv was not written. The complete history: `fhcrawl export -o b.csv`"),
+        (("-O", "a.jsonl"), "a.jsonl is unchanged. The complete history: `fhcrawl export -o a.jsonl`"),
+        (("-o", "b:xml"), "b was not written. The complete history: `fhcrawl export -o b:xml`"),
+        (("-o", "-:jsonl"), "nothing was written. The complete history: `fhcrawl export -o -:jsonl`"),
         (
             ("-o", "b.csv", "-o", "c.csv"),
-            "nothing is written. The complete history: `fhcrawl export -o FILE`",
+            "nothing was written. The complete history: `fhcrawl export -o FILE`",
         ),
         # What a scheduled crawl appends to, and a file for the changes of each run.
         *((("-o", "a.jsonl"), ""), (("-o", "%(time)s.jsonl"), "")),
@@ -158,7 +158,10 @@ def test_export_of_which_one_file_fails_is_made_good_by_the_next_run(
     assert run.exit_code == 1
     warnings = run.warnings()
     assert any(said in warning for warning in warnings), warnings
-    assert "ERROR: Nothing counts as exported; the next run of these feeds exports it" in warnings
+    assert (
+        "ERROR: The export has failed, so nothing was marked as exported; the next run of these feeds "
+        "exports these entries" in warnings
+    )
     assert not {word for word in ("Traceback", "Exception ignored") if word in run.log}
     assert not (project.folder / "kept.jsonl").exists()
     assert not list(project.folder.glob(".*.part"))
@@ -243,7 +246,7 @@ def test_what_stdout_does_not_take_does_not_count_as_exported(server: FeedServer
             "crawl", "history", "-a", feed, "-o", "-:jsonl", stdout=full, PYTHONUNBUFFERED=""
         )
     assert done.returncode == 1
-    assert "Nothing counts as exported" in done.stderr
+    assert "nothing was marked as exported" in done.stderr
     assert project.crawl(server.url("/index")).changes == {"1": "new"}
 
 

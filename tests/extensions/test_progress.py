@@ -87,21 +87,21 @@ def test_terminal_has_one_display_and_whole_log_lines(held: Held, project: Proje
     lines = terminal.until(is_shown)
     # One display, at the foot, whatever was logged before.
     [begin] = [number for number, line in enumerate(lines) if line.startswith("Feeds ")]
-    assert lines[begin] == "Feeds      1 of 2 done, 1 under way, 0 to do"
+    assert lines[begin] == "Feeds      1 of 2 done, 1 in progress, 0 waiting"
     assert lines[begin + 1].startswith("Documents  3  (")
     assert lines[begin + 2].startswith("Entries    4 new, 0 updated, 0 deleted  (")
     assert lines[begin + 6].split() == ["Long\\x85ago", "2", "3", "2002-05"]
     assert not any(lines[begin + 7 :])
     held.release()
     lines = terminal.wait()
-    assert not any(line.startswith(("Feeds ", "Under way")) for line in lines)
+    assert not any(line.startswith(("Feeds ", "In progress")) for line in lines)
     assert not terminal.screen.cursor.hidden
     # No display and no line break of ours within a line of the log.
     text = TOLD.sub("", ERASE.sub("\n", terminal.raw.decode()))
     records = [line for line in text.split("\n") if "] INFO: " in line or "] WARNING: " in line]
     assert len(records) > 10
     assert [line for line in records if not RECORD.match(line) or "Feeds " in line] == []
-    gone = f"WARNING: {held.urls[0].replace('gap', 'gone')} is not there (404)\r\n"
+    gone = f"WARNING: {held.urls[0].replace('gap', 'gone')} is missing (404)\r\n"
     assert text.count(gone) == 1
 
 
@@ -115,7 +115,7 @@ def test_terminal_ends_with_a_table_and_advice(held: Held, project: Project) -> 
     assert " ".join(long.split()) == "Long\\x85ago 4 +4 2002-05-01 to 2003-12-13 complete"
     totals = "2 feeds: 1 incomplete, 1 complete; entries: 5 new, 0 updated, 0 deleted"
     assert lines[begin + 3] == totals
-    assert lines[begin + 5].endswith("/gone is not there (404)")
+    assert lines[begin + 5].endswith("/gone is missing (404)")
     assert lines[begin + 6].startswith("What to do: ")
     # The table has said it.
     assert not any("verdicts] " in line for line in lines)
@@ -152,7 +152,7 @@ def test_terminal_says_why_there_is_no_export(server: FeedServer, project: Proje
 def test_problems_are_seen_when_the_log_is_a_file(held: Held, project: Project) -> None:
     terminal = watch(project, held.urls, "LOG_FILE=log")
     lines = terminal.until(is_shown)
-    assert lines[0] == f"WARNING: {held.urls[0].replace('gap', 'gone')} is not there (404)"
+    assert lines[0] == f"WARNING: {held.urls[0].replace('gap', 'gone')} is missing (404)"
     assert lines[1].startswith("Feeds ")
     held.release()
     lines = terminal.wait()
@@ -171,7 +171,7 @@ def test_terminal_without_display_has_lines(held: Held, project: Project, term: 
     terminal = watch(project, held.urls, f"FHCRAWL_PROGRESS_ENABLED={enabled}", term=term)
     terminal.wait()
     assert b"\x1b" not in terminal.raw
-    assert b"INFO: Feeds: 2 of 2 done, 0 under way; documents: 4 (" in terminal.raw
+    assert b"INFO: Feeds: 2 of 2 done, 0 in progress; documents: 4 (" in terminal.raw
 
 
 @shown
@@ -194,7 +194,7 @@ def test_no_terminal_means_plain_lines_at_an_interval(held: Held, project: Proje
         environment = {"FORCE_COLOR": "1", "TERM": "xterm"}
         args = command(held.urls, "LOGSTATS_INTERVAL=0.1")
         process = project.start(*args, stdout=file, stderr=file, **environment)
-        said = "INFO: Feeds: 1 of 2 done, 1 under way; documents: 3 ("
+        said = "INFO: Feeds: 1 of 2 done, 1 in progress; documents: 3 ("
         while said not in path.read_text():
             assert process.poll() is None
         held.release()
@@ -202,13 +202,13 @@ def test_no_terminal_means_plain_lines_at_an_interval(held: Held, project: Proje
     log = path.read_text()
     assert "\x1b" not in log
     assert "Crawled " not in log
-    assert "INFO: Feeds: 2 of 2 done, 0 under way; documents: 4 (" in log
+    assert "INFO: Feeds: 2 of 2 done, 0 in progress; documents: 4 (" in log
     assert "entries: 5 new, 0 updated, 0 deleted (" in log
     table = log.partition("INFO: The feeds of this run:\n")[2].splitlines()
     assert table[1].split()[:8] == ["With", "a", "gap", "archived", "1", "0", "1", "+1"]
     assert table[2].split()[:7] == ["Long\\x85ago", "archived", "3", "0", "4", "+4", "2002-05-01"]
     missing = log.partition("WARNING: What is missing, and what to do:\n")[2].splitlines()
-    assert missing[0].endswith("/gone is not there (404)")
+    assert missing[0].endswith("/gone is missing (404)")
     assert missing[1].startswith("  What to do: ")
 
 
@@ -227,7 +227,7 @@ def test_feed_that_the_store_refuses_is_done(server: FeedServer, project: Projec
     project.crawl(server.url("/one"))
     project.database.refuse(table, "1 = 1", "refused")
     run = project.crawl(server.url("/one"), server.url("/two"))
-    [line] = [line for line in run.log.splitlines() if "INFO: Feeds: 2 of 2 done, 0 under way; " in line]
+    [line] = [line for line in run.log.splitlines() if "INFO: Feeds: 2 of 2 done, 0 in progress; " in line]
     assert ("problems: 1" in line) is (table == "entries")
     # The table has what is known of it.
     assert ("is not crawled" in run.log) is (table == "feeds")

@@ -197,7 +197,7 @@ def test_very_large_document_waits_for_the_process(server: FeedServer, project: 
     project.scrapy("subscribe", server.url("/0"))
     run = project.crawl(server.url("/0"), PYTHONPATH=path)
     assert run.exit_code == 1
-    assert project.verdict() == ("unknown", ["unreachable", "too-large"])
+    assert project.verdict() == ("unknown", ["not-read", "too-large"])
 
 
 def test_large_document_that_is_what_it_was_is_not_read_again(server: FeedServer, project: Project) -> None:
@@ -216,7 +216,7 @@ def test_broken_document_that_nobody_reads_is_no_error_of_ours(server: FeedServe
     project.scrapy("subscribe", server.url("/0"))
     run = project.crawl(server.url("/0"))
     assert "never retrieved" not in run.log
-    assert project.verdict() == ("unknown", ["unreachable", "not-xml"])
+    assert project.verdict() == ("unknown", ["not-read", "not-xml"])
 
 
 def test_reading_ends_when_the_time_of_its_feed_is_over(server: FeedServer, project: Project) -> None:
@@ -235,4 +235,4 @@ def test_large_document_of_any_success_is_read_beside_the_crawl(server: FeedServ
     server.answers["/0"].status = 203
     project.scrapy("subscribe", feed)
     project.crawl(feed, PYTHONPATH=path)
-    assert project.verdict() == ("unknown", ["unreachable", "too-large"])
+    assert project.verdict() == ("unknown", ["not-read", "too-large"])

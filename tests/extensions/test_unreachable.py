@@ -5,7 +5,7 @@ from tests.projects import Project
 from tests.server import FeedServer
 
 QUICK = {"RETRY_TIMES": 0, "ROBOTSTXT_OBEY": 0}
-UNREACHABLE = ("unknown", "unreachable")
+UNREACHABLE = ("unknown", "not-read")
 
 
 def rows(project: Project) -> list[int]:
@@ -13,7 +13,7 @@ def rows(project: Project) -> list[int]:
     return [project.database.rows(f"SELECT count(*) FROM {name}")[0][0] for name in ("feeds", "documents")]
 
 
-def test_feed_that_could_never_be_read_is_unreachable(server: FeedServer, project: Project) -> None:
+def test_feed_that_could_never_be_read_is_not_read(server: FeedServer, project: Project) -> None:
     server.serve("/page", "<!DOCTYPE html><html><body>parked</body></html>", content_type="text/html")
     kinds = {
         server.url("/gone"): "http-404",
@@ -29,12 +29,12 @@ def test_feed_that_could_never_be_read_is_unreachable(server: FeedServer, projec
         assert (feed["verdict"], first["kind"]) == UNREACHABLE
         assert (first["url"], first["detail"]) == (feed["feed"], "has never been read")
         assert cause["kind"] == kinds[feed["feed"]]
-        assert f"{feed['feed']}: unreachable, entries: 0; {feed['feed']} has never been read; " in run.log
-    assert "3 feeds: 3 unreachable" in run.log
-    assert "What to do: look in a browser whether a feed is there" in run.log
+        assert f"{feed['feed']}: not read, entries: 0; {feed['feed']} has never been read; " in run.log
+    assert "3 feeds: 3 not read" in run.log
+    assert "What to do: check in a browser whether there is a feed at this URL" in run.log
     # Most are not subscribed: to them, `unsubscribe` would answer with an error.
-    assert "`unsubscribe` from the wrong one if it is subscribed" in run.log
-    assert "3 feeds: 3 unreachable" in project.scrapy("feeds").stdout
+    assert "`unsubscribe` from the wrong one if you have subscribed to it" in run.log
+    assert "3 feeds: 3 not read" in project.scrapy("feeds").stdout
     # In the view of gaps, the cause counts alone.
     assert len(project.database.rows("SELECT kind FROM gaps")) == 3
 
@@ -68,7 +68,7 @@ def test_run_with_due_remembers_when_to_ask_again(server: FeedServer, project: P
     (project.folder / "feeds.txt").write_text(server.url("/gone"))
     args = ("-a", "feeds=feeds.txt", "-a", "due=1")
     project.crawl(args=args, settings=QUICK)
-    assert project.verdict() == ("unknown", ["unreachable", "http-404"])
+    assert project.verdict() == ("unknown", ["not-read", "http-404"])
     server.asked()
     project.crawl(args=args, settings=QUICK)
     assert server.asked() == []

@@ -245,7 +245,7 @@ def test_posts_that_the_feed_never_shows_are_looked_for_once() -> None:
     site.add()
     site.crawl([site.number])
     assert not any(what == "feed" for what, _ in site.requests)
-    assert site.listing.in_words == "118 of the 121 posts that its WordPress lists are kept"
+    assert site.listing.in_words == "the store has 118 of the 121 posts that its WordPress lists"
 
 
 def test_post_that_the_feed_shows_only_as_it_was_is_not_held() -> None:
@@ -256,7 +256,7 @@ def test_post_that_the_feed_shows_only_as_it_was_is_not_held() -> None:
     site.crawl([])
     assert site.listing is not None
     assert (site.listing.known, site.listing.held, site.listing.is_evidence) == (400, 399, False)
-    assert site.listing.in_words.endswith("lists are kept, 1 of them not as they are now")
+    assert site.listing.in_words.endswith("WordPress lists, 1 of them outdated")
 
 
 def test_posts_are_looked_for_again_on_demand_and_deletions_stay_known() -> None:

@@ -290,7 +290,7 @@ class TestRedirects:
 
 
 class TestVerdict:
-    GAP = Reason(ReasonKind.HTTP_404, "/a", "is not there (404)", OLD)
+    GAP = Reason(ReasonKind.HTTP_404, "/a", "is missing (404)", OLD)
 
     @pytest.mark.parametrize(
         ("says", "expected"),
@@ -315,7 +315,7 @@ class TestVerdict:
         [
             (Kind.PAGED, Verdict.LOSSY, ["http-404", "paged"]),
             (Kind.SINGLE, Verdict.UNKNOWN, ["http-404", "no-history"]),
-            (None, Verdict.UNKNOWN, ["unreachable", "http-404"]),
+            (None, Verdict.UNKNOWN, ["not-read", "http-404"]),
         ],
     )
     def test_everything_else_has_reasons(
@@ -324,7 +324,7 @@ class TestVerdict:
         reached, why = verdict("f", of, OLD, [self.GAP])
         assert reached is expected
         assert [reason.kind for reason in why] == reasons
-        assert in_words(reached, why) == ("unreachable" if of is None else expected.value)
+        assert in_words(reached, why) == ("not-read" if of is None else expected.value)
 
     @pytest.mark.parametrize("of", [Kind.PAGED, Kind.SINGLE])
     def test_publishers_list_is_evidence_if_all_of_it_is_held(self, of: Kind) -> None:
@@ -341,7 +341,7 @@ class TestVerdict:
     def test_number_of_entries_is_said_and_is_no_evidence(self, of: Kind) -> None:
         reached, [reason] = verdict("f", of, OLD, [], Evidence(1200, total=1200))
         assert reached in (Verdict.LOSSY, Verdict.UNKNOWN)
-        assert reason.detail.endswith("; it counts 1,200 entries, and 1,200 are kept")
+        assert reason.detail.endswith("; its publisher counts 1,200 entries; the store has 1,200")
 
     def test_software_whose_pages_were_not_requested_has_advice_of_its_own(self) -> None:
         reached, [reason] = verdict("f", Kind.SINGLE, OLD, [], Evidence(10, software="Trac"))
@@ -353,7 +353,7 @@ class TestVerdict:
         ours = replace(self.GAP, kind=kind)
         assert verdict("f", None, OLD, [ours]) == (Verdict.UNKNOWN, [ours])
         _, [first, *_] = verdict("f", None, OLD, [ours, self.GAP])
-        assert (first.kind, first.url, first.since) == ("unreachable", "f", OLD)
+        assert (first.kind, first.url, first.since) == ("not-read", "f", OLD)
 
 
 def test_sealed_page_of_a_multipart_feed_leads_to_the_next() -> None:

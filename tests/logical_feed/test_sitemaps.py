@@ -96,7 +96,7 @@ def test_sitemaps_are_read_once_in_thirty_days(read: str | None, is_due: bool) -
 
 
 def test_report_in_words() -> None:
-    said = "its sitemap lists {} pages like its entries; 15 of them are kept"
+    said = "its sitemap lists {} pages that look like entries; the store has 15 of them"
     assert SitemapReport("", 122, 15).in_words == said.format("122")
     assert SitemapReport("", 1220, 15, is_part=True).in_words == said.format("at least 1,220")
     assert SitemapReport("").in_words == ""

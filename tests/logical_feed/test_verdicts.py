@@ -17,14 +17,19 @@ GONE = Reason(ReasonKind.HTTP_404, "f", "is gone", OLD)
 @pytest.mark.parametrize(
     ("covered", "said"),
     [
-        (Covered([Span(DAY_1, DAY_3)], [], DAY_1, True), "unknown before 2026-03-01, seamless since"),
+        (
+            Covered([Span(DAY_1, DAY_3)], [], DAY_1, True),
+            "nothing missed since 2026-03-01; older entries unknown",
+        ),
         (
             Covered([Span(DAY_1, DAY_3)], [], DAY_2, True),
-            "unknown before 2026-03-01, seamless since; before 2026-03-02 by captures",
+            "nothing missed since 2026-03-01; older entries unknown; anything before 2026-03-02 is "
+            "from captures",
         ),
         (
             Covered([Span(DAY_1, DAY_1), Span(DAY_2, DAY_3)], [HOLE], DAY_3, True),
-            "unknown before 2026-03-01, seamless since 2026-03-02 00:00; before 2026-03-03 by captures",
+            "nothing missed since 2026-03-02 00:00; entries before 2026-03-01 unknown; anything before "
+            "2026-03-03 is from captures",
         ),
         (Covered([Span(DAY_1, DAY_3)], [], DAY_1, False), NO_ORDER),
     ],
@@ -40,10 +45,14 @@ def test_feed_of_captures_alone_is_covered_between_them() -> None:
     whole = Covered([Span(DAY_1, DAY_3)], [], None, True)
     reached, [reason, _] = verdict("f", None, OLD, [GONE], Evidence(9), whole)
     assert (reached, reason.kind) == (Verdict.UNKNOWN, "only-captures")
-    assert reason.detail.endswith("; unknown before 2026-03-01 and after 2026-03-03, seamless between")
+    assert reason.detail.endswith(
+        "; nothing missed between 2026-03-01 and 2026-03-03; entries before and after that unknown"
+    )
     holed = whole._replace(spans=[Span(DAY_1, DAY_1), Span(DAY_2, DAY_3)], holes=[HOLE])
     reached, [reason, _, hole] = verdict("f", None, OLD, [GONE], Evidence(9), holed)
-    assert reason.detail.endswith(" and after 2026-03-03, with holes between")
+    assert reason.detail.endswith(
+        "; holes between 2026-03-01 and 2026-03-03; entries before and after that unknown"
+    )
     assert (reached, hole.kind) == (Verdict.UNKNOWN, "holes")
 
 

@@ -75,7 +75,7 @@ def _document(number: int, root: str, step: int, links: int, kind: str | None) -
     role = "archive" if kind == "archived" else "page"
     is_gap = kind is None or (step == links > 0 and number % 7 == 3)
     state, reason, detail = (
-        ("missing", "http-404", "is not there (404)") if is_gap else ("processed", None, None)
+        ("missing", "http-404", "is missing (404)") if is_gap else ("processed", None, None)
     )
     url = f"{root}/{step}.atom" if step else f"{root}/index.atom"
     return {

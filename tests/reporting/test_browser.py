@@ -96,12 +96,12 @@ def test_filter_by_text(browser: Browser, many: Path) -> None:
 
 def test_filter_by_verdict(browser: Browser, many: Path) -> None:
     browser.open(many)
-    for verdict in ("complete", "lossy", "unknown", "unreachable"):
+    for verdict in ("complete", "lossy", "unknown", "not-read"):
         browser.driver.find_element(By.CSS_SELECTOR, f"input[value={verdict}]").send_keys(Keys.SPACE)
     assert len(shown(browser)) == 73
     browser.driver.find_element(By.CSS_SELECTOR, "a[data-only=lossy]").click()
     assert len(shown(browser)) == 71
-    browser.driver.find_element(By.CSS_SELECTOR, "a[data-only=unreachable]").click()
+    browser.driver.find_element(By.CSS_SELECTOR, "a[data-only=not-read]").click()
     assert len(shown(browser)) == 71
 
 
@@ -148,7 +148,7 @@ def test_page_without_scripts_has_all_and_the_worst_first(browser: Browser, many
         browser.open(many)
         rows = browser.driver.find_elements(By.CSS_SELECTOR, "#table > tbody")
         assert [row.get_attribute("data-status") for row in (rows[0], rows[-1])] == [
-            "unreachable",
+            "not-read",
             "complete",
         ]
         assert not browser.driver.find_element(By.ID, "filter").is_displayed()
@@ -191,8 +191,8 @@ def test_everything_can_be_done_from_the_keyboard(browser: Browser, few: Path) -
         visited.append(browser.run("return document.activeElement.textContent.trim()"))
         outline = browser.run("return getComputedStyle(document.activeElement).outlineStyle")
         assert outline != "none", visited
-    assert {"Show all", "Open all details", "Entries", "The numbers as a table"} <= set(visited)
-    assert "An archive is not there (404). Details of Gap" in visited
+    assert {"Show all", "Open all details", "Entries", "Numbers as a table"} <= set(visited)
+    assert "An archive is missing (404). Details of Gap" in visited
 
 
 def test_values_of_a_plot_can_be_read(browser: Browser, few: Path) -> None:

@@ -76,7 +76,7 @@ def test_how_often_a_feed_changes(times: list[str], words: str | None) -> None:
 
 
 def test_overview_counts_each_feed() -> None:
-    gap = Reason(ReasonKind.HTTP_404, "http://x/1", "is not there (404)", NOW)
+    gap = Reason(ReasonKind.HTTP_404, "http://x/1", "is missing (404)", NOW)
     paged = Reason(ReasonKind.PAGED, "http://x/2", "is paged", NOW)
     overview = page.Overview()
     for number, (verdict, reasons) in enumerate(
@@ -99,17 +99,17 @@ def reason(kind: ReasonKind, number: int = 1) -> Reason:
     return Reason(kind, f"http://x/{number}", f"is {kind}", NOW)
 
 
-def test_feed_that_could_never_be_read_is_unreachable() -> None:
-    reasons = [reason(ReasonKind.UNREACHABLE), reason(ReasonKind.HTTP_404)]
+def test_feed_that_could_never_be_read_is_not_read() -> None:
+    reasons = [reason(ReasonKind.NOT_READ), reason(ReasonKind.HTTP_404)]
     never_read = replace(stored("http://x/", Verdict.UNKNOWN, reasons), kind=None, crawled=None)
     section = page.section_of(never_read, details())
-    assert (section.status, section.gaps) == ("unreachable", reasons[1:])
+    assert (section.status, section.gaps) == ("not-read", reasons[1:])
 
 
 def test_worst_feeds_come_first() -> None:
     gap = [reason(ReasonKind.HTTP_404)]
     feeds = [
-        stored("http://x/0", Verdict.UNKNOWN, [reason(ReasonKind.UNREACHABLE), *gap]),
+        stored("http://x/0", Verdict.UNKNOWN, [reason(ReasonKind.NOT_READ), *gap]),
         stored("http://x/1", Verdict.INCOMPLETE, gap),
         stored("http://x/4", Verdict.LOSSY, [reason(ReasonKind.PAGED)]),
         stored("http://x/3", Verdict.UNKNOWN, gap),
@@ -135,10 +135,13 @@ def test_worst_feeds_come_first() -> None:
             "An archive is http-404; and 1,000 more gaps",
         ),
         (stored("http://x/0", Verdict.LOSSY, [reason(ReasonKind.PAGED)]), "The feed is paged"),
-        (stored("http://x/0", Verdict.COMPLETE, []), "Its chain of 2 documents was read to the beginning"),
+        (
+            stored("http://x/0", Verdict.COMPLETE, []),
+            "Its chain of 2 documents was read to its oldest document",
+        ),
         (
             replace(stored("http://x/0", Verdict.COMPLETE, []), kind=Kind.COMPLETE),
-            "The feed says that its document holds all of its entries",
+            "The feed says that its document has all of its entries",
         ),
     ],
 )
@@ -150,7 +153,7 @@ def test_summary_of_a_feed_is_a_sentence(feed: Feed, summary: str) -> None:
 def test_only_document_of_an_archived_feed_is_no_chain() -> None:
     feed = stored("http://x/0", Verdict.COMPLETE, [])
     said = page.section_of(feed, details(chain=[document(0)])).summary
-    assert said == "Its only document was read, and nothing comes before it"
+    assert said == "Its only document was read; there are no older ones"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from fhcrawl.reporting import findings as shown
 from fhcrawl.reporting.table import Look
 from fhcrawl.validation import Finding, Severity, Summary
 
-SUMMARY = Summary("https://example.org/", None, 2, 7, True, 1, 0, "The archive is walked to its end")
+SUMMARY = Summary("https://example.org/", None, 2, 7, True, 1, 0, "The archive was read to its end")
 LONG = f"https://example.org/{'x' * 100}/index.atom"
 
 
@@ -25,7 +25,7 @@ def test_each_sentence_stands_once_with_its_documents() -> None:
         *("Warnings", "- It is wrong. [RFC 5005, 4]", "  https://example.org/1, line 1"),
         *("  https://example.org/2, line 2", "  https://example.org/3, line 3", "  and 2 more"),
         *("  To do: Mend it.", "", "Good", "- All is well. [RFC 5005, 4]", ""),
-        "The archive is walked to its end",
+        "The archive was read to its end",
     ]
 
 
@@ -39,8 +39,8 @@ def test_what_to_do_stands_below_the_documents_that_it_is_meant_for() -> None:
         *("Errors", "- It is wrong. [RFC 5005, 4]", "  https://example.org/1", "  To do: Link to 0."),
         *("  https://example.org/2", "  https://example.org/3", "  To do: Link to 1."),
         *("  https://example.org/4", "  https://example.org/5", "  To do: Link to 2."),
-        "  and 5 more, with something else to do (--json has all)",
-        *("", "The archive is walked to its end"),
+        "  and 5 more, with other fixes (--json lists all)",
+        *("", "The archive was read to its end"),
     ]
     assert [f["fix"] for f in json.loads(shown.as_json(several, SUMMARY))["findings"]] == [
         f.fix for f in several
@@ -56,7 +56,7 @@ def test_what_to_do_is_not_shortened() -> None:
 def test_sentences_of_a_rule_are_limited() -> None:
     several = [finding(Severity.ERROR, f"It is wrong: {n}.", "https://example.org/") for n in range(7)]
     lines = list(shown.lines(several, SUMMARY, Look()))
-    assert "- and 2 more of this kind (--json has all)" in lines
+    assert "- and 2 more of this kind (--json lists all)" in lines
 
 
 def test_lines_fit_a_terminal() -> None:

@@ -38,19 +38,20 @@ def test_report_on_a_crawl(server: FeedServer, project: Project) -> None:
     names = ["Gap", page.short(HOSTILE.replace("\u202e", "")), "Whole"]
     assert shown.css("#table > tbody th bdi::text").getall() == names
     assert shown.css(".to-do strong::text").getall() == [
-        "The next run asks again; if it stays away, ask its publisher, or look in a web archive.",
-        "Run it often: what it shows from now on is kept; --web-archive reads what web archives have of it.",
+        "The next run tries again; if it stays missing, contact its publisher or look in a web archive.",
+        "Crawl it often: all entries that are seen are kept; --web-archive adds what web "
+        "archives have of it.",
     ]
     assert shown.css(".missing li a bdi::text").getall() == ["Gap"]
     gap, plain, whole = shown.css("#table > tbody")
-    assert gap.css("summary::text").get("") == "An archive is not there (404)."
+    assert gap.css("summary::text").get("") == "An archive is missing (404)."
     said = " ".join(" ".join(shown.css("body").xpath("string()").getall()).split())
-    assert said.count("ask its publisher, or look in a web archive") == 1
-    known = "The feed says nothing of entries older than those it shows; unknown before "
+    assert said.count("contact its publisher or look in a web archive") == 1
+    known = "The feed does not link to older entries; unknown before "
     assert plain.css("summary::text").get("").startswith(known)
     assert whole.css("summary::text").get("") == "Its chain of 2 documents was read to the beginning."
     assert gap.css(".gaps li a::text").getall() == [server.url("/gone")]
-    assert "is not there (404), since 2" in gap.css(".gaps li").xpath("string()").get("")
+    assert "is missing (404), since 2" in gap.css(".gaps li").xpath("string()").get("")
     assert gap.css(".chain .broken a::text").getall() == [server.url("/gone")]
     assert whole.css(".chain a::text").getall() == [server.url("/whole"), server.url("/1")]
     assert whole.css(".broken") == []
@@ -60,7 +61,7 @@ def test_report_on_a_crawl(server: FeedServer, project: Project) -> None:
     assert whole.css("details.more::attr(open)").getall() == [""]
     # What was before the gap, and before what a feed without a history shows, is not known.
     assert [len(feed.css("rect.hatched")) for feed in (gap, plain, whole)] == [1, 1, 0]
-    assert "What was before 2003-12 is not known." in gap.css("svg.plot::attr(aria-label)").get("")
+    assert "Entries before 2003-12 are unknown." in gap.css("svg.plot::attr(aria-label)").get("")
 
 
 def test_report_has_the_number_of_entries_that_are_kept_under_two_ids(
@@ -70,7 +71,9 @@ def test_report_has_the_number_of_entries_that_are_kept_under_two_ids(
         server.serve("/feed", atom([E(f"http://{name}.example/1")]))
         project.crawl(server.url("/feed"))
     done = project.scrapy("report", "-o", "-")
-    assert "<p>Entries kept under two ids, since their publisher has changed these: 1." in done.stdout
+    assert (
+        "<p>Entries that are stored under two ids because their publisher changed the id: 1." in done.stdout
+    )
 
 
 def test_report_on_an_empty_store_says_so_and_is_nothing_but_the_page(project: Project) -> None:
@@ -156,8 +159,8 @@ def test_latest_entries_have_their_titles_with_links(root: html.HtmlElement) -> 
 def test_plain_feed_has_its_holes_as_a_picture_and_as_a_table(root: html.HtmlElement) -> None:
     drawn = root.xpath("//svg[contains(@class, 'timeline')]")
     assert {svg.get("aria-label") for svg in drawn} == {
-        "Read from 2026-01-01 to 2026-03-01, with holes: the numbers are in the table below.",
-        "Read from 2026-02-01 to 2026-03-01, without a hole.",
+        "Read from 2026-01-01 to 2026-03-01, with holes; the table below lists them.",
+        "Read from 2026-02-01 to 2026-03-01, without holes.",
     }
     [with_hole] = [svg for svg in drawn if svg.xpath("rect[@class='hole']")][:1]
     table = with_hole.xpath("following::table[1]")[0]

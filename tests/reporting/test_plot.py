@@ -94,7 +94,7 @@ def test_time_before_a_gap_is_hatched() -> None:
     gap_before = "2004-02-03T00:00:00Z"
     svg = etree.fromstring(plot.bars(plot.bins(months, gap_before=gap_before), "", gap_before))
     [hatched] = svg.iterfind("rect")
-    assert (hatched.get("fill"), hatched[0].text) == ("url(#hatch)", "before 2004-02: not known")
+    assert (hatched.get("fill"), hatched[0].text) == ("url(#hatch)", "before 2004-02: unknown")
     assert 'id="hatch"' in plot.HATCH
     assert "hatch" not in plot.bars(plot.bins(months), "")
 

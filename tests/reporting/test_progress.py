@@ -22,7 +22,7 @@ from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import progress as shown_progress
 from fhcrawl.reporting.progress import MOST_FEEDS, WINDOW_SECONDS, Counts, Progress, Rate, console_of, line
 
-MISSING = DocumentFailure(State.MISSING, ReasonKind.HTTP_404, "is not there (404)")
+MISSING = DocumentFailure(State.MISSING, ReasonKind.HTTP_404, "is missing (404)")
 
 
 def result(
@@ -212,7 +212,7 @@ def test_line_for_the_log() -> None:
     progress.total = Counts(1200, 3, 2, 1)
     said = line(progress, Rate(2, 1))
     assert said == (
-        "Feeds: 0 of 3 done, 1 under way; documents: 1,200 (120/min); "
+        "Feeds: 0 of 3 done, 1 in progress; documents: 1,200 (120/min); "
         "entries: 3 new, 2 updated, 1 deleted (60/min)"
     )
     progress.problems = 2
@@ -249,7 +249,7 @@ def test_running_display_is_small_and_fits(width: int, feeds: int) -> None:
     # What the terminal shows for Ctrl-C has its place behind the last line.
     assert all(cell_len(line) <= width - 4 for line in lines)
     assert UNFIT.findall("\n".join(lines)) == []
-    assert lines[0].startswith(f"Feeds      0 of {feeds:,} done, {feeds - 1:,} under way, 1 to do")
+    assert lines[0].startswith(f"Feeds      0 of {feeds:,} done, {feeds - 1:,} in progress, 1 waiting")
     assert "1:02:03" in lines[3]
     if feeds == 2000:
         assert lines[-1].strip() == "and 1,991 more"

@@ -74,7 +74,7 @@ def unreachable(number: int) -> Feed:
         "",
         kind=None,
         verdict=Verdict.UNKNOWN,
-        reasons=[reason("unreachable", url, "has never been read"), reason("http-404", url)],
+        reasons=[reason("not-read", url, "has never been read"), reason("http-404", url)],
         entries=0,
         documents={"missing": 1},
         oldest=None,
@@ -113,9 +113,9 @@ def test_everything_fits_the_width_of_a_terminal(width: int, summary_of: object)
     lines = lines_of(summary, width)
     assert [line for line in lines if cell_len(line) > width] == []
     assert UNFIT.findall("\n".join(lines)) == []
-    words = [line.split()[-1] for line in lines[1:40]]
+    words = [line.replace("not read", "not-read").split()[-1] for line in lines[1:40]]
     assert words == sorted(words, key=WORDS.index)
-    assert words[:4] == ["unreachable", "incomplete", "lossy", "complete"]
+    assert words[:4] == ["not-read", "incomplete", "lossy", "complete"]
 
 
 @pytest.mark.parametrize(
@@ -203,19 +203,19 @@ def test_reasons_have_advice_below_them_and_each_advice_is_said_once() -> None:
         f"What to do: {ReasonKind.HTTP_404.advice}",
         "",
         "http://example.org/2 is not there",
-        f"What to do: {ReasonKind.UNREACHABLE.advice}",
+        f"What to do: {ReasonKind.NOT_READ.advice}",
         "",
         "http://example.org/p is not there",
         f"What to do: {ReasonKind.PAGED.advice}",
     ]
-    assert "`unsubscribe`" in ReasonKind.UNREACHABLE.advice
+    assert "`unsubscribe`" in ReasonKind.NOT_READ.advice
 
 
 def test_feed_that_failed_is_one_line_with_one_advice() -> None:
-    host = reason("no-host", "http://example.org/2", "is on a host that cannot be found")
+    host = reason("no-host", "http://example.org/2", "cannot be fetched: host name not found")
     failed = replace(unreachable(2), reasons=[unreachable(2).reasons[0], host])
     lines = lines_of(of_run(failed))
-    said = "http://example.org/2 is on a host that cannot be found"
+    said = "http://example.org/2 cannot be fetched: host name not found"
     assert lines[lines.index("") :] == ["", said, f"What to do: {ReasonKind.NO_HOST.advice}"]
 
 
@@ -281,7 +281,7 @@ def test_colour_changes_nothing_but_the_colour() -> None:
     for width in (None, 80):
         coloured = list(summary.lines(Look(width, has_colour=True)))
         assert "\x1b[32mcomplete\x1b[0m" in "".join(coloured)
-        assert "\x1b[1;31munreachable\x1b[0m" in "".join(coloured)
+        assert "\x1b[1;31mnot read\x1b[0m" in "".join(coloured)
         assert "\x1b[1mWhat to do:\x1b[0m check" not in coloured
         assert [re.sub("\x1b\\[[0-9;]*m", "", line) for line in coloured] == lines_of(summary, width)
 
@@ -318,11 +318,11 @@ def test_advice_where_no_feed_was_found_is_that_on_unreachable_feeds() -> None:
     unreachable, captured, missing, password, failed, known, left, holes = (
         Reason(ReasonKind(kind), "http://example.org/a", "", "")
         for kind in (
-            *("unreachable", "only-captures", "http-404", "http-401"),
+            *("not-read", "only-captures", "http-404", "http-401"),
             *("timeout", "private-address", "limit", "holes"),
         )
     )
-    assert list(with_kind_of_advice([unreachable, missing])) == [(missing, ReasonKind.UNREACHABLE)]
+    assert list(with_kind_of_advice([unreachable, missing])) == [(missing, ReasonKind.NOT_READ)]
     # The cause says it all.
     for there in (password, known, failed):
         assert list(with_kind_of_advice([unreachable, there])) == [(there, there.kind)]

@@ -72,7 +72,7 @@ class TestErrorInTheMiddleOfADocument:
         [reason] = feed["reasons"]
         assert feed["verdict"] == "incomplete"
         assert (reason["kind"], reason["url"]) == ("error", server.url("/a2"))
-        assert reason["detail"] == "could not be read to its end (ValueError: a bug in a spider)"
+        assert reason["detail"] == "could not be read completely (ValueError: a bug in a spider)"
         server.asked()
         run = project.crawl(server.url("/index"))
         assert server.asked() == ["/index", "/a2", "/a1"]
@@ -189,7 +189,7 @@ class TestResponseThatABugTripsOver:
         assert changes == {"3": "new"}
         assert engine.stats["fhcrawl/feed/incomplete"] == 1
         [said] = [r.getMessage() for r in caplog.records if "entries: " in r.getMessage()]
-        assert "could not be read to its end (ValueError: an odd response)" in said
+        assert "could not be read completely (ValueError: an odd response)" in said
         [reason] = stored(database)[1].reasons
         assert (reason.kind, reason.url) == ("known" if broken == "fetch_from_response" else "error", A1)
         monkeypatch.undo()

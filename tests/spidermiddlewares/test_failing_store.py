@@ -188,9 +188,10 @@ class TestStoreThatFails:
         [
             (
                 atom([E("4")], prev=A1),
-                "could not be stored (StoreError: The store failed: the disk is full; make room on its disk)",
+                "could not be stored (StoreError: The store failed: the disk is full; free up space "
+                "on its disk)",
             ),
-            (404, "is not there (404)"),
+            (404, "is missing (404)"),
         ],
         ids=["a new document", "404"],
     )

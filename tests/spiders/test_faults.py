@@ -24,11 +24,11 @@ def write_no_http(file: BufferedIOBase) -> None:
 
 
 FAULTS = {
-    "404": (Answer(status=404), "missing", "http-404", "is not there (404)"),
-    "410": (Answer(status=410), "missing", "http-410", "is gone for good (410)"),
-    "403": (Answer(status=403), "refused", "http-403", "is refused by its server (403)"),
-    "500": (Answer(status=500), "failed", "http-500", "the server answers 500"),
-    "timeout": (Answer(b"late", delay=3), "failed", "timeout", "does not answer in time (1 s, attempt 2)"),
+    "404": (Answer(status=404), "missing", "http-404", "is missing (404)"),
+    "410": (Answer(status=410), "missing", "http-410", "has been removed permanently (410)"),
+    "403": (Answer(status=403), "refused", "http-403", "cannot be fetched: access denied (403)"),
+    "500": (Answer(status=500), "failed", "http-500", "HTTP status 500"),
+    "timeout": (Answer(b"late", delay=3), "failed", "timeout", "times out (1 s, attempt 2)"),
     "reset": (Answer(reset=True), "failed", "download-error", "cannot be fetched"),
     "empty": (Answer(), "invalid", "empty", "is not a feed: it is empty"),
     "HTML": (
@@ -40,25 +40,25 @@ FAULTS = {
     "OPML": (Answer(b"<opml/>"), "invalid", "opml", "is not a feed: it is a list in OPML"),
     "cut off": (
         Answer(CUT, cut=len(CUT) - 300),
-        *("invalid", "not-well-formed", "is cut off or not well-formed"),
+        *("invalid", "not-well-formed", "is truncated or not well-formed"),
     ),
     "a part": (
         Answer(PART, status=206),
-        *("failed", "http-206", "comes in part, though all of it was asked for"),
+        *("failed", "http-206", "is sent only in part, although all of it was requested"),
     ),
-    "a difference": (Answer(PART, status=226), "failed", "http-226", "comes as a difference"),
+    "a difference": (Answer(PART, status=226), "failed", "http-226", "is sent as a delta"),
     "nothing of what is promised": (
         Answer(CUT, cut=0),
-        *("failed", "cut-off", "comes incomplete, and is not a"),
+        *("failed", "cut-off", "arrives incomplete, and is not a"),
     ),
     "no answer": (
         Answer(raw=lambda file: None),
-        *("failed", "download-error", "its server closes the connection before it has answered"),
+        *("failed", "download-error", "the server closed the connection without a response"),
     ),
     "no HTTP": (Answer(raw=write_no_http), "failed", "download-error", "cannot be fetched (ParseError: "),
     "redirect loop": (
         Answer(status=302, headers={"Location": "/a1"}),
-        *("failed", "redirects", "redirects too often"),
+        *("failed", "redirects", "has too many redirects"),
     ),
 }
 
@@ -122,8 +122,8 @@ def test_list_of_feeds_gets_the_argument_for_lists(server: FeedServer, project: 
     run = project.crawl(server.url("/list"))
     assert run.exit_code == 1
     assert (
-        "a list in OPML\n  What to do: give it as a list, saved as a file: fhcrawl crawl --feeds FILE"
-        in run.log
+        "a list in OPML\n  What to do: save it to a file, and crawl the feeds that it lists: fhcrawl "
+        "crawl --feeds FILE" in run.log
     )
 
 
@@ -134,7 +134,7 @@ def test_subscription_document_that_cannot_be_had_is_a_gap(server: FeedServer, p
     assert run.items == []
     missing = {"fhcrawl/document/missing": 1, "fhcrawl/feed/unknown": 1}
     assert run.stats == {**missing, "fhcrawl/feed/unread": 1}
-    assert f"{server.url('/nothing')} is not there (404)" in run.log
+    assert f"{server.url('/nothing')} is missing (404)" in run.log
 
 
 @pytest.mark.real_crawl
@@ -145,7 +145,7 @@ def test_archive_that_robots_txt_forbids_is_a_gap(server: FeedServer, project: P
     run = project.crawl(server.url("/index"))
     assert server.asked() == ["/index"]
     assert run.stats["fhcrawl/document/refused"] == 1
-    assert any("robots.txt forbids it" in w for w in run.warnings())
+    assert any("robots.txt disallows it" in w for w in run.warnings())
     assert project.verdict() == ("incomplete", ["robots-txt"])
 
 
@@ -156,7 +156,7 @@ def test_document_larger_than_allowed_is_a_gap(server: FeedServer, project: Proj
     run = project.crawl(server.url("/index"), settings={"DOWNLOAD_MAXSIZE": 3000})
     assert run.stats["fhcrawl/document/refused"] == 1
     assert project.verdict() == ("incomplete", ["too-large"])
-    assert "/a1 is larger than DOWNLOAD_MAXSIZE (3000 octets) allows" in run.log
+    assert "/a1 is larger than DOWNLOAD_MAXSIZE (3000 bytes)" in run.log
 
 
 @pytest.mark.real_crawl
@@ -288,8 +288,8 @@ def test_each_attempt_that_takes_too_long_is_logged(server: FeedServer, project:
     server.serve("/index", atom([E("2")], prev="/a1"))
     server.answers["/a1"] = Answer(b"late", delay=0.02)
     run = project.crawl(server.url("/index"), settings={"DOWNLOAD_TIMEOUT": 0.01, "RETRY_TIMES": 2})
-    said = f"WARNING: {server.url('/a1')} does not answer in time (0.01 s, attempt "
+    said = f"WARNING: {server.url('/a1')} times out (0.01 s, attempt "
     assert [number for number in (1, 2, 3, 4) if f"{said}{number})" in run.log] == [1, 2, 3]
     assert run.log.count(": trying again") == 2
     [reason] = project.feeds()[0]["reasons"]
-    assert reason["detail"] == "does not answer in time (0.01 s, attempt 3)"
+    assert reason["detail"] == "times out (0.01 s, attempt 3)"

@@ -73,7 +73,7 @@ def test_example_and_number_are_in_the_reason(server: FeedServer, project: Proje
     server.serve("/index", channel(item("A", "g"), *(item(str(n), "game-7") for n in range(3))))
     project.crawl(server.url("/index"))
     [feed] = project.feeds()
-    detail = "has entries that cannot be kept: 2; other entries have the same id, such as game-7"
+    detail = "has entries that could not be kept: 2; several entries have the same id, such as game-7"
     assert feed["reasons"][0]["detail"] == detail
 
 
@@ -101,7 +101,7 @@ def test_user_chooses_what_identifies_the_entries(server: FeedServer, project: P
     assert "identified" not in run.log
     run = project.crawl(feed, args=("-a", "ids=link"))
     assert sorted(run.changes.values()) == ["new"] * 4
-    assert f"{feed}: its entries are identified by their link from now on, and were by their id" in run.log
+    assert f"{feed}: its entries are now identified by their link, and no longer by their id" in run.log
     assert project.verdict() == ("complete", [])
     # The choice is kept.
     assert project.crawl(feed).changes == {}

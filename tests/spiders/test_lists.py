@@ -242,7 +242,7 @@ def test_pages_that_are_left_are_one_reason(server: FeedServer, project: Project
     project.crawl(feed, settings={"FHCRAWL_MAX_ARCHIVES": 3})
     [listed] = project.feeds()
     assert [(r["kind"], r["url"], r["detail"]) for r in listed["reasons"]] == [
-        ("http-404", server.url("/s1/1"), "is not there (404)"),
+        ("http-404", server.url("/s1/1"), "is missing (404)"),
         (
             "limit",
             server.url("/s1/3"),

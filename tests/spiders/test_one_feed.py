@@ -112,7 +112,7 @@ class TestPages:
             project.scrapy("subscribe", server.url("/"))
             for _run in range(2):
                 project.crawl()
-                assert project.verdict() == ("unknown", ["unreachable", "private-address"])
+                assert project.verdict() == ("unknown", ["not-read", "private-address"])
             assert other.asked() == []
         assert stored(project) == {server.url("/"): 0}
 

@@ -170,9 +170,9 @@ class TestMultipart:
         self.serve(server, "/2", 3, 4, self="/2", prev="/1")
         run = project.crawl(server.url("/4"))
         assert run.warnings() == [
-            f"WARNING: {server.url('/3')}: the page after it is {server.url('/elsewhere')}, "
+            f"WARNING: {server.url('/3')}: it links to {server.url('/elsewhere')} as the newer page, "
             f"but {server.url('/4')} has led to it (and 1 more)",
-            f"WARNING: {server.url('/2')}: it names no page after it, but one has led to it",
+            f"WARNING: {server.url('/2')}: it does not link back to the newer page that links to it",
         ]
         assert run.stats["fhcrawl/neighbour/disagrees"] == 3
         assert len(run.changes) == 8
@@ -191,7 +191,7 @@ class TestMultipart:
         run = project.crawl(server.url("/4"))
         assert run.warnings() == [
             f"WARNING: {server.url('/3')}: Last-Modified goes backwards: 2023-10-09T03:00:13Z, "
-            f"and 2023-10-08T03:00:13Z on the page after it (and 1 more)"
+            f"but 2023-10-08T03:00:13Z on the newer page (and 1 more)"
         ]
         assert run.stats["fhcrawl/neighbour/backwards"] == 2
 

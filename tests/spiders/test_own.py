@@ -92,7 +92,7 @@ def test_private_address_is_refused_to_a_subclass_and_said(server: FeedServer, p
     assert run.changes == {"1": "new", "2": "new"}
     assert set(run.warnings()) == {
         "WARNING: http://10.0.0.1/page is not requested: it is at a private address (10.0.0.1); "
-        "FHCRAWL_ALLOWED_PRIVATE_HOSTS can allow it"
+        "to allow it, use FHCRAWL_ALLOWED_PRIVATE_HOSTS"
     }
 
 
@@ -121,7 +121,8 @@ def test_added_field_without_a_name_in_the_setting_is_said(server: FeedServer, p
     run = project.crawl(server.url("/index"), settings={"ITEM_PIPELINES": pipelines})
     assert [list(item) for item in run.items] == [FIELDS] * 2
     assert run.warnings() == [
-        "WARNING: Fields of entries are not exported, since FHCRAWL_ADDED_FIELDS lacks them: minutes"
+        "WARNING: These fields of entries are not exported, because they are not in "
+        "FHCRAWL_ADDED_FIELDS: minutes"
     ]
     # The store has them.
     assert project.database.rows("SELECT id, added FROM live_entries ORDER BY id") == [
@@ -136,4 +137,4 @@ def test_added_field_that_is_no_json_leaves_all_unread(server: FeedServer, proje
     run = project.crawl(server.url("/index"), settings={"ITEM_PIPELINES": pipelines})
     assert run.items == []
     assert project.verdict() == ("incomplete", ["pipeline-error"])
-    assert "lost an entry to a pipeline that adds what JSON cannot hold (minutes: " in run.log
+    assert "lost an entry to a pipeline that adds fields that cannot be written as JSON (minutes: " in run.log

@@ -73,8 +73,8 @@ def test_moved_feed_has_both_and_says_so_once(
         assert reader.crawl(atom(posts(NEW, 4, 3, 2))) == dict.fromkeys(names(NEW, 2, 3, 4), "new")
     said = [record.getMessage() for record in caplog.records if "whose id" in record.getMessage()]
     assert said == [
-        f"{FEED}: entries whose id has changed: 2, such as from {OLD}/2 to {NEW}/2; "
-        "--merge-renamed keeps them under the new one only"
+        f"{FEED}: entries whose id has changed: 2, for example from {OLD}/2 to {NEW}/2; "
+        "--merge-renamed keeps only the new id"
     ]
     assert reader.stats["fhcrawl/entry/renamed"] == 2
     assert (reader.renamed, len(reader.live())) == (2, 6)

@@ -54,7 +54,10 @@ def test_pages_that_are_not_kept_are_reported(project: Project, server: FeedServ
     assert server.asked() == ["/feed", "/sitemap.xml"]
     [feed] = project.feeds()
     assert feed["verdict"] == "unknown"
-    assert "its sitemap lists 12 pages like its entries; 2 of them are kept" in feed["reasons"][0]["detail"]
+    assert (
+        "its sitemap lists 12 pages that look like entries; the store has 2 of them"
+        in feed["reasons"][0]["detail"]
+    )
     assert (feed["sitemap"]["listed"], feed["sitemap"]["kept"]) == (12, 2)
     assert sorted(missing(project)) == sorted(server.url(path) for path in posts(*range(1, 11)))
     [said] = json.loads(project.scrapy("feeds", "--json", "--missing").stdout)

@@ -95,10 +95,10 @@ class TestSnapshotBeforeAFeed:
         run = self.crawl(server, project)
         assert server.asked() == ["/snapshot"]
         assert run.items == []
-        assert project.verdict() == ("unknown", ["unreachable", "http-404"])
+        assert project.verdict() == ("unknown", ["not-read", "http-404"])
         server.serve("/snapshot", atom([E("1")]))
         self.crawl(server, project)
-        assert project.verdict() == ("unknown", ["unreachable", "not-a-snapshot"])
+        assert project.verdict() == ("unknown", ["not-read", "not-a-snapshot"])
         server.answers["/snapshot"] = snapshot
         self.crawl(server, project)
         assert project.verdict() == ("complete", [])

@@ -104,13 +104,13 @@ class TestInTheMiddleOfACrawl:
                 project,
                 feed,
                 lambda: other.execute("BEGIN EXCLUSIVE"),
-                "database is locked; another process writes to it",
+                "database is locked; another process is writing to it",
             )
         assert exported == []
         assert_whole(project, feed, exported)
 
     def test_full_disk(self, server: FeedServer, project: Project, small_disk: Path, feed: str) -> None:
-        exported = self.crawl(server, project, feed, lambda: fill(small_disk), "make room on its disk")
+        exported = self.crawl(server, project, feed, lambda: fill(small_disk), "free up space on its disk")
         (small_disk / "filler").unlink()
         assert_whole(project, feed, exported)
 
@@ -139,9 +139,9 @@ def make_newer(path: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "sentence"),
     [
-        (cut_off, "malformed); bring back a copy of it"),
-        (overwrite, "file is not a database); check FHCRAWL_STORE_URL; if that is right, bring back a copy"),
-        (make_newer, "schema version 99, and this fhcrawl knows"),
+        (cut_off, "malformed); restore a backup"),
+        (overwrite, "file is not a database); check FHCRAWL_STORE_URL; if it is right, restore a backup"),
+        (make_newer, "schema version 99, but this version of fhcrawl supports only"),
     ],
     ids=["cut off", "no database", "newer schema"],
 )
@@ -174,7 +174,7 @@ def test_locked_store_stops_the_crawl_at_once(server: FeedServer, project: Proje
         run = project.crawl(feed, settings=impatient(project))
         assert [feed["entries"] for feed in project.feeds()] == [2]
     assert run.exit_code == 2
-    assert "database is locked; another process writes to it" in run.log
+    assert "database is locked; another process is writing to it" in run.log
     assert "Traceback" not in run.log
     assert server.asked() == []
     assert_whole(project, feed, ["5", "4"])
@@ -249,7 +249,7 @@ def test_read_only_store_is_listed_and_exported_and_not_crawled(
     done = without.scrapy("crawl", "history", "-a", f"feed={feed}")
     assert (done.returncode, server.asked()) == (2, [])
     assert "attempt to write a readonly database" in done.stderr
-    assert "let its file and its folder be written to" in done.stderr
+    assert "make its file and folder writable" in done.stderr
     assert "Traceback" not in done.stderr
     done = without.scrapy("feeds")
     assert done.returncode == 0, done.stderr

@@ -86,7 +86,7 @@ def test_second_crawl_leaves_the_feed_alone_and_crawls_the_others(
     assert run.changes == {"other": "new"}
     assert server.asked() == ["/other"]
     [sentence] = run.warnings()[:1]
-    said = f"{held.feed} is left alone: another crawl is at work on it (process {process.pid} on "
+    said = f"{held.feed} is skipped: another crawl is reading it (process {process.pid} on "
     assert said in sentence
     assert len([w for w in run.warnings() if held.feed in w]) == 1
     assert {name: n for name, n in run.stats.items() if "/feed/" in name} == {
@@ -102,13 +102,13 @@ def test_second_crawl_leaves_the_feed_alone_and_crawls_the_others(
 
 def test_feed_that_is_left_alone_is_in_the_closing_words(project: Project, held: Held) -> None:
     held.start()
-    said = "1 left alone (another crawl is at work on it)"
+    said = "1 skipped (another crawl is reading it)"
     run = project.crawl(held.feed, held.other)
     assert f"  2 feeds: 1 unknown, {said}; entries: " in run.log
     terminal = watch(project, [held.feed], "LOG_LEVEL=WARNING")
     assert f"1 feed: {said}" in terminal.wait()
     *_others, last = [line for line in TOLD.sub("\n", terminal.raw.decode()).split("\n") if " to do" in line]
-    assert last.strip().endswith("1 of 1 done, 0 under way, 0 to do")
+    assert last.strip().endswith("1 of 1 done, 0 in progress, 0 waiting")
 
 
 def test_lease_of_a_killed_process_is_free_at_once(server: FeedServer, project: Project, held: Held) -> None:
@@ -149,7 +149,7 @@ def test_silent_crawl_leaves_its_feed_to_the_next(server: FeedServer, project: P
     code, ids, log = held.end()
     assert (code, ids) == (0, [])
     [sentence] = [line for line in log.splitlines() if "is left alone" in line]
-    assert "another crawl has taken it over" in sentence
+    assert "another crawl has taken over the feed" in sentence
     assert "Traceback" not in log
     assert project.logical_feed() == stored
     assert project.verdict() == ("complete", [])

@@ -44,7 +44,7 @@ def test_entities_are_resolved_or_are_a_reason(server: FeedServer, project: Proj
     for name, (*_, expected) in ENTITIES.items():
         verdict, reasons = verdicts[feeds[name]]
         if expected == "too-large":
-            assert [reason["kind"] for reason in reasons] == ["unreachable", "too-large"]
+            assert [reason["kind"] for reason in reasons] == ["not-read", "too-large"]
             continue
         assert {(feeds[name], "n"), (feeds[name], "old")} <= found
         assert ((feeds[name], "in entity") in found) == (name in ("entry", "text"))

@@ -153,7 +153,7 @@ OTHERS = {
         /index 4 prev:/a2; /a2 3 next:/p; /p 2 prev:/a1; /a1 1 archive; crawl /index; exports 1 2 3 4
         verdict lossy paged""",
     "304 to a first request is a gap": """
-        /index 304; subscribe /index; crawl /index; verdict unknown unreachable http-304""",
+        /index 304; subscribe /index; crawl /index; verdict unknown not-read http-304""",
     "304 to a request that has not asked for it is a gap": """
         /index 1 prev:/a1 no-etag; /a1 0; crawl /index
         /index 304; crawl /index; stat fhcrawl/document/unchanged 0; verdict incomplete http-304""",
@@ -332,7 +332,7 @@ OTHERS = {
         /ftp 1 prev:mailto:x@example.org; crawl /ftp; verdict incomplete refused-url
         /ftp 1 prev:javascript:x; crawl /ftp; verdict incomplete refused-url
         /ftp 1 prev:data:,x; crawl /ftp; verdict incomplete refused-url""",
-    "a feed that was read before is no unreachable one": """
+    "a feed that was read before is not reported as not read": """
         /plain 1; crawl /plain; gone /plain; crawl /plain; has 1; verdict unknown http-404 no-history""",
     "a feed that was not asked for yet is unknown": """
         subscribe /later; verdict unknown known""",
@@ -394,8 +394,8 @@ WITH_CLOCKS = {
     # Nothing is claimed of what it would have said.
     "a document that is to be read again and is gone is missing": """
         /index 1=old@2003 way:/old updated:2003; /old 1=new@2004 updated:2003; crawl /index at:2000-01-01
-        gone /old; crawl /index at:2026-01-01; exports; asked /index /old; logs /old is not there (404)
-        crawl /index at:2026-01-01; exports; asked /index /old; logs /old is not there (404)
+        gone /old; crawl /index at:2026-01-01; exports; asked /index /old; logs /old is missing (404)
+        crawl /index at:2026-01-01; exports; asked /index /old; logs /old is missing (404)
         /old 1=new@2004 updated:2003; crawl /index at:2026-01-01; exports 1:updated=new""",
     # The archive was read by a right clock, and is not read while it is wrong.
     "a version that lost to an older one while the clock was wrong wins again": """

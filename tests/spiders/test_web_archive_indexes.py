@@ -97,10 +97,10 @@ def test_index_that_is_too_large_or_none(server: FeedServer, project: Project, w
     feed, archive = serve(server, wayback, 1), archive_of(wayback)
     archive.index = b"[" + b" " * 20_000_000 + b"]"
     run = crawl(project, wayback, feed, path="")
-    assert f"cannot say what it has of {feed}: it is larger than DOWNLOAD_MAXSIZE (" in run.log
+    assert f"of {feed}: the index is larger than DOWNLOAD_MAXSIZE (" in run.log
     archive.index = b"<html>maintenance</html>"
     run = crawl(project, wayback, feed, path="")
-    assert f"cannot say what it has of {feed}: it is not there (404)" in run.log
+    assert f"of {feed}: the index is missing (404)" in run.log
     archive.index = None
     assert set(crawl(project, wayback, feed).changes) == {"1"}
 
@@ -120,7 +120,7 @@ def test_index_without_end_is_asked_for_again(
     feed, archive = serve(server, wayback, 1), archive_of(wayback)
     archive.cuts = 9
     run = crawl(project, wayback, feed, RETRY_TIMES=0)
-    assert f"cannot say what it has of {feed}: it comes incomplete, and does not go on" in run.log
+    assert f"of {feed}: the index arrives incomplete, and cannot be resumed" in run.log
     assert len(wayback.asked()) == 1
     archive.cuts = 0
     assert set(crawl(project, wayback, feed).changes) == {"1"}

@@ -115,7 +115,7 @@ def test_archive_that_asks_for_time_gets_it(
     for day in range(1, 6):
         archive[f"/web/2009010{day}000000id_/{feed}"] = Answer(b"", 429, headers=asks)
     run = crawl(project, wayback, feed, FHCRAWL_MAX_WAIT=30)
-    assert "is left alone for this run: it asks for no requests before 20" in run.log
+    assert "is skipped for the rest of this run: it wants no requests before 20" in run.log
     assert len(captures_of(wayback.asked())) == 1
     assert set(run.changes) == {"now"}
     archive.clear()
@@ -176,10 +176,10 @@ def test_captures_that_cannot_be_read_are_no_reason_and_are_not_asked_for_again(
     said = {line.partition("Z ")[2] for line in run.warnings() if " at 2009-" in line}
     assert said == {
         "is not a feed: it is an HTML page",
-        "is not there (404)",
-        "may not be fetched: it is not in the web archive",
-        "is not served as a capture: the web archive does not say when it was made",
-        "is no document, but a captured response with the status 503",
+        "is missing (404)",
+        "is not fetched: it is not in the web archive",
+        "is not a capture: the web archive does not say when it was made",
+        "is not a document, but a captured response with status 503",
     }
     crawl(project, wayback, feed)
     assert captures_of(wayback.asked()) == []
@@ -296,7 +296,7 @@ def test_archive_of_a_network_is_listed(server: FeedServer, project: Project, wa
     by_name = wayback.root.replace("127.0.0.1", "localhost.localdomain")
     run = project.crawl(feed, settings={"FHCRAWL_WEB_ARCHIVE": f"{by_name}/web"})
     assert wayback.asked() == []
-    assert "cannot say what it has" in run.log
+    assert "Cannot find out what" in run.log
 
 
 def test_missing_archive_former_address(server: FeedServer, project: Project, wayback: FeedServer) -> None:
@@ -369,8 +369,8 @@ def test_captures_join_reads_of_the_feed(server: FeedServer, project: Project, w
     assert [span["since"] for span in known["spans"]] == [day(SHOWN, "12:00:00")]
     assert known["holes"] == []
     [reason] = known["reasons"]
-    captured = f"before {known['crawled'][:10]} by captures"
-    assert reason["detail"].endswith(f"; unknown before 2009-01-11, seamless since; {captured}")
+    captured = f"anything before {known['crawled'][:10]} is from captures"
+    assert reason["detail"].endswith(f"; nothing missed since 2009-01-11; older entries unknown; {captured}")
 
 
 def test_captures_cover_a_feed_that_is_gone(

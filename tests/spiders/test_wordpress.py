@@ -188,7 +188,7 @@ def test_posts_that_the_feed_hides_are_looked_for_once(wordpress: WordPress, pro
     again = "/?feed=rss2&orderby=ID&order=asc"
     assert asked(wordpress) == {"/robots.txt": 1, "/?feed=rss2": 3, "list": 2, again: 1}
     [reason] = project.feeds()[0]["reasons"]
-    assert "; 20 of the 23 posts that its WordPress lists are kept" in reason["detail"]
+    assert "; the store has 20 of the 23 posts that its WordPress lists" in reason["detail"]
     project.crawl(feed)
     assert asked(wordpress) == {"/robots.txt": 1, "/?feed=rss2": 1, "list": 1}
     assert project.verdict() == PAGED
@@ -201,7 +201,8 @@ def test_feed_that_shows_more_than_posts_is_not_complete(wordpress: WordPress, p
     project.crawl(wordpress.url("/?feed=rss2"))
     [reason] = project.feeds()[0]["reasons"]
     assert (
-        "; 12 of the 12 posts that its WordPress lists are kept, and 1 that it does not" in reason["detail"]
+        "; the store has 12 of the 12 posts that its WordPress lists, and 1 that it does not"
+        in reason["detail"]
     )
     assert project.verdict() == PAGED
 

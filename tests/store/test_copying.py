@@ -69,7 +69,7 @@ def test_store_that_has_feeds_is_not_written_over(project: Project) -> None:
     before = told(project, "-s", f"FHCRAWL_STORE_URL={there}")
     done = project.scrapy("copystore", there)
     assert done.returncode == 2
-    assert "The store to copy to has feeds: name a new file, or an empty database" in done.stderr
+    assert "The target store already has feeds: use a new file or an empty database" in done.stderr
     assert told(project, "-s", f"FHCRAWL_STORE_URL={there}") == before
 
 
@@ -94,7 +94,9 @@ def test_store_without_feeds_is_not_copied(project: Project) -> None:
     done = project.scrapy("copystore", f"sqlite:///{project.folder / 'there.sqlite'}")
     assert done.returncode == 2
     store = project.folder / ".scrapy" / "fhcrawl.sqlite"
-    assert f"There are no feeds to copy in sqlite:///{store}: name the store" in done.stderr
+    assert (
+        f"There are no feeds to copy in sqlite:///{store}: set FHCRAWL_STORE_URL to the store" in done.stderr
+    )
 
 
 @pytest.mark.usefixtures("crawled")

@@ -53,7 +53,7 @@ def test_reads_that_have_an_entry_in_common_are_one_span(url: str) -> None:
     feed = crawl(url, 9, document(7))
     assert (feed.spans, feed.holes) == ([Span(day(1), day(9))], [])
     assert [reason.kind for reason in feed.reasons] == [ReasonKind.NO_HISTORY]
-    assert feed.reasons[0].detail.endswith("; unknown before 2026-03-01, seamless since")
+    assert feed.reasons[0].detail.endswith("; nothing missed since 2026-03-01; older entries unknown")
 
 
 def test_reads_that_have_no_entry_in_common_have_a_hole_between_them(url: str) -> None:
@@ -63,9 +63,11 @@ def test_reads_that_have_no_entry_in_common_have_a_hole_between_them(url: str) -
     assert feed.spans == [Span(day(1), day(3)), Span(day(13), day(13))]
     assert feed.holes == [Hole(day(3), day(13), 10 * DAY, 16, 1)]
     assert [reason.kind for reason in feed.reasons] == [ReasonKind.NO_HISTORY, ReasonKind.HOLES]
-    assert feed.reasons[0].detail.endswith("; unknown before 2026-03-01, seamless since 2026-03-13 00:00")
+    assert feed.reasons[0].detail.endswith(
+        "; nothing missed since 2026-03-13 00:00; entries before 2026-03-01 unknown"
+    )
     assert feed.reasons[1].detail.endswith(
-        "; the hole: 2026-03-03 00:00 to 2026-03-13 00:00; lost at its usual rate: 16"
+        "; hole: 2026-03-03 00:00 to 2026-03-13 00:00; missed at its usual rate: 16"
     )
     assert feed.verdict.value == "unknown"
 
@@ -92,7 +94,7 @@ def test_verdict_says_that_a_clock_has_gone_back(url: str) -> None:
         feed = crawl(url, number, document(9))
         assert feed.spans == [Span(day(5), day(5))]
         assert feed.reasons[0].detail.endswith(
-            "; unknown: the clock has gone back since a read at 2026-03-09 00:00"
+            "; coverage unknown: the clock has gone back since the read at 2026-03-09 00:00"
         )
 
 
@@ -128,7 +130,7 @@ def test_reason_says_if_the_feed_asks_for_fewer_polls_than_it_would_need(url: st
     crawl(url, 1, rss(4, 60))
     assert "asks not" not in crawl(url, 2, rss(12, 60)).reasons[1].detail
     feed = crawl(url, 3, rss(20, 24 * 60))
-    assert feed.reasons[1].detail.endswith("; it or its server asks not to be read as often as it would need")
+    assert feed.reasons[1].detail.endswith("; the feed or its server does not allow reads as often as needed")
     assert feed.due == day(4)
 
 

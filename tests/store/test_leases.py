@@ -68,7 +68,7 @@ def refuse_all_writes(store: Store, run: int, why: str | None = None) -> None:
 def test_feed_belongs_to_one_run_until_that_has_ended(one: Store, two: Store) -> None:
     first, second = one.begin_run(), two.begin_run()
     begin_walk(one, FEED, first, NOW)
-    with pytest.raises(LeaseError, match=f"another crawl is at work on it .process {os.getpid()} on "):
+    with pytest.raises(LeaseError, match=f"another crawl is reading it .process {os.getpid()} on "):
         begin_walk(two, FEED, second, NOW)
     with pytest.raises(LeaseError):
         two.walks.forget(FEED, NOW)
@@ -97,7 +97,7 @@ def test_run_whose_feed_was_taken_over_writes_nothing_more(
     one.documents.commit(*read(first, "before"))
     database.execute(f"UPDATE runs SET expires = 1 WHERE id = {first}")
     begin_walk(two, FEED, second, NOW)
-    refuse_all_writes(one, first, "has taken it over")
+    refuse_all_writes(one, first, "has taken over the feed")
     two.close()
     with pytest.raises(LeaseError):
         one.documents.commit(*read(first, "after"))
@@ -256,7 +256,7 @@ def test_delivery_that_was_taken_for_dead_delivers_nothing(
     begin_walk(two, FEED, second, NOW)
     file, beside = delivery.open_beside(tmp_path / "out.jsonl", "wb")
     written = delivery.close_whole(file, beside, tmp_path / "out.jsonl")
-    with pytest.raises(LeaseError, match="took this one for dead"):
+    with pytest.raises(LeaseError, match="considered this one dead"):
         delivery.deliver(one, number, [written])
     assert not (tmp_path / "out.jsonl").exists()
     assert len(list(two.exports.read_changes(two.exports.begin(second)))) == 1
@@ -275,7 +275,7 @@ def test_process_that_slept_leaves_the_deliveries_of_others_alone(
     delivery.recover(two)
     begin_walk(two, FEED, second, NOW)
     other = two.exports.begin(second)
-    with pytest.raises(LeaseError, match="took this one for dead"):
+    with pytest.raises(LeaseError, match="considered this one dead"):
         one.exports.note_files(number, [])
     one.exports.end(number)
     one.exports.cancel(number)

@@ -22,7 +22,7 @@ def row_of(number: int, role: str, **fields: Any) -> dict[str, Any]:
 
 
 def unread(number: int, role: str, **fields: Any) -> dict[str, Any]:
-    said = {"state": "missing", "reason": "http-404", "detail": "is not there (404)", "since": NOW}
+    said = {"state": "missing", "reason": "http-404", "detail": "is missing (404)", "since": NOW}
     return row_of(number, role, **said, **fields)
 
 

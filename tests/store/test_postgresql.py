@@ -27,7 +27,7 @@ pytestmark = pytest.mark.postgresql_only("round trips, collations, lost connecti
 
 INDEX, A1, A0 = (f"http://example.org/{name}" for name in ("index", "a1", "a0"))
 NOW = "2004-01-01T00:00:00Z"
-GONE = DocumentFailure(State.MISSING, ReasonKind.HTTP_404, "is not there (404)")
+GONE = DocumentFailure(State.MISSING, ReasonKind.HTTP_404, "is missing (404)")
 # Random, since indexes are compressed.
 LONG = "".join(hashlib.sha256(str(number).encode()).hexdigest() for number in range(128))
 
@@ -233,7 +233,7 @@ class TestConnectionThatIsLost:
         assert run.exit_code == 1
         assert run.items == []
         assert any("The store failed" in line for line in run.warnings())
-        assert any("Nothing counts as exported" in line for line in run.warnings())
+        assert any("nothing was marked as exported" in line for line in run.warnings())
         assert "secret" not in run.log
         run = project.crawl(feed)
         assert run.changes == {"3": "new", "2": "new", "1": "new"}

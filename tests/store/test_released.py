@@ -49,7 +49,7 @@ def test_feed_that_a_run_has_finished_with_is_another_ones(
     one: Store, two: Store, database: Database
 ) -> None:
     first, second = begun(one, "a"), two.begin_run()
-    with pytest.raises(LeaseError, match="at work on it"):
+    with pytest.raises(LeaseError, match="is reading it"):
         begin_walk(two, FEED, second, NOW)
     with pytest.raises(LeaseError):
         two.walks.forget(FEED, NOW)
@@ -124,7 +124,7 @@ def test_feed_is_nobodys_while_its_changes_are_delivered(one: Store, two: Store)
     assert titles(one, first, only_released=True) == []
     release(one, first)
     number = one.exports.begin(first, only_released=True)
-    with pytest.raises(LeaseError, match="at work on it"):
+    with pytest.raises(LeaseError, match="is reading it"):
         begin_walk(two, FEED, second, NOW)
     assert [entry["title"] for entry in one.exports.read_changes(number)] == ["a"]
     one.exports.end(number)

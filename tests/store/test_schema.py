@@ -85,14 +85,17 @@ def test_older_store_without_a_step_is_refused(older: Database, monkeypatch: pyt
     monkeypatch.setitem(schema.STEPS, version, add_column)
     let_version_go_up(monkeypatch)
     let_version_go_up(monkeypatch)
-    with pytest.raises(StoreError, match=f"schema version {version}, and this fhcrawl knows {version + 2}:"):
+    with pytest.raises(
+        StoreError,
+        match=f"schema version {version}, but this version of fhcrawl supports only {version + 2}:",
+    ):
         Store.open(older.url)
     assert read_version(older) == [(version,)]
 
 
 def test_newer_store_is_refused(older: Database) -> None:
     older.execute("UPDATE store SET schema_version = 99")
-    with pytest.raises(StoreError, match="schema version 99, and this fhcrawl knows"):
+    with pytest.raises(StoreError, match="schema version 99, but this version of fhcrawl supports only"):
         Store.open(older.url)
 
 
@@ -122,7 +125,7 @@ def test_processes_that_prepare_one_store_at_once_do_not_race(database: Database
 def test_store_that_was_never_finished_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "store.sqlite")) as connection:
         connection.execute("CREATE TABLE store (schema_version INTEGER)")
-    with pytest.raises(StoreError, match="begun and never finished"):
+    with pytest.raises(StoreError, match="not created completely"):
         Store.open(f"sqlite:///{tmp_path / 'store.sqlite'}")
 
 
@@ -147,7 +150,7 @@ def test_schema_of_this_version_has_not_changed() -> None:
         schema.GAPS,
     )
     digest = hashlib.sha256(repr((described, named)).encode()).hexdigest()[:16]
-    assert (schema.VERSION, digest) == (3, "0eccdbe4ceff22c9")
+    assert (schema.VERSION, digest) == (4, "8db7322fb3bf6ec7")
 
 
 @pytest.fixture
@@ -184,7 +187,7 @@ def test_views_answer_what_one_asks_first(crawled: FeedServer, project: Project)
         (whole, "Whole", "complete", "complete", 1, 1, 0),
     ]
     assert query(project, "SELECT feed, feed_title, url, kind, detail FROM gaps") == [
-        (gap, "Gap", crawled.url("/gone"), "http-404", "is not there (404)")
+        (gap, "Gap", crawled.url("/gone"), "http-404", "is missing (404)")
     ]
     [(since, first, last)] = query(
         project, "SELECT gaps.since, first_crawled, last_crawled FROM gaps JOIN feed_verdicts USING (feed)"

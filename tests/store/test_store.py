@@ -41,7 +41,7 @@ def lost(key: str, failure: DocumentFailure, step: int = -1, fetched: str = NOW)
     return DocumentResult(fetch, failure=failure)
 
 
-GONE = DocumentFailure(State.MISSING, ReasonKind.HTTP_404, "is not there (404)")
+GONE = DocumentFailure(State.MISSING, ReasonKind.HTTP_404, "is missing (404)")
 
 
 def test_runs_are_numbered(store: Store) -> None:
@@ -63,7 +63,7 @@ def test_file_of_another_encoding_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA encoding = 'UTF-16le'")
         connection.execute("CREATE TABLE something (text TEXT)")
-    with pytest.raises(StoreError, match="has the encoding UTF-16le: write the path of a new file"):
+    with pytest.raises(StoreError, match="has the unsupported encoding UTF-16le: use a new file"):
         Store.open(f"sqlite:///{path}")
 
 
@@ -86,7 +86,7 @@ def test_failing_database_is_a_store_error(store: Store, database: Database) -> 
 
 
 def test_unknown_feed_is_a_store_error(store: Store) -> None:
-    with pytest.raises(StoreError, match=r"does not know the feed http://example\.org/other"):
+    with pytest.raises(StoreError, match=r"The feed http://example\.org/other is not in the store"):
         store.entries.find_winners("http://example.org/other", ["1"], NOW)
 
 
@@ -141,7 +141,7 @@ def test_gap_is_known_since_it_was_first_seen(store: Store) -> None:
     [feed] = store.feeds.read()
     assert feed.verdict is Verdict.INCOMPLETE
     assert [(reason.kind, reason.since) for reason in feed.reasons] == [("http-404", NOW)]
-    late = DocumentFailure(State.FAILED, ReasonKind.TIMEOUT, "does not answer in time")
+    late = DocumentFailure(State.FAILED, ReasonKind.TIMEOUT, "times out")
     store.documents.note_failure(lost("a1", late, fetched=later))
     [feed] = store.feeds.read()
     assert [(reason.kind, reason.since) for reason in feed.reasons] == [("timeout", later)]

@@ -9,9 +9,9 @@ CASES = [
     # history.py
     Case("subscription-mark", ERROR, "marked with fh:archive", 8, LINK_TO_2, f"{LINK_TO_2}\n{ARCHIVE}"),
     Case("subscription-mark", ERROR, "has a next-archive link", 6, LINK_TO_2, f"{LINK_TO_2}{NEXT_TO_2}"),
-    Case("one-type", ERROR, "fh:complete, and a prev-archive", 7, LINK_TO_2, f"{LINK_TO_2}\n<fh:complete/>"),
+    Case("one-type", ERROR, "fh:complete and a prev-archive", 7, LINK_TO_2, f"{LINK_TO_2}\n<fh:complete/>"),
     Case("one-type", ERROR, "fh:complete and fh:archive", 9, ARCHIVE, f"{ARCHIVE}<fh:complete/>", "2"),
-    Case("one-type", WARNING, "is for paged ones", 9, ARCHIVE, f'{ARCHIVE}<link rel="next" href="1"/>', "2"),
+    Case("one-type", WARNING, "is for paged feeds", 9, ARCHIVE, f'{ARCHIVE}<link rel="next" href="1"/>', "2"),
     Case(
         "one-link", ERROR, "@/2 and to @/1", 7, LINK_TO_2, f'{LINK_TO_2}<link rel="prev-archive" href="/1"/>'
     ),
@@ -32,9 +32,22 @@ CASES = [
         "2",
     ),
     Case(
-        "history-elements", WARNING, "fh:prev is of a draft", 7, LINK_TO_2, f"{LINK_TO_2}<fh:prev>2</fh:prev>"
+        "history-elements",
+        WARNING,
+        "fh:prev is from a draft",
+        7,
+        LINK_TO_2,
+        f"{LINK_TO_2}<fh:prev>2</fh:prev>",
     ),
-    Case("history-elements", ERROR, "fh:archived is no element", 9, ARCHIVE, f"{ARCHIVE}<fh:archived/>", "2"),
+    Case(
+        "history-elements",
+        ERROR,
+        "fh:archived is not an element",
+        9,
+        ARCHIVE,
+        f"{ARCHIVE}<fh:archived/>",
+        "2",
+    ),
     Case("history-elements", WARNING, "is not empty", 9, ARCHIVE, "<fh:archive>true</fh:archive>", "2"),
     Case("relative-links", ADVICE, "'prev-archive' is relative", 7, "@/2", "2", history=RSS_SET),
     Case("secure-links", WARNING, "from https: to http:", 7, 'href="@/2"', 'href="http://example.org/2"'),
@@ -48,14 +61,14 @@ CASES = [
     Case(
         "well-formed", ERROR, "read as http://purl.org/syndication", None, "history/1.0", "history/1.0/", "1"
     ),
-    Case("well-formed", ERROR, "before the length", document="1", is_cut=True),
-    Case("entries-are-read", ERROR, "It is lost to readers", None, "<entry>", '<entry xmlns="">', "1"),
+    Case("well-formed", ERROR, "shorter than its server", document="1", is_cut=True),
+    Case("entries-are-read", ERROR, "Readers cannot use it", None, "<entry>", '<entry xmlns="">', "1"),
     Case("entry-id", ERROR, "it has no atom:id", 8, ID_9),
     Case("item-guid", WARNING, "no guid", 8, "<guid>@/9</guid>", history=RSS_SET),
     Case("entry-title", ERROR, "it has no atom:title", 8, "<title>Entry 9</title>"),
-    Case("id-is-a-uri", ERROR, "'9' is no absolute IRI", 9, ID_9, "<id>9</id>"),
+    Case("id-is-a-uri", ERROR, "'9' is not an absolute IRI", 9, ID_9, "<id>9</id>"),
     Case("id-is-a-uri", ERROR, "'9' is a permalink", 9, "@/9", "9", history=RSS_SET),
-    Case("unique-ids", WARNING, "urn:4 is twice", 17, OLD_ENTRY, f"{OLD_ENTRY}\n{OLD_ENTRY}", "1"),
+    Case("unique-ids", WARNING, "urn:4 appears twice", 17, OLD_ENTRY, f"{OLD_ENTRY}\n{OLD_ENTRY}", "1"),
     Case("update-times", ERROR, "feed has no atom:updated", 2, "<updated>2003-12-09T18:00:00Z</updated>"),
     Case("update-times", ERROR, "entry has no atom:updated", 8, "<updated>2003-12-09T12:00:00Z</updated>"),
     Case(
@@ -78,7 +91,7 @@ CASES = [
     Case(
         "standard-form",
         WARNING,
-        "its link is an attribute",
+        "its link has an href attribute",
         8,
         "<title>Entry 9</title>",
         '<link href="@/a"/>',

@@ -111,7 +111,7 @@ def check(
     """Check a history; a response that is a text says why there is none."""
     checking = HistoryCheck(url, max_documents)
     while (wanted := checking.wanted) is not None:
-        found = responses.get(wanted.url, "is not there (404)")
+        found = responses.get(wanted.url, "is missing (404)")
         if isinstance(found, str):
             checking.lose(found)
         elif wanted.purpose is Purpose.CONDITION and found.headers.get("x-forgets") is None:

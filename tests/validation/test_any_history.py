@@ -41,7 +41,7 @@ def test_check_of_any_links_ends_and_does_not_contradict_itself(history: dict[st
         if wanted.url in responses:
             checking.take(responses[wanted.url])
         else:
-            checking.lose("is not there (404)")
+            checking.lose("is missing (404)")
     findings = checking.finish()
     by_severity = {s: {f.rule for f in findings if f.severity is s} for s in Severity}
     # What is good is not wrong in another document.
@@ -81,11 +81,11 @@ def test_chain_whose_publisher_does_what_the_check_says_is_right(archives: dict[
     for finding in findings:
         head = archives.get((finding.document or "").removeprefix(f"{SITE}/"), {})
         there = finding.fix.rpartition(f"{SITE}/")[2].rstrip(".")
-        if finding.rule == "archive-marks" and "Write <fh:archive/>" in finding.fix:
+        if finding.rule == "archive-marks" and "Add <fh:archive/>" in finding.fix:
             head["mark"] = ARCHIVE
         elif finding.rule in ("next-archive", "current") and finding.fix:
             is_removed = finding.fix.startswith("Remove")
-            assert is_removed or finding.fix.startswith(("Link to", "Write a"))
+            assert is_removed or finding.fix.startswith(("Link to", "Add "))
             head[finding.rule.replace("-", "_")] = "" if is_removed else there
     assert archives == {
         name: {

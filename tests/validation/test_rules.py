@@ -110,7 +110,7 @@ def test_newer_version_with_a_later_time_is_good() -> None:
 def test_check_stops_at_a_number_of_documents() -> None:
     findings, summary = check(served(ATOM_SET), max_documents=2)
     assert [f.text for f in findings if f.rule == "walk-ends"] == [
-        "The check has stopped at 2 documents: what is older was not checked."
+        "The check stopped after 2 documents: older documents were not checked."
     ]
     assert (summary.documents, summary.is_whole, summary.warnings) == (2, False, 1)
 
@@ -157,7 +157,7 @@ def test_history_with_a_document_that_is_cut_off_is_not_whole() -> None:
     findings, summary = check(served({**ATOM_SET, "1": archive[: archive.rindex("</entry>")]}))
     assert found_by("well-formed", findings)
     assert not summary.is_whole
-    assert summary.sentence.startswith("The history was not walked to its end: ")
+    assert summary.sentence.startswith("The history was not read to its end: ")
 
 
 # -- what to do --------------------------------------------------------------------------------------
@@ -187,9 +187,9 @@ def to_do(history: dict[str, str], rule: str, url: str = histories.FEED) -> dict
 
 def test_each_archive_is_told_to_link_to_the_one_that_names_it() -> None:
     assert to_do(archives(of_1="", of_2="", of_3=""), "next-archive") == {
-        "3": "Write a next-archive link to @/4.",
-        "2": "Write a next-archive link to @/3.",
-        "1": "Write a next-archive link to @/2.",
+        "3": "Add a next-archive link to @/4.",
+        "2": "Add a next-archive link to @/3.",
+        "1": "Add a next-archive link to @/2.",
     }
     assert to_do(archives(of_1="3", of_2="1", of_3="missing"), "next-archive") == {
         "3": "Link to @/4.",
@@ -200,7 +200,7 @@ def test_each_archive_is_told_to_link_to_the_one_that_names_it() -> None:
 
 @pytest.mark.parametrize("there", ["4", "2", "missing"])
 def test_link_of_the_newest_archive_that_leads_to_no_newer_one_is_to_be_removed(there: str) -> None:
-    assert to_do(archives(of_4=there), "next-archive") == {"4": "Remove the link: no newer archive is there."}
+    assert to_do(archives(of_4=there), "next-archive") == {"4": "Remove the link: there is no newer archive."}
 
 
 def test_archive_that_prev_archive_leaves_out_is_kept_in_the_chain() -> None:
@@ -225,7 +225,7 @@ def test_no_archive_is_told_to_link_to_a_subscription_document_that_is_marked_wr
     marked = {**whole, "index": whole["index"].replace("<entry>", f"{ARCHIVE}<entry>", 1)}
     assert to_do(marked, "subscription-mark")
     assert to_do(marked, "next-archive") == {}
-    assert to_do(archives(of_3=""), "next-archive", f"{SITE}/4") == {"3": "Write a next-archive link to @/4."}
+    assert to_do(archives(of_3=""), "next-archive", f"{SITE}/4") == {"3": "Add a next-archive link to @/4."}
 
 
 def test_archives_in_the_wrong_order_are_not_told_to_link_to_what_names_them() -> None:
@@ -238,7 +238,7 @@ def test_archives_in_the_wrong_order_are_not_told_to_link_to_what_names_them() -
         turned[number] = "\n".join(lines).replace(ARCHIVE, f"{ARCHIVE}{link}")
     found = to_do({**turned, "index": whole["index"]}, "next-archive")
     assert len(found) == 3
-    assert all("prev-archive the one before" in fix for fix in found.values())
+    assert all("prev-archive to the one before" in fix for fix in found.values())
 
 
 def test_links_are_to_name_where_a_document_has_moved_for_good() -> None:
@@ -247,7 +247,7 @@ def test_links_are_to_name_where_a_document_has_moved_for_good() -> None:
         moved = replace(whole[f"{SITE}/4"], url=f"{SITE}/moved", redirects=statuses)
         findings, _summary = check({**whole, f"{SITE}/4": moved})
         assert [f.fix for f in found_by("next-archive", findings)] == [
-            f"Write a next-archive link to {SITE}/{there}."
+            f"Add a next-archive link to {SITE}/{there}."
         ]
 
 
@@ -268,7 +268,7 @@ def test_link_that_redirects_to_a_document_that_was_read_is_a_loop(there: str) -
         (
             f"{SITE}/2",
             f"Its next link leads to {SITE}/1, which redirects to {SITE}/{there}, which has been read "
-            "already: the chain is a loop.",
+            "already: the chain forms a loop.",
             "Link to the older document, or remove the link if there is none.",
         )
     ]
@@ -286,9 +286,9 @@ def test_gzip_is_to_be_declared() -> None:
 def test_feed_that_was_not_fetched_since_the_check_was_interrupted_is_to_be_checked_again() -> None:
     [finding] = found_by("walk-ends", HistoryCheck(histories.FEED).finish())
     assert finding.fix.startswith("Check it again")
-    findings, _summary = check({histories.FEED: "is behind a challenge for browsers (403)"})
+    findings, _summary = check({histories.FEED: "is behind a browser challenge (403)"})
     assert [f.fix for f in found_by("walk-ends", findings)] == [
-        "Give the URL of a feed, and let its server answer readers with it."
+        "Give the URL of a feed, and make sure that its server responds with the feed."
     ]
 
 
@@ -338,7 +338,7 @@ def test_nothing_is_said_to_be_missing_or_good_that_may_be_behind_the_fault() ->
     assert {f.rule for f in findings if f.document == f"{SITE}/2"} == {"well-formed"}
     assert {f.rule for f in findings if f.severity is GOOD} == {"conditional-requests"}
     text = skipped_in({**ATOM_SET, "2": head}, "2")
-    assert text.startswith("Its links and entries were checked as readers recover them, up to the fault. ")
+    assert text.startswith("Its links and entries were checked as readers recover them, up to the error. ")
     for name in ("relation-name", "walk-ends", "archive-marks", "next-archive", "current", "one-feed"):
         assert f" {name}," in text.replace(".", ",")
 

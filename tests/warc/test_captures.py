@@ -90,7 +90,7 @@ def test_files_without_a_capture_of_the_feed_are_told(
 ) -> None:
     archive.add(server.url("/other"), "2009-01-01T00:00:00Z", atom([E("other")]))
     server.serve("/feed", atom([E("1")]))
-    said = "WARNING: No capture of these feeds is in the WARC files"
+    said = "WARNING: The WARC files have no captures of these feeds"
     assert said in read(project, server.url("/feed")).log
     archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("0")]))
     assert said not in read(project, server.url("/feed")).log
@@ -109,7 +109,7 @@ def test_feed_that_is_gone_is_read_from_an_archive(
     [feed] = project.feeds()
     assert (feed["title"], feed["reasons"][0]["detail"]) == (
         "Old",
-        "has never been read itself; its entries are from captures",
+        "has never been read directly; its entries are from captures",
     )
     advice = project.scrapy("feeds").stdout
     assert ("its entries are from captures" in advice, "`unsubscribe`" in advice) == (True, False)
@@ -215,7 +215,7 @@ def test_revisits_are_resolved_where_that_is_possible(
     assert run.texts == {"1": "a", "2": "b"}
     kept = project.scrapy("history", feed, "2").stdout.splitlines()
     assert [line.split()[-1] for line in kept[1::2]] == ["2016-01-01T00:00:00Z", "2017-01-01T00:00:00Z"]
-    assert any("at 2011-01-01T00:00:00Z: what it refers to is in no file" in w for w in run.warnings())
+    assert any("at 2011-01-01T00:00:00Z: none of the files has the record" in w for w in run.warnings())
 
 
 def test_complete_feed_has_no_entries_of_earlier_times(
@@ -302,7 +302,7 @@ def test_head_of_a_record_that_does_not_end_is_damage(
         packed.write(b"x" * (1 << 22))
     with closing(Captures([str(whole.path)])) as captures:
         assert captures.build() == 1
-    assert "read up to where it is damaged: the head of a record is longer than 1048576 octets" in caplog.text
+    assert "read only up to the damage: the head of a record is longer than 1048576 bytes" in caplog.text
     assert len(caplog.text) < 1000
 
 
@@ -361,7 +361,7 @@ def test_capture_of_a_wrong_clock_counts_as_no_later_than_now(
 
 @pytest.mark.parametrize(
     ("args", "sentence"),
-    [(("-a", "warc=none.warc.gz"), "there is no none.warc.gz"), (("-a", "warc=."), "--warc names no file")],
+    [(("-a", "warc=none.warc.gz"), "none.warc.gz does not exist"), (("-a", "warc=."), "--warc needs a file")],
 )
 def test_files_that_are_not_there_get_a_sentence(
     project: Project, args: tuple[str, ...], sentence: str
@@ -380,7 +380,7 @@ def test_file_that_is_no_warc_file_is_refused_before_the_first_request(
     (project.folder / "feed.json").write_text("{}")
     run = project.crawl(server.url("/feed"), args=("-a", "warc=old.warc.gz feed.json"))
     assert run.exit_code == 2
-    assert "--warc: feed.json is no WARC or ARC file; write the path of one" in run.log
+    assert "--warc: feed.json is not a WARC or ARC file; write the path of one" in run.log
     assert "Traceback" not in run.log
     assert server.asked() == []
     # In a folder, files are told by their names.

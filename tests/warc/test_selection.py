@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.in_process, pytest.mark.full_lane("many crawls")]
 SHOWN, FIRST, LAST = 10, 20, 70
 READ = "fhcrawl/document/processed"
 DAMAGED = "it is damaged"
-NOT_OPENED = "INFO: WARC files that are not opened, since all of them that is worth it was read: "
+NOT_OPENED = "INFO: WARC files that were not opened, because everything useful in them has been read: "
 
 
 def day(number: int, hour: int) -> str:

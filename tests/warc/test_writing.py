@@ -210,7 +210,9 @@ def test_disk_that_is_full_ends_the_files_and_not_the_crawl(server: FeedServer, 
     assert len(run.items) == 2
     said, last = run.warnings()
     assert last == f"ERROR: {FAILURES['fhcrawl/warc/failed']}"
-    assert said.startswith("ERROR: No more of this crawl is in WARC files: they cannot be written (")
+    assert said.startswith(
+        "ERROR: The rest of this crawl is missing from the WARC files: they cannot be written ("
+    )
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def read(found: Json, url: str, keep_originals: bool) -> FeedDocument | None:
             links.add("next", target.url.partition("#")[0])
     activities = _Activities(url, keep_originals)
     if found.lost:
-        detail = f"it has items more than once, and only the last of them are read: {found.lost} are not"
+        detail = f"it has several lists of items, and only the last one is read; skipped items: {found.lost}"
         activities.problems.append(Problem("entry-lost", "", detail))
     for position, item in enumerate(items or (), 1):
         activities.read(item, position)
@@ -184,7 +184,9 @@ class _Activities:
                 entry.original = original(item) if self._keep_originals else None
                 self._entries.append(entry)
         else:
-            self._lose(name, "it is only a URL: nothing is read" if _is_url(item) else "it is no object")
+            self._lose(
+                name, "it is only a URL, which is not fetched" if _is_url(item) else "it is not an object"
+            )
 
     def _entry(self, item: Object, types: set[str], name: str) -> Entry | None:
         if "Announce" in types:
@@ -218,7 +220,7 @@ class _Activities:
             return None
         if given in (_id(each) for each in _list(activity.get("actor"))):
             return None
-        detail = "its post is only a URL: the text is not read"
+        detail = "its post is only a URL, which is not fetched"
         self.problems.append(Problem("nonstandard", name, detail))
         return Entry(
             id=identifier(given),

@@ -45,7 +45,7 @@ def read(found: Json, url: str, keep_originals: bool) -> FeedDocument | None:
     feed = found.members
     links = _links(feed, url)
     if found.lost:
-        detail = f"it has items more than once, and only the last of them are read: {found.lost} are not"
+        detail = f"it has several lists of items, and only the last one is read; skipped items: {found.lost}"
         problems.append(Problem("entry-lost", "", detail))
     return FeedDocument(
         format="json",

@@ -45,7 +45,7 @@ NO_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", 
 TO_THE_SECOND = len("2003-12-13T18:30:02")
 HISTORY = {"prev-archive": ("prev-archive", "prev", "previous"), "next-archive": ("next-archive", "next")}
 OPERATION_HEADERS = ("operation-type", "event-type")
-CUT_OFF = "it is cut off: its closing boundary is missing"
+CUT_OFF = "it is truncated: its closing boundary is missing"
 
 # The values of headers, by name in lower case.
 Headers = dict[str, list[str]]
@@ -78,7 +78,7 @@ def read(
         raise NotAFeedError(ReasonKind.EMPTY, "it is empty")
     boundary = parameter(content_type, "boundary").rstrip()
     if not boundary:
-        raise NotAFeedError(ReasonKind.NO_BOUNDARY, "it is multipart, but its Content-Type names no boundary")
+        raise NotAFeedError(ReasonKind.NO_BOUNDARY, "it is multipart, but its Content-Type has no boundary")
     spans, is_closed = _spans(body, boundary)
     entities = [entity for begin, end in spans if (entity := _entity(body[begin:end], url))]
     history = _history(link_header.read(links, url))
@@ -134,7 +134,7 @@ def _spans(body: bytes, boundary: str) -> tuple[list[tuple[int, int]], bool]:
             return spans, True
         begin = match.end()
     if begin is None:
-        raise NotAFeedError(ReasonKind.NO_PARTS, "it is multipart, but its boundary is nowhere in it")
+        raise NotAFeedError(ReasonKind.NO_PARTS, "it is multipart, but does not contain its boundary")
     return spans, False
 
 
@@ -278,5 +278,5 @@ def _date_problems(headers: Headers, entry: Entry, name: str, before: str) -> It
     # Feed: entities go from older to newer, "and Last-Modified never decreases along the way (equal ones
     # occur)". RFC 9110, 5.6.7: an HTTP-date is a whole second.
     elif value and (entry.updated or "")[:TO_THE_SECOND] < before[:TO_THE_SECOND]:
-        detail = f"its Last-Modified goes backwards: {entry.updated}, behind {before}"
+        detail = f"its Last-Modified goes backwards: {entry.updated} after {before}"
         yield Problem("backwards", name, detail)

@@ -136,7 +136,7 @@ def read_item(
         problems.extend(modules.date_problems(entry, name, again, vocabulary.dates))
         problems.extend(modules.unescaped(again, vocabulary.escaped, name))
         if any(child.tag == f"{vocabulary.namespace}link" for child in again):
-            detail = "its link is an attribute, href; it is read as in Atom"
+            detail = "its link has an href attribute, which is read as in Atom"
             problems.append(Problem("nonstandard", name, detail))
         problems.extend(misplaced.in_entry(again, vocabulary.entry, name))
     modules.without_repetition(entry)

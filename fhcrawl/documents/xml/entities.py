@@ -92,7 +92,7 @@ def resolve(body: bytes, is_lenient: bool = False) -> tuple[bytes, tuple[Problem
         if not is_lenient:
             return body, (), None
         declared = _declared_texts(body[start:end])
-        repair = "of a malformed document type declaration, only entities without markup are read"
+        repair = "its document type declaration is malformed; only entities without markup are read"
     references = References(declared, len(body))
     resolved = references.resolve(body[end:])
     if declared.namespaces:
@@ -222,7 +222,7 @@ class References:
         is_markup = b"<" in content
         self._left[is_markup] -= len(content)
         if self._left[is_markup] < 0:
-            raise NotAFeedError(ReasonKind.TOO_LARGE, "its entities stand for too much")
+            raise NotAFeedError(ReasonKind.TOO_LARGE, "its entities expand to too much text")
         return content
 
 
@@ -230,7 +230,7 @@ def _problems(unresolved: dict[bytes, None], has_defaults: bool) -> Iterator[Pro
     if unresolved:
         names = [f"&{name.decode(errors='replace')};" for name in list(unresolved)[:MOST_NAMED]]
         more = f" and {len(unresolved) - MOST_NAMED} more" if len(unresolved) > MOST_NAMED else ""
-        detail = f"has references to entities that are not read: {', '.join(names)}{more}"
+        detail = f"has references to entities that are not expanded: {', '.join(names)}{more}"
         yield Problem(ReasonKind.UNRESOLVED_ENTITIES, "", detail)
     if has_defaults:
         detail = "has a document type that gives attributes default values, which are not read"

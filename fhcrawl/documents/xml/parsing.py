@@ -62,5 +62,5 @@ def _without_junk(source: bytes, body: bytes, charset: str | None) -> Parsed | N
     if is_wide:
         cleaned, charset = prolog.DECLARATION.sub(b"", cleaned, count=1), None
     parsed = _parsed(*encoding.source(cleaned, charset), cleaned, charset)
-    problems = repair_problems(["what is written before the document is dropped"])
+    problems = repair_problems(["text before the document is dropped"])
     return parsed._replace(problems=(*problems, *parsed.problems))

@@ -44,7 +44,7 @@ def recover(text: Text, broken: Parsed | None) -> Parsed | None:
             return Parsed(etree.fromstring(body, parser), None, problems)
     except etree.XMLSyntaxError as error:
         if _is_of_namespaces(parser) and not repair.declares_entities(again):
-            repairs.append("names that are no qualified names are kept")
+            repairs.append("names that are not qualified names are kept")
             problems = (*repair_problems([text.repair, *repairs]), *others)
             return Parsed(parsers.parse_leniently(body), None, problems)
         root = whole_elements(body)
@@ -88,7 +88,7 @@ def _with_mended_entries(text: str, problems: tuple[Problem, ...]) -> Parsed | N
                 found.append(Problem("repaired", name, detail))
             else:
                 parts[number] = ""
-                detail = f"it is not well-formed and is left out: {remaining}"
+                detail = f"it is not well-formed and is skipped: {remaining}"
                 found.append(Problem("entry-lost", name, detail))
         root = parsers.parse_strict("".join(parts).encode())
     except etree.XMLSyntaxError:
@@ -110,7 +110,7 @@ def _fault(start: str, entry: str) -> str | None:
     try:
         parsers.parse_strict(f"{start}{entry}</_>".encode())
     except etree.XMLSyntaxError as error:
-        return (error.msg or "it ends early").partition(", line ")[0]
+        return (error.msg or "it ends too early").partition(", line ")[0]
     return None
 
 

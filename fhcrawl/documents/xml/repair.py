@@ -34,10 +34,10 @@ SUSPECT = re.compile(
     re.DOTALL,
 )
 AS_TEXT: dict[str, tuple[str, str | None]] = {
-    "ampersand": ("&amp;", "ampersands that stand alone are taken as text"),
+    "ampersand": ("&amp;", "ampersands that begin no reference are read as text"),
     # XML 1.0, 2.4: ">" "MUST, for compatibility, be escaped" where it ends "]]>" outside a CDATA section.
-    "end": ("]]&gt;", "']]>' outside a CDATA section is taken as text"),
-    "less": ("&lt;", "'<' that begins no tag is taken as text"),
+    "end": ("]]&gt;", "']]>' outside a CDATA section is read as text"),
+    "less": ("&lt;", "'<' that begins no tag is read as text"),
 }
 DOCTYPE = re.compile(DOCUMENT_TYPE, re.DOTALL)
 LOWER_DOCTYPE = re.compile(r"<!doctype(?=\s)")
@@ -91,14 +91,14 @@ def repair(text: str) -> tuple[str, list[str]]:
         text = SUSPECT.sub(replace, text)
     text, prefixes = _with_prefixes(text)
     if prefixes:
-        repairs[f"namespaces of undeclared prefixes are supplied ({', '.join(prefixes)})"] = None
+        repairs[f"namespaces of undeclared prefixes are added ({', '.join(prefixes)})"] = None
     return text, list(repairs)
 
 
 def _with_sound_declarations(text: str, repairs: dict[str, None]) -> str:
     if (declaration := DECLARATION.match(text)) and not SOUND_DECLARATION.match(text):
         text = text[declaration.end() :]
-        repairs["an XML declaration that is none is dropped"] = None
+        repairs["an invalid XML declaration is dropped"] = None
     if doctype := LOWER_DOCTYPE.match(text, position := _before_doctype(text)):
         text = f"{text[:position]}<!DOCTYPE{text[doctype.end() :]}"
         repairs["a document type declaration in lower case is read"] = None
@@ -161,7 +161,7 @@ def _number(number: str, reference: str) -> tuple[str, str | None]:
 def _name(name: str) -> tuple[str, str | None]:
     characters = html5.get(f"{name};")
     if characters is None:
-        return f"&amp;{name};", "references to undeclared entities are taken as text"
+        return f"&amp;{name};", "references to undeclared entities are read as text"
     return "".join(f"&#{ord(each)};" for each in characters), "entities of HTML are read as in HTML"
 
 

@@ -214,7 +214,7 @@ def test_content_length_is_never_believed(length: str) -> None:
 def test_page_without_its_closing_boundary_keeps_what_came_before(end: bytes) -> None:
     document = read_body(b"--b\nContent-ID: 1\n\nx\n--b\nContent-ID: 2\n\ny" + end)
     assert [entry.id for entry in document.entries] == ["1"]
-    assert document.fault == "it is cut off: its closing boundary is missing"
+    assert document.fault == "it is truncated: its closing boundary is missing"
 
 
 # --- headers

@@ -28,7 +28,7 @@ def test_junk_before_a_document_is_dropped_and_its_encoding_kept(start: str) -> 
     assert [(each.id, each.title) for each in document.entries] == [("1", "Ü")]
     assert document.fault is None
     (problem,) = document.problems
-    assert problem.detail == "it is not well-formed: what is written before the document is dropped"
+    assert problem.detail == "it is not well-formed: text before the document is dropped"
 
 
 def test_text_before_a_document_without_a_declaration_is_dropped() -> None:
@@ -44,7 +44,7 @@ def test_start_of_a_malformed_document_is_no_junk() -> None:
     start = f"\ufeff \n{XML}\n<!-- x -->\n<?xml-stylesheet href='x'?>\n"
     document = read(start.encode() + RSS.replace("Ü", "&").encode(), LOCATION)
     assert [problem.detail for problem in document.problems] == [
-        "it is not well-formed: ampersands that stand alone are taken as text"
+        "it is not well-formed: ampersands that begin no reference are read as text"
     ]
 
 

@@ -88,7 +88,7 @@ def test_sentence_says_what_was_repaired() -> None:
     (problem,) = between("a & &nbsp; \x00").problems
     assert problem.detail == (
         "it is not well-formed: characters that XML forbids are dropped; "
-        "ampersands that stand alone are taken as text; entities of HTML are read as in HTML"
+        "ampersands that begin no reference are read as text; entities of HTML are read as in HTML"
     )
 
 
