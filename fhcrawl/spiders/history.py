@@ -248,8 +248,7 @@ class HistorySpider(Spider):
                 yield self._request(requests.known_older_document(fetch, response, last.older_document))
                 yield from self._first_check(fetch, context)
             else:
-                yield from self._with_callbacks(self._list_checks.begin(fetch, response, is_unchanged=True))
-                yield from self._with_callbacks(self._sitemaps.begin(fetch, response))
+                yield from self._with_callbacks(self._checks(fetch, response, is_unchanged=True))
             return
         yield from self._parse_document(fetch, response)
 
@@ -357,12 +356,26 @@ class HistorySpider(Spider):
             has_joined = self._has_joined(response)
             yield self._request(requests.older_document(result, response, link, newer, barren, has_joined))
         elif result.failure is None:
-            yield from self._with_callbacks(self._list_checks.begin(fetch, response))
-            if result.kind != Kind.COMPLETE.value:
-                links = (entry.link for entry in document.entries)
-                yield from self._with_callbacks(self._sitemaps.begin(fetch, response, links))
+            links = None if result.kind == Kind.COMPLETE.value else [entry.link for entry in document.entries]
+            yield from self._with_callbacks(self._checks(fetch, response, links))
         if fetch.role is Role.SUBSCRIPTION and result.failure is None and link is not None:
             yield from self._first_check(fetch, context_of(response))
+
+    def _checks(
+        self,
+        fetch: Fetch,
+        response: Response,
+        links: Sequence[str | None] | None = (),
+        is_unchanged: bool = False,
+    ) -> Iterator[Request]:
+        """Yield the request for the publisher's list, else for a sitemap, at the end of a walk.
+
+        :param links: those of entries of the feed; None if it shows all of its entries
+        """
+        listed = list(self._list_checks.begin(fetch, response, is_unchanged=is_unchanged))
+        yield from listed
+        if not listed and links is not None:
+            yield from self._sitemaps.begin(fetch, response, links)
 
     def _has_joined(self, response: Response) -> bool:
         pending, context = self._commits.find(response), context_of(response)

@@ -187,7 +187,7 @@ class Feed:
     :param spans, holes: when a plain or paged feed was seen without a hole, and the holes; oldest first
     :param complete_as_of: when the pages of a paged feed that is complete were the feed
     :param sitemap: what the sitemaps of its site list; None if they were never read
-    :param obtained: how its history was obtained: `links`, `WordPress's pages`, `a list`, `web archive`,
+    :param obtained: how its history was obtained: `links`, `WordPress pages`, `a list`, `web archive`,
         `WARC`; [] if only its subscription document was read
     """
 

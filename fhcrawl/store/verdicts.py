@@ -185,7 +185,7 @@ def _obtained(feed: Row[Any], found: list[Row[Any]]) -> list[str]:
 
     :param found: the rows of `OBTAINED`
     """
-    ways = {(row.way, WAYS.get(row.way) or PAGES.get(row.name, f"{row.name}'s pages")) for row in found}
+    ways = {(row.way, WAYS.get(row.way) or PAGES.get(row.name, f"{row.name} pages")) for row in found}
     listing = Listing.from_json(feed.listing)
     if listing is not None and listing.walk > NO_WALK:
         ways.add((LIST, WAYS[LIST]))

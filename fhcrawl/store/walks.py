@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from fhcrawl.exceptions import LeaseError, UnsettledError
-from fhcrawl.logical_feed import Kind
+from fhcrawl.logical_feed import Kind, Verdict
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import State
 from fhcrawl.logical_feed.sitemaps import SitemapReport, is_due
@@ -254,10 +254,15 @@ def _subscriptions(
             *(*known, step, *validators, *others),
             received=document.received,
             is_listed=row.listing is not None,
-            has_due_sitemap=row.kind in HAVE_SITEMAPS and is_due(was_read, time_now()),
+            has_due_sitemap=_may_have_more(row) and is_due(was_read, time_now()),
         )
         # Even if it is unchanged, its archives may have moved: it is read without conditions.
         yield row.id, subscription.anew() if row.id in in_doubt else subscription
+
+
+def _may_have_more(row: Row[Any]) -> bool:
+    """Return whether a feed may have entries that its documents do not name."""
+    return row.kind in HAVE_SITEMAPS and row.verdict != Verdict.COMPLETE.value
 
 
 def _numbered(connection: Connection, numbers: Iterable[int | None]) -> dict[int, Row[Any]]:

@@ -74,7 +74,7 @@ def test_all_ways_are_named_in_order(database: Database) -> None:
     found = obtained(
         database, row_of(1, "archive", held=FULL), *pages, listed=1, files=MARK, web=MARK, other=MARK
     )
-    assert found == ["links", "Blogger's pages", "WordPress's pages", "a list", "web archive", "WARC"]
+    assert found == ["links", "Blogger pages", "WordPress pages", "a list", "web archive", "WARC"]
 
 
 @pytest.mark.both_stores
