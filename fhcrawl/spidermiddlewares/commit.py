@@ -228,9 +228,8 @@ class CommitMiddleware(Component):
         """
         if failure is None:
             logger.warning(
-                "%s: the server responded 304 (not modified) to a request with the validators of "
-                "%s, although "
-                "there are new entries; from now on, this feed is requested without conditions",
+                "%s: the server responded 304 (not modified) to a request with the validators of %s, "
+                "although there are new entries; from now on, this feed is requested without conditions",
                 *(fetch.requested_url, since),
             )
         doubted = DocumentResult(fetch, doubted_since=since, failure=failure)

@@ -61,7 +61,7 @@ def file(tmp_path: Path) -> Path:
         ("user_agent = 'x'", "There is no setting user_agent; did you mean USER_AGENT?"),
         ("[fhcrawl]\nPROBE = true", "There is no setting fhcrawl; write FHCRAWL_RECHECK = [30, 20]"),
         ("FHCRAWL_MAX_PAGES = 'many'", "FHCRAWL_MAX_PAGES must be a number"),
-        ("FHCRAWL_RECHECK = [30]", "FHCRAWL_RECHECK is '30': write days and a number"),
+        ("FHCRAWL_RECHECK = [30]", "FHCRAWL_RECHECK is '30'; set it to days and a number"),
         ("FHCRAWL_PROBE = 'yes'", "FHCRAWL_PROBE must be 1 or 0, not 'yes'"),
         ("FHCRAWL_STORE_URL = 5", "FHCRAWL_STORE_URL is not a database URL"),
         ("FHCRAWL_DATA_DIR = 'here'", "FHCRAWL_DATA_DIR must be an absolute path"),

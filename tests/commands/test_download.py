@@ -79,7 +79,7 @@ def test_what_is_there_is_not_downloaded_again(server: FeedServer, project: Proj
     feed = serve(server, project, 1, 2, 3)
     del server.answers["/2.mp3"]
     code, out, err = download(project, feed)
-    assert (code, err) == (1, [f"{server.url('/2.mp3')} is not there (404)"])
+    assert (code, err) == (1, [f"{server.url('/2.mp3')} is missing (404)"])
     assert out[-1] == "2 downloaded, 0 were there, 1 missing"
     assert files(project) == ["audio 1", "audio 3"]
     assert server.asked() == ["/1.mp3", "/2.mp3", "/3.mp3"]
@@ -101,10 +101,10 @@ def test_failures_are_one_line_each(server: FeedServer, project: Project) -> Non
     assert (code, out) == (1, ["0 downloaded, 0 were there, 4 missing"])
     said = dict(line.split(" ", 1) for line in err)
     assert len(said) == len(err) == 4
-    assert said[server.url("/1.mp3")] == "may not be fetched: robots.txt forbids it"
+    assert said[server.url("/1.mp3")] == "is not fetched: robots.txt disallows it"
     assert said[server.url("/2.mp3")] == "is empty"
     assert said[server.url("/3.mp3")] == "comes incomplete"
-    assert said[server.url("/4.mp3")].startswith("may not be fetched: ")
+    assert said[server.url("/4.mp3")].startswith("is not fetched: ")
     assert files(project) == []
 
 
@@ -113,7 +113,7 @@ def test_server_that_wants_no_requests_gets_none(server: FeedServer, project: Pr
     server.answers["/1.mp3"] = Answer(status=503, headers={"Retry-After": "86400"})
     code, _, err = download(project, feed)
     assert code == 1
-    assert ["86400 seconds (503), more than FHCRAWL_MAX_WAIT" in line for line in err] == [True, True]
+    assert ["86400 seconds (503), which is more than FHCRAWL_MAX_WAIT" in line for line in err] == [True, True]
     assert server.asked() == ["/1.mp3"]
 
 

@@ -35,7 +35,7 @@ def test_middleware_is_scrapy_deltafetch() -> None:
     [
         ("Raises", "/a3 lost an entry to an error in the pipelines"),
         ("IsCancelled", "/a3 lost an entry"),
-        ("Replaces", "a pipeline that returns dict, no EntryItem"),
+        ("Replaces", "a pipeline that returns dict instead of EntryItem"),
     ],
 )
 def test_error_in_a_pipeline_leaves_the_archive_unmarked(

@@ -112,8 +112,8 @@ def test_file_that_is_not_there_gets_its_own_advice(project: Project) -> None:
     feed = (project.folder / "none.atom").as_uri()
     run = project.crawl(feed)
     assert run.exit_code == 1
-    assert f"WARNING: {feed} is not there" in run.warnings()
-    assert f"  {feed} is not there\n  What to do: check its path" in run.log
+    assert f"WARNING: {feed} does not exist" in run.warnings()
+    assert f"  {feed} does not exist\n  What to do: check its path" in run.log
     assert project.feeds() == []
 
 

@@ -246,9 +246,9 @@ def test_pages_that_are_left_are_one_reason(server: FeedServer, project: Project
         (
             "limit",
             server.url("/s1/3"),
-            "was left for a later run: stopped at 3 parts, as FHCRAWL_MAX_ARCHIVES asks",
+            "was left for a later run: FHCRAWL_MAX_ARCHIVES limits a crawl to 3 parts",
         ),
-        ("known", feed, "names 1,996 documents more that have not been fetched yet"),
+        ("known", feed, "links to 1,996 more documents that have not been fetched yet"),
     ]
     assert listed["documents"] == {"known": 1997, "missing": 1, "processed": 3}
 
@@ -259,7 +259,7 @@ def test_nothing_of_an_index_over_the_limit_is_kept(server: FeedServer, project:
     server.serve("/snapshot", json.dumps(body), content_type="application/json")
     run = project.crawl(server.url("/snapshot"), settings={"FHCRAWL_MAX_ENTRIES": 1999})
     assert server.asked() == ["/snapshot"]
-    assert "it names 2000 documents, more than FHCRAWL_MAX_ENTRIES (1999) allows" in run.log
+    assert "it lists 2000 documents, more than FHCRAWL_MAX_ENTRIES (1999) allows" in run.log
     assert project.feeds() == []
 
 

@@ -171,7 +171,7 @@ class TestMultipart:
         run = project.crawl(server.url("/4"))
         assert run.warnings() == [
             f"WARNING: {server.url('/3')}: it links to {server.url('/elsewhere')} as the newer page, "
-            f"but {server.url('/4')} has led to it (and 1 more)",
+            f"but {server.url('/4')} links to it (and 1 more)",
             f"WARNING: {server.url('/2')}: it does not link back to the newer page that links to it",
         ]
         assert run.stats["fhcrawl/neighbour/disagrees"] == 3

@@ -155,7 +155,7 @@ class TestSnapshotBeforeAFeed:
         self.serve(server)
         serve_snapshot(server, "s1", ["state"], created="soon")
         run = self.crawl(server, project)
-        assert f"{server.url('/snapshot')} does not say when it was made" in run.log
+        assert f"{server.url('/snapshot')} does not say when it was created" in run.log
         assert {"e2", "e14"} <= set(contents(run.items))
         assert project.verdict() == ("complete", [])
 
@@ -235,7 +235,7 @@ class TestFolder:
     def test_folder_that_is_not_there_is_a_reason(self, project: Project, tmp_path: Path) -> None:
         run = project.crawl((tmp_path / "nowhere").as_uri() + "/")
         assert run.exit_code == 1
-        assert "nowhere/ is not there" in run.log
+        assert "nowhere/ does not exist" in run.log
         assert project.feeds() == []
 
     def test_list_of_uris_from_the_net_is_no_feed(self, server: FeedServer, project: Project) -> None:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.in_process
 # Of the server's clock, which is right.
 PAST, FUTURE = "Sat, 13 Dec 2003 18:30:02 GMT", "Sat, 16 Nov 2041 19:11:00 GMT"
 NAMES = ("If-None-Match", "If-Modified-Since")
-FALSE = "requested without conditions from now on"
+FALSE = "from now on, this feed is requested without conditions"
 
 
 def sent(server: FeedServer) -> list[tuple[str, ...]]:

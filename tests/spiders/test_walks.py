@@ -229,7 +229,7 @@ OTHERS = {
     "a limit of archives ends the walk for this run": """
         /index 4 prev:/3; /3 3 prev:/2; /2 2 prev:/1; /1 1; crawl /index FHCRAWL_MAX_ARCHIVES=2
         asked /index /3 /2; exports 4 3 2; verdict incomplete limit
-        logs stopped at 2 archives, as FHCRAWL_MAX_ARCHIVES asks; stat fhcrawl/document/failed 0
+        logs FHCRAWL_MAX_ARCHIVES limits a crawl to 2 archives; stat fhcrawl/document/failed 0
         crawl /index; exports 1""",
     "so does a limit of pages": """
         /index 4 next:/3; /3 3 next:/2; /2 2 next:/1; /1 1; crawl /index FHCRAWL_MAX_PAGES=2

@@ -384,7 +384,9 @@ def test_captures_cover_a_feed_that_is_gone(
     assert known["verdict"] == "unknown"
     only, *_, hole = known["reasons"]
     assert (only["kind"], hole["kind"]) == ("only-captures", "holes")
-    assert only["detail"].endswith("; unknown before 2009-01-11 and after 2009-02-08, with holes between")
+    assert only["detail"].endswith(
+        "; holes between 2009-01-11 and 2009-02-08; entries before and after that unknown"
+    )
     assert [(hole["after"], hole["before"]) for hole in known["holes"]] == [
         (day(14, "12:00:00"), day(30, "12:00:00"))
     ]

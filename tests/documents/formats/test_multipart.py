@@ -438,7 +438,7 @@ def test_page_with_neighbours_is_one_of_a_feed_and_needs_ids(link: str, is_one: 
 
 
 def test_problem_says_what_is_wrong() -> None:
-    detail = "its Last-Modified goes backwards: 2023-10-05T03:00:09Z, behind 2023-10-05T03:00:10Z"
+    detail = "its Last-Modified goes backwards: 2023-10-05T03:00:09Z after 2023-10-05T03:00:10Z"
     assert read_entities(dated("10"), dated("09")).problems == [Problem("backwards", "at 09", detail)]
 
 
