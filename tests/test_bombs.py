@@ -209,7 +209,7 @@ def test_endless_chain_of_fresh_urls_ends_at_the_limit(server: FeedServer, proje
     assert run.stats["fhcrawl/feed/complete"] == 1
     [reason] = next(feed for feed in project.feeds() if feed["reasons"])["reasons"]
     assert reason["kind"] == "limit"
-    assert reason["detail"].endswith("stopped at 30 archives, as FHCRAWL_MAX_ARCHIVES asks")
+    assert reason["detail"].endswith("FHCRAWL_MAX_ARCHIVES limits a crawl to 30 archives")
 
 
 def test_feed_that_dribbles_is_ended_and_the_next_run_goes_on(server: FeedServer, project: Project) -> None:
@@ -224,7 +224,7 @@ def test_feed_that_dribbles_is_ended_and_the_next_run_goes_on(server: FeedServer
     assert set(run.changes) == {"3", "2", "good"}
     [reason] = next(feed for feed in project.feeds() if feed["kind"] == "archived")["reasons"]
     assert reason["kind"] == "limit"
-    assert reason["detail"].endswith("stopped after 3 seconds, as FHCRAWL_MAX_SECONDS asks")
+    assert reason["detail"].endswith("FHCRAWL_MAX_SECONDS limits a crawl to 3 seconds")
     server.serve("/a1", atom([E("1")]))
     server.asked()
     run = project.crawl(*feeds)

@@ -118,7 +118,7 @@ def test_quiet_is_only_errors(anywhere: Anywhere, server: FeedServer) -> None:
     server.serve("/feed", atom([E("1")], prev="/gone"))
     done = anywhere.run("crawl", server.url("/feed"), "-q", "--fail-on", "incomplete")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "fhcrawl: --fail-on incomplete: there are feeds that are incomplete\n"
+    assert done.stderr == "fhcrawl: --fail-on incomplete: some feeds are incomplete\n"
     assert anywhere.run("crawl", server.url("/feed"), "-q").stderr == ""
 
 
@@ -182,7 +182,7 @@ def test_options_are_the_spiders_arguments(anywhere: Anywhere, server: FeedServe
         (("crawl",), "fhcrawl crawl: error: No feed to crawl"),
         (("crawl", "--due"), "another store; fhcrawl --help shows which store is used here"),
         (("crawl", "example.org"), "fhcrawl crawl: error: feed: example.org is not the URL of a feed"),
-        (("crawl", "https://example.org/", "-s", "FHCRAWL_MAX_PAGE=1"), "write FHCRAWL_MAX_PAGES"),
+        (("crawl", "https://example.org/", "-s", "FHCRAWL_MAX_PAGE=1"), "did you mean FHCRAWL_MAX_PAGES?"),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence(anywhere: Anywhere, args: tuple[str, ...], said: str) -> None:

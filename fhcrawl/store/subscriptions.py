@@ -179,7 +179,7 @@ def _delete_stored(connection: Connection, feed: str) -> int:
     if row is None:
         raise StoreError(f"{feed} is not in the store; `fhcrawl feeds` lists the feeds")
     if not is_free(connection, row):
-        raise StoreError(f"A crawl is at work on {feed}: delete it when that has ended")
+        raise StoreError(f"A crawl is reading {feed}; delete it when the crawl has finished")
     live = select(func.count()).where(entries.c.feed_id == row.id, entries.c.digest != "")
     count: int = connection.scalar(live) or 0
     delete_rows(connection, [row.id])

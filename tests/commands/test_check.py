@@ -98,7 +98,7 @@ def test_text_is_for_people(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("urn:1")], prev="/gone"))
     done = project.scrapy("checkhistory", server.url("/index"))
     assert done.returncode == 1
-    assert done.stdout.startswith("Errors\n- The chain is broken:  ")
+    assert done.stdout.startswith("Errors\n- The chain is broken: ")
     assert done.stdout.rstrip().splitlines()[-1].startswith("The history was not read to its end: 1 document")
 
 

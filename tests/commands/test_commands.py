@@ -43,6 +43,7 @@ NOTHING: dict[str, object] = {
     "spans": [],
     "holes": [],
     "obtained": [],
+    "sitemap": None,
 }
 
 

@@ -61,7 +61,7 @@ def test_feeds_shows_what_is_subscribed(server: FeedServer, project: Project) ->
     assert never["subscribed"].endswith("Z")
     assert (never["due"], never["verdict"]) == (None, "unknown")
     lines = [line.split() for line in project.scrapy("feeds").stdout.splitlines()]
-    assert lines[1] == ["-", "-", "0", "-", "yes", "unknown", "https://example.org/never"]
+    assert lines[1] == ["-", "-", "0", "-", "-", "yes", "unknown", "https://example.org/never"]
     assert lines[2][-3:] == ["-", "complete", server.url("/a")]
 
 

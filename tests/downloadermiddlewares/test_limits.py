@@ -59,7 +59,7 @@ def read_in_runs(project: Project, feed: str, most: int, runs: int) -> list[int]
         found.append(len(run.items))
         if not left(project):
             break
-        sentence = f"was left for a later run: stopped after {most} octets, as FHCRAWL_MAX_BYTES asks"
+        sentence = f"was left for a later run: FHCRAWL_MAX_BYTES limits a crawl to {most} bytes"
         assert ("limit", sentence) in left(project)
         assert "fhcrawl/feed/complete" not in run.stats
     return found

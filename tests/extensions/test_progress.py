@@ -144,7 +144,7 @@ def test_terminal_says_why_there_is_no_export(server: FeedServer, project: Proje
     server.serve("/one", atom([E("1")], head="<fh:complete/>"))
     first, again = (watch(project, [server.url("/one")]).wait() for _ in range(2))
     assert "Nothing new" not in " ".join(first)
-    said = "Nothing new since the last export: out.jsonl stays as it is."
+    said = "Nothing new since the last export: out.jsonl is unchanged."
     assert f"1 feed: 1 complete {said}" in " ".join(" ".join(again).split())
 
 
@@ -230,7 +230,7 @@ def test_feed_that_the_store_refuses_is_done(server: FeedServer, project: Projec
     [line] = [line for line in run.log.splitlines() if "INFO: Feeds: 2 of 2 done, 0 in progress; " in line]
     assert ("problems: 1" in line) is (table == "entries")
     # The table has what is known of it.
-    assert ("is not crawled" in run.log) is (table == "feeds")
+    assert ("was not crawled" in run.log) is (table == "feeds")
 
 
 def test_dates_and_counts_are_those_of_the_store(server: FeedServer, project: Project) -> None:

@@ -226,7 +226,7 @@ def test_reading_ends_when_the_time_of_its_feed_is_over(server: FeedServer, proj
     assert sorted(run.changes) == ["1"]
     [reason] = project.feeds()[0]["reasons"]
     assert (reason["kind"], reason["url"]) == ("limit", server.url("/0"))
-    assert reason["detail"].endswith("stopped after 6 seconds, as FHCRAWL_MAX_SECONDS asks")
+    assert reason["detail"].endswith("FHCRAWL_MAX_SECONDS limits a crawl to 6 seconds")
 
 
 def test_large_document_of_any_success_is_read_beside_the_crawl(server: FeedServer, project: Project) -> None:

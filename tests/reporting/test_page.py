@@ -47,9 +47,9 @@ def test_report_on_a_crawl(server: FeedServer, project: Project) -> None:
     assert gap.css("summary::text").get("") == "An archive is missing (404)."
     said = " ".join(" ".join(shown.css("body").xpath("string()").getall()).split())
     assert said.count("contact its publisher or look in a web archive") == 1
-    known = "The feed does not link to older entries; unknown before "
+    known = "The feed does not link to older entries; nothing missed since "
     assert plain.css("summary::text").get("").startswith(known)
-    assert whole.css("summary::text").get("") == "Its chain of 2 documents was read to the beginning."
+    assert whole.css("summary::text").get("") == "Its chain of 2 documents was read to its oldest document."
     assert gap.css(".gaps li a::text").getall() == [server.url("/gone")]
     assert "is missing (404), since 2" in gap.css(".gaps li").xpath("string()").get("")
     assert gap.css(".chain .broken a::text").getall() == [server.url("/gone")]

@@ -116,7 +116,9 @@ class TestInTheMiddleOfACrawl:
 
     def test_store_that_is_gone(self, server: FeedServer, project: Project, feed: str) -> None:
         here, there = store_of(project).parent, project.folder / "moved"
-        exported = self.crawl(server, project, feed, lambda: here.rename(there), "The store is gone")
+        exported = self.crawl(
+            server, project, feed, lambda: here.rename(there), "The store's file is missing"
+        )
         assert exported == []
         assert not here.exists()
         there.rename(here)
@@ -210,7 +212,7 @@ def test_feed_that_cannot_be_forgotten_is_left(server: FeedServer, project: Proj
         )
     run = project.crawl(feed, server.url("/other"), args=("-a", "deltafetch_reset=1"))
     assert run.exit_code == 1
-    assert any("/index: unknown" in said and "is not crawled" in said for said in run.warnings())
+    assert any("/index: unknown" in said and "was not crawled" in said for said in run.warnings())
     assert "Traceback" not in run.log
     assert server.asked() == ["/other"]
     assert run.changes == {"other": "new"}

@@ -107,7 +107,9 @@ def test_feed_that_is_left_alone_is_in_the_closing_words(project: Project, held:
     assert f"  2 feeds: 1 unknown, {said}; entries: " in run.log
     terminal = watch(project, [held.feed], "LOG_LEVEL=WARNING")
     assert f"1 feed: {said}" in terminal.wait()
-    *_others, last = [line for line in TOLD.sub("\n", terminal.raw.decode()).split("\n") if " to do" in line]
+    *_others, last = [
+        line for line in TOLD.sub("\n", terminal.raw.decode()).split("\n") if " waiting" in line
+    ]
     assert last.strip().endswith("1 of 1 done, 0 in progress, 0 waiting")
 
 
@@ -148,7 +150,7 @@ def test_silent_crawl_leaves_its_feed_to_the_next(server: FeedServer, project: P
     process.send_signal(signal.SIGCONT)
     code, ids, log = held.end()
     assert (code, ids) == (0, [])
-    [sentence] = [line for line in log.splitlines() if "is left alone" in line]
+    [sentence] = [line for line in log.splitlines() if "is skipped" in line]
     assert "another crawl has taken over the feed" in sentence
     assert "Traceback" not in log
     assert project.logical_feed() == stored

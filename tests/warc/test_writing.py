@@ -219,8 +219,8 @@ def test_disk_that_is_full_ends_the_files_and_not_the_crawl(server: FeedServer, 
     ("path", "sentence"),
     [
         ("kept/x.gz", "write a path that ends in .warc.gz, or in .warc"),
-        ("kept/%(nme)s.warc.gz", "has a placeholder that there is not ('nme')"),
-        ("kept/%(name)d.warc.gz", "has a placeholder that there is not"),
+        ("kept/%(nme)s.warc.gz", "has an unknown placeholder ('nme')"),
+        ("kept/%(name)d.warc.gz", "has an unknown placeholder"),
     ],
 )
 def test_path_that_cannot_be_used_gets_a_sentence(project: Project, path: str, sentence: str) -> None:
