@@ -87,7 +87,7 @@ PANDAS: dict[str, Callable[[Path], Any]] = {
     "xml": lambda path: pd.read_xml(path, parser="lxml"),
 }
 POLARS: dict[str, Callable[[Path], Any]] = {
-    # docs/howto/export.md says so: polars looks at the first 100 lines otherwise.
+    # docs/howto/columns.md says so: polars looks at the first 100 lines otherwise.
     "jsonl": lambda path: pl.read_ndjson(path, infer_schema_length=None),
     "json": lambda path: pl.read_json(path, infer_schema_length=None),
     "csv": lambda path: pl.read_csv(path, infer_schema_length=None),
