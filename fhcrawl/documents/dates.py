@@ -206,7 +206,7 @@ def _moment(match: re.Match[str]) -> Reading:
     if offset is None:
         return UNREADABLE
     time = f"{(local - offset).isoformat()}{'.' if fraction else ''}{fraction}Z"
-    form = "it has the form of no specification" if match.re is AMERICAN else None
+    form = "it is in no specified format" if match.re is AMERICAN else None
     return time, "; ".join(filter(None, (form, _note(zone, offset)))) or None
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-DETAIL = "it is not where this format has entries, and is skipped"
+DETAIL = "it is outside of where this format has entries, and is skipped"
 DETAIL_INSIDE = "it contains other entries, which are skipped"
 # The content of these elements is not lost: a deleted entry, the entries of another feed.
 OTHERS = (DELETED_ENTRY, f"{ATOM}feed")

@@ -89,7 +89,7 @@ class ListChecks:
         elif following is not None:
             yield requests.listed(fetch, response, following)
         else:
-            logger.info("%s has changed while it was read", check.api)
+            logger.info("%s changed while it was being read", check.api)
 
     def _read_page(
         self, fetch: Fetch, response: Response, check: ListCheck

@@ -211,7 +211,7 @@ def pages(chain: Chain) -> Iterator[Finding]:
 # RFC 9110, 8.8 and 13.1: validators let a client ask whether a document has changed.
 @of_chain("RFC 9110, 13.1")
 def conditional_requests(chain: Chain) -> Iterator[Finding]:
-    """The server answers 304 if a document has not changed."""
+    """The server responds with 304 if a document has not changed."""
     asked = [document for document in chain.documents[:2] if document.url.startswith("http")]
     for document in asked:
         where = document.requested_url

@@ -54,7 +54,7 @@ def _elements(document: CheckedDocument, *tags: str) -> list[_Element]:
 # XML 1.0, 2.1: a document that is not well-formed is no XML document.
 @of_document("XML 1.0, 2.1")
 def well_formed(document: CheckedDocument) -> Iterator[Finding]:
-    """The document is well-formed, and whole."""
+    """The document is well-formed and complete."""
     fix = "Fix it: most readers stop at the first error."
     if document.feed.fault is not None:
         yield error(f"It is not well-formed: {document.feed.fault}.", document.fault_line, fix)

@@ -275,4 +275,4 @@ def test_date_that_a_specification_defines_needs_no_word(date: str, zone: str) -
 @pytest.mark.parametrize("time", ["3:09pm", "3:09 PM", "15:09", "15:09:00"])
 def test_american_date_is_read_and_said(dash: str, time: str) -> None:
     found = read(f"Friday, December 22, 2017{dash}{time}")
-    assert found == ("2017-12-22T15:09:00Z", "it has the form of no specification")
+    assert found == ("2017-12-22T15:09:00Z", "it is in no specified format")
