@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.console import Console, Group
 from rich.constrain import Constrain
 from rich.live import Live
+from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
@@ -254,7 +255,7 @@ def line(progress: Progress, rate: Rate) -> str:
 MOST_WALKS = 8
 OTHER_LINES = 8
 MOST_WAITING = 65536
-MONTH = len("2003-12")
+MONTH, BAR = len("2003-12"), 12
 
 
 def console_of(file: TextIO) -> Console | None:
@@ -374,12 +375,17 @@ def _walks(progress: Progress, limit: int) -> Table:
     table.add_column("In progress", ratio=1, no_wrap=True, overflow="ellipsis")
     for heading in ("Documents", "Entries", "Back to", "Done"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for walk in islice(progress.under_way.values(), limit):
+    walks = list(islice(progress.under_way.values(), limit))
+    if has_bars := any(walk.done(progress.clock()) for walk in walks):
+        table.add_column("", width=BAR)
+    for walk in walks:
         counts = walk.counts
         back_to = (walk.back_to or "-")[:MONTH]
         name = Text(printable(walk.name))
         row = (f"{counts.documents:,}", f"{counts.entries:,}", Text(printable(back_to)))
-        table.add_row(name, *row, walk.done(progress.clock()))
+        done = walk.done(progress.clock())
+        bar = ProgressBar(walk.total, walk.read, width=BAR) if done else ""
+        table.add_row(name, *row, done, *([bar] if has_bars else []))
     if len(progress.under_way) > limit:
         table.add_row(Text(f"and {len(progress.under_way) - limit:,} more", "dim"))
     return table

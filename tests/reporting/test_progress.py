@@ -151,6 +151,9 @@ def test_share_of_a_known_number_of_entries_is_shown_with_the_time_left() -> Non
     now = 60.0
     assert walk.done(now) == "25%, 0:03:00 left"
     assert line(progress, Rate(2, 1)).endswith("/min); 25%, 0:03:00 left")
+    terminal, file = console(100)
+    terminal.print(shown_progress.running(progress, Rate(2, 1), now, ConsoleDimensions(100, 25)))
+    assert "25%, 0:03:00 left ━━━" in file.getvalue()
     # The number says nothing any more once so many have been read.
     progress.expect("a", 200, 200)
     assert walk.done(now) == ""
