@@ -24,7 +24,7 @@ READ = re.compile(r"\.w?arc(?:\.gz)?(?:\.open)?$")
 BEGINS = re.compile(rb"WARC/|[a-z]+:\S* \S+ \d{14} |filedesc:|\x1f\x8b", re.IGNORECASE)
 LOOKED_AT = 4096
 GZIP_ONLY = zlib.MAX_WBITS | 16
-NEEDED = "needs warcio: write pip install '.[warc]' in the folder of fhcrawl's source"
+NEEDED = "needs warcio: run pip install '.[warc]' in the folder of fhcrawl's source"
 
 
 def check_library(what: str) -> None:
