@@ -61,7 +61,7 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ArgumentError(f"Cannot read the config file {path} ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
-        said = f"{path} is not TOML ({toml_fault(error)}); write one setting a line, such as {EXAMPLE}"
+        said = f"{path} is not TOML ({toml_fault(error)}); write one setting per line, such as {EXAMPLE}"
         raise ArgumentError(said) from error
     values = {name: _as_on_command_line(value) if name in OURS else value for name, value in given.items()}
     try:

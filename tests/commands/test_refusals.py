@@ -41,7 +41,7 @@ REFUSED = {
     "history": "are required: fhcrawl history FEED ID",
     "history http://example.org/ 1": "`fhcrawl feeds` lists the feeds in it",
     "demo now": "Unexpected argument: now",
-    "demo -s FHCRAWL_WARC=x.txt": "write a path that ends in .warc.gz",
+    "demo -s FHCRAWL_WARC=x.txt": "use a path that ends in .warc.gz",
     "report": "-o is required: fhcrawl report -o report.html",
     "report -o /proc/none/x.html": "Cannot write to",
     "report -o x.html -s FHCRAWL_STORE_URL=sqlite:////no/x": "cannot be opened",

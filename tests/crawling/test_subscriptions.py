@@ -298,7 +298,7 @@ def test_opml_attributes_are_options(tmp_path: Path) -> None:
         ("nxt = 1", "there is no option nxt; valid options: headers, ids, limit, merge_renamed, next, pla"),
         (
             'web_archive = "archive.org"',
-            "web_archive is archive.org, which is not a web archive: write wayback",
+            "web_archive is archive.org, which is not a web archive: use wayback",
         ),
         ('next = "x"', "next must be archive or page, not x"),
         ("limit = -1", "limit must be a number of up to 18 digits, not -1"),
