@@ -155,7 +155,7 @@ LONG = "x" * 100_000
         ("-o /proc/none/out.jsonl:jsonlines", "Cannot write to /proc/none/out.jsonl"),
         ("-o .:jsonlines", "Cannot write to"),
         ("-o /dev/full:jsonlines", "Cannot write to /dev/full (No space left on device)"),
-        ("-o ./kept.jsonl", "named twice"),
+        ("-o ./kept.jsonl", "two exports have this destination"),
         ("-s FEED_EXPORT_ENCODING=ascii", "Cannot write to"),
         ("-o bucket://shut/object.jsonl", "503 Slow Down"),
     ],
