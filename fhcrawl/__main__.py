@@ -105,6 +105,8 @@ def _main(arguments: Sequence[str] | None) -> None:
     if opts.config:
         settings = command.settings = read_settings()
         file, fault = config.read(settings, Path(opts.config))
+    # In a project, components of its own may have settings with similar names.
+    fault = fault or ("" if own is None else config.fault_of(opts.set))
     if fault:
         opts.parser.error(fault)
     command.config = file
@@ -113,7 +115,7 @@ def _main(arguments: Sequence[str] | None) -> None:
 
 def _no_command(word: str, commands: Iterable[str]) -> str:
     if "://" in word:
-        return f"A command comes first: write fhcrawl crawl {printable(word)}"
+        return f"A command is required: fhcrawl crawl {printable(word)}"
     near = nearest(word, commands)
     guess = f"did you mean {near}? " if near else ""
     return f"There is no command {printable(word)}: {guess}`fhcrawl --help` lists all"

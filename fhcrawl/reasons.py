@@ -62,7 +62,7 @@ CUT_PERIOD = (
 )
 UNREAD = (
     "check in a browser whether there is a feed at this URL; if not, correct the URL, "
-    "and `unsubscribe` from the wrong one if you have subscribed to it"
+    "and remove a subscription to the wrong one with `fhcrawl unsubscribe`"
 )
 SHARED = (
     "tell its publisher; or choose another way to identify its entries: crawl it with --ids digest or "

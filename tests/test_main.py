@@ -181,7 +181,7 @@ def test_options_are_the_spiders_arguments(anywhere: Anywhere, server: FeedServe
         (("export", "--jsn"), "fhcrawl export: error: There is no option --jsn"),
         (("crawl",), "fhcrawl crawl: error: No feed to crawl"),
         (("crawl", "--due"), "another store; fhcrawl --help shows which store is used here"),
-        (("crawl", "example.org"), "fhcrawl crawl: error: feed: example.org is not the URL of a feed"),
+        (("crawl", "example.org"), "fhcrawl crawl: error: example.org is not the URL of a feed"),
         (("crawl", "https://example.org/", "-s", "FHCRAWL_MAX_PAGE=1"), "did you mean FHCRAWL_MAX_PAGES?"),
     ],
 )

@@ -46,6 +46,10 @@ OF_COLUMNS: dict[str, dict[str, Any]] = {
     },
 }
 
+CSV = "csv"
+SPREADSHEETS = {"xlsx", "xls", "ods"}
+NOT_CSV = "--excel requires CSV; use -o FILE.csv"
+
 FAIL_ON: dict[str, dict[str, Any]] = {
     "--fail-on": {
         "metavar": "VERDICT",
@@ -73,6 +77,8 @@ def no_format(output: str, name: str, known: Iterable[str]) -> str:
     """
     if output == "-":
         return "-o -: no format; use -o -:jsonl"
+    if name in SPREADSHEETS:
+        return f"-o {printable(output)}: spreadsheet programs open CSV; use -o FILE.csv --excel"
     said = f"unknown format {name!r}" if name else "no format"
     given, endings = printable(output), ", ".join(known)
     return f"-o {given}: {said}; use -o FILE:FORMAT, or a file that ends in one of {endings}"

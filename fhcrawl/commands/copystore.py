@@ -11,6 +11,13 @@ from fhcrawl.exceptions import ArgumentError
 if TYPE_CHECKING:
     import argparse
 
+# By the table that is copied.
+COUNTED = {
+    "feeds": ("feed", "feeds"),
+    "documents": ("document", "documents"),
+    "entries": ("entry", "entries"),
+}
+
 
 class Command(command.Command):
     """Copies all rows of the store to an empty store."""
@@ -31,13 +38,18 @@ class Command(command.Command):
         """Copy the store."""
         from contextlib import closing
 
-        from fhcrawl.store import Store
+        from fhcrawl.store import Store, opening
 
         if len(args) != 1:
             raise ArgumentError(
                 "The URL of one database is required: fhcrawl copystore postgresql:///fhcrawl"
             )
-        with self.opened_store() as source, closing(Store.open(args[0])) as target:
+        url = opening.parsed(args[0], "The argument")
+        with self.opened_store() as source, closing(Store.open(url)) as target:
             counts = source.copy_to(target)
         with printing():
-            print(", ".join(f"{counts[name]} {name}" for name in ("feeds", "documents", "entries")), "copied")
+            print(", ".join(_number(counts[table], *words) for table, words in COUNTED.items()), "copied")
+
+
+def _number(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"

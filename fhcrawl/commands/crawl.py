@@ -21,7 +21,9 @@ from scrapy.exceptions import UsageError
 
 from fhcrawl import settings as ours
 from fhcrawl.commands import (
+    CSV,
     FAIL_ON,
+    NOT_CSV,
     OF_COLUMNS,
     SWITCH,
     UTF_8,
@@ -183,14 +185,18 @@ class Command(command.Command, crawl.Command):
         """Process Scrapy's options, and disable garbage collection during imports, until `run`."""
         # The crawler's process does that too, but later: add-ons may add formats of -o.
         AddonManager.load_pre_crawler_settings(self.settings)
-        check_formats([*(opts.output or ()), *(opts.overwrite_output or ())], self.settings)
+        names = check_formats([*(opts.output or ()), *(opts.overwrite_output or ())], self.settings)
+        if opts.FHCRAWL_CSV_EXCEL_ENABLED and names and CSV not in names:
+            raise UsageError(NOT_CSV, print_help=False)
         super().process_options(args, opts)
         from fhcrawl.exporters.storages import STDOUT
 
         is_taken = STDOUT.intersection(map(str, self.settings.getdict("FEEDS")))
         others = "--dry-run" if opts.dry_run else "-o -" if is_taken else ""
         if opts.json and others:
-            raise UsageError(f"--json and {others} both write to stdout: write one of them", print_help=False)
+            raise UsageError(
+                f"--json and {others} both write to stdout; use only one of them", print_help=False
+            )
         if opts.json or opts.quiet:
             for name in ("FHCRAWL_PROGRESS_ENABLED", "FHCRAWL_SUMMARY_ENABLED"):
                 self.settings.set(name, False, "cmdline")
@@ -306,16 +312,18 @@ def _spider_arguments(urls: list[str], opts: argparse.Namespace) -> dict[str, st
     return found
 
 
-def check_formats(outputs: list[str], settings: BaseSettings) -> None:
+def check_formats(outputs: list[str], settings: BaseSettings) -> set[str]:
     """Check that the outputs of a crawl have formats, and none in which only complete feeds are exported.
 
     :param outputs: the values of -o and -O
+    :return: the names of their formats
     :raises UsageError: if one has not, or if a format needs a package that is not installed
     """
     from fhcrawl.exporters.feeds import LIST_FORMATS, XML_FORMATS
     from fhcrawl.exporters.parquet import NEEDS
 
     exporters = {name: path for name, path in settings.getwithbase("FEED_EXPORTERS").items() if path}
+    names = set()
     for output in outputs:
         tail = output.rpartition(":")[2]
         is_named = ":" in output and (tail in exporters or tail.isalnum())
@@ -330,6 +338,8 @@ def check_formats(outputs: list[str], settings: BaseSettings) -> None:
             raise UsageError(no_format(output, name, exporters), print_help=False)
         if exporters[name] == ours.FEED_EXPORTERS["parquet"] and find_spec("pyarrow") is None:
             raise UsageError(NEEDS, print_help=False)
+        names.add(name)
+    return names
 
 
 def start_crawl(command: command.Command, spider: Crawler | type[Spider], **arguments: Any) -> None:

@@ -40,12 +40,14 @@ class Command(command.Command):
         from fhcrawl.spiders.enclosures import EnclosuresSpider, files_of
 
         if len(args) != 1 or not opts.folder:
-            raise ArgumentError("write fhcrawl download https://example.org/podcast.rss -d FOLDER")
+            raise ArgumentError(
+                "A URL and a folder are required: fhcrawl download https://example.org/podcast.rss -d FOLDER"
+            )
         check_settings(self.settings)
         with self.opened_store() as store:
             feed = named(store, args[0])
             if not store.feeds.has(feed):
-                raise ArgumentError(f"{feed} is not in the store: first write fhcrawl crawl {feed}")
+                raise ArgumentError(f"{feed} is not in the store; run fhcrawl crawl {feed} first")
             files = files_of(store.entries.read([feed]))
         folder = Path(opts.folder)
         try:
@@ -63,8 +65,11 @@ class Command(command.Command):
             told = {"done": note, "failed": lambda sentence: _say(sentence, sys.stderr)}
             start_crawl(self, EnclosuresSpider, feed=feed, files=missing, folder=folder, **told)
         left = len(missing) - len(written)
+        rest = "left for the next run" if self.signals.number else "missing"
         with printing():
-            print(f"{len(written):,} downloaded, {len(files) - len(missing):,} were there, {left:,} missing")
+            print(
+                f"{len(written):,} downloaded, {len(files) - len(missing):,} already there, {left:,} {rest}"
+            )
         if left:
             self.exitcode = self.exitcode or 1
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
 
-from fhcrawl.commands import OF_COLUMNS, end_with_reader, is_failure, named, no_format, printing
+from fhcrawl.commands import CSV, NOT_CSV, OF_COLUMNS, end_with_reader, is_failure, named, no_format, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.logical_feed import Verdict, shown_verdict
@@ -242,6 +242,8 @@ def _wanted(output: Output, opts: argparse.Namespace) -> Wanted:
         raise ArgumentError(
             f"{' and '.join(given)}: {output.name} has no columns; use -o FILE.csv or FILE.jsonl"
         )
+    if opts.FHCRAWL_CSV_EXCEL_ENABLED and output.name != CSV:
+        raise ArgumentError(NOT_CSV)
     if output.is_folder:
         _check_archives(opts)
     elif opts.base:

@@ -16,6 +16,7 @@ from fhcrawl.utils.datadir import data_dir
 from fhcrawl.utils.text import nearest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from scrapy.settings import BaseSettings
@@ -60,7 +61,7 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ArgumentError(f"Cannot read the config file {path} ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
-        said = f"{path} is not TOML ({toml_fault(error)}); write one setting a line, such as {EXAMPLE}"
+        said = f"{path} is not TOML ({toml_fault(error)}); write one setting per line, such as {EXAMPLE}"
         raise ArgumentError(said) from error
     values = {name: _as_on_command_line(value) if name in OURS else value for name, value in given.items()}
     try:
@@ -70,6 +71,23 @@ def _read(path: Path) -> dict[str, Any]:
     return values
 
 
+def fault_of(given: Iterable[str]) -> str:
+    """Return a sentence about the first misspelt name in values of -s; '' if there is none."""
+    for word in given:
+        name = word.partition("=")[0].strip()
+        if near := _misspelt(name):
+            return f"There is no setting {name}; did you mean {near}?"
+    return ""
+
+
+def _misspelt(name: str) -> str:
+    """Return the name that is meant; '' if there is such a setting, or no similar one."""
+    known = [*filter(str.isupper, vars(default_settings)), *OURS]
+    # The names of settings that other components may have cannot be checked.
+    is_known = name in known or name.startswith(PREFIXES)
+    return "" if is_known else nearest(name.upper(), known, SIMILAR) or ""
+
+
 def _as_on_command_line(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
@@ -77,11 +95,8 @@ def _as_on_command_line(value: object) -> str:
 def _check(values: dict[str, Any]) -> None:
     check_mistyped(values)
     defaults = vars(default_settings)
-    known = [*filter(str.isupper, defaults), *OURS]
     for name, value in values.items():
-        # The names of settings that other components may have cannot be checked.
-        is_known = name in known or name.startswith(PREFIXES)
-        near = "" if is_known else nearest(name.upper(), known, SIMILAR)
+        near = _misspelt(name)
         if near or not name.isupper():
             instead = f"did you mean {near}?" if near else f"write {EXAMPLE}"
             raise ArgumentError(f"There is no setting {name}; {instead}")

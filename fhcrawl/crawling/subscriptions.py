@@ -151,9 +151,9 @@ def from_arguments(
         raise ArgumentError(
             "No feed to crawl; use fhcrawl crawl https://example.org/index.atom, or --feeds list.txt"
         )
-    _check_commas(feed or "", "feed")
+    _check_commas(feed or "", "")
     for url in (feed or "").split():
-        listed[_checked(url, "feed")] = FeedOptions()
+        listed[_checked(url, "")] = FeedOptions()
     if feeds:
         found = from_file(base / feeds, may_list_files)
         listed.update({u: options for u, options in found.items() if u not in listed or options.plain()})
@@ -462,12 +462,17 @@ def flag(value: str, where: str) -> bool:
     return value.lower() in TRUE
 
 
+def _prefix(where: str) -> str:
+    """Return the beginning of a sentence: where the fault is, if there is more than one place."""
+    return f"{where}: " if where else ""
+
+
 def _check_commas(words: str, where: str) -> None:
     if COMMA.search(words) or ("," in words and "://" not in words and not os.path.exists(words)):  # noqa: PTH110
         apart = " ".join(map(without_credentials, filter(None, BETWEEN.split(words))))
         raise ArgumentError(
-            f"{where}: separate URLs with spaces, not commas: {apart}; if the comma is part of a URL, put "
-            f"the URL into a list (--feeds FILE)"
+            f"{_prefix(where)}separate URLs with spaces, not commas: {apart}; if the comma is part of a URL, "
+            f"put the URL into a list (--feeds FILE)"
         )
 
 
@@ -503,7 +508,7 @@ def _checked(url: object, where: str) -> str:
     :raises ArgumentError: if it is no URL of a feed
     """
     if not isinstance(url, str):
-        raise ArgumentError(f"{where}: {_text(url)} is not a URL; use a URL such as {EXAMPLE}")
+        raise ArgumentError(f"{_prefix(where)}{_text(url)} is not a URL; use a URL such as {EXAMPLE}")
     url = _web_url(url)
     try:
         url.encode()  # an argument that is not UTF-8 has surrogates
@@ -517,11 +522,11 @@ def _checked(url: object, where: str) -> str:
     shown = without_credentials(url) if host else _shown(url)
     if parts is None or parts.scheme not in ("http", "https") or not host:
         guess = _guess(url)
-        raise ArgumentError(f"{where}: {shown} is not the URL of a feed; use {guess}")
+        raise ArgumentError(f"{_prefix(where)}{shown} is not the URL of a feed; use {guess}")
     # The URL names the feed in the store, the exports and the log.
     if "@" in parts.netloc:
         raise ArgumentError(
-            f"{where}: the URL of a feed must not contain a user name or a password; use {shown} with "
+            f"{_prefix(where)}the URL of a feed must not contain a user name or a password; use {shown} with "
             f"HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN, or with headers in a TOML list"
         )
     return normalised(url)

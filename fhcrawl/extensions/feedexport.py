@@ -79,6 +79,8 @@ class FeedExporter(feedexport.FeedExporter):
         # Whether the store knows what has become of it.
         self._is_settled = True
         self._failures = 0
+        # The number of changes that were exported in this run.
+        self.exported = 0
         self._calls: AsyncioLoopingCall | LoopingCall | None = None
         self._early: asyncio.Task[None] | None = None
 
@@ -164,6 +166,7 @@ class FeedExporter(feedexport.FeedExporter):
             await self._close_slots(spider)
         if number is not None:
             self._deliver(extension.store, number)
+        self.exported += 0 if self._failed else count
         self._note_batches()
         for storage in _files(self._started):
             storage.release()

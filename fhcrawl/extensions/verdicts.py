@@ -210,8 +210,8 @@ class VerdictsExtension(Component):
         """Show the table, after Scrapy's last log lines."""
         self._summary.failures = failures(self._crawler.stats.get_stats())
         exporter = self._crawler.get_extension(FeedExporter)
-        if exporter is not None and self._exported_nothing():
-            self._summary.note = exporter.nothing_new
+        if exporter is not None:
+            self._note_export(exporter)
         progress = self._crawler.get_extension(ProgressExtension)
         if progress is not None and progress.tell(self._summary):
             return
@@ -228,6 +228,11 @@ class VerdictsExtension(Component):
             logger.info("%s", self._summary.note)
         for failure in self._summary.failures:
             logger.error("%s", failure)
+
+    def _note_export(self, exporter: FeedExporter) -> None:
+        if self._exported_nothing():
+            self._summary.note = exporter.nothing_new
+        self._summary.note_exported(exporter.exported)
 
     def _news(self, look: Look, exporter: FeedExporter | None) -> Iterable[str]:
         """Return the lines of the summary, or its note; none if nothing has changed or is missing."""

@@ -106,7 +106,10 @@ class SitemapReport:
             return ""
         least = "at least " if self.is_part else ""
         pages = "page that looks like an entry" if self.listed == 1 else "pages that look like entries"
-        return f"its sitemap lists {least}{self.listed:,} {pages}; the store has {self.kept:,} of them"
+        others = " (fhcrawl feeds --missing lists the others)" if self.kept < self.listed else ""
+        return (
+            f"its sitemap lists {least}{self.listed:,} {pages}; the store has {self.kept:,} of them{others}"
+        )
 
     def to_json(self) -> str:
         """Return this for the store."""

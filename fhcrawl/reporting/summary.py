@@ -138,11 +138,19 @@ class Summary:
         self._changes = Counts()
         self._problems: dict[str, Problems] = {}
         self._has_gaps = False
+        self._earlier = 0
 
     @property
     def has_news(self) -> bool:
         """Whether an entry has changed, something is missing, or the run has failed."""
-        return bool(self._changes.entries or self._has_gaps or self.failures)
+        return bool(self._changes.entries or self._earlier or self._has_gaps or self.failures)
+
+    def note_exported(self, number: int) -> None:
+        """Note how many changes were exported: those of earlier runs are news too."""
+        self._earlier = max(0, number - self._changes.entries)
+        if self._earlier:
+            entries = "1 entry was" if number == 1 else f"{number:,} entries were"
+            self.note = f"{entries} exported, including changes that earlier crawls did not export."
 
     def add(self, feed: Feed, verdict: Verdict, reasons: list[Reason], counts: Counts | None = None) -> None:
         """Add a feed that is in the store."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sqlite3
 import time
 from pathlib import Path
@@ -40,6 +41,8 @@ IMMEDIATE = "BEGIN IMMEDIATE"
 # URL parameters for a SQLite file that no process writes.
 IMMUTABLE = {"immutable": "1", "uri": "true"}
 IN_MEMORY = "sqlite://"
+PATH = re.compile(r"[\w./+-]*[./][\w./+-]*")
+EXAMPLE_PATH = "//var/lib/fhcrawl/store.sqlite"
 BESIDE = ("", "-wal", "-shm", "-journal")
 # Advice, by a part of SQLite's message: https://www.sqlite.org/rescode.html
 ADVICE = {
@@ -51,7 +54,7 @@ ADVICE = {
     "malformed": "restore a backup, or delete it and crawl again",
     "unable to open": "create its folder, or set FHCRAWL_STORE_URL to another place",
 }
-NO_DRIVER = "write pip install '.[postgres]' in the folder of fhcrawl's source"
+NO_DRIVER = "run pip install '.[postgres]' in the folder of fhcrawl's source"
 OTHER_ADVICE = "fix it, or set FHCRAWL_STORE_URL to another place"
 POSTGRESQL_DRIVER = "postgresql+psycopg"
 # PostgreSQL 14 and later, unless built without lz4: it compresses long texts in a fraction of the time.
@@ -61,25 +64,25 @@ COMPRESS = (
 )
 
 
-def parsed(url: str | URL) -> URL:
+def parsed(url: str | URL, name: str = "FHCRAWL_STORE_URL") -> URL:
     """Return a parsed SQLAlchemy URL.
 
+    :param name: what errors call it
     :raises StoreError: if it is invalid
     """
     try:
         parsed = make_url(url)
     except (UrlError, ValueError) as error:
-        raise StoreError(
-            "FHCRAWL_STORE_URL is not a database URL: write something like "
-            "sqlite:////var/lib/fhcrawl/store.sqlite"
-        ) from error
+        # Other text may contain a password.
+        path = f"/{url}" if PATH.fullmatch(str(url)) else EXAMPLE_PATH
+        raise StoreError(f"{name} is not a database URL; use sqlite://{path}") from error
     # Errors would show the host, which may contain a part of the password.
     if "@" in (parsed.host or ""):
-        raise StoreError("FHCRAWL_STORE_URL has more than one @: write @ in the password as %40")
+        raise StoreError(f"{name} has more than one @: write @ in the password as %40")
     if parsed.get_backend_name() not in statements.DATABASES:
         raise StoreError(
-            f"FHCRAWL_STORE_URL names a kind of database that fhcrawl does not support, "
-            f"{parsed.get_backend_name()}: write sqlite:///PATH or postgresql://…"
+            f"{name} names a kind of database that fhcrawl does not support, "
+            f"{parsed.get_backend_name()}; use sqlite:///PATH or postgresql://…"
         )
     return parsed
 

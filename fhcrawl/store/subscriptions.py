@@ -164,8 +164,10 @@ def _remove(connection: Connection, feed: str) -> bool:
     if row is not None and is_empty(connection, row.id) and is_free(connection, row):
         delete_rows(connection, [row.id])
         return True
-    if row is None or row.subscribed is None:
+    if row is None:
         raise StoreError(f"{feed} is not subscribed; `fhcrawl feeds` lists the feeds")
+    if row.subscribed is None:
+        raise StoreError(f"{feed} is not subscribed; to delete its entries, use unsubscribe --delete")
     connection.execute(feeds.update().where(feeds.c.id == row.id).values(subscribed=None, options=None))
     return False
 
@@ -179,7 +181,7 @@ def _delete_stored(connection: Connection, feed: str) -> int:
     if row is None:
         raise StoreError(f"{feed} is not in the store; `fhcrawl feeds` lists the feeds")
     if not is_free(connection, row):
-        raise StoreError(f"A crawl is reading {feed}; delete it when the crawl has finished")
+        raise StoreError(f"{feed} is being crawled; delete it when the crawl has ended")
     live = select(func.count()).where(entries.c.feed_id == row.id, entries.c.digest != "")
     count: int = connection.scalar(live) or 0
     delete_rows(connection, [row.id])

@@ -93,7 +93,7 @@ def archive_of(given: str, where: str) -> str:
         is_url = has_user = False
     if not is_url or has_user or parts.query or parts.fragment:
         raise ArgumentError(
-            f"{where} is {given}, which is not a web archive: write {' or '.join(SHORT_NAMES)}, or "
+            f"{where} is {given}, which is not a web archive: use {' or '.join(SHORT_NAMES)}, or "
             f"the part of its URLs before the time of a capture, such as {SHORT_NAMES['wayback']}"
         )
     return url

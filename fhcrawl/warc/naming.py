@@ -24,7 +24,7 @@ READ = re.compile(r"\.w?arc(?:\.gz)?(?:\.open)?$")
 BEGINS = re.compile(rb"WARC/|[a-z]+:\S* \S+ \d{14} |filedesc:|\x1f\x8b", re.IGNORECASE)
 LOOKED_AT = 4096
 GZIP_ONLY = zlib.MAX_WBITS | 16
-NEEDED = "needs warcio: write pip install '.[warc]' in the folder of fhcrawl's source"
+NEEDED = "needs warcio: run pip install '.[warc]' in the folder of fhcrawl's source"
 
 
 def check_library(what: str) -> None:
@@ -62,7 +62,7 @@ def template_of(path: str) -> str:
     :raises ArgumentError: if it does not end in .warc or .warc.gz
     """
     if not ENDING.search(path):
-        raise ArgumentError(f"FHCRAWL_WARC is {path!r}: write a path that ends in .warc.gz, or in .warc")
+        raise ArgumentError(f"FHCRAWL_WARC is {path!r}: use a path that ends in .warc.gz, or in .warc")
     return path if SERIAL.search(path) else ENDING.sub(r"-%(serial)05d\1", path)
 
 
@@ -79,7 +79,7 @@ def check(path: str, named: Parameters) -> None:
     except (KeyError, TypeError, ValueError) as error:
         raise ArgumentError(
             f"FHCRAWL_WARC is {path!r}, which has an unknown placeholder ({error}): "
-            f"write captures/%(name)s-%(time)s-%(serial)05d.warc.gz"
+            f"use captures/%(name)s-%(time)s-%(serial)05d.warc.gz"
         ) from error
 
 
@@ -93,7 +93,7 @@ def files(argument: str, base: Path) -> list[str]:
     given = [argument] if (base / argument).exists() else argument.split()
     found = [str(file) for path in given for file in _files(base / path)]
     if not found:
-        raise ArgumentError("--warc needs a file: write --warc captures.warc.gz, or a folder")
+        raise ArgumentError("--warc requires a file: use --warc captures.warc.gz, or a folder")
     return found
 
 
@@ -101,11 +101,11 @@ def _files(path: Path) -> list[Path]:
     if path.is_file():
         if not BEGINS.match(_begin(path)):
             raise ArgumentError(
-                f"--warc: {path} is not a WARC or ARC file; write the path of one, or of a folder of them"
+                f"--warc: {path} is not a WARC or ARC file; use the path of one, or of a folder of them"
             )
         return [path]
     if not path.is_dir():
-        raise ArgumentError(f"--warc: {path} does not exist; write the path of a WARC file, or a folder")
+        raise ArgumentError(f"--warc: {path} does not exist; use the path of a WARC file, or a folder")
     return sorted(file for file in path.rglob("*") if READ.search(file.name) and file.is_file())
 
 
@@ -116,7 +116,7 @@ def _begin(path: Path) -> bytes:
             begin = file.read(LOOKED_AT)
     except OSError as error:
         raise ArgumentError(
-            f"--warc: {path} cannot be read ({error.strerror}); write the path of a WARC file, or a folder"
+            f"--warc: {path} cannot be read ({error.strerror}); use the path of a WARC file, or a folder"
         ) from error
     try:
         return zlib.decompressobj(GZIP_ONLY).decompress(begin, LOOKED_AT) or begin

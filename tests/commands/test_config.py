@@ -83,6 +83,18 @@ def test_what_cannot_be_used_is_one_sentence_with_the_file(
     assert fhcrawl("feeds", "--config", os.devnull)[0] == 0
 
 
+def test_misspelt_names_on_the_command_line_are_one_sentence(fhcrawl: CommandLine, tmp_path: Path) -> None:
+    for given, meant in (("USER_AGNT=x", "USER_AGENT"), ("DOWNLOD_DELAY=9", "DOWNLOAD_DELAY")):
+        code, _out, err = fhcrawl("feeds", "-s", given)
+        name = given.partition("=")[0]
+        said = f"fhcrawl feeds: error: There is no setting {name}; did you mean {meant}?"
+        assert (code, err.splitlines()[-1]) == (2, said)
+    assert fhcrawl("feeds", "-s", "OF_ANOTHER_COMPONENT=1", "-s", "HTTPAUTH_DOMAIN=a.example")[0] == 0
+    # A project's own components may have such a setting.
+    (tmp_path / "here" / "scrapy.cfg").write_text("[settings]\ndefault = fhcrawl.settings\n")
+    assert fhcrawl("feeds", "-s", "USER_AGENTS=x")[0] == 0
+
+
 def test_a_file_that_is_not_toml_or_missing_is_one_sentence(fhcrawl: CommandLine, file: Path) -> None:
     assert fhcrawl("feeds")[0] == 0
     file.write_bytes(b"DOWNLOAD_DELAY 2")
@@ -162,7 +174,7 @@ def test_settings_of_a_project_are_told_from_defaults(fhcrawl: CommandLine, tmp_
         ("xyz", "There is no command xyz: `fhcrawl --help` lists all"),
         (
             "http://a.example/",
-            "A command comes first: write fhcrawl crawl http://a.example/",
+            "A command is required: fhcrawl crawl http://a.example/",
         ),
         ("--versoin", "There is no option --versoin; did you mean --version? `fhcrawl --help` lists all"),
         ("--json feeds", "--json must come after the command"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fhcrawl.commands.download import Command
 from fhcrawl.spiders.enclosures import files_of
 from tests.feeds import E, rss
 from tests.projects import USER_AGENT, Project
@@ -80,15 +81,15 @@ def test_what_is_there_is_not_downloaded_again(server: FeedServer, project: Proj
     del server.answers["/2.mp3"]
     code, out, err = download(project, feed)
     assert (code, err) == (1, [f"{server.url('/2.mp3')} is missing (404)"])
-    assert out[-1] == "2 downloaded, 0 were there, 1 missing"
+    assert out[-1] == "2 downloaded, 0 already there, 1 missing"
     assert files(project) == ["audio 1", "audio 3"]
     assert server.asked() == ["/1.mp3", "/2.mp3", "/3.mp3"]
     server.serve("/2.mp3", "audio 2")
     code, out, err = download(project, feed)
-    assert (code, out[-1], err) == (0, "1 downloaded, 2 were there, 0 missing", [])
+    assert (code, out[-1], err) == (0, "1 downloaded, 2 already there, 0 missing", [])
     assert files(project) == ["audio 1", "audio 2", "audio 3"]
     assert server.asked() == ["/2.mp3"]
-    assert download(project, feed)[:2] == (0, ["0 downloaded, 3 were there, 0 missing"])
+    assert download(project, feed)[:2] == (0, ["0 downloaded, 3 already there, 0 missing"])
 
 
 def test_failures_are_one_line_each(server: FeedServer, project: Project) -> None:
@@ -98,7 +99,7 @@ def test_failures_are_one_line_each(server: FeedServer, project: Project) -> Non
     server.answers["/3.mp3"] = Answer(b"audio", cut=2)
     server.answers["/4.mp3"] = Answer(status=302, headers={"Location": "http://127.0.0.2:9/private.mp3"})
     code, out, err = download(project, feed)
-    assert (code, out) == (1, ["0 downloaded, 0 were there, 4 missing"])
+    assert (code, out) == (1, ["0 downloaded, 0 already there, 4 missing"])
     said = dict(line.split(" ", 1) for line in err)
     assert len(said) == len(err) == 4
     assert said[server.url("/1.mp3")] == "is not fetched: robots.txt disallows it"
@@ -113,7 +114,7 @@ def test_server_that_wants_no_requests_gets_none(server: FeedServer, project: Pr
     server.answers["/1.mp3"] = Answer(status=503, headers={"Retry-After": "86400"})
     code, _, err = download(project, feed)
     assert code == 1
-    assert ["86400 seconds (503), which is more than" in line for line in err] == [
+    assert ["86400 seconds (503), which is more than FHCRAWL_MAX_WAIT" in line for line in err] == [
         True,
         True,
     ]
@@ -133,7 +134,7 @@ def test_feed_that_was_not_crawled_is_refused(server: FeedServer, project: Proje
     code, out, err = download(project, server.url("/other"))
     assert (code, out) == (2, [])
     assert err[-1].endswith(
-        f"{server.url('/other')} is not in the store: first write fhcrawl crawl {server.url('/other')}"
+        f"{server.url('/other')} is not in the store; run fhcrawl crawl {server.url('/other')} first"
     )
 
 
@@ -156,9 +157,21 @@ def test_killed_download_goes_on_behind_the_complete_files(server: FeedServer, p
     server.asked()
     server.answers["/2.mp3"] = complete
     code, out, err = download(project, feed)
-    assert (code, out[-1], err) == (0, "2 downloaded, 1 were there, 0 missing", [])
+    assert (code, out[-1], err) == (0, "2 downloaded, 1 already there, 0 missing", [])
     assert server.asked() == ["/2.mp3", "/3.mp3"]
     assert files(project) == ["audio 1", "audio 2", "audio 3"]
+
+
+def test_files_after_a_signal_are_left_for_the_next_run(
+    server: FeedServer, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed = serve(server, project, 1, 2, 3)
+
+    def interrupted(command: Command, *_args: object, **_spider: object) -> None:
+        command.signals.number = 1
+
+    monkeypatch.setattr("fhcrawl.commands.crawl.start_crawl", interrupted)
+    assert download(project, feed)[1] == ["0 downloaded, 0 already there, 3 left for the next run"]
 
 
 @pytest.mark.real_crawl

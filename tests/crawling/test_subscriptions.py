@@ -230,7 +230,7 @@ def test_what_is_no_url_gets_the_one_that_is_probably_meant(
 )
 def test_commas_between_feeds_are_refused(words: str, apart: str) -> None:
     sentence = f"separate URLs with spaces, not commas: {apart}; if"
-    with pytest.raises(ArgumentError, match=f"^feed: {re.escape(sentence)}"):
+    with pytest.raises(ArgumentError, match=f"^{re.escape(sentence)}"):
         from_arguments(words, None)
 
 
@@ -298,7 +298,7 @@ def test_opml_attributes_are_options(tmp_path: Path) -> None:
         ("nxt = 1", "there is no option nxt; valid options: headers, ids, limit, merge_renamed, next, pla"),
         (
             'web_archive = "archive.org"',
-            "web_archive is archive.org, which is not a web archive: write wayback",
+            "web_archive is archive.org, which is not a web archive: use wayback",
         ),
         ('next = "x"', "next must be archive or page, not x"),
         ("limit = -1", "limit must be a number of up to 18 digits, not -1"),

@@ -60,7 +60,7 @@ def test_store_is_moved_to_postgresql_and_back(postgresql_url: str, home: Path, 
     shell.run("fhcrawl crawl https://example.org/blog.atom", home, server)
     for begin in ("fhcrawl copystore", "FHCRAWL_STORE_URL="):
         printed = run("howto/postgresql", begin, home, server, {LOCAL: f"'{store}'"})
-        assert printed.startswith("1 feeds, 2 documents, 1 entries copied")
+        assert printed.startswith("1 feed, 2 documents, 1 entry copied")
     assert Database(f"sqlite:///{home}/copy.sqlite").rows("SELECT count(*) FROM live_entries") == [(1,)]
 
 

@@ -104,6 +104,20 @@ def test_crawl_without_a_log_says_why_a_file_is_not_written(
     assert len(read_export(project.folder / "a.jsonl")) == 1
 
 
+@pytest.mark.in_process
+def test_crawl_that_exports_changes_of_earlier_crawls_says_so(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E(each) for each in "12"], head="<fh:complete/>"))
+    project.crawl(server.url("/index"), output=None)
+    quiet = ("-s", "FHCRAWL_SUMMARY_ENABLED=1", "-s", "LOG_ENABLED=0")
+    run = project.scrapy("crawl", "history", "-a", f"feed={server.url('/index')}", "-o", "a.jsonl", *quiet)
+    said = "2 entries were exported, including changes that earlier crawls did not export."
+    assert (run.returncode, run.stderr.splitlines()[-1:]) == (0, [said])
+    server.serve("/index", atom([E(each) for each in "123"], head="<fh:complete/>"))
+    run = project.scrapy("crawl", "history", "-a", f"feed={server.url('/index')}", "-o", "a.jsonl", *quiet)
+    assert "earlier crawls" not in run.stderr
+    assert sorted(row["id"] for row in read_export(project.folder / "a.jsonl")) == ["1", "2", "3"]
+
+
 def test_export_to_stdout(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("1")]))
     done = project.scrapy("crawl", "history", "-a", f"feed={server.url('/index')}", "-o", "-:jsonlines")

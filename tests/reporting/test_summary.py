@@ -208,7 +208,7 @@ def test_reasons_have_advice_below_them_and_each_advice_is_said_once() -> None:
         "http://example.org/p is not there",
         f"What to do: {ReasonKind.PAGED.advice}",
     ]
-    assert "`unsubscribe`" in ReasonKind.NOT_READ.advice
+    assert "`fhcrawl unsubscribe`" in ReasonKind.NOT_READ.advice
 
 
 def test_feed_that_failed_is_one_line_with_one_advice() -> None:

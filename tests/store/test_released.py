@@ -91,11 +91,11 @@ def test_feed_is_deleted_with_all_that_is_stored_of_it_unless_a_crawl_has_it(
     with one._database.transaction() as connection:
         same = select(*(entries.c[column.name] for column in versions.c))
         connection.execute(versions.insert().from_select(versions.c.keys(), same))
-    with pytest.raises(StoreError, match=f"A crawl is reading {FEED}"):
+    with pytest.raises(StoreError, match=f"{FEED} is being crawled; delete it"):
         two.subscriptions.delete([FEED])
     release(one, run)
     number = one.exports.begin(run, only_released=True)
-    with pytest.raises(StoreError, match=f"A crawl is reading {FEED}"):
+    with pytest.raises(StoreError, match=f"{FEED} is being crawled; delete it"):
         two.subscriptions.delete([FEED])
     one.exports.cancel(number)
     with pytest.raises(StoreError, match="/new is not in the store"):

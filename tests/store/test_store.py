@@ -69,7 +69,7 @@ def test_file_of_another_encoding_is_refused(tmp_path: Path) -> None:
 
 def test_missing_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(StoreError, match=r"\); write pip install '\.\[postgres\]' in the folder of"):
+    with pytest.raises(StoreError, match=r"\); run pip install '\.\[postgres\]' in the folder of"):
         Store.open("postgresql://127.0.0.1:9/x")
 
 

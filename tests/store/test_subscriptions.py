@@ -121,8 +121,13 @@ def test_nothing_is_unsubscribed_unless_all_are_subscribed(store: Store) -> None
     with pytest.raises(StoreError, match="other is not subscribed"):
         store.subscriptions.remove([URL, "http://example.org/other"])
     assert store.subscriptions.exist()
+    begin_walk(store, URL, store.begin_run(), THEN)
     store.subscriptions.remove([URL])
     assert not store.subscriptions.exist()
+    with pytest.raises(
+        StoreError, match="is not subscribed; to delete its entries, use unsubscribe --delete"
+    ):
+        store.subscriptions.remove([URL])
 
 
 def test_feed_of_which_nothing_was_read_is_forgotten_unless_a_crawl_is_at_work_on_it(store: Store) -> None:

@@ -112,7 +112,7 @@ def test_feed_that_is_gone_is_read_from_an_archive(
         "has never been read directly; its entries are from captures",
     )
     advice = project.scrapy("feeds").stdout
-    assert ("its entries from captures are kept" in advice, "`unsubscribe`" in advice) == (True, False)
+    assert ("its entries from captures are kept" in advice, "unsubscribe" in advice) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -361,7 +361,10 @@ def test_capture_of_a_wrong_clock_counts_as_no_later_than_now(
 
 @pytest.mark.parametrize(
     ("args", "sentence"),
-    [(("-a", "warc=none.warc.gz"), "none.warc.gz does not exist"), (("-a", "warc=."), "--warc needs a file")],
+    [
+        (("-a", "warc=none.warc.gz"), "none.warc.gz does not exist"),
+        (("-a", "warc=."), "--warc requires a file"),
+    ],
 )
 def test_files_that_are_not_there_get_a_sentence(
     project: Project, args: tuple[str, ...], sentence: str
@@ -380,7 +383,7 @@ def test_file_that_is_no_warc_file_is_refused_before_the_first_request(
     (project.folder / "feed.json").write_text("{}")
     run = project.crawl(server.url("/feed"), args=("-a", "warc=old.warc.gz feed.json"))
     assert run.exit_code == 2
-    assert "--warc: feed.json is not a WARC or ARC file; write the path of one" in run.log
+    assert "--warc: feed.json is not a WARC or ARC file; use the path of one" in run.log
     assert "Traceback" not in run.log
     assert server.asked() == []
     # In a folder, files are told by their names.

@@ -34,5 +34,5 @@ def test_file_is_looked_at_where_it_begins(tmp_path: Path, content: bytes, is_re
     if is_read:
         assert naming.files("old", tmp_path) == [str(path)]
         return
-    with pytest.raises(ArgumentError, match="is not a WARC or ARC file; write the path of one"):
+    with pytest.raises(ArgumentError, match="is not a WARC or ARC file; use the path of one"):
         naming.files("old", tmp_path)

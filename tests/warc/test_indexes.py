@@ -221,7 +221,7 @@ def test_names_of_archives(given: str, url: str) -> None:
 )
 def test_what_is_no_archive_is_refused(given: str) -> None:
     with pytest.raises(
-        ArgumentError, match=r"^--x is .*, which is not a web archive: write wayback, or the part"
+        ArgumentError, match=r"^--x is .*, which is not a web archive: use wayback, or the part"
     ):
         indexes.archive_of(given, "--x")
 

@@ -218,7 +218,7 @@ def test_disk_that_is_full_ends_the_files_and_not_the_crawl(server: FeedServer, 
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
-        ("kept/x.gz", "write a path that ends in .warc.gz, or in .warc"),
+        ("kept/x.gz", "use a path that ends in .warc.gz, or in .warc"),
         ("kept/%(nme)s.warc.gz", "has an unknown placeholder ('nme')"),
         ("kept/%(name)d.warc.gz", "has an unknown placeholder"),
     ],
