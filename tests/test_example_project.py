@@ -149,7 +149,7 @@ def test_subclass_has_requests_and_items_of_its_own(example: Installed, feeds: F
             "There is no argument fed; valid arguments: deltafetch_reset, due, feed, feeds, ids, most,",
         ),
         (("-a", "feed=x"), "error: x is not the URL of a feed"),
-        (("-a", "feed=http://a.test/", "-s", "FHCRAWL_MAX_PAGES=x"), "FHCRAWL_MAX_PAGES is 'x'"),
+        (("-a", "feed=http://a.test/", "-s", "FHCRAWL_MAX_PAGES=x"), "FHCRAWL_MAX_PAGES must be a number"),
         (("-a", "feed=http://a.test/", "-s", "FHCRAWL_MAXPAGES=1"), "There is no setting FHCRAWL_MAXPAGES"),
     ],
 )
