@@ -192,9 +192,25 @@ class RequestContext:
         return None if self.last_reading is None else self.last_reading.body_digest
 
 
+class _Decoded(dict[str, Any]):
+    """The plain values of a context, which remember it: each middleware reads it, and most need it all.
+
+    Copies by JSON and pickle are ordinary dictionaries.
+    """
+
+    __slots__ = ("context",)
+
+    def __init__(self, context: RequestContext) -> None:
+        super().__init__(_plain(context))
+        self.context = context
+
+    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
+        return dict, (dict(self),)
+
+
 def cb_kwargs_of(context: RequestContext) -> dict[str, Any]:
     """Return the cb_kwargs of a request: plain values, without defaults."""
-    return {CONTEXT: _plain(context)}
+    return {CONTEXT: _Decoded(context)}
 
 
 def find_context(request: Request | Response) -> RequestContext | None:
@@ -203,7 +219,9 @@ def find_context(request: Request | Response) -> RequestContext | None:
     :raises ContextError: if a field is missing or unknown
     """
     plain = request.cb_kwargs.get(CONTEXT)
-    return None if plain is None else _typed(RequestContext, plain)
+    if plain is None:
+        return None
+    return plain.context if type(plain) is _Decoded else _typed(RequestContext, plain)
 
 
 def context_of(request: Request | Response) -> RequestContext:

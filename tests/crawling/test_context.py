@@ -110,7 +110,7 @@ def test_what_is_the_default_is_not_carried() -> None:
 
 @pytest.mark.parametrize("name", ["walk", "requested_url", "role", "position"])
 def test_missing_key_is_named(name: str) -> None:
-    plain = cb_kwargs_of(CONTEXT_OF_URL)[CONTEXT]
+    plain = dict(cb_kwargs_of(CONTEXT_OF_URL)[CONTEXT])
     del plain[name]
     with pytest.raises(ContextError, match=f"RequestContext .*: {name} is missing$"):
         find_context(request_with(plain))
