@@ -228,17 +228,17 @@ class Command(command.Command, crawl.Command):
             crawler.signals.connect(self._collect_feeds, signal=signals.engine_started)
         start_crawl(self, crawler, **opts.spargs)
         if opts.json:
-            self._print_json()
+            self._print_json(crawler)
 
     def _collect_feeds(self, sender: Crawler) -> None:
         from fhcrawl.extensions.verdicts import VerdictsExtension
 
         VerdictsExtension.of(sender).told = self._told
 
-    def _print_json(self) -> None:
+    def _print_json(self, crawler: Crawler) -> None:
         from fhcrawl.commands.feeds import as_json
 
-        with printing(UTF_8), self.opened_store() as store:
+        with printing(UTF_8), self.opened_store(settings=crawler.settings) as store:
             # Feeds that could never be read may have left the store.
             found = store.feeds.read(urls=[*self._told]) if self._told else ()
             stored = {feed.feed: feed for feed in found}
@@ -254,7 +254,7 @@ class Command(command.Command, crawl.Command):
             raise ArgumentError("--dry-run is not for workers, which get their feeds from fhcrawl enqueue")
         given = spider.check(crawler.settings, **arguments)
         feeds, only_due, time = given["feeds"], given["due"], now()
-        with printing(), self.opened_store() as store:
+        with printing(), self.opened_store(settings=crawler.settings) as store:
             chosen = subscriptions.chosen(store.subscriptions, feeds, time if only_due else None)
             due = store.subscriptions.find_due(chosen)
             for url in chosen:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy.crawler import AsyncCrawlerProcess
-    from scrapy.settings import Settings
+    from scrapy.settings import BaseSettings, Settings
 
     from fhcrawl.store import Store
 
@@ -153,16 +153,17 @@ class Command(ScrapyCommand):
         """Do what the command is for; an `FhcrawlError` that it raises is printed."""
 
     @contextmanager
-    def opened_store(self, to_write: bool = False) -> Iterator[Store]:
+    def opened_store(self, to_write: bool = False, settings: BaseSettings | None = None) -> Iterator[Store]:
         """Open the store of the settings, and close it after the block.
 
         :param to_write: create it if it does not exist
+        :param settings: those of a crawl; None: the command's
         :raises FhcrawlError: if it cannot be opened
         """
         from fhcrawl.extensions.store import store_url
         from fhcrawl.store import Store
 
-        url = store_url(self.settings)
+        url = store_url(settings or self.settings)
         store = Store.open(url) if to_write else Store.open_to_read(url)
         try:
             yield store

@@ -44,6 +44,7 @@ def crawl(project: Project, *args: str, code: int = 0) -> str:
 
 
 @pytest.mark.in_process
+@pytest.mark.both_stores
 def test_json_is_the_feeds_of_the_run_and_what_has_changed(project: Project, server: FeedServer) -> None:
     one, other, missing = map(server.url, ("/one", "/other", "/missing"))
     server.serve("/one", atom([E("2"), E("1")]))
