@@ -254,7 +254,9 @@ class Command(command.Command, crawl.Command):
             raise ArgumentError("--dry-run is not for workers, which get their feeds from fhcrawl enqueue")
         given = spider.check(crawler.settings, **arguments)
         feeds, only_due, time = given["feeds"], given["due"], now()
-        with printing(), self.opened_store(settings=crawler.settings) as store:
+        settings = crawler.settings.copy()
+        add_settings(settings)
+        with printing(), self.opened_store(settings=settings) as store:
             chosen = subscriptions.chosen(store.subscriptions, feeds, time if only_due else None)
             due = store.subscriptions.find_due(chosen)
             for url in chosen:

@@ -68,6 +68,7 @@ def test_json_is_the_feeds_of_the_run_and_what_has_changed(project: Project, ser
 
 
 @pytest.mark.in_process
+@pytest.mark.both_stores
 def test_dry_run_prints_the_feeds_and_requests_nothing(project: Project, server: FeedServer) -> None:
     one, new = map(server.url, ("/one", "/new"))
     server.serve("/one", atom([E("1")]))
