@@ -118,7 +118,7 @@ def _no_command(word: str, commands: Iterable[str]) -> str:
         return f"A command is required: fhcrawl crawl {printable(word)}"
     near = nearest(word, commands)
     guess = f"did you mean {near}? " if near else ""
-    return f"There is no command {printable(word)}: {guess}`fhcrawl --help` lists all"
+    return f"There is no command {printable(word)}; {guess}`fhcrawl --help` lists all commands"
 
 
 def _start(command: Command, opts: argparse.Namespace, settings: Settings) -> None:

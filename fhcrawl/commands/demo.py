@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 FOLDER = Path("fhcrawl-demo")
 PORT = 8642
-OUTCOMES = ("new", "updated", "duplicate", "stale", "deleted", "invalid")
 
 
 class Command(command.Command):
@@ -113,14 +112,12 @@ def summarise(run: int, stats: dict[str, Any], output: Path, store: Path) -> Non
     with output.open(encoding="utf-8") as file:
         changes = [json.loads(line)["change"] for line in file]
     fetched = count("document/processed") + count("document/unchanged")
-    outcomes = ", ".join(
-        f"{count(f'entry/{o}')} {o}" for o in OUTCOMES if o in OUTCOMES[:3] or count(f"entry/{o}")
-    )
+    same, older = count("entry/duplicate"), count("entry/stale")
     skipped, fhcrawl = stats.get("deltafetch/skipped", 0), program()
     print(f"""
 Documents  {fetched} fetched{", the rest already processed" if skipped else ""}
-Versions   {outcomes}
 Exported   {len(changes)} entries: {changes.count("new")} new, {changes.count("updated")} updated
+Repeated   {same + older} entries in other documents: {same} unchanged, {older} in older versions
 Verdict    {verdict}
 File       {output.resolve()}
 Store      {store}

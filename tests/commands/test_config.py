@@ -168,10 +168,10 @@ def test_settings_of_a_project_are_told_from_defaults(fhcrawl: CommandLine, tmp_
     [
         (
             "craw",
-            "fhcrawl: error: There is no command craw: did you mean crawl? `fhcrawl --help` lists",
+            "fhcrawl: error: There is no command craw; did you mean crawl? `fhcrawl --help` lists",
         ),
-        ("subscirbe x", "There is no command subscirbe: did you mean subscribe? `fhcrawl"),
-        ("xyz", "There is no command xyz: `fhcrawl --help` lists all"),
+        ("subscirbe x", "There is no command subscirbe; did you mean subscribe? `fhcrawl"),
+        ("xyz", "There is no command xyz; `fhcrawl --help` lists all"),
         (
             "http://a.example/",
             "A command is required: fhcrawl crawl http://a.example/",
@@ -184,7 +184,7 @@ def test_settings_of_a_project_are_told_from_defaults(fhcrawl: CommandLine, tmp_
             "settings --confg x",
             "There is no option --confg; did you mean --config? `fhcrawl settings",
         ),
-        ("checks http://a.example/", "There is no command checks: did you mean check?"),
+        ("checks http://a.example/", "There is no command checks; did you mean check?"),
     ],
 )
 def test_mistyped_commands_and_options_have_a_suggestion(fhcrawl: CommandLine, line: str, said: str) -> None:

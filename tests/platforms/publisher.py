@@ -12,7 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -120,6 +120,18 @@ class Publisher(ABC):
         """Make what was written public: static sites are built."""
 
     @contextlib.contextmanager
+    def thread(self, handler: Callable[..., http.server.BaseHTTPRequestHandler]) -> Iterator[None]:
+        """Serve in a thread of this process."""
+        with http.server.ThreadingHTTPServer(("127.0.0.1", self.port), handler) as server:
+            thread = threading.Thread(target=server.serve_forever, daemon=True)
+            thread.start()
+            try:
+                yield
+            finally:
+                server.shutdown()
+                thread.join()
+
+    @contextlib.contextmanager
     def process(self, *command: str, cwd: Path | None = None, **environment: str) -> Iterator[None]:
         """Run a server until it answers at the port, and stop it at the end."""
         log = self.folder / "server.log"
@@ -221,15 +233,8 @@ class StaticSite(Publisher):
         self.source.mkdir()
         self.dist.mkdir()
         self.set_up()
-        handler = functools.partial(_Files, directory=str(self.dist))
-        with http.server.ThreadingHTTPServer(("127.0.0.1", self.port), handler) as server:
-            thread = threading.Thread(target=server.serve_forever, daemon=True)
-            thread.start()
-            try:
-                yield
-            finally:
-                server.shutdown()
-                thread.join()
+        with self.thread(functools.partial(_Files, directory=str(self.dist))):
+            yield
 
 
 class _Files(http.server.SimpleHTTPRequestHandler):

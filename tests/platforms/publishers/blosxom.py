@@ -8,7 +8,6 @@ import http.server
 import os
 import re
 import subprocess
-import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -47,15 +46,8 @@ class Blosxom(Publisher):
         configuration = CONFIGURATION.format(folder=self.folder, root=self.root)
         (self.folder / "blosxom.conf").write_text(configuration, encoding="utf-8")
         environment = {"BLOSXOM_CONFIG_DIR": str(self.folder), "SERVER_PORT": str(self.port), "TZ": "UTC"}
-        handler = functools.partial(_Script, environment)
-        with http.server.ThreadingHTTPServer(("127.0.0.1", self.port), handler) as server:
-            thread = threading.Thread(target=server.serve_forever, daemon=True)
-            thread.start()
-            try:
-                yield
-            finally:
-                server.shutdown()
-                thread.join()
+        with self.thread(functools.partial(_Script, environment)):
+            yield
 
     def _path(self, number: int) -> Path:
         return self.folder / "data" / f"post{number}.txt"
