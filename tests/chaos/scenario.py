@@ -215,10 +215,12 @@ class World:
         export = self._start(["export", "-o", "whole.jsonl"], log)
         demand(export.wait(RUN_SECONDS) == 0, "scrapy export", log)
         exported = read_export(self.folder / "whole.jsonl")
-        feeds, _entries = self._state()
+        feeds, stored = self._state()
         for publisher in self.hosts.publishers.values():
             entries = {entry["id"]: entry for entry in exported if entry["feed"] == publisher.feed}
             check_whole(publisher, feeds[publisher.feed], entries)
+            for entry in stored[publisher.feed].values():
+                demand(entry["change"] is None, "everything has been exported", entry)
         self.reader.check(exported)
 
     def _take_exports(self) -> None:
