@@ -11,6 +11,7 @@ from fhcrawl.crawling.subscriptions import is_number
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.exporters import columns
 from fhcrawl.items import ALL_FIELDS, COMPUTED_FIELDS
+from fhcrawl.logical_feed.absences import Budget
 from fhcrawl.logical_feed.polling import LONGEST
 from fhcrawl.utils.text import nearest
 
@@ -35,6 +36,7 @@ BOUNDS = {
 }
 # Upper bounds of the settings that are numbers, 0 among them; None for no bound.
 OUR_NUMBERS = {name: BOUNDS.get(name) for name in OURS if type(vars(defaults)[name]) is int and name != LEASE}
+RECHECK, LONGEST_DAYS, MOST_DIGITS = "FHCRAWL_RECHECK", 36_500, 5
 OUR_SWITCHES = [name for name, default in vars(defaults).items() if isinstance(default, bool)]
 
 
@@ -43,7 +45,6 @@ def check_settings(settings: BaseSettings) -> None:
 
     :raises ArgumentError: if one of them cannot be used
     """
-    from fhcrawl.crawling.rechecks import budget_of
     from fhcrawl.downloadermiddlewares.guard import allowed_hosts
     from fhcrawl.spiders.web_archives import with_web_archive
     from fhcrawl.store.leases import LONGEST as LONGEST_LEASE
@@ -63,7 +64,7 @@ def check_settings(settings: BaseSettings) -> None:
     check_scrapys(settings)
     allowed_hosts(settings)
     with_web_archive({}, settings)
-    budget_of(settings)
+    recheck_budget(settings)
     check_added_fields(settings)
     columns.check(settings)
     has_password = settings.get("HTTPAUTH_USER") or settings.get("HTTPAUTH_PASS")
@@ -125,3 +126,19 @@ def check_scrapys(settings: BaseSettings) -> None:
             settings.getfloat(name)
         except (TypeError, ValueError):
             raise ArgumentError(f"{name} must be a number, not {settings.get(name)!r}") from None
+
+
+def recheck_budget(settings: BaseSettings) -> Budget:
+    """Read FHCRAWL_RECHECK.
+
+    :raises ArgumentError: if it is invalid
+    """
+    given = [str(number).strip() for number in settings.getlist(RECHECK)] or ["0"]
+    if given == ["0"]:
+        return Budget(0, 0)
+    numbers = [int(number) for number in given if number.isdecimal() and len(number) <= MOST_DIGITS]
+    if len(numbers) != len(given) or len(given) != len(Budget._fields) or max(numbers) > LONGEST_DAYS:
+        raise ArgumentError(
+            f"{RECHECK} is {','.join(given)!r}; set it to days and a number of documents (30,20), or to 0"
+        )
+    return Budget(*numbers)

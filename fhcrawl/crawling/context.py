@@ -124,6 +124,27 @@ class Referral:
     is_page: bool = False
 
 
+class Purpose(Enum):
+    """What a request of a walk is for; `spiders.walk` has what follows from it."""
+
+    WALK = "walk"
+    RECHECK = "recheck"
+    DOUBT = "doubt"
+    PART = "part"
+    LIST = "list"
+    SITEMAP = "sitemap"
+    TIMEMAP = "timemap"
+    CAPTURE = "capture"
+
+
+OF_ROLE = {
+    Role.PART: Purpose.PART,
+    Role.LISTED: Purpose.LIST,
+    Role.TIMEMAP: Purpose.TIMEMAP,
+    Role.CAPTURE: Purpose.CAPTURE,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class RequestContext:
     """The context of a request of a walk.
@@ -179,6 +200,15 @@ class RequestContext:
     doubted_since: str | None = None
     list_check: ListCheck | None = None
     sitemap: SitemapCheck | None = None
+
+    @property
+    def purpose(self) -> Purpose:
+        """What the request is for."""
+        if self.doubted_since is not None:
+            return Purpose.DOUBT
+        if self.checks is not None:
+            return Purpose.RECHECK
+        return OF_ROLE.get(self.role, Purpose.WALK) if self.sitemap is None else Purpose.SITEMAP
 
     @property
     def is_new(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import scrapy_deltafetch
@@ -21,8 +20,7 @@ from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.results import joins, must_follow
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
-from fhcrawl.spiders.list_checks import ListChecks
-from fhcrawl.spiders.sitemaps import Sitemaps
+from fhcrawl.spiders.walk import Walk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -54,8 +52,6 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         super().__init__(dir=None, reset=crawler.settings.getbool("DELTAFETCH_RESET"), stats=stats)
         self._store = StoreExtension.of(crawler).store
         self._crawler = crawler
-        self._checks = ListChecks(crawler)
-        self._sitemaps = Sitemaps(crawler)
         crawler.signals.connect(self.spider_opened, signal=scrapy_signals.spider_opened)
         crawler.signals.connect(self.document_committed, signal=signals.document_committed)
 
@@ -165,10 +161,10 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         if not is_read:
             return request
         self._skip(request)
-        # No page is left to be read: the walk ends with the check against the publisher's list.
+        # No page is left to be read: the walk ends.
         fetch = fetch_from_response(response)
-        checks = self._checks.begin(fetch, response, is_unchanged=pending is None)
-        first = next(chain(checks, self._sitemaps.begin(fetch, response)), None)
+        ending = Walk.of(self._crawler).end(fetch, response, is_unchanged=pending is None)
+        first = next(ending, None)
         return first and first.replace(callback=request.callback, errback=request.errback)
 
     def _has_other_count(self, result: DocumentResult) -> bool:

@@ -63,9 +63,9 @@ class ListChecks:
             check = listings.begin(api, feed_url, size, before, is_unchanged=is_unchanged)
             yield requests.listed(fetch, response, check)
 
-    def parse(self, response: Response) -> Iterator[Request | EntryVersion]:
+    def parse(self, fetch: Fetch, response: Response) -> Iterator[Request | EntryVersion]:
         """Parse a response to a request of a check: yield the next request, then the entries of a page."""
-        fetch, check = responses.fetch_from_response(response), context_of(response).list_check
+        check = context_of(response).list_check
         if check is None:
             return
         if check.is_reading:

@@ -192,7 +192,7 @@ def test_what_was_read_goes_with_the_walk_to_another_process() -> None:
         nonlocal walk
         url = f"https://example.org/{number}"
         asked = requests.part(DocumentRef(url, url, Role.PART, ChainPosition(1, -number)), walk, number)
-        stored = pickle.dumps(asked.replace(callback=spider.parse_part).to_dict(spider=spider))
+        stored = pickle.dumps(asked.replace(callback=spider.parse).to_dict(spider=spider))
         request: Request = request_from_dict(pickle.loads(stored), spider=spider)  # noqa: S301 - what it has just made
         middleware.process_request(request)
         response = Response(url, body=b"x" * size)

@@ -1,0 +1,569 @@
+"""The walk of a feed: what is done with each response, and which requests follow it.
+
+Theory of operation
+-------------------
+A walk begins with a request for the subscription document, and follows the links to older documents, one
+after another. Each request carries a `RequestContext` with the purpose of the request, the document's place
+in the chain, and what the store knew of the document when the request was made. The walk keeps almost no
+state of its own: a request may be stored in a JOBDIR, and its response be processed after a restart.
+
+A response passes `Walk.step`, a failed request `Walk.fail`. Both look up the row of the request's purpose in
+`Walk.rows`, whose functions yield requests and entries:
+
+- Requests that follow come first, so that the next document is downloaded while this one is committed.
+  `DeltaFetch` replaces or drops requests for documents that are processed already.
+- Then come the entries. `CommitMiddleware` commits the document when the last one has passed the pipelines.
+- A document without entries to read (unchanged, missing, failed) is recorded at once, by a method of the
+  middleware.
+
+| purpose  | document                            | follows                                   |
+|----------|-------------------------------------|-------------------------------------------|
+| walk     | of the chain: subscription, archive | the older document; at the end, the       |
+|          | or page; or a list of documents     | publisher's list or sitemap; a recheck    |
+| recheck  | of the chain, read before           | the next document to be rechecked         |
+| doubt    | found changed, with old validators  | nothing: a 304 is wrong                   |
+| part     | named by a list                     | the next part                             |
+| list     | a publisher's list of entries, or   | what the check needs next                 |
+|          | a page of the feed that it needs    |                                           |
+| sitemap  | a sitemap of the feed's site        | the next sitemap                          |
+| timemap  | a web archive's list of captures    | the next page of it, or a capture         |
+| capture  | an old copy of a document           | the next capture                          |
+
+Documents of one feed are processed one after another, in the order in which their responses arrive.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from fhcrawl import logical_feed
+from fhcrawl.core.checks import recheck_budget
+from fhcrawl.crawling import platforms, reading, requests, responses
+from fhcrawl.crawling.context import FEED_IS_SPECIAL, Purpose, context_of, set_walk
+from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, loss_of, wait_of
+from fhcrawl.crawling.subscriptions import FeedOptions
+from fhcrawl.documents import DocumentList, as_feed, snapshot
+from fhcrawl.documents.dates import shift
+from fhcrawl.documents.lists import IS_LIST
+from fhcrawl.exceptions import LeaseError, NotAFeedError
+from fhcrawl.extensions.reader import ReaderExtension
+from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.logical_feed import FIRST_WALK, Kind, Role, absences, contents
+from fhcrawl.logical_feed.results import DocumentResult, State, has_news, is_of_host, joins
+from fhcrawl.reasons import ReasonKind
+from fhcrawl.spidermiddlewares.commit import CommitMiddleware
+from fhcrawl.spiders.list_checks import ListChecks
+from fhcrawl.spiders.sitemaps import Sitemaps
+from fhcrawl.store.documents import NewerDocument
+from fhcrawl.utils import addresses
+from fhcrawl.utils.addresses import normalised
+from fhcrawl.utils.clock import now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from twisted.python.failure import Failure
+    from typing_extensions import Self
+
+    from fhcrawl.crawling.context import RequestContext, WalkContext
+    from fhcrawl.crawling.pending import EntryVersion
+    from fhcrawl.documents import FeedDocument
+    from fhcrawl.logical_feed import Version
+    from fhcrawl.logical_feed.contents import EarlierReading
+    from fhcrawl.logical_feed.results import DocumentFailure, Fetch
+    from fhcrawl.spiders.captures import Captures
+    from fhcrawl.spiders.history import HistorySpider
+
+    Output = Iterator[Request | EntryVersion]
+
+logger = logging.getLogger(__name__)
+# Seconds after which a feed behind a challenge is due: each request is one more of what it is to keep away.
+CHALLENGED_AGAIN = 24 * 60 * 60
+
+
+class Row(NamedTuple):
+    """What is done with the responses of one purpose, and with requests that have failed.
+
+    :param parse: called with the fetch and the response
+    :param lose: called with the fetch, the request, and the reason of the failure
+    """
+
+    parse: Callable[[Fetch, Response], Output]
+    lose: Callable[[Fetch, Request, DocumentFailure], Iterator[Request]]
+
+
+class Walk:
+    """The walks of a crawl. Its methods yield requests without callbacks, and entries.
+
+    :param captures: set by the spider if it reads captures of feeds
+    """
+
+    captures: Captures | None = None
+
+    def __init__(self, spider: HistorySpider) -> None:
+        self._spider = spider
+        self._crawler = spider.crawler
+        self._extension = StoreExtension.of(spider.crawler)
+        self._store = self._extension.store
+        self._commits = CommitMiddleware.of(spider.crawler)
+        self._reader = ReaderExtension.of(spider.crawler)
+        self._list_checks = ListChecks(spider.crawler)
+        self._sitemaps = Sitemaps(spider.crawler)
+        # The last document that was read of each feed, by the URL that it links to.
+        self._newer: dict[str, tuple[str | None, NewerDocument | None]] = {}
+        # The feeds to which other URLs have led, and new feeds that have moved, by where they are now.
+        self.renamed: set[str] = set()
+        self._locations: dict[str, str] = {}
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Self:
+        """Return the walks of a crawl; its spider is a `HistorySpider`."""
+        spider: Any = crawler.spider
+        walk: Self = spider.walk
+        return walk
+
+    @cached_property
+    def rows(self) -> dict[Purpose, Row]:
+        """The table of purposes."""
+        return {
+            Purpose.WALK: Row(self._parse, self._give_up),
+            Purpose.RECHECK: Row(self._parse_recheck, self._lose_recheck),
+            Purpose.DOUBT: Row(self._parse_doubted, self._lose_doubted),
+            Purpose.PART: Row(self._parse_part, self._lose_part),
+            Purpose.LIST: Row(self._list_checks.parse, partial(_lose_listed, self._list_checks)),
+            Purpose.SITEMAP: Row(self._sitemaps.parse, partial(_lose_listed, self._sitemaps)),
+        }
+
+    def step(self, response: Response) -> Output:
+        """Process a response: yield the requests that follow, then the document's entries."""
+        context = context_of(response)
+        if context.purpose in (Purpose.CAPTURE, Purpose.TIMEMAP):
+            return self._parse_capture(response)
+        return self.rows[context.purpose].parse(responses.fetch_from_response(response), response)
+
+    def fail(self, failure: Failure) -> Iterator[Request]:
+        """Record why a request failed; yield the requests that follow."""
+        request = failure.request  # type: ignore[attr-defined]
+        context = context_of(request)
+        if context.purpose in (Purpose.CAPTURE, Purpose.TIMEMAP):
+            return iter(()) if self.captures is None else self.captures.lose(failure)
+        reason = loss_of(failure)
+        if platforms.is_probe(request):
+            # It is no failure of the feed's; a later run tries again.
+            reason = replace(reason, state=State.KNOWN)
+        fetch = responses.fetch_from_request(request, wait_of(failure))
+        return self.rows[context.purpose].lose(fetch, request, reason)
+
+    def _parse_capture(self, response: Response) -> Output:
+        if self.captures is None:  # after a restart without them
+            return iter(())
+        is_timemap = context_of(response).purpose is Purpose.TIMEMAP
+        return self.captures.parse_timemap(response) if is_timemap else self.captures.parse(response)
+
+    # -- documents of the chain ---------------------------------------------------------------------------
+
+    def _parse(self, fetch: Fetch, response: Response) -> Output:
+        context = context_of(response)
+        last, digest = context.last_reading, context.body_digest
+        is_not_modified = response.status == responses.NOT_MODIFIED
+        if is_not_modified and (last is None or not _was_conditional(response)):
+            self._commits.lose(fetch, UNASKED)
+        elif is_not_modified and digest is None:
+            self._commits.record_check(reading.unchanged(fetch, response))
+            end = self._store.documents.find_end(fetch.feed, fetch.key, fetch.role, fetch.run)
+            if end is not None and end.step is not None and not end.loop:
+                yield requests.known_older_document(fetch, response, end.step)
+        elif last is not None and digest is not None and responses.is_unchanged(response, digest):
+            self._commits.record_unchanged(reading.unchanged(fetch, response), last.older_document)
+            if last.older_document is None:
+                yield from self.end(fetch, response, is_unchanged=True)
+            else:
+                yield requests.known_older_document(fetch, response, last.older_document)
+                yield from self._first_recheck(fetch, context)
+        else:
+            yield from self._parse_document(fetch, response)
+
+    def _parse_document(self, fetch: Fetch, response: Response) -> Output:
+        try:
+            document = self._document(response)
+        except NotAFeedError as error:
+            yield from self._not_a_feed(fetch, response, error)
+            return
+        if isinstance(document, DocumentList):
+            yield from self._parse_list(fetch, response, document)
+            return
+        if reading.is_snapshot(fetch, response):
+            self._commits.lose(fetch, NO_SNAPSHOT)
+            return
+        limit = self._crawler.settings.getint("FHCRAWL_MAX_ARCHIVES")
+        subscription = reading.elsewhere(fetch, response, document, limit)
+        if subscription is not None:
+            logger.info(
+                "%s is not the subscription document; trying %s", fetch.requested_url, subscription[0]
+            )
+            yield requests.subscription_elsewhere(fetch, response, *subscription)
+            return
+        name = self._name_of(fetch, context_of(response))
+        if name == fetch.feed:
+            yield from self._read(fetch, response, document)
+        else:
+            yield from self._crawl_as(name, fetch, response)
+
+    def _document(self, response: Response) -> FeedDocument | DocumentList:
+        """Return the document of a response; an empty one in place of a page that does not exist.
+
+        :raises NotAFeedError: if it is none
+        """
+        if platforms.is_missing(response):
+            return platforms.no_page()
+        document = self._reader.read_any(response)
+        platforms.check_format(response, document)
+        return document
+
+    def _read(self, fetch: Fetch, response: Response, document: FeedDocument) -> Output:
+        """Read a document of the chain, in a walk or a recheck."""
+        earlier = self._earlier_reading(fetch, context_of(response).walk)
+        row = platforms.row_of(fetch, response)
+        is_dated = platforms.is_dated_by_api(fetch, response, document, row, self._store)
+        read, versions = reading.read_document(fetch, response, document, earlier, is_dated)
+        is_probe = platforms.is_probe(response)
+        if is_probe and read.failure is not None:
+            # Whatever is wrong with the page: its contents do not count.
+            yield from self._not_a_page(fetch, response, read.failure)
+            return
+        if is_probe and not read.versions:
+            read = replace(read, held=None)
+        newer = None if fetch.is_check else self._repeated(read, document, versions, is_probe)
+        is_end = None if newer is None else platforms.is_end(response, read, newer.role)
+        if is_end is not None:
+            if is_end:
+                yield from self._read(fetch, response, platforms.no_page())
+            else:
+                self._commits.lose(fetch, reading.REPEATS)
+            return
+        result = platforms.with_older(read, response, document, row, self._store, earlier)
+        if fetch.is_check:
+            following = self._next_recheck(context_of(response), result.failure)
+        else:
+            following = self._following(response, document, result, earlier)
+        if reading.has_hidden_news(response, result, earlier):
+            following = chain(following, [requests.conditional(response)])
+        yield from self._commits.yield_document(response, document, result, versions, following)
+
+    def _following(
+        self,
+        response: Response,
+        document: FeedDocument,
+        result: DocumentResult,
+        earlier: EarlierReading | None,
+    ) -> Iterator[Request]:
+        """Yield the request for the older document; at the end of the chain, those that end the walk."""
+        fetch, link = result.fetch, result.older_document
+        is_subscription = fetch.role is Role.SUBSCRIPTION
+        if is_subscription:
+            # The requests that are made after this carry it.
+            walk = context_of(response).walk
+            set_walk(response, replace(walk, page_size=len(result.versions)))
+        if link is not None and result.held is not None and link.role is Role.PAGE:
+            self._newer[fetch.feed] = link.url, NewerDocument(fetch.role, result.held)
+        if link is not None and document.fault is None:
+            newer = logical_feed.as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
+            barren = self._barren(response, result, earlier is not None and earlier.was_read)
+            yield requests.older_document(result, response, link, newer, barren, self._has_joined(response))
+        elif result.failure is None:
+            links = None if result.kind == Kind.COMPLETE.value else [entry.link for entry in document.entries]
+            yield from self.end(fetch, response, links)
+        if is_subscription and result.failure is None and link is not None:
+            yield from self._first_recheck(fetch, context_of(response))
+
+    def end(
+        self,
+        fetch: Fetch,
+        response: Response,
+        links: Sequence[str | None] | None = (),
+        is_unchanged: bool = False,
+    ) -> Iterator[Request]:
+        """Yield the request for the publisher's list, else for a sitemap, after the last request of a walk.
+
+        :param links: those of entries of the feed; None if it shows all of its entries
+        :param is_unchanged: the response says that the subscription document is unchanged
+        """
+        listed = list(self._list_checks.begin(fetch, response, is_unchanged=is_unchanged))
+        yield from listed
+        if not listed and links is not None:
+            yield from self._sitemaps.begin(fetch, response, links)
+
+    # A page that has lost entries since it was read last shows those of the page before it because as many
+    # were published meanwhile: what it had is on a later page.
+    def _repeated(
+        self, result: DocumentResult, document: FeedDocument, versions: list[Version | None], by_id: bool
+    ) -> NewerDocument | None:
+        """Return the newer document that links to a page, if that has all entries of the page.
+
+        :param by_id: whatever the contents of the entries are
+        """
+        fetch = result.fetch
+        if fetch.role is not Role.PAGE or result.failure is not None or result.lost:
+            return None
+        url, newer = self._newer.pop(fetch.feed, (None, None))
+        if url != fetch.requested_url:  # read before a restart, or by an earlier walk
+            newer = self._store.documents.find_newer(fetch.feed, fetch.key)
+        differing = None if newer is None else contents.unlike(result.versions, newer.held)
+        if differing is None or by_id:
+            return None if differing is None else newer
+        labels = self._store.entries.find_labels(fetch.feed, list(differing))
+        are_same = all(
+            reading.has_label(entry, labels.get(version.id))
+            for entry, version in zip(document.entries, versions, strict=True)
+            if version is not None and version.id in differing
+        )
+        return newer if are_same else None
+
+    def _has_joined(self, response: Response) -> bool:
+        pending, context = self._commits.find(response), context_of(response)
+        if context.role is not Role.SUBSCRIPTION or pending is None or pending.result is None:
+            return context.has_joined
+        return joins(pending.result, pending.batch.stored)
+
+    # Archives may have only entries that the subscription document has too; each of them has one at least.
+    def _barren(self, response: Response, result: DocumentResult, was_read: bool) -> int:
+        """Return how many documents in a row have been read without news, with this one.
+
+        :param was_read: an earlier walk has read it: it does not count
+        """
+        context, pending = context_of(response), self._commits.find(response)
+        stored = {} if pending is None else pending.batch.stored
+        if result.fetch.role is Role.SUBSCRIPTION or has_news(result, stored):
+            return 0
+        is_covered = result.fetch.role is Role.ARCHIVE and context.documents <= context.walk.page_size
+        return context.barren + (not was_read and not (is_covered and result.versions))
+
+    def _earlier_reading(self, fetch: Fetch, walk: WalkContext) -> EarlierReading | None:
+        """Return what is known of a document from before this walk; None if nothing is."""
+        if walk.number <= FIRST_WALK:
+            return None
+        return self._store.rechecks.read_earlier(fetch.feed, fetch.key, fetch.position, walk.number)
+
+    def _not_a_feed(self, fetch: Fetch, response: Response, error: NotAFeedError) -> Output:
+        context, failure = context_of(response), reading.unread(response, error)
+        if platforms.is_probe(response):
+            yield from self._not_a_page(fetch, response, failure)
+            return
+        api = platforms.api(response)
+        if api is not None:
+            yield requests.api(fetch, response, api)
+            return
+        url = next(map(normalised, filter(responses.is_fetchable, error.feeds)), None)
+        is_first = context.referral is None and fetch.feed not in self.renamed
+        if url is None or not is_first or not context.is_new or fetch.role is not Role.SUBSCRIPTION:
+            yield from self._give_up(fetch, responses.request_of(response), failure)
+            return
+        stored_feed = self._store.feeds.find_at(url, fetch.feed)
+        if stored_feed is not None:
+            yield from self._crawl_as(stored_feed, fetch, response)
+            return
+        logger.info("%s is an HTML page; trying %s", fetch.requested_url, url)
+        yield requests.subscription_elsewhere(fetch, response, url, is_page=True)
+
+    def _not_a_page(self, fetch: Fetch, response: Response, failure: DocumentFailure) -> Output:
+        """Process the answer to a probe that is no page; one that is cut off is none."""
+        if failure.kind is ReasonKind.CUT_OFF or failure.state is State.KNOWN:
+            self._commits.lose(fetch, replace(failure, state=State.KNOWN))
+        else:
+            yield from self._read(fetch, response, platforms.no_page())
+
+    def _give_up(self, fetch: Fetch, request: Request, failure: DocumentFailure) -> Iterator[Request]:
+        """Record a failure; yield the request for another URL of the document, if any."""
+        context = context_of(request)
+        failure = platforms.explained(failure, context)
+        if failure.kind is ReasonKind.CHALLENGE and fetch.role is Role.SUBSCRIPTION:
+            fetch = replace(fetch, retry_after=shift(fetch.fetched, CHALLENGED_AGAIN))
+        if context.is_given:
+            # The failure at the earlier URL is stored already.
+            logger.info("%s %s", fetch.requested_url, failure.detail)
+            yield from requests.last_known(fetch, context)
+            return
+        self._commits.lose(fetch, failure)
+        if failure.state is not State.KNOWN:
+            yield from requests.as_given(fetch, context)
+            yield from requests.home_again(fetch, context, failure)
+
+    # -- documents that were read before ------------------------------------------------------------------
+
+    def _first_recheck(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
+        """Yield the request for the first document of a feed that is to be rechecked (FHCRAWL_RECHECK)."""
+        budget = recheck_budget(self._crawler.settings)
+        if not budget.days or (context.last_reading is not None and context.last_reading.is_new):
+            return
+        documents, *doubts = self._store.rechecks.read_chain(fetch.feed)
+        # Out of turn, to see whether an entry that an archive has lost is gone, or whether links of several
+        # walks only seem to be a loop; but not what cannot be had.
+        walk = max((walk for walk in doubts if walk is not None), default=None)
+        doubted = [] if walk is None else absences.unconfirmed([each.seen for each in documents], walk)
+        doubted = [index for index in doubted if documents[index].is_there]
+        failed = [index for index, each in enumerate(documents) if not each.is_there]
+        requested = [each.requested for each in documents]
+        due = absences.due_rechecks(requested, fetch.fetched, budget, doubted, failed)
+        yield from self._recheck([documents[index].id for index in due], context.walk)
+
+    def _next_recheck(self, context: RequestContext, failure: DocumentFailure | None) -> Iterator[Request]:
+        """Yield the request for the next document to be rechecked, unless the host has failed."""
+        if failure is None or not is_of_host(failure):
+            yield from self._recheck(context.checks or [], context.walk, context.documents + 1)
+
+    def _recheck(self, numbers: list[int], walk: WalkContext, documents: int = 2) -> Iterator[Request]:
+        for position, number in enumerate(numbers, 1):
+            checked = self._store.rechecks.find(number)
+            if checked is not None:
+                yield requests.check(checked, walk, numbers[position:], documents)
+                return
+
+    def _parse_recheck(self, fetch: Fetch, response: Response) -> Output:
+        if response.status == responses.NOT_MODIFIED:
+            same = reading.unchanged(fetch, response)
+            same = same if _was_conditional(response) else same.failed(UNASKED)
+            yield from self._end_recheck(same, context_of(response))
+            return
+        try:
+            document = as_feed(self._document(response))
+        except NotAFeedError as error:
+            yield from self._lose_recheck(fetch, response, reading.unread(response, error))
+        else:
+            yield from self._read(fetch, response, document)
+
+    def _lose_recheck(
+        self, fetch: Fetch, request: Request | Response, failure: DocumentFailure
+    ) -> Iterator[Request]:
+        yield from self._end_recheck(DocumentResult(fetch, failure=failure), context_of(request))
+
+    def _end_recheck(self, result: DocumentResult, context: RequestContext) -> Iterator[Request]:
+        self._commits.record_check(result)
+        yield from self._next_recheck(context, result.failure)
+
+    def _parse_doubted(self, fetch: Fetch, response: Response) -> Iterator[Request]:
+        """Record a server that sends 304 for a document that has changed."""
+        since = context_of(response).doubted_since
+        if response.status == responses.NOT_MODIFIED and _was_conditional(response) and since is not None:
+            self._commits.record_doubt(fetch, since)
+        return iter(())
+
+    def _lose_doubted(self, fetch: Fetch, request: Request, failure: DocumentFailure) -> Iterator[Request]:
+        # Whether 304 responses have hidden something is not known.
+        self._commits.record_doubt(fetch, context_of(request).doubted_since or "", failure)
+        return iter(())
+
+    # -- lists of documents -------------------------------------------------------------------------------
+
+    def _parse_list(self, fetch: Fetch, response: Response, listed: DocumentList) -> Output:
+        """Process a list of documents: yield the request for the first of them that is not processed."""
+        if fetch.role is not Role.SUBSCRIPTION or "dataloss" in response.flags:
+            yield from self._not_a_feed(fetch, response, NotAFeedError(ReasonKind.NOT_A_FEED, IS_LIST))
+            return
+        store, walk = self._store, context_of(response).walk
+        if reading.is_snapshot(fetch, response):
+            fetch = replace(fetch, role=Role.INDEX)
+            walk = replace(walk, since=listed.created_at)
+            yield requests.subscription(store.walks.read(fetch.feed).anew(), walk)
+        unread = store.documents.find_first_unread(fetch.feed, listed.documents)
+        result, step = reading.list_result(fetch, response, listed, unread)
+        self._commits.record_document(response, result)
+        if step is not None:
+            yield requests.part(step, walk)
+
+    def _parse_part(self, fetch: Fetch, response: Response) -> Output:
+        try:
+            document = reading.snapshot_page(fetch, self._reader.read(response))
+        except NotAFeedError as error:
+            failure = reading.unread(response, error)
+            self._commits.lose(fetch, failure)
+            yield from self._next_part(fetch, context_of(response))
+            return
+        result, versions = reading.read_document(fetch, response, document)
+        following = list(self._next_part(fetch, context_of(response)))  # after octets are counted
+        if not following:
+            result = replace(result, replaces=snapshot.prefix_of(fetch.key))
+        yield from self._commits.yield_document(response, document, result, versions, following)
+
+    def _lose_part(self, fetch: Fetch, request: Request, failure: DocumentFailure) -> Iterator[Request]:
+        context = context_of(request)
+        others = list(self._give_up(fetch, request, failure))
+        yield from others if failure.state is State.KNOWN else self._next_part(fetch, context)
+
+    def _next_part(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
+        """Yield the request for the next document of a list, even after a failure of this one."""
+        step = self._store.documents.find_next_part(fetch.feed, fetch.key)
+        if step is not None:
+            yield requests.part(step, context.walk, context.documents + 1)
+
+    # -- the feed that a new subscription document belongs to ---------------------------------------------
+
+    def _name_of(self, fetch: Fetch, context: RequestContext) -> str:
+        """Return the URL of the feed that a subscription document belongs to: the user's, or a stored feed's.
+
+        The feed of a web page has its own URL.
+        """
+        # Once for each feed: the answers of a server need not be consistent.
+        is_renamed = fetch.feed in self.renamed
+        if fetch.role is not Role.SUBSCRIPTION or not context.is_new or is_renamed:
+            return fetch.feed
+        referral = context.referral
+        is_of_page = referral is not None and referral.is_page
+        own = normalised(fetch.requested_url) if is_of_page else fetch.feed
+        if referral is not None and referral.loss is not None:
+            return own
+        stored = self._locations.get(fetch.location) if fetch.location else None
+        for url in dict.fromkeys(filter(None, (fetch.requested_url, own, fetch.location))):
+            stored = stored or self._store.feeds.find_at(url, fetch.feed)
+        if stored is None and own == fetch.feed != fetch.location:
+            # What has been read is not in the store before it is committed.
+            self._locations[fetch.location or own] = own
+        return stored or own
+
+    def _crawl_as(self, name: str, fetch: Fetch, response: Response) -> Iterator[Request]:
+        """Crawl a new feed under another URL: yield the first requests, unless this run has that feed."""
+        feed, walk, extension = fetch.feed, context_of(response).walk, self._extension
+        # The new name must not make a host one that the user gave.
+        is_there = addresses.origin(name) == addresses.origin(feed)
+        special = fetch.special and fetch.special & FEED_IS_SPECIAL if is_there else 0
+        try:
+            is_under_way = self._store.walks.rename(feed, name, now(), special)
+        except LeaseError as error:
+            extension.yield_to_other(feed, error)
+            return
+        message = "Found the feed %s, which is crawled instead of %s"
+        logger.info(message, name, feed, extra={"is_for_users": True})
+        self.renamed.add(name)
+        extension.skipped_feeds.add(feed)
+        is_as_safe = addresses.may_have_headers(name, feed)
+        given = walk.options if is_as_safe else replace(walk.options, headers={})
+        stored = self._store.subscriptions.read_options([name]).get(name, {})
+        options = FeedOptions(**{**stored, **given.plain()})
+        if self.captures is not None:
+            self._spider.feeds.setdefault(name, options)
+        if is_under_way:
+            return
+        if self._spider.deltafetch_reset:
+            extension.forget([name])
+        for start in extension.begin_walks({name: options.plain()}):
+            with extension.under_way.begun(name):
+                yield from self._spider.first(start, options)
+
+
+def _was_conditional(response: Response) -> bool:
+    return bool(responses.conditions(responses.request_of(response)))
+
+
+def _lose_listed(
+    checks: ListChecks | Sitemaps, fetch: Fetch, request: Request, failure: DocumentFailure
+) -> Iterator[Request]:
+    """Log why a list or sitemap cannot be read: the feed is what it is without one."""
+    logger.info("%s %s", fetch.requested_url, failure.detail)
+    return iter(()) if failure.state is State.KNOWN else checks.lose(fetch, request)
