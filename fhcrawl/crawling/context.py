@@ -1,7 +1,7 @@
 """The context that a request of a walk carries from the spider to the middlewares and to its callback.
 
-It is stored in cb_kwargs under one key, as plain values, which JSON (in a cluster) and pickle (JOBDIR) can
-serialize. It is replaced, never changed in place, because copies of a request share it. Requests that belong
+It is stored in cb_kwargs under one key. It is replaced, never changed in place, because copies of a request
+share it. Requests that belong
 to no walk (robots.txt, those of a user's own spiders and components) have no context.
 
 The keys of meta that are not Scrapy's are defined here too.
@@ -9,9 +9,8 @@ The keys of meta that are not Scrapy's are defined here too.
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy.http.request import NO_CALLBACK
@@ -19,18 +18,15 @@ from scrapy.http.request import NO_CALLBACK
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ContextError
 from fhcrawl.logical_feed import ChainPosition, NewerPage, Role
-from fhcrawl.logical_feed.listings import ListCheck, ListOrder
-from fhcrawl.logical_feed.results import DocumentFailure, State
-from fhcrawl.logical_feed.sitemaps import SitemapCheck
-from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.addresses import literal, origin, special_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy import Request
     from scrapy.http import Response
 
+    from fhcrawl.logical_feed.listings import ListCheck
+    from fhcrawl.logical_feed.results import DocumentFailure
+    from fhcrawl.logical_feed.sitemaps import SitemapCheck
     from fhcrawl.store import DocumentRef, Subscription
 
 T = TypeVar("T")
@@ -53,7 +49,7 @@ INDEX_SLOT = "/index"
 RECEIVED = "fhcrawl_received"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WalkContext:
     """The part of the context that each request of a walk passes on to the next one.
 
@@ -82,7 +78,7 @@ class WalkContext:
     sitemaps: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LastReading:
     """What the store knows of a document from when it was last read.
 
@@ -106,7 +102,7 @@ class LastReading:
     is_listed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Referral:
     """How links of other documents led to a subscription document.
 
@@ -145,7 +141,7 @@ OF_ROLE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RequestContext:
     """The context of a request of a walk.
 
@@ -222,42 +218,22 @@ class RequestContext:
         return None if self.last_reading is None else self.last_reading.body_digest
 
 
-class _Decoded(dict[str, Any]):
-    """The plain values of a context, which remember it: each middleware reads it, and most need it all.
-
-    Copies by JSON and pickle are ordinary dictionaries.
-    """
-
-    __slots__ = ("context",)
-
-    def __init__(self, context: RequestContext) -> None:
-        super().__init__(_plain(context))
-        self.context = context
-
-    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
-        return dict, (dict(self),)
-
-
-def cb_kwargs_of(context: RequestContext) -> dict[str, Any]:
-    """Return the cb_kwargs of a request: plain values, without defaults."""
-    return {CONTEXT: _Decoded(context)}
+# Scrapy passes cb_kwargs to the callback, copies them when a request is retried or redirected, and stores
+# them in a JOBDIR as a pickle.
+def cb_kwargs_of(context: RequestContext) -> dict[str, RequestContext]:
+    """Return the cb_kwargs of a request of a walk."""
+    return {CONTEXT: context}
 
 
 def find_context(request: Request | Response) -> RequestContext | None:
-    """Return the context of a request, or of a response's request; None if it belongs to no walk.
-
-    :raises ContextError: if a field is missing or unknown
-    """
-    plain = request.cb_kwargs.get(CONTEXT)
-    if plain is None:
-        return None
-    return plain.context if type(plain) is _Decoded else _typed(RequestContext, plain)
+    """Return the context of a request, or of a response's request; None if it belongs to no walk."""
+    return request.cb_kwargs.get(CONTEXT)
 
 
 def context_of(request: Request | Response) -> RequestContext:
     """Return the context of a request of a walk, or of a response to one.
 
-    :raises ContextError: if it has none, or if a field is missing or unknown
+    :raises ContextError: if it has none
     """
     context = find_context(request)
     if context is None:
@@ -276,9 +252,8 @@ def is_own(request: Request) -> bool:
 
 def feed_of(request: Request | Response) -> str | None:
     """Return the URL of the feed that a request belongs to; None if it belongs to no walk."""
-    # Called far more often than `find_context`: it does not read the other fields.
-    plain = request.cb_kwargs.get(CONTEXT)
-    return None if plain is None else plain["walk"]["feed"]
+    context = find_context(request)
+    return None if context is None else context.walk.feed
 
 
 def set_walk(request: Request | Response, walk: WalkContext) -> None:
@@ -303,72 +278,6 @@ def with_context(request: Request, context: RequestContext, **changes: Any) -> R
     """
     copy: Request = request.replace(cb_kwargs={**request.cb_kwargs, **cb_kwargs_of(context)}, **changes)
     return copy
-
-
-# -- plain values -----------------------------------------------------------------------------------------
-
-
-def _plain(value: Any) -> Any:
-    if type(value) in DEFAULTS:
-        given = ((name, getattr(value, name), default) for name, default in DEFAULTS[type(value)].items())
-        return {name: _plain(one) for name, one, default in given if one != default}
-    if isinstance(value, Enum):
-        return value.value
-    return list(map(_plain, value)) if isinstance(value, tuple) else value
-
-
-def _typed(cls: type[T], plain: dict[str, Any]) -> T:
-    values = {name: TYPED[name](value) if name in TYPED else value for name, value in plain.items()}
-    try:
-        return cls(**values)
-    except TypeError as error:
-        defaults = DEFAULTS[cls].items()
-        faults = [f"{n} is missing" for n, default in defaults if default is MISSING and n not in plain]
-        faults += [f"{name} is unknown" for name in plain if name not in DEFAULTS[cls]]
-        said = f"The {cls.__name__} of a request cannot be read: {', '.join(faults)}"
-        raise ContextError(said) from error
-
-
-def _defaults(cls: type[Any]) -> dict[str, Any]:
-    """Return the default of each field of a dataclass; MISSING for a field without one."""
-    return {f.name: f.default if f.default_factory is MISSING else f.default_factory() for f in fields(cls)}
-
-
-def _older_document(plain: list[Any]) -> DocumentRef:
-    from fhcrawl.store import DocumentRef  # `check` has no store: it starts faster without SQLAlchemy
-
-    key, url, role, position, *others = plain
-    return DocumentRef(key, url, Role(role), ChainPosition(*position), *others)
-
-
-DEFAULTS: dict[type[Any], dict[str, Any]] = {
-    cls: _defaults(cls)
-    for cls in (
-        *(RequestContext, WalkContext, FeedOptions, LastReading),
-        *(Referral, ListCheck, SitemapCheck, DocumentFailure),
-    )
-}
-# Functions that convert plain values to a field's type, by field.
-TYPED: dict[str, Callable[[Any], Any]] = {
-    "walk": partial(_typed, WalkContext),
-    "options": partial(_typed, FeedOptions),
-    "last_reading": partial(_typed, LastReading),
-    "older_document": _older_document,
-    "referral": partial(_typed, Referral),
-    "role": Role,
-    "position": lambda plain: ChainPosition(*plain),
-    "newer": lambda plain: NewerPage(*plain),
-    "loss": partial(_typed, DocumentFailure),
-    "state": State,
-    "kind": ReasonKind,
-    "list_check": partial(_typed, ListCheck),
-    "order": ListOrder,
-    "sitemap": partial(_typed, SitemapCheck),
-    "left": tuple,
-    "requested": tuple,
-    "again": tuple,
-    "sought": lambda orders: tuple(map(ListOrder, orders)),
-}
 
 
 # The bits of `feeds.special`, which is NULL until the feed's host has been looked up.
