@@ -1,8 +1,8 @@
 """The context that a request of a walk carries from the spider to the middlewares and to its callback.
 
 It is stored in cb_kwargs under one key. It is replaced, never changed in place, because copies of a request
-share it. Requests that belong
-to no walk (robots.txt, those of a user's own spiders and components) have no context.
+share it. Requests that belong to no walk (robots.txt, those of a user's own spiders and components) have no
+context.
 
 The keys of meta that are not Scrapy's are defined here too.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from scrapy.http.request import NO_CALLBACK
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.results import DocumentFailure
     from fhcrawl.logical_feed.sitemaps import SitemapCheck
     from fhcrawl.store import DocumentRef, Subscription
-
-T = TypeVar("T")
 
 # The key of cb_kwargs.
 CONTEXT = "fhcrawl_context"

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from fhcrawl.core.engine import domain_of, host_of, pause
-from fhcrawl.crawling.challenges import is_challenge
 from fhcrawl.crawling.context import find_context, is_of_web_archive, is_own
-from fhcrawl.crawling.failures import LimitReached
+from fhcrawl.crawling.failures import LimitReached, is_challenge
 from fhcrawl.crawling.responses import FORBIDDEN, TOO_MANY, wait_asked
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component

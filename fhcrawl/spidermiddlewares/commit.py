@@ -11,7 +11,7 @@ from scrapy.utils.misc import load_object
 
 from fhcrawl import signals
 from fhcrawl.core.item_processor import ItemPipelineManager
-from fhcrawl.crawling import reading, versions
+from fhcrawl.crawling import reading
 from fhcrawl.crawling.context import feed_of
 from fhcrawl.crawling.pending import EntryVersion, PendingDocument, name_of
 from fhcrawl.crawling.responses import fetch_from_response
@@ -189,7 +189,7 @@ class CommitMiddleware(Component):
         reading.log_problems(result, document)
         pending = self.record_document(response, result)
         yield from following
-        yield from versions.items(pending, document, result, found)
+        yield from reading.items(pending, document, result, found)
 
     def lose(self, fetch: Fetch, failure: DocumentFailure, of: str = "") -> None:
         """Log a failure, and store it.

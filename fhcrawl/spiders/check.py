@@ -10,7 +10,7 @@ from fhcrawl.crawling import responses
 from fhcrawl.crawling.context import RequestContext, WalkContext, cb_kwargs_of, context_of
 from fhcrawl.crawling.failures import loss_of
 from fhcrawl.crawling.parser import limited_memory
-from fhcrawl.crawling.parser_process import TOO_MUCH_MEMORY
+from fhcrawl.extensions.reader import TOO_MUCH_MEMORY
 from fhcrawl.logical_feed import FIRST_WALK, ChainPosition, Role
 from fhcrawl.logical_feed.results import State
 from fhcrawl.utils.clock import now

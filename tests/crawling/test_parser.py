@@ -13,9 +13,9 @@ import pytest
 from fhcrawl import logical_feed
 from fhcrawl.crawling import parser
 from fhcrawl.crawling.parser import TURN, Job
-from fhcrawl.crawling.parser_process import ReaderProcess
 from fhcrawl.documents import FeedDocument
 from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.extensions.reader import ReaderProcess
 from tests.feeds import E, atom, feed_of, read_feed
 
 URL = "https://example.org/feed"

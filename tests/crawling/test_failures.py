@@ -3,7 +3,7 @@
 import pytest
 from scrapy.http import Response
 
-from fhcrawl.crawling.challenges import is_challenge
+from fhcrawl.crawling.failures import is_challenge
 from fhcrawl.documents.dates import elapsed
 from tests.feeds import E, atom
 from tests.projects import Project
