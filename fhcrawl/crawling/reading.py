@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
+    from fhcrawl.crawling.context import RequestContext
     from fhcrawl.crawling.pending import PendingDocument
     from fhcrawl.documents import DocumentList, Entry, FeedDocument
     from fhcrawl.exceptions import NotAFeedError
     from fhcrawl.logical_feed import Link
-    from fhcrawl.logical_feed.chain import Contradiction, FeedQuirks
+    from fhcrawl.logical_feed.chain import Contradiction
     from fhcrawl.logical_feed.contents import EarlierReading
     from fhcrawl.logical_feed.results import Fetch
     from fhcrawl.logical_feed.versions import Order
@@ -99,13 +100,14 @@ def list_result(
         url = fetch.requested_url
         logger.warning("%s does not say when it was created: all documents of the feed are read", url)
     is_read = unread == len(listed.documents)
+    body_digest = responses.body_digest(response, context_of(response).walk)
     result = DocumentResult(
         fetch,
         # Snapshot: the index lists the whole state at `createdAt`; the list of a folder does not.
         kind=(Kind.SINGLE if listed.prefix is None else Kind.COMPLETE).value,
         updated=listed.created_at,
         parts=listed.documents,
-        validators=(*responses.validators(response), _body_digest(response)),
+        validators=(*responses.validators(response), body_digest),
         replaces=listed.prefix if is_read else None,
     )
     if is_read:
@@ -146,7 +148,7 @@ def elsewhere(
     if is_far or current == mark or not responses.is_fetchable(current):
         return None
     others = contradiction(document, logical_feed.subscription_relation(document, quirks), quirks)
-    return current, _contradictory(others) if others else _loss_on_the_way(response)
+    return current, _contradictory(others) if others else _loss_on_the_way(context)
 
 
 def referral(
@@ -166,19 +168,9 @@ def referral(
     return Referral(number, mark, failure, context.is_new, is_page)
 
 
-def _loss_of(response: Response) -> DocumentFailure | None:
-    # A body that is cut off may still be well-formed: comments or checksums may be at its end.
-    if "dataloss" in response.flags:
-        return DocumentFailure(
-            State.FAILED, ReasonKind.CUT_OFF, "arrives incomplete or with a wrong checksum"
-        )
-    return _loss_on_the_way(response)
-
-
-def _loss_on_the_way(response: Response) -> DocumentFailure | None:
+def _loss_on_the_way(context: RequestContext) -> DocumentFailure | None:
     """Return what was wrong with the documents that led to a subscription document."""
-    before = context_of(response).referral
-    return None if before is None else before.loss
+    return None if context.referral is None else context.referral.loss
 
 
 def read_document(
@@ -194,56 +186,183 @@ def read_document(
     :param is_dated_by_api: as in `read_entries`
     :return: also the version of each entry, in document order; None for entries that are left out
     """
-    walk = context_of(response).walk
-    quirks = responses.quirks_of(walk.options)
-    failure = _beyond(document) or _loss(fetch, document, quirks) or _loss_of(response)
-    since = walk.since or "" if fetch.role is not Role.PART else ""
-    older, failure = _older(fetch, document, quirks, since, failure)
-    moved_to = _moved_to(fetch, response, document)
-    counts = _compare(fetch, response, document)
-    if _loss_on_the_way(response):
-        # The next run requests the user's URL again.
-        fetch = replace(fetch, location=fetch.feed)
-    found = read_entries(fetch, document, since, earlier, walk.options.ids, is_dated_by_api)
-    responses.note_growth(response, found.size)
-    counted = [version for version in found.versions if version is not None]
-    deletions = deletions_of(fetch, document)
-    invalid = sum(problem.kind in LOST_KINDS for problem in document.problems)
-    if invalid:
-        counts["fhcrawl/entry/invalid"] = invalid
-    if found.shared:
-        counts["fhcrawl/entry/shared"] = len(found.shared)
-        document.problems.extend(
-            Problem(ReasonKind.SHARED_ID, version.id, SHARED) for version in found.shared
+    return _Reading(fetch, response, document, earlier).read(is_dated_by_api)
+
+
+class _Reading:
+    def __init__(
+        self, fetch: Fetch, response: Response, document: FeedDocument, earlier: EarlierReading | None
+    ) -> None:
+        self.context = context_of(response)
+        self.walk = self.context.walk
+        self.fetch = fetch
+        self.response = response
+        self.document = document
+        self.earlier = earlier
+        self.own = (fetch.requested_url, fetch.url)
+        self.quirks = responses.quirks_of(self.walk.options)
+        self.is_repaired = any(problem.kind == "repaired" for problem in document.problems)
+
+    def read(self, is_dated_by_api: bool) -> tuple[DocumentResult, list[Version | None]]:
+        fetch, document = self.fetch, self.document
+        failure = self._failure()
+        since = self.walk.since or "" if fetch.role is not Role.PART else ""
+        older, failure = self._older(since, failure)
+        counts = self._compare()
+        if _loss_on_the_way(self.context):
+            # The next run requests the user's URL again.
+            fetch = replace(fetch, location=fetch.feed)
+        entries = read_entries(fetch, document, since, self.earlier, self.walk.options.ids, is_dated_by_api)
+        responses.note_growth(self.response, entries.size)
+        versions = [version for version in entries.versions if version is not None]
+        deletions = deletions_of(fetch, document)
+        invalid = sum(problem.kind in LOST_KINDS for problem in document.problems)
+        if invalid:
+            counts["fhcrawl/entry/invalid"] = invalid
+        if entries.shared:
+            counts["fhcrawl/entry/shared"] = len(entries.shared)
+            document.problems.extend(
+                Problem(ReasonKind.SHARED_ID, version.id, SHARED) for version in entries.shared
+            )
+        result = DocumentResult(
+            fetch,
+            title=document.title,
+            kind=logical_feed.kind(document, self.quirks).value,
+            updated=document.updated,
+            moved_to=self._moved_to(),
+            older_document=older,
+            failure=failure,
+            lost_entries=invalid + len(entries.shared),
+            shared_id=entries.shared[0].id if entries.shared else None,
+            versions=versions,
+            deletions=deletions,
+            uncounted=first_uncounted(fetch, (*versions, *deletions)),
+            counts=counts,
         )
-    result = DocumentResult(
-        fetch,
-        title=document.title,
-        kind=logical_feed.kind(document, quirks).value,
-        updated=document.updated,
-        moved_to=moved_to,
-        older_document=older,
-        failure=failure,
-        lost_entries=invalid + len(found.shared),
-        shared_id=found.shared[0].id if found.shared else None,
-        versions=counted,
-        deletions=deletions,
-        uncounted=first_uncounted(fetch, (*counted, *deletions)),
-        counts=counts,
-    )
-    # Feed of multipart pages: "A page with a `next` link is immutable".
-    is_immutable = document.format == "multipart" and "next-archive" in document.links
-    if fetch.role in logical_feed.CHAIN and not is_immutable:
-        result = _of_chain(result, response, document, earlier)
-    if fetch.role is Role.SUBSCRIPTION:
-        result = _of_subscription(result, response, document, found)
-        shared = {version.id for version in found.shared}
-        sharing = (version for version in counted if version.id in shared)
-        if invalid or any(earlier is None or not earlier.has_held(version) for version in sharing):
-            result = replace(result, breaks_span=True)
-    elif fetch.role is Role.CAPTURE:
-        result = replace(result, shown=found.shown, oldest=found.oldest)
-    return result, found.versions
+        # Feed of multipart pages: "A page with a `next` link is immutable".
+        is_immutable = document.format == "multipart" and "next-archive" in document.links
+        if fetch.role in logical_feed.CHAIN and not is_immutable:
+            result = self._of_chain(result)
+        if fetch.role is Role.SUBSCRIPTION:
+            result = self._of_subscription(result, entries, invalid)
+        elif fetch.role is Role.CAPTURE:
+            result = replace(result, shown=entries.shown, oldest=entries.oldest)
+        return result, entries.versions
+
+    def _failure(self) -> DocumentFailure | None:
+        document = self.document
+        too_many = [problem.detail for problem in document.problems if problem.kind == TOO_MANY]
+        if too_many:
+            return DocumentFailure(State.REFUSED, ReasonKind.TOO_LARGE, too_many[0])
+        if document.fault is not None:
+            detail = f"is truncated or not well-formed: {document.fault}"
+            return DocumentFailure(State.INVALID, ReasonKind.NOT_WELL_FORMED, detail)
+        failure = self._link_failure()
+        if failure is not None:
+            return failure
+        kind = ReasonKind.UNRESOLVED_ENTITIES
+        detail = " and ".join(problem.detail for problem in document.problems if problem.kind == kind)
+        if detail:
+            return DocumentFailure(State.INVALID, kind, detail)
+        # A body that is cut off may still be well-formed: comments or checksums may be at its end.
+        if "dataloss" in self.response.flags:
+            detail = "arrives incomplete or with a wrong checksum"
+            return DocumentFailure(State.FAILED, ReasonKind.CUT_OFF, detail)
+        return _loss_on_the_way(self.context)
+
+    def _link_failure(self) -> DocumentFailure | None:
+        document = self.document
+        if self.fetch.role is Role.SUBSCRIPTION and not document.complete:
+            current = logical_feed.subscription_link(document, self.quirks)
+            is_archive = logical_feed.is_archive(document, self.own, self.quirks)
+            if current not in self.own if current else is_archive:
+                detail = "is an archive document or a page that does not lead to the newest document"
+                return DocumentFailure(State.INVALID, ReasonKind.NO_CURRENT, detail)
+        # The links of a capture do not belong to the feed's chain today.
+        others = None if self.fetch.role is Role.CAPTURE else older_contradiction(document, self.quirks)
+        return _contradictory(others) if others else None
+
+    def _older(
+        self, since: str, failure: DocumentFailure | None
+    ) -> tuple[Link | None, DocumentFailure | None]:
+        """Return the link to the next older document, and the failure; the walk ends at the snapshot's time.
+
+        :param since: when the snapshot was made that the feed continues; '' for none
+        """
+        document = self.document
+        older = logical_feed.older_document(document, self.own, self.quirks)
+        if since and logical_feed.reaches(document, since):
+            return None, failure
+        if since and older is None and failure is None and logical_feed.begins_after(document, since):
+            detail = f"is the oldest document, but begins after the snapshot of {since}"
+            return None, DocumentFailure(State.INVALID, ReasonKind.BEGINS_LATER, detail)
+        return older, failure
+
+    def _moved_to(self) -> str | None:
+        redirected = responses.request_of(self.response).meta.get("redirect_urls")
+        if self.fetch.role is not Role.ARCHIVE or not redirected:
+            return None
+        url = self.fetch.url
+        return url if logical_feed.may_be_another(self.document, redirected[0], url) else None
+
+    def _compare(self) -> Counter[str]:
+        """Compare a page with the newer page that links to it; return stats of the contradictions."""
+        newer = self.context.newer
+        if newer is None or self.document.format != "multipart":
+            return Counter()
+        found = list(logical_feed.disagreements(self.document, self.own, newer))
+        self.document.problems.extend(found)
+        return Counter(f"fhcrawl/neighbour/{problem.kind}" for problem in found)
+
+    def _of_chain(self, result: DocumentResult) -> DocumentResult:
+        """Return the result of a document of the chain, with what is needed to read it again."""
+        older, earlier = result.older_document, self.earlier
+        unsettled = earlier.unsettled if earlier is not None else ()
+        # A page from which no link leads to the last one is not known to be the end.
+        named = older.url if older else last_page(self.document, self.own, self.quirks)
+        held = contents.encode(result.versions, named, unsettled)
+        is_known = earlier is not None and result.failure is None
+        # Entries that have to be looked at again, even if the document stays the same.
+        validators = None if unsettled else (*responses.validators(self.response), None)
+        lost = self._lost(result, earlier, held) if is_known and earlier is not None else {}
+        return replace(result, held=held, lost=lost, validators=validators)
+
+    def _lost(
+        self, result: DocumentResult, earlier: EarlierReading, held: bytes
+    ) -> Mapping[bytes, bytes | None] | None:
+        """Return `DocumentResult.lost` of a document that was read without a failure."""
+        if self.fetch.role is not Role.SUBSCRIPTION or result.older_document is not None:
+            return dict.fromkeys(earlier.lost(held))
+        # A feed without older documents only shows its last entries.
+        is_of_events = self.document.format == "multipart" or self.walk.since is not None
+        if result.kind != Kind.SINGLE.value or is_of_events:
+            return {}
+        return None if result.lost_entries or self.is_repaired else earlier.removed(held)
+
+    def _of_subscription(self, result: DocumentResult, entries: ReadEntries, invalid: int) -> DocumentResult:
+        document, earlier, older = self.document, self.earlier, result.older_document
+        # RFC 5005, 2; an incomplete or invalid document deletes no entries.
+        is_state = document.complete and result.failure is None and not invalid and not self.is_repaired
+        # The same bytes, if they only link to the first page, do not prove that the pages are unchanged.
+        has_pages = older is not None and older.role is Role.PAGE
+        is_index = has_pages and not (document.entries or document.updated)
+        body_digest = responses.body_digest(self.response, self.walk)
+        shared = {version.id for version in entries.shared}
+        return replace(
+            result,
+            update_schedule=None if document.update_schedule is None else asdict(document.update_schedule),
+            validators=None if is_index else (*responses.validators(self.response), body_digest),
+            present=frozenset(version.id for version in result.versions) if is_state else None,
+            shown=entries.shown if result.kind in COVERED_KINDS and result.failure is None else None,
+            total=document.total,
+            head=document.head,
+            breaks_span=bool(invalid)
+            or any(
+                earlier is None or not earlier.has_held(version)
+                for version in result.versions
+                if version.id in shared
+            ),
+        )
 
 
 # Texts that differ in each response leave validators as they are (RFC 9110, 8.8.1: weak ones), and a
@@ -257,126 +376,6 @@ def has_hidden_news(response: Response, result: DocumentResult, earlier: Earlier
     if last is None or last.received is None or last.validated_url is None or result.failure is not None:
         return False
     return earlier is not None and result.held is not None and earlier.has_gained(result.held)
-
-
-def _of_chain(
-    result: DocumentResult, response: Response, document: FeedDocument, earlier: EarlierReading | None
-) -> DocumentResult:
-    """Return the result of a document of the chain, with what is needed to read it again."""
-    older, fetch = result.older_document, result.fetch
-    unsettled = earlier.unsettled if earlier is not None else ()
-    quirks = responses.quirks_of(context_of(response).walk.options)
-    # A page from which no link leads to the last one is not known to be the end.
-    named = older.url if older else last_page(document, (fetch.requested_url, fetch.url), quirks)
-    held = contents.encode(result.versions, named, unsettled)
-    is_known = earlier is not None and result.failure is None
-    return replace(
-        result,
-        held=held,
-        lost=_lost(result, response, document, earlier, held) if is_known and earlier is not None else {},
-        # Entries that have to be looked at again, even if the document stays the same.
-        validators=None if unsettled else (*responses.validators(response), None),
-    )
-
-
-def _lost(
-    result: DocumentResult, response: Response, document: FeedDocument, earlier: EarlierReading, held: bytes
-) -> Mapping[bytes, bytes | None] | None:
-    """Return `DocumentResult.lost` of a document that was read without a failure."""
-    if result.fetch.role is not Role.SUBSCRIPTION or result.older_document is not None:
-        return dict.fromkeys(earlier.lost(held))
-    # A feed without older documents only shows its last entries.
-    is_of_events = document.format == "multipart" or context_of(response).walk.since is not None
-    if result.kind != Kind.SINGLE.value or is_of_events:
-        return {}
-    return None if result.lost_entries or _is_repaired(document) else earlier.removed(held)
-
-
-def _is_repaired(document: FeedDocument) -> bool:
-    return any(problem.kind == "repaired" for problem in document.problems)
-
-
-def _older(
-    fetch: Fetch, document: FeedDocument, quirks: FeedQuirks, since: str, failure: DocumentFailure | None
-) -> tuple[Link | None, DocumentFailure | None]:
-    """Return the link to the next older document, and the failure; the walk ends at the snapshot's time.
-
-    :param since: when the snapshot was made that the feed continues; '' for none
-    """
-    older = logical_feed.older_document(document, (fetch.requested_url, fetch.url), quirks)
-    if since and logical_feed.reaches(document, since):
-        return None, failure
-    if since and older is None and failure is None and logical_feed.begins_after(document, since):
-        detail = f"is the oldest document, but begins after the snapshot of {since}"
-        return None, DocumentFailure(State.INVALID, ReasonKind.BEGINS_LATER, detail)
-    return older, failure
-
-
-def _moved_to(fetch: Fetch, response: Response, document: FeedDocument) -> str | None:
-    redirected = responses.request_of(response).meta.get("redirect_urls")
-    if fetch.role is not Role.ARCHIVE or not redirected:
-        return None
-    return fetch.url if logical_feed.may_be_another(document, redirected[0], fetch.url) else None
-
-
-def _compare(fetch: Fetch, response: Response, document: FeedDocument) -> Counter[str]:
-    """Compare a page with the newer page that links to it; return stats of the contradictions."""
-    newer = context_of(response).newer
-    if newer is None or document.format != "multipart":
-        return Counter()
-    found = list(logical_feed.disagreements(document, (fetch.requested_url, fetch.url), newer))
-    document.problems.extend(found)
-    return Counter(f"fhcrawl/neighbour/{problem.kind}" for problem in found)
-
-
-def _of_subscription(
-    result: DocumentResult, response: Response, document: FeedDocument, found: ReadEntries
-) -> DocumentResult:
-    # RFC 5005, 2; an incomplete or invalid document deletes no entries.
-    is_lost = result.lost_entries > len(found.shared)
-    is_read = result.failure is None and not is_lost and not _is_repaired(document)
-    is_state = document.complete and is_read
-    older = result.older_document
-    # The same bytes, if they only link to the first page, are no evidence that the pages have not changed.
-    is_index = older is not None and older.role is Role.PAGE and not (document.entries or document.updated)
-    return replace(
-        result,
-        update_schedule=None if document.update_schedule is None else asdict(document.update_schedule),
-        validators=None if is_index else (*responses.validators(response), _body_digest(response)),
-        present=frozenset(version.id for version in result.versions) if is_state else None,
-        shown=found.shown if result.kind in COVERED_KINDS and result.failure is None else None,
-        total=document.total,
-        head=document.head,
-    )
-
-
-def _body_digest(response: Response) -> str:
-    return responses.body_digest(response, context_of(response).walk)
-
-
-def _beyond(document: FeedDocument) -> DocumentFailure | None:
-    details = (problem.detail for problem in document.problems if problem.kind == TOO_MANY)
-    return next((DocumentFailure(State.REFUSED, ReasonKind.TOO_LARGE, detail) for detail in details), None)
-
-
-def _loss(fetch: Fetch, document: FeedDocument, quirks: FeedQuirks) -> DocumentFailure | None:
-    if document.fault is not None:
-        detail = f"is truncated or not well-formed: {document.fault}"
-        return DocumentFailure(State.INVALID, ReasonKind.NOT_WELL_FORMED, detail)
-    if fetch.role is Role.SUBSCRIPTION and not document.complete:
-        own = (fetch.requested_url, fetch.url)
-        current = logical_feed.subscription_link(document, quirks)
-        is_older = current not in own if current else logical_feed.is_archive(document, own, quirks)
-        if is_older:
-            detail = "is an archive document or a page that does not lead to the newest document"
-            return DocumentFailure(State.INVALID, ReasonKind.NO_CURRENT, detail)
-    # The links of a capture do not belong to the feed's chain today.
-    others = None if fetch.role is Role.CAPTURE else older_contradiction(document, quirks)
-    if others:
-        return _contradictory(others)
-    kind = ReasonKind.UNRESOLVED_ENTITIES
-    detail = " and ".join(problem.detail for problem in document.problems if problem.kind == kind)
-    return DocumentFailure(State.INVALID, kind, detail) if detail else None
 
 
 def _contradictory(links: Contradiction) -> DocumentFailure:
