@@ -29,10 +29,9 @@ from fhcrawl.logical_feed.platforms import PROBE
 from fhcrawl.logical_feed.results import DocumentResult, State, has_news, joins
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
-from fhcrawl.spiders.captures import Captures
+from fhcrawl.spiders.captures import Captures, with_web_archive
 from fhcrawl.spiders.list_checks import ListChecks
 from fhcrawl.spiders.sitemaps import Sitemaps
-from fhcrawl.spiders.web_archives import with_web_archive
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.store.documents import NewerDocument
 from fhcrawl.utils import addresses

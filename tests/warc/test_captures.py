@@ -10,7 +10,7 @@ import pytest
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from fhcrawl.warc.captures import Captures
+from fhcrawl.warc.captures import CaptureIndex
 from tests.feeds import E, atom
 from tests.projects import NewProject, Project, Run
 from tests.server import FeedServer
@@ -300,7 +300,7 @@ def test_head_of_a_record_that_does_not_end_is_damage(
     with whole.path.open("ab") as file, gzip.GzipFile(fileobj=file, mode="wb", compresslevel=1) as packed:
         packed.write(begin)
         packed.write(b"x" * (1 << 22))
-    with closing(Captures([str(whole.path)])) as captures:
+    with closing(CaptureIndex([str(whole.path)])) as captures:
         assert captures.build() == 1
     assert "read only up to the damage: the head of a record is longer than 1048576 bytes" in caplog.text
     assert len(caplog.text) < 1000
@@ -313,7 +313,7 @@ def test_many_records_with_heads_only_are_no_damage(tmp_path: Path) -> None:
         b"x" * 500_000
     )
     (tmp_path / "old.warc").write_bytes(head * 5)
-    with closing(Captures([str(tmp_path / "old.warc")])) as captures:
+    with closing(CaptureIndex([str(tmp_path / "old.warc")])) as captures:
         assert captures.build() == 5
 
 
@@ -334,13 +334,13 @@ def test_record_of_no_use_does_not_hide_those_behind_it(
     archive.add("http://a.example/1", date, "<feed>1</feed>")
     archive.add(url, date, "<feed>2</feed>", **more)
     archive.add("http://a.example/3", date, "<feed>3</feed>")
-    with closing(Captures([str(archive.path)])) as captures:
+    with closing(CaptureIndex([str(archive.path)])) as captures:
         assert captures.build() == 2 + is_read
         assert len(list(captures.find("http://a.example/3"))) == 1
 
 
 def test_link_that_is_no_url_is_in_no_file() -> None:
-    with closing(Captures([])) as captures:
+    with closing(CaptureIndex([])) as captures:
         assert list(captures.find("http://[.example/2")) == []
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fhcrawl.exceptions import ArgumentError, NoIndexError
 from fhcrawl.warc import indexes
-from fhcrawl.warc.indexes import Answer, Listed
+from fhcrawl.warc.indexes import IndexPage, Listed
 
 URL = "https://example.org/feed"
 CDX, TIMEMAP = None, "https://archive.example/t/link/x"
@@ -36,10 +36,10 @@ def line(stamp: str = "20090102030405", **more: Any) -> dict[str, Any]:
 def test_both_dialects_of_cdx() -> None:
     found = [Listed(URL, FIRST, "DIGEST")]
     for body in (array(row()), lines(line())):
-        assert indexes.read(body, CDX, URL) == Answer(found, "20090102030405")
+        assert indexes.read(body, CDX, URL) == IndexPage(found, "20090102030405")
     # The Wayback Machine's "[]" and pywb's empty body: there are none.
     for body in (b"[]\n", b"[]", b"", b"\n"):
-        assert indexes.read(body, CDX, URL) == Answer([])
+        assert indexes.read(body, CDX, URL) == IndexPage([])
 
 
 @pytest.mark.parametrize("status", ["301", "404", "503"])
@@ -229,7 +229,7 @@ def test_what_is_no_archive_is_refused(given: str) -> None:
 def test_urls_of_requests() -> None:
     archive, url = "https://archive.example/coll", "https://example.org/feed?a=1&b=ü#c"
     assert indexes.capture_url(archive, FIRST, URL) == f"{archive}/20090102030405id_/{URL}"
-    queries = [indexes.query(way, archive, url) for way in range(indexes.WAYS)]
+    queries = [indexes.query(way, archive, url) for way in range(indexes.KINDS)]
     assert [query.partition("?")[0] for query in queries[:2]] == [
         "https://archive.example/cdx/search/cdx",
         f"{archive}/cdx",
