@@ -83,29 +83,20 @@ def with_web_archive(listed: Listed, settings: BaseSettings) -> Listed:
 
 @dataclass
 class _FeedCaptures:
-    """The captures of a feed in one source.
-
-    :param every: request all captures
-    :param chosen: the captures to request next, in reverse order
-    :param depth: of the documents that were captured: see `TimeMap`
-    :param requested: the capture that was requested last
-    :param reads: what captures have shown in this run, which is committed later: by their ids, or by their
-        times if they were served in place of others
-    :param failed: ids of captures that could not be read in this run
-    :param retries: request those that could not be read in earlier runs, since the others are read
-    :param finished: ids of the TimeMaps that have no more captures that are worth reading
-    """
+    """The captures of a feed in one source."""
 
     walk: WalkContext
     mementos: Mementos
     every: bool
-    chosen: list[Memento] = field(default_factory=list)
-    depth: int = 0
-    requested: Memento | None = None
+    chosen: list[Memento] = field(default_factory=list)  # in reverse order
+    depth: int = 0  # of the chosen ones
+    requested: Memento | None = None  # the last one
+    # What captures have shown in this run, which is committed later: by their ids, or by their times if they
+    # were served in place of others.
     reads: dict[int | str, CaptureRead] = field(default_factory=dict)
-    failed: set[int] = field(default_factory=set)
-    retries: bool = False
-    finished: set[int] = field(default_factory=set)
+    failed: set[int] = field(default_factory=set)  # in this run
+    retries: bool = False  # request those that failed in earlier runs, because the others are read
+    finished: set[int] = field(default_factory=set)  # TimeMaps without captures that are worth reading
 
     def choose(self, timemaps: list[TimeMap]) -> bool:
         """Choose the captures of TimeMaps that are worth reading next; return whether there are any."""
@@ -155,16 +146,11 @@ class _FeedCaptures:
 
 @dataclass
 class _FeedInFiles(_FeedCaptures):
-    """The captures of a feed in WARC files.
-
-    :param urls: the URLs whose captures are wanted, with their depth, by their names
-    :param known: the TimeMaps that the store has of these, by their names
-    :param searched: digest of the URLs that were looked for, and digests of the files that were searched
-    """
-
+    # By the names of the URLs whose captures are wanted: URL and depth, and the TimeMaps in the store.
     urls: dict[str, tuple[str, int]] = field(default_factory=dict)
     known: dict[str, TimeMap] = field(default_factory=dict)
-    searched: tuple[str, list[str]] = field(default_factory=lambda: ("", []))
+    # Digest of the URLs that were looked for, and digests of the files that were searched.
+    searched: tuple[str, list[str]] = ("", [])
     _sum: int = 0
 
     def add(self, url: str, depth: int, timemap: TimeMap | None = None) -> None:
@@ -333,54 +319,31 @@ def _is_complete(store: Store, feed: str) -> bool:
 
 @dataclass
 class _Archive:
-    """A web archive.
-
-    :param index: the kind of index that it supports, below `indexes.KINDS`; None until that is known
-    :param failures: number of consecutive requests that have failed
-    """
-
     url: str
-    index: int | None = None
-    failures: int = 0
+    index: int | None = None  # the kind that it supports, if that is known
+    failures: int = 0  # consecutive
     is_skipped: bool = False
 
 
 @dataclass
 class _TimeMapReading:
-    """A TimeMap that is being read.
-
-    :param index: the kind of index that is requested
-    :param requested: the URL of the last request
-    :param since: the first time that was requested, as the index has it
-    :param pages: URLs of all pages that are known; `read` of them were read
-    :param count: number of captures
-    """
-
     timemap: TimeMap
     index: int
-    requested: str
-    since: str = ""
-    pages: list[str] = field(default_factory=list)
+    requested: str  # URL of the last request
+    since: str = ""  # the first time that was requested, as the index has it
+    pages: list[str] = field(default_factory=list)  # URLs of all pages, of which `read` were read
     read: int = 0
-    count: int = 0
+    count: int = 0  # of captures
 
 
 @dataclass(kw_only=True)
 class _FeedInArchive(_FeedCaptures):
-    """The captures of a feed in a web archive.
-
-    :param requests: how many requests the archive has had for it in this run
-    :param failed_timemaps: ids of TimeMaps that could not be read in this run
-    :param walked: URLs of archives and pages that walks have read, and whose captures are not wanted
-    :param wanted: keys of the URLs whose captures are, with their depth
-    """
-
     archive: _Archive
     requests: int = 0
     reading: _TimeMapReading | None = None
-    failed_timemaps: set[int] = field(default_factory=set)
-    walked: set[str] = field(default_factory=set)
-    wanted: dict[str, int] = field(default_factory=dict)
+    failed_timemaps: set[int] = field(default_factory=set)  # in this run
+    walked: set[str] = field(default_factory=set)  # read by walks: their captures are not wanted
+    wanted: dict[str, int] = field(default_factory=dict)  # depth by the key of the URL
     is_skipped: bool = False
 
 
@@ -443,9 +406,9 @@ class _WebArchives:
         state, address = self._states.get(feed), url.partition("#")[0]
         if state is None or url in state.walked or not indexes.is_of_web(url):
             return
-        has_many = not depth and list(state.wanted.values()).count(0) >= MOST_URLS
-        if not has_many and indexes.key(address) not in state.wanted:
-            state.wanted[indexes.key(address)] = depth
+        key, has_many = indexes.key(address), list(state.wanted.values()).count(0) >= MOST_URLS
+        if key not in state.wanted and (depth or not has_many):
+            state.wanted[key] = depth
             self._mementos.add_timemap(feed, state.archive.url, address, depth)
 
     def next(self, feed: str) -> Iterator[Request]:
@@ -454,15 +417,14 @@ class _WebArchives:
             return
         if feed in self._extension.skipped_feeds:
             return
-        archive = state.archive
         if state.reading is None and not state.chosen:
             self._choose(state)
         state.requests += 1
-        if state.reading is not None:
-            url = state.reading.timemap.url
-            yield requests.timemap(url, state.reading.requested, state.walk, state.requests)
+        url, walk = state.archive.url, state.walk
+        if (reading := state.reading) is not None:
+            yield requests.timemap(reading.timemap.url, reading.requested, walk, state.requests)
         elif state.chosen:
-            yield requests.memento(state.take(), state.depth, archive.url, state.walk, state.requests)
+            yield requests.memento(state.take(), state.depth, url, walk, state.requests)
 
     # First the TimeMaps, then the captures that are worth reading.
     def _choose(self, state: _FeedInArchive) -> None:
