@@ -29,7 +29,7 @@ from fhcrawl.logical_feed.polling import LONGEST
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
-from fhcrawl.store.mementos import WARC_FILES
+from fhcrawl.store.mementos import WARC_FILES, TimeMap
 from fhcrawl.utils.addresses import name_of
 from fhcrawl.utils.clock import now
 from fhcrawl.warc import indexes
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.pending import EntryVersion
     from fhcrawl.crawling.subscriptions import Listed
     from fhcrawl.logical_feed.results import Fetch
-    from fhcrawl.store import Memento, Store, TimeMap
+    from fhcrawl.store import Memento, Store
     from fhcrawl.store.mementos import Mementos
 
 logger = logging.getLogger(__name__)
@@ -146,24 +146,21 @@ class _FeedCaptures:
 
 @dataclass
 class _FeedInFiles(_FeedCaptures):
-    # By the names of the URLs whose captures are wanted: URL and depth, and the TimeMaps in the store.
-    urls: dict[str, tuple[str, int]] = field(default_factory=dict)
-    known: dict[str, TimeMap] = field(default_factory=dict)
+    # Of the wanted URLs, by their names; those that are not in the store have the id 0.
+    timemaps: dict[str, TimeMap] = field(default_factory=dict)
     # Digest of the URLs that were looked for, and digests of the files that were searched.
     searched: tuple[str, list[str]] = ("", [])
     _sum: int = 0
 
-    def add(self, url: str, depth: int, timemap: TimeMap | None = None) -> None:
-        name = name_of(url)
-        if name not in self.urls:
-            self.urls[name] = url, depth
+    def add(self, timemap: TimeMap) -> None:
+        name, read = name_of(timemap.url), timemap.read
+        if name not in self.timemaps:
             self._sum ^= int.from_bytes(_octets(name), "big")
-        if timemap is not None:
-            self.known[name] = timemap
-            if url == self.walk.feed and timemap.read:
-                read = timemap.read
-                urls, *files = (read[at : at + DIGEST] for at in range(0, len(read), DIGEST))
-                self.searched = urls, files
+        if name not in self.timemaps or timemap.id:
+            self.timemaps[name] = timemap
+        if timemap.url == self.walk.feed and read:
+            urls, *files = (read[at : at + DIGEST] for at in range(0, len(read), DIGEST))
+            self.searched = urls, files
 
     # The same in any order.
     @property
@@ -171,8 +168,9 @@ class _FeedInFiles(_FeedCaptures):
         return b64encode(self._sum.to_bytes(DIGEST_SIZE, "big")).decode()
 
     @property
-    def timemaps(self) -> list[TimeMap]:
-        return sorted(self.known.values(), key=lambda timemap: timemap.depth)
+    def stored(self) -> list[TimeMap]:
+        stored = (timemap for timemap in self.timemaps.values() if timemap.id)
+        return sorted(stored, key=lambda timemap: timemap.depth)
 
 
 class _WarcFiles:
@@ -208,7 +206,7 @@ class _WarcFiles:
                 if self._store.feeds.read_kind(feed) is not Kind.COMPLETE:
                     state = self._load(feed)
                     urls, files = state.searched
-                    has_unread = state.choose(state.timemaps)
+                    has_unread = state.choose(state.stored)
                     searched &= set() if has_unread or urls != state.digest else set(files)
         except StoreError:  # a feed that has never been read
             return set()
@@ -218,9 +216,9 @@ class _WarcFiles:
         walk = WalkContext(feed, self._extension.run, self._feeds[feed])
         state = _FeedInFiles(walk, self._store.mementos, self._every)
         for timemap in self._store.mementos.find_timemaps(feed, WARC_FILES):
-            state.add(timemap.url, timemap.depth, timemap)
+            state.add(timemap)
         for url, role, _state in self._store.documents.read_urls(feed):
-            state.add(url, int(role is not Role.SUBSCRIPTION))
+            state.add(TimeMap(0, url, int(role is not Role.SUBSCRIPTION), None))
         return state
 
     async def build(self) -> None:
@@ -246,41 +244,39 @@ class _WarcFiles:
         if _is_complete(self._store, feed):
             return False
         state = self._states[feed] = self._load(feed)
-        for name, (url, depth) in list(state.urls.items()):
-            self._store_captures(state, url, depth, keeps_empty=url == feed or name in state.known)
+        for timemap in list(state.timemaps.values()):
+            self._store_captures(state, timemap, keeps_empty=timemap.url == feed)
         self._note_files(state)
-        return bool(self._store.mementos.find_captures(state.timemaps))
+        return bool(self._store.mementos.find_captures(state.stored))
 
     def want(self, feed: str, url: str, depth: int) -> None:
         state = self._states[feed]
-        if name_of(url) not in state.urls:
-            state.add(url, depth)
-            self._store_captures(state, url, depth, keeps_empty=True)
+        if name_of(url) not in state.timemaps:
+            timemap = TimeMap(0, url, depth, None)
+            state.add(timemap)
+            self._store_captures(state, timemap, keeps_empty=True)
             self._note_files(state)
 
-    def _store_captures(self, state: _FeedInFiles, url: str, depth: int, keeps_empty: bool) -> None:
-        captures = list(self._index.find(url))
-        if not captures and not keeps_empty:
-            return
-        feed, timemap = state.walk.feed, state.known.get(name_of(url))
-        if timemap is None:
-            timemap = self._store.mementos.add_timemap(feed, WARC_FILES, url, depth)
-            state.add(url, depth, timemap)
+    def _store_captures(self, state: _FeedInFiles, timemap: TimeMap, keeps_empty: bool) -> None:
+        feed, mementos, captures = state.walk.feed, self._store.mementos, list(self._index.find(timemap.url))
+        if not timemap.id and (captures or keeps_empty):
+            timemap = mementos.add_timemap(feed, WARC_FILES, timemap.url, timemap.depth)
+            state.add(timemap)
         if captures:
-            self._store.mementos.add(feed, timemap, captures, None)
+            mementos.add(feed, timemap, captures, None)
 
     # Before the captures are read: those that are not are found in the store.
     def _note_files(self, state: _FeedInFiles) -> None:
         urls, files = state.searched
         state.searched = state.digest, sorted({*self._opened, *(files if urls == state.digest else ())})
         feed, searched = state.walk.feed, "".join((state.digest, *state.searched[1]))
-        self._store.mementos.add(feed, state.known[name_of(feed)], [], searched)
+        self._store.mementos.add(feed, state.timemaps[name_of(feed)], [], searched)
 
     def next(self, feed: str) -> Iterator[Request]:
         state = self._states.get(feed)
         if state is None or feed in self._extension.skipped_feeds:
             return
-        while state.chosen or state.choose(state.timemaps):
+        while state.chosen or state.choose(state.stored):
             capture = state.take()
             place = self._index.place(capture.url, capture.digest)
             if place is not None:
