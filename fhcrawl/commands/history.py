@@ -55,22 +55,19 @@ class Command(command.Command):
                 f"fhcrawl export --feed {feed} -o -:jsonl lists all entries"
             )
         with printing(UTF_8 if opts.json else None):
-            for line in (as_json if opts.json else as_text)(feed, versions):
+            for line in (_as_json if opts.json else _as_text)(feed, versions):
                 print(line)
 
 
-def as_json(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
-    """Yield a JSON object for each version."""
+def _as_json(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
     from fhcrawl.utils.text import json_escaped
 
     for version, changed in _with_changes(versions):
-        said = {"state": version.state, "feed": feed, **version.fields, "captured": version.captured}
-        said["then_changed"] = changed
-        yield json_escaped(json.dumps(said, ensure_ascii=False))
+        row = {"state": version.state, "feed": feed, **version.fields, "captured": version.captured}
+        yield json_escaped(json.dumps({**row, "then_changed": changed}, ensure_ascii=False))
 
 
-def as_text(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
-    """Yield two lines for each version, and a third with the fields that changed after it."""
+def _as_text(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
     from fhcrawl.utils.text import printable
 
     for version, changed in _with_changes(versions):
@@ -86,18 +83,12 @@ def as_text(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
 
 
 def _with_changes(versions: list[KeptVersion]) -> Iterator[tuple[KeptVersion, list[str] | None]]:
-    """Yield each version with the names of the fields that the next newer version changed.
-
-    Deletions have no fields and are not compared.
-    """
-    after: KeptVersion | None = None
+    """Yield each version with the names of the fields that the next newer version changed."""
+    newer: dict[str, Any] | None = None
     for version in versions:
-        if version.state == "deleted":
+        if version.state == "deleted":  # without fields
             yield version, None
             continue
-        yield version, None if after is None else _differing(version.fields, after.fields)
-        after = version
-
-
-def _differing(fields: dict[str, Any], others: dict[str, Any]) -> list[str]:
-    return [name for name, value in fields.items() if name not in NOT_OF_ENTRY and others[name] != value]
+        fields = {name: value for name, value in version.fields.items() if name not in NOT_OF_ENTRY}
+        yield version, None if newer is None else [name for name in fields if fields[name] != newer[name]]
+        newer = fields

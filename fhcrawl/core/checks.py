@@ -46,7 +46,7 @@ def check_settings(settings: BaseSettings) -> None:
     :raises ArgumentError: if one of them cannot be used
     """
     from fhcrawl.downloadermiddlewares.guard import allowed_hosts
-    from fhcrawl.spiders.web_archives import with_web_archive
+    from fhcrawl.spiders.captures import with_web_archive
     from fhcrawl.store.leases import LONGEST as LONGEST_LEASE
 
     check_mistyped(settings)

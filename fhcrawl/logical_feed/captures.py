@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.coverage import Coverage
 
 # Before and after all times.
-EVER, NEVER = "", "~"
+MIN_TIME, MAX_TIME = "", "~"
 # Entries are dated before they are seen: captures are meant to have as much more in common as this part of an
 # entry takes on average.
 SPARE = 0.5
@@ -78,9 +78,9 @@ def next_captures(
     unread = [number for number in range(len(times)) if number not in reads]
     if every:
         return unread[::-1]
-    left = [times[number] for number in unread]
-    places = {place for gap in _gaps(reads.values(), live) for place in _choose(left, *gap)}
-    return [unread[place] for place in sorted(places, reverse=True)]
+    unread_times = [times[number] for number in unread]
+    chosen = {index for gap in _gaps(reads.values(), live) for index in _choose(unread_times, *gap)}
+    return [unread[index] for index in sorted(chosen, reverse=True)]
 
 
 def covered_by(
@@ -92,30 +92,30 @@ def covered_by(
 
     :param of_several: the captures are of several URLs: see `_compared`
     """
-    compared = deque(_compared(reads, live, of_several=of_several), maxlen=1)
-    if not compared:
+    last = deque(_compared(reads, live, of_several=of_several), maxlen=1)
+    if not last:
         return None
-    [(_, captured)] = compared
-    spans, known = (live.spans, live.holes) if live else ([], [])
-    for found in captured.spans:
-        same = [span for span in spans if span.since <= found.until and found.since <= span.until]
-        if same and found.since == found.until:
+    captured = last[0][1]
+    spans, holes_of_reads = (live.spans, live.holes) if live else ([], [])
+    for new in captured.spans:
+        same = [span for span in spans if span.since <= new.until and new.since <= span.until]
+        if same and new.since == new.until:
             continue
-        since, until = (min(s.since for s in (found, *same)), max(s.until for s in (found, *same)))
+        since, until = (min(s.since for s in (new, *same)), max(s.until for s in (new, *same)))
         spans = [*(span for span in spans if span not in same), Span(since, until)]
     spans.sort(key=lambda span: span.since)
-    known = [*known, *captured.holes]
-    holes = [_hole(before.until, after.since, known) for before, after in pairwise(spans)]
+    wider = [*holes_of_reads, *captured.holes]
+    holes = [_hole(before.until, after.since, wider) for before, after in pairwise(spans)]
     doubted = live.since if live and live.is_doubtful else None
     return Covered(spans, holes, live.spans[0].since if live else None, (live or captured).is_proof, doubted)
 
 
-def _hole(after: str, before: str, known: Iterable[Hole]) -> Hole:
-    """Return the hole between two spans, which is a part of known ones: of all reads, or of captures."""
-    whole = min((h for h in known if h.after <= after and before <= h.before), key=lambda hole: hole.seconds)
+def _hole(after: str, before: str, wider: Iterable[Hole]) -> Hole:
+    """Return the hole between two spans, which is a part of wider ones: of all reads, or of captures."""
+    around = min((h for h in wider if h.after <= after and before <= h.before), key=lambda hole: hole.seconds)
     seconds = elapsed(after, before)
-    entries = whole.entries and round(whole.entries * seconds / max(1, whole.seconds))
-    return Hole(after, before, seconds, entries, whole.number)
+    entries = around.entries and round(around.entries * seconds / max(1, around.seconds))
+    return Hole(after, before, seconds, entries, around.number)
 
 
 # A URL that the feed has left may go on to show what it showed then: that proves nothing of the time since.
@@ -126,14 +126,14 @@ def _compared(
 
     :param of_several: leave out captures that show nothing new
     """
-    known, own = [read for read in reads if read.marks], None
+    shown, own = [read for read in reads if read.marks], None
     if live:
         marks = (live.known[begin : begin + MARK] for begin in range(0, live.shown * MARK, MARK))
         # The newest capture before it is likely to join it.
         own = CaptureRead(live.read, tuple(marks), live.read)
-        known.append(own)
+        shown.append(own)
     covered = None
-    for read in sorted(known, key=lambda read: read.time):
+    for read in sorted(shown, key=lambda read: read.time):
         is_first = covered is None
         if of_several and read is not own and covered and not covered.has_news(read.marks or ()):
             continue
@@ -153,13 +153,13 @@ def _gaps(
     beside it, and when the earliest capture was made that is likely to join the later read, if that is known.
     """
     compared = list(_compared(reads, live))
-    left = EVER
+    left = MIN_TIME
     for read, covered in compared:
         if covered.since == read.time:
             reach = _reach(read, compared[-1][1].depth)
             yield from ((*ends, left, read.time, reach) for ends in _uncovered(left, read.time, live))
         left = read.time
-    yield from ((*ends, left, NEVER, None) for ends in _uncovered(left, NEVER, live))
+    yield from ((*ends, left, MAX_TIME, None) for ends in _uncovered(left, MAX_TIME, live))
 
 
 def _uncovered(left: str, right: str, live: Coverage | None) -> Iterator[tuple[str, str]]:
@@ -193,8 +193,8 @@ def _choose(
     :param times: of the captures that were not read
     """
     inside = range(bisect_right(times, after), bisect_left(times, before))
-    if after == EVER or before == NEVER:
-        return [*inside[: after == EVER], *inside[len(inside) - (before == NEVER) :]]
+    if after == MIN_TIME or before == MAX_TIME:
+        return [*inside[: after == MIN_TIME], *inside[len(inside) - (before == MAX_TIME) :]]
     # Captures beside the gap join it to the spans that the feed's own reads cover.
     earlier = range(bisect_right(times, left), inside.start)[-1:]
     later = range(inside.stop, bisect_left(times, right))[:1]

@@ -18,9 +18,8 @@ from fhcrawl.crawling.subscriptions import LISTED_FILES
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed.platforms import PROBE
-from fhcrawl.spiders.captures import Captures
+from fhcrawl.spiders.captures import Captures, with_web_archive
 from fhcrawl.spiders.walk import Walk
-from fhcrawl.spiders.web_archives import with_web_archive
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.datadir import base_of

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import func, literal, select
-
 from fhcrawl.logical_feed.captures import CaptureRead
 from fhcrawl.logical_feed.coverage import WINDOW
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import coverage
 from fhcrawl.store.database import Repository
 from fhcrawl.store.rows import Capture
-from fhcrawl.store.schema import Keyed, captures, mementos, timemaps
+from fhcrawl.store.schema import timemaps
 from fhcrawl.store.statements import execute, execute_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sqlalchemy import ColumnElement, Connection, Row
+    from sqlalchemy import Connection, Row
 
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.results import DocumentResult
@@ -37,15 +35,16 @@ class Captures(Repository):
 
     def find(self, url: str) -> Capture | None:
         """Return the last capture of a URL; None if there is none."""
-        return self._find(Keyed(captures.c.url) == Keyed(literal(url)))
+        return self._find("KEY(url) = KEY(:value)", url)
 
     def find_body(self, digest: str) -> Capture | None:
         """Return a capture whose body has a digest; None if there is none."""
-        return self._find(captures.c.digest == digest)
+        return self._find("digest = :value", digest)
 
-    def _find(self, where: ColumnElement[bool]) -> Capture | None:
+    def _find(self, where: str, value: str) -> Capture | None:
+        query = f"SELECT {', '.join(Capture._fields)} FROM captures WHERE {where} LIMIT 1"
         with self._database.snapshot() as connection:
-            row = connection.execute(select(captures).where(where).limit(1)).first()
+            row = execute(connection, query, {"value": value}).first()
         return None if row is None else Capture(*row)
 
     def add(self, capture: Capture) -> None:
@@ -79,13 +78,21 @@ ADD_REVISIT = f"{ADD} NOTHING"
 ADD_CAPTURE = f"""{ADD} UPDATE SET time = excluded.time, url = excluded.url
 WHERE mementos.state IN ('{UNREAD}', '{AGAIN}') AND mementos.time < excluded.time"""
 
+FIND_TIMEMAPS = """
+SELECT id, url, depth, read, failed FROM timemaps
+WHERE feed_id = :feed_id AND archive = :archive ORDER BY depth, id
+"""
+FIND_CAPTURES = "SELECT * FROM mementos WHERE timemap_id = ANY(:timemaps) ORDER BY time, id"
+NOTE_READ = "UPDATE timemaps SET read = :read, retry_after = NULL, failed = NULL WHERE id = :id"
+NOTE_WAIT = "UPDATE timemaps SET retry_after = :until WHERE feed_id = :feed_id AND archive = :archive"
+
 
 class TimeMap(NamedTuple):
-    """What a web archive has of a URL (RFC 7089, 1.2).
+    """The captures of a URL in a web archive (RFC 7089, 1.2).
 
-    :param depth: number of links from a subscription document to it
-    :param read: when the archive was last asked; None if it never was
-    :param failed: when it last could not say, since then; None if it could
+    :param depth: number of links from a subscription document to the URL
+    :param read: when it was last read to its end; None if it never was
+    :param failed: when its last request failed; None if that was successful
     """
 
     id: int
@@ -118,13 +125,8 @@ class Mementos(Repository):
     def find_timemaps(self, feed: str, archive: str) -> list[TimeMap]:
         """Return the TimeMaps of a feed in an archive; those of the subscription document come first."""
         with self._database.lookup() as connection:
-            feed_id = self._session.find_id(connection, feed)
-            of_feed = (timemaps.c.feed_id == feed_id) & (timemaps.c.archive == archive)
-            columns = (timemaps.c[name] for name in TimeMap._fields)
-            rows = connection.execute(
-                select(*columns).where(of_feed).order_by(timemaps.c.depth, timemaps.c.id)
-            )
-            return [TimeMap(*row) for row in rows]
+            values = {"feed_id": self._session.find_id(connection, feed), "archive": archive}
+            return [TimeMap(*row) for row in execute(connection, FIND_TIMEMAPS, values)]
 
     def add_timemap(self, feed: str, archive: str, url: str, depth: int) -> TimeMap:
         """Store that the captures of a URL are wanted.
@@ -134,51 +136,46 @@ class Mementos(Repository):
         row = {"archive": archive, "url": url, "depth": depth}
         with self._database.transaction() as connection:
             new = timemaps.insert().values(feed_id=self._checked_id(connection, feed), **row)
-            key = connection.execute(new).inserted_primary_key
-        return TimeMap(key[0] if key else 0, url, depth, None)
+            [timemap_id] = connection.execute(new).inserted_primary_key or (0,)
+        return TimeMap(timemap_id, url, depth, None)
 
     def add(
-        self, feed: str, timemap: TimeMap, found: Iterable[tuple[str, str, str, bool]], read: str | None
+        self, feed: str, timemap: TimeMap, listed: Iterable[tuple[str, str, str, bool]], read: str | None
     ) -> None:
         """Store the captures of an index; of those with the same digest, the latest that is no revisit.
 
-        :param found: URL, time and digest of each, and whether it is a revisit
+        :param listed: URL, time and digest of each, and whether it is a revisit
         :param read: when the index was read, if this is its end
         :raises LeaseError: if another crawl has taken the feed over
         """
         # The last one counts.
-        ordered = sorted(found, key=lambda one: (not one[3], one[1]))
+        ordered = sorted(listed, key=lambda capture: (not capture[3], capture[1]))
         chosen = {digest: (url, time, is_revisit) for url, time, digest, is_revisit in ordered}
         with self._database.transaction() as connection:
             feed_id = self._checked_id(connection, feed)
             of_map = {"feed_id": feed_id, "timemap_id": timemap.id, "state": UNREAD}
-            for are_revisits, add in ((False, ADD_CAPTURE), (True, ADD_REVISIT)):
-                rows = [
-                    {**of_map, "url": url, "time": time, "digest": digest}
-                    for digest, (url, time, is_revisit) in chosen.items()
-                    if is_revisit is are_revisits
-                ]
-                execute_all(connection, add, rows)
+            rows: dict[bool, list[dict[str, object]]] = {True: [], False: []}
+            for digest, (url, time, is_revisit) in chosen.items():
+                rows[is_revisit].append({**of_map, "url": url, "time": time, "digest": digest})
+            execute_all(connection, ADD_CAPTURE, rows[False])
+            execute_all(connection, ADD_REVISIT, rows[True])
             if read is not None:
-                seen = timemaps.update().where(timemaps.c.id == timemap.id)
-                connection.execute(seen.values(read=read, retry_after=None, failed=None))
+                execute(connection, NOTE_READ, {"id": timemap.id, "read": read})
 
     def note_failure(self, feed: str, timemap: TimeMap, time: str) -> None:
-        """Store that an archive could not say what it has: it is asked after others in the next run.
+        """Store that a TimeMap could not be read: it is requested after others in the next run.
 
         :raises LeaseError: if another crawl has taken the feed over
         """
         with self._database.transaction() as connection:
             self._checked_id(connection, feed)
-            connection.execute(timemaps.update().where(timemaps.c.id == timemap.id).values(failed=time))
+            values = {"id": timemap.id, "failed": time}
+            execute(connection, "UPDATE timemaps SET failed = :failed WHERE id = :id", values)
 
-    def find_captures(self, known: list[TimeMap]) -> list[Memento]:
+    def find_captures(self, timemaps: list[TimeMap]) -> list[Memento]:
         """Return the captures of TimeMaps, the oldest first."""
-        names = ("id", "url", "time", "digest", "state", "captured", "marks", "oldest")
-        columns = (mementos.c[name] for name in names)
-        of_map = mementos.c.timemap_id.in_([timemap.id for timemap in known])
         with self._database.lookup() as connection:
-            rows = connection.execute(select(*columns).where(of_map).order_by(mementos.c.time, mementos.c.id))
+            rows = execute(connection, FIND_CAPTURES, {"timemaps": [timemap.id for timemap in timemaps]})
             return [
                 Memento(row.id, row.url, row.time, row.digest, _read(row), row.state in (CUT_OFF, AGAIN))
                 for row in rows
@@ -192,9 +189,9 @@ class Mementos(Repository):
 
     def find_wait(self, archive: str) -> str | None:
         """Return until when an archive wants no requests; None if it has not said so."""
-        of_archive = timemaps.c.archive == archive
+        query = "SELECT max(retry_after) FROM timemaps WHERE archive = :archive"
         with self._database.lookup() as connection:
-            until: str | None = connection.scalar(select(func.max(timemaps.c.retry_after)).where(of_archive))
+            until: str | None = execute(connection, query, {"archive": archive}).scalar()
         return until
 
     def note_wait(self, feed: str, archive: str, until: str) -> None:
@@ -203,9 +200,8 @@ class Mementos(Repository):
         :raises LeaseError: if another crawl has taken the feed over
         """
         with self._database.transaction() as connection:
-            feed_id = self._checked_id(connection, feed)
-            of_feed = (timemaps.c.feed_id == feed_id) & (timemaps.c.archive == archive)
-            connection.execute(timemaps.update().where(of_feed).values(retry_after=until))
+            values = {"feed_id": self._checked_id(connection, feed), "archive": archive, "until": until}
+            execute(connection, NOTE_WAIT, values)
 
     def _checked_id(self, connection: Connection, feed: str) -> int:
         feed_id = self._session.find_id(connection, feed)
@@ -216,15 +212,17 @@ class Mementos(Repository):
 def _read(row: Row[Any]) -> CaptureRead | None:
     if row.state in (UNREAD, CUT_OFF, AGAIN):
         return None
-    marks: str | None = row.marks
-    shown = None if marks is None else coverage.marks_of(marks)
-    return CaptureRead(row.captured or row.time, shown, row.oldest)
+    marks = None if row.marks is None else coverage.marks_of(row.marks)
+    return CaptureRead(row.captured or row.time, marks, row.oldest)
 
 
 def settle_row(result: DocumentResult) -> dict[str, object]:
     """Return the parameters of SETTLE for a capture that was read, or that cannot be read."""
-    fetch, failure = result.fetch, result.failure
-    marks = None if failure is not None or result.shown is None else "".join(result.shown[:WINDOW])
-    state = READ if failure is None else failure.state.value
-    seen = {"captured": fetch.fetched, "marks": marks, "oldest": result.oldest}
-    return {"id": fetch.memento, "state": state, **seen}
+    failure = result.failure
+    return {
+        "id": result.fetch.memento,
+        "state": READ if failure is None else failure.state.value,
+        "captured": result.fetch.fetched,
+        "marks": None if failure is not None or result.shown is None else "".join(result.shown[:WINDOW]),
+        "oldest": result.oldest,
+    }

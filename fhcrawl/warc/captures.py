@@ -54,7 +54,7 @@ CAPTURES = "SELECT digest, url, max(date) FROM records WHERE name = ? GROUP BY d
 BODY = "SELECT place FROM records WHERE digest = ? AND has_body ORDER BY name != ?, date LIMIT 1"
 
 
-class Captures:
+class CaptureIndex:
     """An index of captures in a temporary database, which is in memory only while it is small.
 
     :param are_all: there are no other files to which these may refer
@@ -78,10 +78,8 @@ class Captures:
                 rows = _records(Path(path))
                 self._database.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
             except DAMAGED as error:
-                said = " ".join(str(error).split())
-                logger.warning(
-                    "%s is damaged, and is read only up to the damage: %s", path, said or type(error).__name__
-                )
+                detail = " ".join(str(error).split()) or type(error).__name__
+                logger.warning("%s is damaged, and is read only up to the damage: %s", path, detail)
             self._database.execute("COMMIT")
         self._database.execute(RESOLVE)
         return int(self._database.execute("SELECT count(*) FROM records").fetchone()[0])
@@ -98,8 +96,8 @@ class Captures:
 
     def place(self, url: str, digest: str) -> str | None:
         """Return the URL of the file with a body, with the offset of its record as the fragment."""
-        found = self._database.execute(BODY, (digest, name_of(url))).fetchone() if digest else None
-        return found and str(found[0])
+        row = self._database.execute(BODY, (digest, name_of(url))).fetchone() if digest else None
+        return row and str(row[0])
 
 
 class _LineReader(DecompressingBufferedReader):  # type: ignore[misc]
@@ -112,7 +110,6 @@ class _LineReader(DecompressingBufferedReader):  # type: ignore[misc]
     left = LONGEST_HEAD
 
     def readline(self, length: int | None = None) -> bytes:
-        """Read a line, at most `length` octets."""
         limit = self.left + 1 if length is None else min(length, self.left + 1)
         line: bytes = super().readline(limit)
         self.left -= len(line)
@@ -126,15 +123,13 @@ class _RecordLoader(ArcWarcRecordLoader):  # type: ignore[misc]
     HTTP_TYPES = ("HTTP/1.0", "HTTP/1.1", "HTTP/2.0", "HTTP/2", "HTTP/3.0", "HTTP/3")
 
     def parse_record_stream(self, stream: _LineReader, *args: Any, **kwargs: Any) -> Any:
-        """Read the header of the next record."""
         stream.left = LONGEST_HEAD
         return super().parse_record_stream(stream, *args, **kwargs)
 
-    # The records after one with an invalid HTTP header are read too.
+    # The records after one with an invalid HTTP header, whose status is then "-", are read too.
     def load_http_headers(
         self, rec_type: str | None, uri: str | None, stream: IO[bytes], length: int | None
     ) -> StatusAndHeaders | None:
-        """Return the HTTP header of a capture; with the status '-' if it is invalid."""
         if rec_type not in TYPES or uri is None:
             return None
         try:
@@ -152,24 +147,24 @@ def _archive(file: IO[bytes]) -> ArchiveIterator:
 def _records(path: Path) -> Iterator[tuple[object, ...]]:
     with path.open("rb") as file:
         records = _archive(file)
-        for record in (one for one in records if one.rec_type in TYPES):
-            said, place = (
-                record.rec_headers.get_header,
-                f"{path.absolute().as_uri()}#{records.get_record_offset()}",
-            )
-            url, date = (said("WARC-Target-URI") or "").strip("<>"), _comparable(said("WARC-Date"))
+        for record in records:
+            if record.rec_type not in TYPES:
+                continue
+            header = record.rec_headers.get_header
+            place = f"{path.absolute().as_uri()}#{records.get_record_offset()}"
+            url, date = header("WARC-Target-URI", "").strip("<>"), _comparable(header("WARC-Date"))
             if not is_of_web(url) or not date:
                 continue
             has_body = record.rec_type != "revisit"
-            answers = (OK,) if has_body else (OK, NOT_MODIFIED)
-            if record.http_headers and record.http_headers.get_statuscode() not in answers:
+            statuses = (OK,) if has_body else (OK, NOT_MODIFIED)
+            if record.http_headers and record.http_headers.get_statuscode() not in statuses:
                 continue
-            digest = said("WARC-Payload-Digest") or ""
+            digest = header("WARC-Payload-Digest", "")
             # The digest of a truncated record is that of the whole body.
             if has_body and (not digest or getattr(record.raw_stream, "limit", 0)):
                 digest = f"{place} {date}"
-            refers_name = name_of((said("WARC-Refers-To-Target-URI") or url).strip("<>"))
-            refers_date = _comparable(said("WARC-Refers-To-Date")) or date
+            refers_name = name_of((header("WARC-Refers-To-Target-URI") or url).strip("<>"))
+            refers_date = _comparable(header("WARC-Refers-To-Date")) or date
             yield name_of(url), url, date, place, digest, has_body, refers_name, refers_date
 
 
@@ -181,8 +176,7 @@ def response(place: str, url: str, limit: int) -> Response:
     """Return a captured response, with its Content-Encoding not decoded.
 
     :param place: URL of the file, with the offset of the record as its fragment
-    :param url: URL of the captured document
-    :param limit: size limit in octets; 0 is no limit
+    :param limit: in octets; 0 is no limit
     :raises DownloadCancelledError: if the body is larger
     :raises FhcrawlError: if it cannot be read
     """

@@ -1,13 +1,13 @@
-"""Reads what web archives have: answers of CDX servers, and TimeMaps (RFC 7089).
+"""Reads the indexes of web archives: responses of CDX servers, and TimeMaps (RFC 7089).
 
-Web archives answer in one of these ways; the first that works is taken:
+The first kind of index that an archive supports is used:
 
 - The Wayback Machine's CDX server: an array of arrays, of which the first has the names of the fields.
 - pywb's: an object a line.
 - A TimeMap of links, in one or more pages.
 
-Everything in an answer may be hostile. Of a capture, only its time and its digest are taken over, and its URL
-if that is the URL that was asked for, except for what archives do not distinguish.
+Everything in an index may be hostile. Of a capture, only its time and its digest are used, and its URL if it
+is the requested one, except for what archives do not distinguish.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 SHORT_NAMES = {"wayback": "https://web.archive.org/web"}
-# Octets of an answer, which has some 150 for each capture; and characters of one of its lines.
+# Octets of a page of an index, which has some 150 for each capture; and characters of one of its lines.
 LONGEST_ANSWER = 16 * 1024**2
 LONGEST_LINE = 16_384
-# Captures that are asked for at once; a server may return fewer: it is asked again from this number on.
+# Captures that are requested at once. A server may return fewer; from MAY_BE_PART on, there may be more.
 MOST_AT_ONCE, MAY_BE_PART = 10_000, 1_000
-# Rows of an answer that are read, if a server returns more than that; and pages of a TimeMap.
+# Rows of a page that are read, if a server returns more than that; and pages of a TimeMap.
 MOST_ROWS, MOST_PAGES = 2 * MOST_AT_ONCE, 100
 LONGEST_DIGEST = 128
 STAMP = re.compile(r"[0-9]{14}", re.ASCII)
@@ -63,11 +63,11 @@ class Listed(NamedTuple):
     is_revisit: bool = False
 
 
-class Answer(NamedTuple):
-    """What an answer says.
+class IndexPage(NamedTuple):
+    """A page of an index.
 
-    :param captures: of the URL that was asked for, in the order of the index
-    :param last: the last time in the answer, of any capture, as the index has it; '' for none
+    :param captures: of the requested URL, in the order of the index
+    :param last: the last time in the page, of any capture, as the index has it; '' for none
     :param has_more: the index may have more captures after that
     :param pages: URLs of other pages of a TimeMap
     :param unread: number of lines that could not be read
@@ -83,6 +83,7 @@ class Answer(NamedTuple):
 def archive_of(given: str, where: str) -> str:
     """Return the URL of a web archive, for its URL or its short name.
 
+    :param where: the option or setting, for the error message
     :raises ArgumentError: if it is neither
     """
     url = SHORT_NAMES.get(given, given).rstrip("/")
@@ -100,39 +101,36 @@ def archive_of(given: str, where: str) -> str:
 
 
 def capture_url(archive: str, time: str, url: str) -> str:
-    """Return the URL of a capture as it was received, without the archive's changes.
-
-    :param time: ISO 8601 in UTC
-    """
+    """Return the URL of a capture as it was received, without the archive's changes."""
     stamp = re.sub(r"[^0-9]", "", time)[:14]
     return f"{archive}/{stamp}id_/{url}"
 
 
-# The Wayback Machine's, pywb's, and a TimeMap's.
-WAYS, TIMEMAP = 3, 2
+# The Wayback Machine's (0), pywb's, and a TimeMap.
+KINDS, TIMEMAP = 3, 2
 
 
-def query(way: int, archive: str, url: str, since: str = "") -> str:
-    """Return the URL to ask for the captures of a URL.
+def query(kind: int, archive: str, url: str, since: str = "") -> str:
+    """Return the URL of an index of the captures of a URL.
 
-    :param way: number of the way to ask, below WAYS
-    :param since: the first time that is asked for, as the index has it
+    :param kind: of index, below KINDS
+    :param since: the first time to include, as the index has it
     """
-    asks = {"url": url, "output": "json", "limit": MOST_AT_ONCE} | ({"from": since} if since else {})
-    if way == 0:
+    parameters = {"url": url, "output": "json", "limit": MOST_AT_ONCE} | ({"from": since} if since else {})
+    if kind == 0:
         parts = urlsplit(archive)
-        asks |= {"fl": "timestamp,original,mimetype,statuscode,digest", "showResumeKey": "true"}
-        return f"{parts.scheme}://{parts.netloc}/cdx/search/cdx?{urlencode(asks)}"
-    if way == 1:
-        return f"{archive}/cdx?{urlencode(asks)}"
+        parameters |= {"fl": "timestamp,original,mimetype,statuscode,digest", "showResumeKey": "true"}
+        return f"{parts.scheme}://{parts.netloc}/cdx/search/cdx?{urlencode(parameters)}"
+    if kind == 1:
+        return f"{archive}/cdx?{urlencode(parameters)}"
     return f"{archive}/timemap/link/{quote(url, safe=SAFE)}"
 
 
-def read(body: bytes, timemap: str | None, url: str, is_cut: bool = False) -> Answer:
-    """Return what an answer says of the captures of a URL.
+def read(body: bytes, timemap: str | None, url: str, is_cut: bool = False) -> IndexPage:
+    """Parse a page of an index of the captures of a URL.
 
-    :param timemap: URL of the TimeMap that was asked for; None for an answer of a CDX server
-    :param is_cut: the end of the answer is missing
+    :param timemap: URL of the requested TimeMap; None for a CDX server
+    :param is_cut: the end of the page is missing
     :raises NoIndexError: if it is no index
     """
     text = body.decode("utf-8", "replace")
@@ -146,7 +144,7 @@ def read(body: bytes, timemap: str | None, url: str, is_cut: bool = False) -> An
 Row = dict[str, Any] | None
 
 
-def _of_rows(rows: Iterable[Row], url: str, is_cut: bool) -> Answer:
+def _of_rows(rows: Iterable[Row], url: str, is_cut: bool) -> IndexPage:
     captures, last, number, unread, has_more = [], "", 0, 0, is_cut
     for place, row in enumerate(rows):
         if place == MOST_ROWS:
@@ -161,20 +159,16 @@ def _of_rows(rows: Iterable[Row], url: str, is_cut: bool) -> Answer:
         number += 1
         stamp = _text(row, TIME)
         last = max(last, stamp) if STAMP.fullmatch(stamp) else last
-        found = _listed(row, stamp, url)
-        if found is not None:
-            captures.append(found)
-    return Answer(captures, last, has_more or number >= MAY_BE_PART, unread=unread)
+        capture = _listed(row, stamp, url)
+        if capture is not None:
+            captures.append(capture)
+    return IndexPage(captures, last, has_more or number >= MAY_BE_PART, unread=unread)
 
 
 RESUMES = "resume key"
 
 
 def _of_array(text: str) -> Iterator[Row]:
-    """Yield the rows of an array of arrays, even if its end is missing.
-
-    :raises NoIndexError: if it has no names of fields
-    """
     elements = _elements(text)
     names = next(elements, None)
     if names == []:
@@ -194,7 +188,7 @@ def _of_array(text: str) -> Iterator[Row]:
 
 
 def _elements(text: str) -> Iterator[Any]:
-    """Yield the elements of a JSON array; [] for an empty one, and CUT where one cannot be read."""
+    """Yield the elements of a JSON array; [] for an empty one, and CUT where its end is missing."""
     decoder, position = json.JSONDecoder(), 1
     while True:
         between = BETWEEN.match(text, position)
@@ -216,10 +210,6 @@ BETWEEN = re.compile(r"[\s,]*")
 
 
 def _of_lines(text: str) -> Iterator[Row]:
-    """Yield the rows of an answer with an object a line.
-
-    :raises NoIndexError: if the first line is no object
-    """
     for number, line in enumerate(text.split("\n")):
         if not line.strip():
             continue
@@ -239,7 +229,6 @@ def _text(row: dict[str, Any], names: tuple[str, ...]) -> str:
 
 
 def _listed(row: dict[str, Any], stamp: str, url: str) -> Listed | None:
-    """Return the capture of a row; None for another URL, or for what is no document."""
     # A revisit has the status of what it repeats, that of its own response (304), or none.
     is_revisit = _text(row, MIME) == REVISIT
     if not is_revisit and _text(row, STATUS) not in (OK, "-", ""):
@@ -278,7 +267,6 @@ def is_of_web(url: str) -> bool:
 
 
 def _is_of(captured: str, url: str) -> bool:
-    """Return whether the URL of a capture is the one that was asked for, and nothing is hidden in it."""
     is_plain = is_of_web(captured) and captured.isprintable() and "#" not in captured
     return is_plain and not has_credentials(captured) and key(captured) == key(url)
 
@@ -293,7 +281,7 @@ OF_TIMEMAPS = frozenset({"memento", "original", "timemap", "timegate"})
 
 # RFC 7089, 5: a list of links in the format of Link headers (RFC 6690); a memento's is of the relation
 # "memento". 5.1.1: a TimeMap may point to other TimeMaps, by the relation "timemap".
-def _of_timemap(text: str, own: str, url: str) -> Answer:
+def _of_timemap(text: str, own: str, url: str) -> IndexPage:
     pages: dict[str, bool] = {}
     captures, unread, is_timemap = [], 0, False
     for target, parameters in link_values(text):
@@ -312,4 +300,4 @@ def _of_timemap(text: str, own: str, url: str) -> Answer:
     if not is_timemap:
         raise NoIndexError("it is not a TimeMap")
     pages.pop(own, None)
-    return Answer(captures, pages=tuple(pages), unread=unread)
+    return IndexPage(captures, pages=tuple(pages), unread=unread)

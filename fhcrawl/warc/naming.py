@@ -27,14 +27,9 @@ GZIP_ONLY = zlib.MAX_WBITS | 16
 NEEDED = "needs warcio: run pip install '.[warc]' in the folder of fhcrawl's source"
 
 
-def check_library(what: str) -> None:
-    """Check that warcio is installed.
-
-    :param what: the setting or argument that needs it
-    :raises ArgumentError: if it is not
-    """
+def _check_library(option: str) -> None:
     if importlib.util.find_spec("warcio") is None:
-        raise ArgumentError(f"{what} {NEEDED}")
+        raise ArgumentError(f"{option} {NEEDED}")
 
 
 class Parameters(dict[str, Any]):
@@ -56,31 +51,24 @@ class Parameters(dict[str, Any]):
             raise KeyError(name) from error
 
 
-def template_of(path: str) -> str:
-    """Return FHCRAWL_WARC with a placeholder for the serial number, which is added if there is none.
+def check(path: str, placeholders: Parameters) -> str:
+    """Check FHCRAWL_WARC; return it with the placeholder for the serial number, which is added if missing.
 
-    :raises ArgumentError: if it does not end in .warc or .warc.gz
+    :param placeholders: their values
+    :raises ArgumentError: if it cannot be used, or if warcio is not installed
     """
+    _check_library("FHCRAWL_WARC")
     if not ENDING.search(path):
         raise ArgumentError(f"FHCRAWL_WARC is {path!r}: use a path that ends in .warc.gz, or in .warc")
-    return path if SERIAL.search(path) else ENDING.sub(r"-%(serial)05d\1", path)
-
-
-def check(path: str, named: Parameters) -> None:
-    """Check FHCRAWL_WARC, and that warcio is installed.
-
-    :param named: the values for its placeholders
-    :raises ArgumentError: if it cannot be used
-    """
-    check_library("FHCRAWL_WARC")
-    template = template_of(path)
+    template = path if SERIAL.search(path) else ENDING.sub(r"-%(serial)05d\1", path)
     try:
-        template % named
+        template % placeholders
     except (KeyError, TypeError, ValueError) as error:
         raise ArgumentError(
             f"FHCRAWL_WARC is {path!r}, which has an unknown placeholder ({error}): "
             f"use captures/%(name)s-%(time)s-%(serial)05d.warc.gz"
         ) from error
+    return template
 
 
 def files(argument: str, base: Path) -> list[str]:
@@ -89,12 +77,12 @@ def files(argument: str, base: Path) -> list[str]:
     :param base: base of relative paths
     :raises ArgumentError: if there are no files, or if a named file begins as neither WARC nor ARC files do
     """
-    check_library("--warc")
-    given = [argument] if (base / argument).exists() else argument.split()
-    found = [str(file) for path in given for file in _files(base / path)]
-    if not found:
+    _check_library("--warc")
+    paths = [argument] if (base / argument).exists() else argument.split()
+    files = [str(file) for path in paths for file in _files(base / path)]
+    if not files:
         raise ArgumentError("--warc requires a file: use --warc captures.warc.gz, or a folder")
-    return found
+    return files
 
 
 def _files(path: Path) -> list[Path]:
@@ -110,7 +98,6 @@ def _files(path: Path) -> list[Path]:
 
 
 def _begin(path: Path) -> bytes:
-    """Return the first octets of a file, decompressed if they are gzip."""
     try:
         with path.open("rb") as file:
             begin = file.read(LOOKED_AT)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Headers, Response
 
+    from fhcrawl.store.mementos import Captures
+
 OPEN = ".open"
 VERSION = "WARC/1.1"
 PROFILES = "http://netpreserve.org/warc/1.1/revisit/"
@@ -41,10 +43,11 @@ class WarcFile:
     """One WARC file; until it is closed, its name ends in `.open`.
 
     Each response is appended at once, so that the file remains readable if the process dies.
+
+    :raises OSError: if it cannot be created
     """
 
     def __init__(self, path: Path, info: dict[str, str]) -> None:
-        """:raises OSError: if it cannot be created"""
         self.path = path
         self._open = Path(f"{path}{OPEN}")
         self._file = self._open.open("xb", buffering=0)
@@ -60,33 +63,30 @@ class WarcFile:
         """The size in octets."""
         return self._file.tell()
 
-    def append(self, response: Response, request: Request, headers: dict[str, str]) -> Capture:
-        """Write a response and its request.
-
-        :param headers: headers of the WARC record; with WARC-Profile it is a revisit record, without the body
-        :raises OSError: if it cannot be written; then the file is not changed
-        """
-        record_type = "revisit" if "WARC-Profile" in headers else "response"
-        body = b"" if record_type == "revisit" else response.body
-        url, of_file = target(response.url), {"WARC-Warcinfo-ID": self._id}
+    def append(self, response: Response, request: Request, earlier: Capture | None) -> tuple[Capture, bool]:
+        """Write a response and its request; see `WarcFiles.append`."""
+        headers = record_headers(response, request, earlier)
+        is_revisit = "WARC-Profile" in headers
+        body = b"" if is_revisit else response.body
+        url, of_file = _target(response.url), {"WARC-Warcinfo-ID": self._id}
         create = self._writer.create_warc_record
-        kept = create(
+        record = create(
             url,
-            record_type,
+            "revisit" if is_revisit else "response",
             payload=BytesIO(body),
             length=len(body),
-            http_headers=_answer(response),
+            http_headers=_response_headers(response),
             warc_headers_dict={**headers, **of_file},
         )
-        asked = create(url, "request", http_headers=_question(request), warc_headers_dict=of_file)
-        self._writer.write_request_response_pair(asked, kept)
+        of_request = create(url, "request", http_headers=_request_headers(request), warc_headers_dict=of_file)
+        self._writer.write_request_response_pair(of_request, record)
         self._flush()
-        said = kept.rec_headers.get_header
-        payload, record = said("WARC-Payload-Digest", ""), said("WARC-Record-ID")
-        return Capture(url, payload, record, said("WARC-Date"), str(self.path), self._id)
+        header = record.rec_headers.get_header
+        digest, record_id = header("WARC-Payload-Digest", ""), header("WARC-Record-ID")
+        return Capture(url, digest, record_id, header("WARC-Date"), str(self.path), self._id), is_revisit
 
+    # On an error, nothing is appended.
     def _flush(self) -> None:
-        """Append the whole buffer; on an error, append nothing."""
         written, begin = memoryview(self._buffer.getvalue()), self.size
         try:
             while written:
@@ -98,10 +98,7 @@ class WarcFile:
         self._buffer.truncate()
 
     def close(self) -> None:
-        """Close the file and remove `.open` from its name.
-
-        :raises OSError: if it cannot be closed
-        """
+        """Close the file and remove `.open` from its name."""
         os.fsync(self._file.fileno())
         self._file.close()
         self._open.rename(self.path)
@@ -111,27 +108,32 @@ class WarcFile:
 class WarcFiles:
     """A series of WARC files, each created when it is needed.
 
-    :param template: path with placeholders, from `template_of`
+    :param template: path with placeholders, from `naming.check`
+    :param placeholders: their values, except for `serial`
     :param largest: size in octets after which a new file is begun; 0 is no limit
     :param base: base of a relative path
     """
 
     template: str
-    named: dict[str, Any]
+    placeholders: dict[str, Any]
     largest: int
     info: dict[str, str]
     base: Path = Path()
     _serial: int = field(default=0, init=False)
     _file: WarcFile | None = field(default=None, init=False)
 
-    def append(self, response: Response, request: Request, headers: dict[str, str]) -> Capture:
-        """Write a response and its request to the current file; see `WarcFile.append`."""
+    def append(self, response: Response, request: Request, earlier: Capture | None) -> tuple[Capture, bool]:
+        """Write a response and its request; return whether the record is a revisit record, without the body.
+
+        :param earlier: an earlier capture with the same body
+        :raises OSError: if it cannot be written; then the file is not changed
+        """
         if self._file is None:
             self._file = self._next()
-        capture = self._file.append(response, request, headers)
+        written = self._file.append(response, request, earlier)
         if self.largest and self._file.size >= self.largest:
             self.close()
-        return capture
+        return written
 
     def close(self) -> None:
         """Close the current file.
@@ -148,12 +150,12 @@ class WarcFiles:
         return self._path().parent
 
     def _path(self) -> Path:
-        return (self.base / (self.template % self.named)).absolute()
+        return (self.base / (self.template % self.placeholders)).absolute()
 
     def _next(self) -> WarcFile:
         while True:
             self._serial += 1
-            self.named["serial"] = self._serial
+            self.placeholders["serial"] = self._serial
             path = self._path()
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.exists():
@@ -180,9 +182,17 @@ def digest(body: bytes) -> str:
     return f"sha1:{base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode('ascii')}"
 
 
-def is_kept(capture: Capture) -> bool:
-    """Return whether the file of a capture still exists and has not been replaced by another one."""
-    return any(_file_id(Path(f"{capture.file}{ending}")) == capture.file_id for ending in ("", OPEN))
+def find_earlier(captures: Captures, response: Response, request: Request) -> Capture | None:
+    """Return the capture that a response repeats; None if its body has to be written.
+
+    :raises StoreError: if the store cannot be read
+    """
+    if _is_not_modified(response, request):
+        return captures.find(_target(response.url))
+    same = captures.find_body(digest(response.body)) if response.body else None
+    # Its file may have been removed, or replaced by another one.
+    files = (Path(f"{same.file}{ending}") for ending in ("", OPEN)) if same is not None else ()
+    return same if same is not None and any(_file_id(file) == same.file_id for file in files) else None
 
 
 def _file_id(path: Path) -> str | None:
@@ -194,22 +204,18 @@ def _file_id(path: Path) -> str | None:
     return None if record is None else record.rec_headers.get_header("WARC-Record-ID")
 
 
-def is_not_modified(response: Response, request: Request) -> bool:
-    """Return whether a response is 304 (Not Modified) to a conditional request."""
+def _is_not_modified(response: Response, request: Request) -> bool:
     return response.status == NOT_MODIFIED and any(name in request.headers for name in CONDITIONS)
 
 
 def record_headers(response: Response, request: Request, earlier: Capture | None) -> dict[str, str]:
-    """Return the headers of a response's WARC record.
-
-    :param earlier: an earlier capture with the same body; None if there is none
-    """
+    """Return the headers of a response's WARC record; with WARC-Profile, for a revisit record."""
     headers = {}
     if response.ip_address is not None:
         headers["WARC-IP-Address"] = str(response.ip_address)
     if "dataloss" in response.flags:
         headers["WARC-Truncated"] = "disconnect"
-    if is_not_modified(response, request):
+    if _is_not_modified(response, request):
         headers["WARC-Profile"] = f"{PROFILES}server-not-modified"
     elif earlier is not None:
         headers["WARC-Profile"] = f"{PROFILES}identical-payload-digest"
@@ -221,8 +227,8 @@ def record_headers(response: Response, request: Request, earlier: Capture | None
     return headers
 
 
-def target(url: str) -> str:
-    """Return a URL without user name, password and fragment."""
+# Without user name, password and fragment.
+def _target(url: str) -> str:
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
 
@@ -237,7 +243,7 @@ class HttpHeaders(StatusAndHeaders):  # type: ignore[misc]
 
 
 # Scrapy keeps neither the reason phrase nor the order and case of header names.
-def _answer(response: Response) -> HttpHeaders:
+def _response_headers(response: Response) -> HttpHeaders:
     try:
         phrase = http.HTTPStatus(response.status).phrase
     except ValueError:
@@ -247,12 +253,12 @@ def _answer(response: Response) -> HttpHeaders:
     return HttpHeaders(f"{response.status} {phrase}", _lines(response.headers, names), protocol)
 
 
-def _question(request: Request) -> HttpHeaders:
-    parts = urlsplit(target(request.url))
-    asked = parts._replace(scheme="", netloc="").geturl() or "/"
+def _request_headers(request: Request) -> HttpHeaders:
+    parts = urlsplit(_target(request.url))
+    path = parts._replace(scheme="", netloc="").geturl() or "/"
     names = [name for name in request.headers if name in HARMLESS]
     lines = [("Host", parts.netloc), *_lines(request.headers, names)]
-    return HttpHeaders(f"{request.method} {asked} HTTP/1.1", lines, is_http_request=True)
+    return HttpHeaders(f"{request.method} {path} HTTP/1.1", lines, is_http_request=True)
 
 
 def _lines(headers: Headers, names: Collection[bytes]) -> list[tuple[str, str]]:

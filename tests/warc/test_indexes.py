@@ -1,6 +1,7 @@
 """What web archives say of their captures: CDX in two dialects, and TimeMaps."""
 
 import json
+from itertools import count
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from fhcrawl.exceptions import ArgumentError, NoIndexError
 from fhcrawl.warc import indexes
-from fhcrawl.warc.indexes import Answer, Listed
+from fhcrawl.warc.indexes import IndexPage, Listed
 
 URL = "https://example.org/feed"
 CDX, TIMEMAP = None, "https://archive.example/t/link/x"
@@ -36,53 +37,45 @@ def line(stamp: str = "20090102030405", **more: Any) -> dict[str, Any]:
 def test_both_dialects_of_cdx() -> None:
     found = [Listed(URL, FIRST, "DIGEST")]
     for body in (array(row()), lines(line())):
-        assert indexes.read(body, CDX, URL) == Answer(found, "20090102030405")
+        assert indexes.read(body, CDX, URL) == IndexPage(found, "20090102030405")
     # The Wayback Machine's "[]" and pywb's empty body: there are none.
     for body in (b"[]\n", b"[]", b"", b"\n"):
-        assert indexes.read(body, CDX, URL) == Answer([])
+        assert indexes.read(body, CDX, URL) == IndexPage([])
 
 
-@pytest.mark.parametrize("status", ["301", "404", "503"])
-def test_what_is_no_document_is_left_out(status: str) -> None:
-    for body in (array(row(status=status)), lines(line(status=status))):
-        assert indexes.read(body, CDX, URL).captures == []
-
-
-@pytest.mark.parametrize("status", ["200", "304", "-", None])
-def test_revisits_are_known(status: str | None) -> None:
-    given = line(mime="warc/revisit", status=status)
-    assert indexes.read(lines(given), CDX, URL).captures == [Listed(URL, FIRST, "DIGEST", is_revisit=True)]
+SAME_URLS = (
+    *("http://example.org/feed", "http://example.org:80/feed", "https://www.example.org/feed"),
+    "https://EXAMPLE.org/Feed/",
+)
+OTHER_URLS = (
+    *("https://example.org/feed#x", "https://example.org/\ud800", "https://u:p@example.org/feed"),
+    *("ftp://example.org/feed", "https://example.com/feed", "https://example.org/feed/2"),
+    *("file:///etc/passwd", "", "https://[", "x" * 10**6),
+)
+NO_STAMPS = ("2009", "20091302030405", "20090102030405x", "\uff12\uff10090102030405", "")
 
 
 @pytest.mark.parametrize(
-    "url",
+    ("body", "captures"),
     [
-        *("http://example.org/feed", "http://example.org:80/feed", "https://www.example.org/feed"),
-        "https://EXAMPLE.org/Feed/",
+        *((array(row(url=url)), [Listed(url, FIRST, "DIGEST")]) for url in SAME_URLS),
+        *((array(row(url=url)), []) for url in OTHER_URLS),
+        *((array(row(stamp)), []) for stamp in NO_STAMPS),
+        *((array(row(status=status)), []) for status in ("301", "404", "503")),
+        *((lines(line(status=status)), []) for status in ("301", "404", "503")),
+        *(
+            (lines(line(mime="warc/revisit", status=status)), [Listed(URL, FIRST, "DIGEST", is_revisit=True)])
+            for status in ("200", "304", "-", None)
+        ),
+        *(
+            (lines(line(digest=digest)), [Listed(URL, FIRST, f"{FIRST} {URL}")])
+            for digest in (None, "", "-", "x" * 129, "ä", 5, "a\n")
+        ),
     ],
+    ids=count(),
 )
-def test_urls_that_archives_do_not_distinguish_are_the_same(url: str) -> None:
-    assert indexes.read(array(row(url=url)), CDX, URL).captures == [Listed(url, FIRST, "DIGEST")]
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        *("https://example.org/feed#x", "https://example.org/\ud800", "https://u:p@example.org/feed"),
-        "ftp://example.org/feed",
-        *("https://example.com/feed", "https://example.org/feed/2", "file:///etc/passwd"),
-        *("", "https://[", "x" * 10**6),
-    ],
-)
-def test_other_urls_are_left_out(url: str) -> None:
-    assert indexes.read(array(row(url=url)), CDX, URL).captures == []
-
-
-@pytest.mark.parametrize(
-    "stamp", ["2009", "20091302030405", "20090102030405x", "\uff12\uff10090102030405", ""]
-)
-def test_times_that_are_none_are_left_out(stamp: str) -> None:
-    assert indexes.read(array(row(stamp)), CDX, URL).captures == []
+def test_rows_with_captures_of_the_url(body: bytes, captures: list[Listed]) -> None:
+    assert indexes.read(body, CDX, URL).captures == captures
 
 
 def test_long_answer_may_have_more() -> None:
@@ -155,11 +148,6 @@ def test_lines_that_cannot_be_read_are_counted() -> None:
     assert (len(found.captures), found.unread) == (2, 1)
 
 
-def test_time_and_url_stand_for_a_digest_that_is_none() -> None:
-    for digest in (None, "", "-", "x" * 129, "ä", 5, "a\n"):
-        assert indexes.read(lines(line(digest=digest)), CDX, URL).captures[0].digest == f"{FIRST} {URL}"
-
-
 # RFC 7089, 5: "<http://a.example.org>;rel="original", …"
 def test_timemaps() -> None:
     body = b"""<https://example.org/feed>;rel="original",
@@ -199,24 +187,17 @@ def test_any_rows_are_read(given: list[list[Any]]) -> None:
     assert len(found.captures) <= len(given)
 
 
-@pytest.mark.parametrize(
-    ("given", "url"),
-    [
-        ("wayback", "https://web.archive.org/web"),
-        ("http://127.0.0.1:8080/coll/", "http://127.0.0.1:8080/coll"),
-        ("https://archive.example", "https://archive.example"),
-    ],
-)
-def test_names_of_archives(given: str, url: str) -> None:
-    assert indexes.archive_of(given, "x") == url
+def test_names_of_archives() -> None:
+    assert indexes.archive_of("wayback", "x") == "https://web.archive.org/web"
+    assert indexes.archive_of("http://127.0.0.1:8080/coll/", "x") == "http://127.0.0.1:8080/coll"
+    assert indexes.archive_of("https://archive.example", "x") == "https://archive.example"
 
 
 @pytest.mark.parametrize(
     "given",
     [
         *("Wayback", "", "file:///x", "https://", "https://u:p@a.example", "https://a.example/?x"),
-        "https://[",
-        "https://a b/",
+        *("https://[", "https://a b/"),
     ],
 )
 def test_what_is_no_archive_is_refused(given: str) -> None:
@@ -229,7 +210,7 @@ def test_what_is_no_archive_is_refused(given: str) -> None:
 def test_urls_of_requests() -> None:
     archive, url = "https://archive.example/coll", "https://example.org/feed?a=1&b=ü#c"
     assert indexes.capture_url(archive, FIRST, URL) == f"{archive}/20090102030405id_/{URL}"
-    queries = [indexes.query(way, archive, url) for way in range(indexes.WAYS)]
+    queries = [indexes.query(way, archive, url) for way in range(indexes.KINDS)]
     assert [query.partition("?")[0] for query in queries[:2]] == [
         "https://archive.example/cdx/search/cdx",
         f"{archive}/cdx",

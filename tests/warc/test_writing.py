@@ -234,13 +234,13 @@ def test_record_that_does_not_fit_on_the_disk_is_not_half_there(tmp_path: Path) 
     files = WarcFiles(str(tmp_path / "x-%(serial)d.warc"), {}, 0, {"software": "test"})
     request = Request("http://feeds.invalid/")
     response = TextResponse(request.url, body=b"one", protocol="HTTP/1.1")
-    files.append(response, request, {})
+    files.append(response, request, None)
     size = (tmp_path / "x-1.warc.open").stat().st_size
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, before[1]))
     try:
         with pytest.raises(OSError, match="File too large"):
-            files.append(response.replace(body=b"two" * 1000), request, {})
+            files.append(response.replace(body=b"two" * 1000), request, None)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     files.close()
