@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents.lists import DocumentList
     from fhcrawl.documents.model import Entry
-    from fhcrawl.documents.xml.parsed import Parsed
+    from fhcrawl.documents.xml.parsing import Parsed
 
 # RFC 6838, 4.2: type and subtype have no more than 127 characters each.
 LONGEST_MEDIA_TYPE = 255

@@ -10,7 +10,7 @@ from fhcrawl.documents.dates import utc
 from fhcrawl.documents.model import FeedDocument, UpdateSchedule
 from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml import elements
-from fhcrawl.documents.xml.layout import ENTRIES
+from fhcrawl.documents.xml.elements import ENTRIES
 from fhcrawl.documents.xml.namespaces import braced
 
 # OpenSearch 1.1 Draft 6, 'The "totalResults" element': "The number of search results available for the
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fhcrawl.documents.model import Entry, HeadSource, Problem
     from fhcrawl.documents.modules import FieldReader
     from fhcrawl.documents.xml.elements import Head
-    from fhcrawl.documents.xml.parsed import Parsed
+    from fhcrawl.documents.xml.parsing import Parsed
 
 
 class Vocabulary(NamedTuple):

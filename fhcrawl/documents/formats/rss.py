@@ -13,8 +13,7 @@ from fhcrawl.documents.head import Vocabulary
 from fhcrawl.documents.identifiers import identifier
 from fhcrawl.documents.model import Entry, Problem
 from fhcrawl.documents.xml import elements
-from fhcrawl.documents.xml.elements import ATOM
-from fhcrawl.documents.xml.layout import ENTRIES
+from fhcrawl.documents.xml.elements import ATOM, ENTRIES
 from fhcrawl.documents.xml.namespaces import braced
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from fhcrawl.documents.model import FeedDocument
     from fhcrawl.documents.modules import FieldReader
     from fhcrawl.documents.xml.elements import Head
-    from fhcrawl.documents.xml.parsed import Parsed
+    from fhcrawl.documents.xml.parsing import Parsed
 
 RDF = braced("rdf")
 ABOUT = f"{RDF}about"

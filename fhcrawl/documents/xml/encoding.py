@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 import webencodings
@@ -49,13 +49,6 @@ def _python_name(label: str) -> str | None:
 KNOWN = frozenset(map(_python_name, LABELS.values())) - {"utf-16-le", "utf-16-be"}
 
 
-class Text(NamedTuple):
-    """A document as text, and a description of its repair (None if there was none)."""
-
-    text: str
-    repair: str | None = None
-
-
 def source(body: bytes, charset: str | None) -> tuple[bytes, str | None]:
     """Return a document for the parser, in UTF-8 without a byte order mark, and a description of its repair.
 
@@ -69,42 +62,45 @@ def source(body: bytes, charset: str | None) -> tuple[bytes, str | None]:
         return body.removeprefix(codecs.BOM_UTF8).lstrip(), None
     if detect_wide(body) is None and next(_candidates(body, charset)) == UTF_8:
         return body.lstrip(), None
-    decoded = text(body, charset)
-    return decoded.text.encode(UTF_8, "replace"), decoded.repair
+    decoded, repair = text(body, charset)
+    return decoded.encode(UTF_8, "replace"), repair
 
 
 # RFC 7303, 3: "a BOM (Section 3.3) is authoritative if it is present in an XML MIME entity". Without one
 # the parameter is, and without that "the XML encoding declaration" (3.2).
-def text(body: bytes, charset: str | None) -> Text:
-    """Return the text of a document, decoded by the first of its declared encodings that fits."""
+def text(body: bytes, charset: str | None) -> tuple[str, str | None]:
+    """Return the text of a document, decoded by the first of its declared encodings that fits.
+
+    :return: also a description of its repair (None if there was none)
+    """
     if wide := detect_wide(body):
         encoding, start = wide
-        decoded = Text(body[start:].decode(encoding, "replace"))
+        decoded, repair = body[start:].decode(encoding, "replace"), None
     else:
         mark = body.startswith(codecs.BOM_UTF8)
         # RFC 7303, 3.3: the mark is authoritative. Without one, UTF-8 may be a false declaration.
         candidates = [UTF_8] if mark else list(_candidates(body, charset))
-        decoded = _text(body.removeprefix(codecs.BOM_UTF8), candidates, mark)
-    return Text(decoded.text.lstrip("\ufeff \t\r\n"), decoded.repair)
+        decoded, repair = _decode(body.removeprefix(codecs.BOM_UTF8), candidates, mark)
+    return decoded.lstrip("\ufeff \t\r\n"), repair
 
 
-def _text(body: bytes, candidates: list[str], is_authoritative: bool) -> Text:
+def _decode(body: bytes, candidates: list[str], is_authoritative: bool) -> tuple[str, str | None]:
     claimed = candidates[0]
     if claimed == UTF_8 or _has_one_byte(claimed):
         decoded = _decode_strict(body, UTF_8)
         if decoded is not None:
-            return Text(decoded)
+            return decoded, None
         if is_authoritative or _is_mostly_utf_8(body):
             return _decode_lenient(body, UTF_8)
     for candidate in dict.fromkeys(candidates):
         if (decoded := _decode_strict(body, candidate)) is not None:
-            return Text(decoded)
+            return decoded, None
     if claimed != UTF_8:
         return _decode_lenient(body, claimed)
     other = next((each for each in candidates if each != UTF_8), WINDOWS_1252)
     decoded, repair = _decode_lenient(ID.sub(partial(_own_id, other), body, MOST_IDS), other)
     read_as = "windows-1252" if other == WINDOWS_1252 else other
-    return Text(decoded, "; ".join(filter(None, (f"it is not UTF-8 and is read as {read_as}", repair))))
+    return decoded, "; ".join(filter(None, (f"it is not UTF-8 and is read as {read_as}", repair)))
 
 
 # In an encoding of one byte per character, nearly any bytes are text. A false declaration of one would be
@@ -187,13 +183,13 @@ def _decode_strict(body: bytes, encoding: str) -> str | None:
 
 
 # As browsers do, except that they replace bytes that are not UTF-8 by U+FFFD.
-def _decode_lenient(body: bytes, encoding: str) -> Text:
+def _decode_lenient(body: bytes, encoding: str) -> tuple[str, str | None]:
     if encoding == WINDOWS_1252:
-        return Text(_as_windows_1252(body))
+        return _as_windows_1252(body), None
     if encoding == UTF_8:
         decoded = body.decode(UTF_8, "fhcrawl_windows_1252")
-        return Text(decoded, "bytes that are not UTF-8 are read as windows-1252")
-    return Text(to_unicode(body, encoding), f"bytes that are not {encoding} are replaced by U+FFFD")
+        return decoded, "bytes that are not UTF-8 are read as windows-1252"
+    return to_unicode(body, encoding), f"bytes that are not {encoding} are replaced by U+FFFD"
 
 
 def _windows_1252(error: UnicodeError) -> tuple[str, int]:
