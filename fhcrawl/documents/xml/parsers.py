@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from lxml import etree
 
-from fhcrawl.documents.xml import elements, encoding, scanner
+from fhcrawl.documents.xml import elements, encoding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,38 +73,25 @@ def parse_leniently(body: bytes) -> _Element:
 
 def parse_to_fault(body: bytes) -> _Element | None:
     """Return the tree up to the fault, without the incomplete element; None if no element has begun."""
-    # If an entity has malformed markup, libxml2 frees nodes that events still refer to. A document type
-    # declaration with entities is left only if it is malformed itself.
-    if body.startswith(scanner.DOCTYPE.encode(), scanner.prolog_end(body)) and b"<!ENTITY" in body:
-        return None
     parser = etree.XMLPullParser(events=("start", "end"), **OPTIONS)  # type: ignore[arg-type]
+    events = cast("Iterator[tuple[str, _Element]]", parser.read_events())
     root: _Element | None = None
     unclosed: list[_Element] = []
-
-    def follow() -> None:
-        nonlocal root
-        for event, element in cast("Iterator[tuple[str, _Element]]", parser.read_events()):
-            root = element if root is None else root
-            if event == "start":
-                unclosed.append(element)
-            else:
-                unclosed.pop()
-
-    position = 0
     with contextlib.suppress(etree.XMLSyntaxError), memory_errors():
-        # Tag by tag up to the root, whose start tag must be complete.
-        while root is None and position < min(len(body), LONGEST_PROLOG):
-            end = body.find(b">", position) + 1 or len(body)
-            parser.feed(body[position:end])
-            position = end
-            follow()
-        for start in range(position, len(body) if root is not None else 0, PIECE):
+        # Byte by byte up to the root: no more of the document may be parsed if its entities have markup.
+        for position in range(min(len(body), LONGEST_PROLOG)):
+            parser.feed(body[position : position + 1])
+            if (event := next(events, None)) is not None:
+                root = event[1]
+                break
+        if root is None or _declares_markup(root):
+            return root
+        unclosed.append(root)
+        for start in range(position + 1, len(body), PIECE):
             parser.feed(body[start : start + PIECE])
-            follow()
+            _follow(events, unclosed)
         parser.close()
-    if root is None:
-        return None
-    follow()
+    _follow(events, unclosed)
     # The outermost unclosed element that is no container of entries.
     for element in unclosed:
         parent = element.getparent()
@@ -113,3 +100,19 @@ def parse_to_fault(body: bytes) -> _Element | None:
             elements.remove(element, parent)
             break
     return root
+
+
+def _follow(events: Iterator[tuple[str, _Element]], unclosed: list[_Element]) -> None:
+    for event, element in events:
+        if event == "start":
+            unclosed.append(element)
+        else:
+            unclosed.pop()
+
+
+# If an entity has malformed markup, libxml2 frees nodes that events still refer to.
+def _declares_markup(root: _Element) -> bool:
+    declarations: Any = root.getroottree().docinfo.internalDTD
+    return declarations is not None and any(
+        "<" in (entity.content or "") for entity in declarations.iterentities()
+    )
