@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from fhcrawl.documents import head, identifiers, media, misplaced, modules
+from fhcrawl.documents import head, identifiers, media, modules
 from fhcrawl.documents.formats import atom
 from fhcrawl.documents.head import Vocabulary
 from fhcrawl.documents.identifiers import identifier
@@ -109,7 +109,7 @@ def _items_elsewhere(
     if channel in beside.get(channel.tag, ()):
         beside[channel.tag].remove(channel)
     others = (child for section in sections for children in section.values() for child in children)
-    found = (item for other in others for item in misplaced.inside(other, ENTRIES))
+    found = (item for other in others for item in head.entries_inside(other, ENTRIES))
     places = dict.fromkeys(item.getparent() for item in found if item.tag == tag)
     for place in places:
         if place is not None:
@@ -137,7 +137,8 @@ def read_item(
         if any(child.tag == f"{vocabulary.namespace}link" for child in again):
             detail = "its link has an href attribute, which is read as in Atom"
             problems.append(Problem("nonstandard", name, detail))
-        problems.extend(misplaced.in_entry(again, vocabulary.entry, name))
+        if any(child.tag == vocabulary.entry for child in again):
+            problems.append(Problem("entry-lost", name, "it contains other entries, which are skipped"))
     modules.without_repetition(entry)
     # RSS 2.0: "All elements of an item are optional, however at least one of title or description
     # must be present."

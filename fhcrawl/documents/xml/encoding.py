@@ -39,7 +39,6 @@ WINDOWS_1252_TABLE = "".join(bytes([byte]).decode(WINDOWS_1252, "ignore") or chr
 
 
 def _python_name(label: str) -> str | None:
-    """Return Python's name of an encoding, by its label in the Encoding Standard or another name."""
     known = webencodings.lookup(label)
     return resolve_encoding(label if known is None else known.codec_info.name)
 
@@ -115,7 +114,6 @@ def _has_one_byte(encoding: str) -> bool:
 # Some publishers copy entries of several encodings into one document. The encoding of most of it changes with
 # its entries; their ids must not.
 def _own_id(encoding: str, found: re.Match[bytes]) -> bytes:
-    """Return an id, or a link, in an encoding of its document; one that is UTF-8 is read as such."""
     tag, data, raw = found.groups()
     read = raw.decode(UTF_8, "ignore")
     if read.encode() != raw:
@@ -129,7 +127,6 @@ def _own_id(encoding: str, found: re.Match[bytes]) -> bytes:
 # Text in windows-1252 may have bytes that happen to be a character of UTF-8: an accented letter before a
 # no-break space and a guillemet, for example. Text in UTF-8 has far more characters than faulty bytes.
 def _is_mostly_utf_8(body: bytes) -> bool:
-    """Return whether more characters beyond ASCII are UTF-8 than bytes are not; surrogates are neither."""
     body = SURROGATE.sub(b"", body)
     valid = body.decode(UTF_8, "ignore")
     octets = len(valid.encode())

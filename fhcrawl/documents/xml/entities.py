@@ -95,7 +95,6 @@ def resolve(body: bytes, is_lenient: bool = False) -> tuple[bytes, tuple[Problem
 
 
 def _doctype(body: bytes) -> tuple[int, int] | None:
-    """Return the span of the document type declaration; None if it is missing or has no end."""
     start = scanner.prolog_end(body)
     if not body.startswith(scanner.DOCTYPE.encode(), start):
         return None
@@ -138,7 +137,6 @@ def _declared(doctype: bytes) -> Declared:
 
 
 def _declared_texts(doctype: bytes) -> Declared:
-    """Return the entities of a malformed declaration that are plain text; all others count as external."""
     doctype = COMMENT.sub(b"", doctype)
     # XML 1.0, 4.2: "the first declaration encountered is binding".
     contents = {name: double or single for name, double, single in reversed(TEXT_ENTITY.findall(doctype))}

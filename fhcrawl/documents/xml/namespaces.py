@@ -92,7 +92,6 @@ def braced(prefix: str) -> str:
 
 # `findall` takes a multiple of the time: it looks at each octet.
 def _declarations(body: bytes) -> Iterator[bytes]:
-    """Yield what looks like a declaration of a namespace in a document, anywhere in it."""
     position = body.find(XMLNS)
     while position >= 0:
         match = DECLARATION.match(body, position)
@@ -134,7 +133,6 @@ def canonicalise(body: bytes) -> tuple[bytes, tuple[Problem, ...]]:
 
 @lru_cache(maxsize=256)
 def _other_spelling(declaration: bytes) -> tuple[str, str] | None:
-    """Return the URI of a declaration, and its canonical URI; None if that is the same."""
     written = declaration.partition(b"=")[2].lstrip()[1:].decode(errors="replace")
     meant = canonical(written)
     return (written, meant) if meant != written else None
@@ -143,7 +141,6 @@ def _other_spelling(declaration: bytes) -> tuple[str, str] | None:
 # RFC 4287, 1.2: Atom's elements have its namespace. A feed element without one and without an entry may be
 # anything.
 def _with_atom_root(body: bytes) -> bytes | None:
-    """Return the document with Atom's namespace on its root; None if that is not an Atom feed without one."""
     start = body.find(b"<feed", 0, LONGEST_PROLOG)
     if start < 0 or body.startswith(USUAL_ROOT, start):
         return None

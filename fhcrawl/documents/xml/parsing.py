@@ -179,7 +179,6 @@ def repaired(text: str) -> tuple[str, list[str], tuple[Problem, ...]]:
 
 
 def _with_balanced_entries(text: str, problems: tuple[Problem, ...]) -> Parsed | None:
-    """Balance the tags of each malformed entry, or leave it out; return None if that does not help."""
     parts = repair.split(text)
     if parts is None:
         return None
@@ -207,7 +206,6 @@ def _with_balanced_entries(text: str, problems: tuple[Problem, ...]) -> Parsed |
 
 
 def _start_tag(root: _Element) -> str:
-    """Return a start tag with the namespaces that are declared around entries."""
     declared = {prefix: uri for element in (root, *list(root)[:1]) for prefix, uri in element.nsmap.items()}
     attributes = (
         f" xmlns{f':{prefix}' if prefix else ''}={quoteattr(uri)}" for prefix, uri in declared.items()
