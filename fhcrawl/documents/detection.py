@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fhcrawl.documents import head_source, json_text, link_header, lists, snapshot
+from fhcrawl.documents import head, json_text, link_header, lists, snapshot
 from fhcrawl.documents.formats import JSON_FORMATS, XML_FORMATS, jsonfeed, multipart
 from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.model import FeedDocument, Problem
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents.lists import DocumentList
     from fhcrawl.documents.model import Entry
-    from fhcrawl.documents.xml.parsed import Parsed
+    from fhcrawl.documents.xml.parsing import Parsed
 
 # RFC 6838, 4.2: type and subtype have no more than 127 characters each.
 LONGEST_MEDIA_TYPE = 255
@@ -148,14 +148,14 @@ def _has_long_text(entry: Entry) -> bool:
 def _read_json(
     body: bytes, url: str, keep_originals: bool, max_entries: int, keep_head: bool
 ) -> FeedDocument | DocumentList:
-    found = json_text.parse(body)
+    parsed = json_text.parse(body)
     for read_format in JSON_FORMATS:
-        document = read_format(found, url, keep_originals)
+        document = read_format(parsed, url, keep_originals)
         if document is not None:
             if keep_head:
-                document.head = head_source.from_json(found.members, document.problems)
+                document.head = head.source_of_json(parsed.members, document.problems)
             return document
-    listed = snapshot.read(found.members, url, max_entries)
+    listed = snapshot.read(parsed.members, url, max_entries)
     if listed is None:
         raise NotAFeedError(
             ReasonKind.NOT_A_FEED,

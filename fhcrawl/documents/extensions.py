@@ -1,6 +1,6 @@
 """Reads what an entry says beyond the fields of `Entry`, from its original, as a tree of plain values.
 
-XML: {prefix: {name: [node, …]}}, with a prefix of `prefixes` or the URI of an unknown namespace. JSON Feed:
+XML: {prefix: {name: [node, …]}}, with a prefix of `namespaces` or the URI of an unknown namespace. JSON Feed:
 {"json": the members of the item}. An element or member is left out if fields have all that it says.
 """
 
@@ -19,7 +19,7 @@ from fhcrawl.documents.formats import atom, atom03, rss
 from fhcrawl.documents.modules import is_length
 from fhcrawl.documents.xml import elements, parsers
 from fhcrawl.documents.xml.elements import XML_BASE, XML_LANG
-from fhcrawl.documents.xml.prefixes import RSS, prefix_of
+from fhcrawl.documents.xml.namespaces import RSS_PREFIX, prefix_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
@@ -88,7 +88,7 @@ def read(original: str | bytes | None) -> Tree | None:
 
 def _of_entry(entry: _Element) -> Tree:
     prefix, _ = _names(entry)
-    own = OWN_RSS if prefix == RSS else OWN_ATOM
+    own = OWN_RSS if prefix == RSS_PREFIX else OWN_ATOM
     attributes = {name: value for name, value in entry.items() if name not in OF_ENTRY}
     text = _text_beside(entry)
     tree: Tree = {}

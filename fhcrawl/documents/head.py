@@ -1,16 +1,21 @@
-"""Reads the head section of a document, by one rule for all XML formats."""
+"""Reads the head section of a document, by one rule for all XML formats, and keeps it as it came."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from fhcrawl.documents import head_source, history, misplaced, modules, tombstones
+from lxml import etree
+
+from fhcrawl.documents import history, modules, tombstones
 from fhcrawl.documents.dates import utc
-from fhcrawl.documents.model import FeedDocument, UpdateSchedule
+from fhcrawl.documents.identifiers import NO_CHARACTERS
+from fhcrawl.documents.model import FeedDocument, HeadSource, Problem, UpdateSchedule
 from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml import elements
-from fhcrawl.documents.xml.layout import ENTRIES
+from fhcrawl.documents.xml.elements import ENTRIES
 from fhcrawl.documents.xml.namespaces import braced
 
 # OpenSearch 1.1 Draft 6, 'The "totalResults" element': "The number of search results available for the
@@ -30,16 +35,21 @@ DAY = 24 * HOUR
 PERIODS = {"hourly": HOUR, "daily": DAY, "weekly": 7 * DAY, "monthly": 30 * DAY, "yearly": 365 * DAY}
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 EMPTY = UpdateSchedule()
+# The content of these elements is not lost: a deleted entry, the entries of another feed.
+NOT_MISPLACED = (DELETED_ENTRY, f"{elements.ATOM}feed")
+# Characters of a head section. Of a longer one, the elements (or members) that fit are kept, in their order.
+LARGEST = 1024**2
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from lxml.etree import _Element
 
-    from fhcrawl.documents.model import Entry, HeadSource, Problem
+    from fhcrawl.documents.json_text import Object
+    from fhcrawl.documents.model import Entry
     from fhcrawl.documents.modules import FieldReader
     from fhcrawl.documents.xml.elements import Head
-    from fhcrawl.documents.xml.parsed import Parsed
+    from fhcrawl.documents.xml.parsing import Parsed
 
 
 class Vocabulary(NamedTuple):
@@ -91,8 +101,9 @@ def read(
     """
     namespace = vocabulary.namespace
     for section in (head, beside or {}):
-        lost = _misplaced(section, vocabulary, ENTRIES)
-        problems.extend(misplaced.problems(lost))
+        detail = "it is outside of where this format has entries, and is skipped"
+        for number, _entry in enumerate(_misplaced(section, vocabulary), 1):
+            problems.append(Problem("entry-lost", f"misplaced entry {number}", detail))
     titles = map(vocabulary.line, head.get(f"{namespace}title", ()))
     deleted = [*head.get(DELETED_ENTRY, ()), *(beside or {}).get(DELETED_ENTRY, ())]
     document = FeedDocument(
@@ -112,32 +123,37 @@ def read(
     )
     history.read(document, head, base, vocabulary.link)
     if parsed.keeps_head:
-        document.head = _source(parsed, vocabulary, problems)
+        document.head = _source_of(parsed.root, vocabulary, problems)
     return document
 
 
-def _source(parsed: Parsed, vocabulary: Vocabulary, problems: list[Problem]) -> HeadSource | None:
-    """Return the head section as it came; the elements of the document are changed by this."""
-    channel = elements.first(parsed.root, f"{vocabulary.namespace}channel")
-    section = parsed.root if channel is None else channel
-    # RSS 1.0, 5.3.5: the channel's items are a table of contents.
-    tags = (*ENTRIES, vocabulary.entry, f"{vocabulary.namespace}items")
-    return head_source.from_xml(parsed.root, section, tags, vocabulary.update_times, problems)
-
-
 # RFC 4287, 6.3: foreign markup is no error. But an entry of another format is not meant as foreign markup.
-def _misplaced(section: Head, vocabulary: Vocabulary, tags: frozenset[str]) -> Iterator[_Element]:
-    """Yield the entries of other formats in a section, which are not read."""
+def _misplaced(section: Head, vocabulary: Vocabulary) -> Iterator[_Element]:
     if not vocabulary.has_entries_anywhere:
-        yield from (child for tag in section if tag in tags for child in section[tag])
+        yield from (child for tag in section if tag in ENTRIES for child in section[tag])
         return
     for child in (child for children in section.values() for child in children):
-        yield from (entry for entry in misplaced.inside(child, tags) if entry.tag != vocabulary.entry)
+        yield from (entry for entry in entries_inside(child, ENTRIES) if entry.tag != vocabulary.entry)
+
+
+def entries_inside(element: _Element, tags: frozenset[str]) -> Iterator[_Element]:
+    """Yield the entries inside an element, or the element itself; not those inside another entry.
+
+    :param tags: tags of the entries of all formats
+    """
+    if not len(element):
+        yield from (element,) if element.tag in tags else ()
+        return
+    walk = etree.iterwalk(element, events=("start",), tag=(*tags, *NOT_MISPLACED))
+    for _event, entry in walk:
+        walk.skip_subtree()
+        if entry.tag in tags:
+            yield entry
 
 
 def _total(head: Head) -> int | None:
-    found = (elements.line(element) or "" for tag in TOTALS for element in head.get(tag, ()))
-    return next((int(text) for text in found if NUMBER.fullmatch(text)), None)
+    texts = (elements.line(element) or "" for tag in TOTALS for element in head.get(tag, ()))
+    return next((int(text) for text in texts if NUMBER.fullmatch(text)), None)
 
 
 def _update_time(head: Head, tags: Iterable[str]) -> str | None:
@@ -200,3 +216,77 @@ def _children(head: Head, tag: str, name: str) -> Iterator[str]:
         for child in element:
             if elements.local_name(child) == name and (text := elements.line(child)):
                 yield text
+
+
+def _source_of(root: _Element, vocabulary: Vocabulary, problems: list[Problem]) -> HeadSource | None:
+    channel = elements.first(root, f"{vocabulary.namespace}channel")
+    section = root if channel is None else channel
+    # RSS 1.0, 5.3.5: the channel's items are a table of contents.
+    tags = frozenset((*ENTRIES, vocabulary.entry, f"{vocabulary.namespace}items", DELETED_ENTRY))
+    around = {root: None, section: None}
+    for parent in around:
+        _remove_entries(parent, tags, section)
+    original = _serialized(root)
+    if len(original) > LARGEST:
+        _cut([child for parent in around for child in parent if child is not section], problems)
+        original = _serialized(root)
+    # A new update time does not count as a change.
+    for child in [child for tag in vocabulary.update_times for child in section.iterchildren(tag)]:
+        elements.remove(child, section)
+    return _source(original, _serialized(root))
+
+
+def _remove_entries(parent: _Element, tags: frozenset[str], section: _Element) -> None:
+    for child in parent.iterchildren():
+        if child.tag in tags:
+            elements.remove(child, parent)
+        elif child is not section:
+            for entry in list(entries_inside(child, tags)):
+                inner = entry.getparent()
+                if inner is not None:
+                    elements.remove(entry, inner)
+
+
+def _cut(children: list[_Element], problems: list[Problem]) -> None:
+    length = lost = 0
+    for child in children:
+        own = len(_serialized(child))
+        parent = child.getparent()
+        if length + own <= LARGEST or parent is None:
+            length += own
+        else:
+            elements.remove(child, parent)
+            lost += 1
+    problems.append(_cut_problem(lost))
+
+
+def _serialized(element: _Element) -> str:
+    return etree.tostring(element, encoding="unicode", with_tail=False)
+
+
+def source_of_json(members: Object, problems: list[Problem]) -> HeadSource | None:
+    """Return the members of a feed's object besides its items; numbers in them become strings.
+
+    :param problems: receives a problem if they are too long
+    """
+    kept, length = {}, 0
+    for name, value in members.items():
+        own = len(json.dumps({name: value}, ensure_ascii=False))
+        if length + own <= LARGEST:
+            kept[name], length = value, length + own
+    if len(kept) < len(members):
+        problems.append(_cut_problem(len(members) - len(kept)))
+    original = NO_CHARACTERS.sub("\ufffd", json.dumps(kept, ensure_ascii=False))
+    return _source(original, original)
+
+
+def _cut_problem(lost: int) -> Problem:
+    detail = f"its head section has more than {LARGEST} characters; parts that are not kept: {lost}"
+    return Problem("head-cut", "", detail)
+
+
+def _source(original: str, compared: str) -> HeadSource | None:
+    if len(original) > LARGEST * 2:
+        return None
+    digest = hashlib.blake2b(compared.encode("utf-8", "surrogatepass"), digest_size=16)
+    return HeadSource(original, digest.hexdigest())

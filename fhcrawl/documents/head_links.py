@@ -57,7 +57,6 @@ class HeadLinks:
 # or an additional slash, they name different ones.
 @lru_cache(maxsize=16)
 def _spelling(url: str) -> str:
-    """Normalise a URL: no default port, no needless escapes."""
     try:
         parts = urlsplit(safe_url_string(url))
     except ValueError:

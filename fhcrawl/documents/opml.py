@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lxml import etree
 
-from fhcrawl.documents.xml import encoding, parsers, parsing, recovery, repair
+from fhcrawl.documents.xml import encoding, parsers, parsing, repair
 from fhcrawl.documents.xml.elements import local_name
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
@@ -67,7 +67,7 @@ def read(content: bytes) -> tuple[list[Outline], dict[int, Fault]]:
 
 # The strict parser reads no outline after a fault.
 def _read_on(content: bytes, root: _Element, fault: str) -> tuple[_Element, dict[int, Fault]]:
-    text = recovery.repaired(encoding.text(content, None).text)[0]
+    text = parsing.repaired(encoding.text(content, None)[0])[0]
     if repair.declares_entities(text):
         return root, {1: Fault(fault)}
     parser = parsers.new(recover=True)

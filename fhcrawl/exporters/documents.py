@@ -143,7 +143,7 @@ def _parsed(original: str | None) -> _Element | None:
     if original is None or not original.startswith("<"):
         return None
     try:
-        return etree.fromstring(namespaces.canonicalise(original.encode()).body, PARSER)
+        return etree.fromstring(namespaces.canonicalise(original.encode())[0], PARSER)
     except etree.XMLSyntaxError:
         return None
 

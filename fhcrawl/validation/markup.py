@@ -11,7 +11,7 @@ from fhcrawl.documents import detection
 from fhcrawl.documents.formats import jsonfeed
 from fhcrawl.documents.head_links import HISTORY
 from fhcrawl.documents.xml import elements, encoding, namespaces, parsers
-from fhcrawl.documents.xml.layout import ENTRIES
+from fhcrawl.documents.xml.elements import ENTRIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +89,7 @@ def read(body: bytes, content_type: str | None) -> tuple[Markup, int | None]:
     charset = detection.declared(content_type)[1] or None
     source, _repair = encoding.source(body, charset)
     try:
-        return _markup(parsers.parse_strict(namespaces.canonicalise(source).body)), None
+        return _markup(parsers.parse_strict(namespaces.canonicalise(source)[0])), None
     except etree.XMLSyntaxError as error:
         return NONE, error.lineno or None
 

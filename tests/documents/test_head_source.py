@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from fhcrawl.documents import HeadSource, head_source
+from fhcrawl.documents import HeadSource
+from fhcrawl.documents.head import LARGEST
 from tests.feeds import E, atom, read, rss, tombstone
 
 URL = "http://example.org/feed"
@@ -61,7 +62,7 @@ def test_members_of_json_besides_items() -> None:
 
 @pytest.mark.parametrize("kind", ["atom", "json"])
 def test_head_that_is_too_long_keeps_what_fits(kind: str) -> None:
-    long = "x" * (head_source.LARGEST - 100)
+    long = "x" * (LARGEST - 100)
     if kind == "atom":
         document = atom([E("1")], head=f"<a>1</a><long>{long}</long><longer>{long}</longer><z>2</z>")
     else:
@@ -69,7 +70,7 @@ def test_head_that_is_too_long_keeps_what_fits(kind: str) -> None:
         document = json.dumps({**feed, "items": [{"id": "1"}]})
     found = read(document.encode(), URL, keep_head=True)
     assert found.head is not None
-    assert len(found.head.original) < head_source.LARGEST * 1.1
+    assert len(found.head.original) < LARGEST * 1.1
     assert "longer" not in found.head.original
     assert '"a": "1"' in found.head.original or "<a>1</a>" in found.head.original
     assert [problem.kind for problem in found.problems] == ["head-cut"]

@@ -226,7 +226,7 @@ def test_originals_do_not_repeat_many_namespaces() -> None:
 def test_bytes_that_are_no_text_are_read_many_at_once(codec: str, octets: bytes) -> None:
     body = b"<?xml version='1.0' encoding='%s'?>" % codec.encode() + octets * 1000
     texts = []
-    entered = calls(lambda: texts.append(encoding.text(body, None).text))
+    entered = calls(lambda: texts.append(encoding.text(body, None)[0]))
     assert texts[0].endswith(octets.decode("latin-1") * 1000)
     assert entered["_windows_1252"] <= 1
 
@@ -238,7 +238,7 @@ def test_bytes_that_are_no_text_take_little_memory() -> None:
 def test_run_of_bytes_that_are_no_utf_8_ends_where_a_character_begins() -> None:
     # With fewer characters of UTF-8, all of it would be windows-1252.
     body = b"<\xff\xe2\x82\xac\xc3\xc3\xa4\xe2\x82" + b"\xc3\xa4" * 5
-    assert encoding.text(body, None).text == "<\xff\u20ac\xc3\xe4\xe2\u201a" + "\xe4" * 5
+    assert encoding.text(body, None)[0] == "<\xff\u20ac\xc3\xe4\xe2\u201a" + "\xe4" * 5
 
 
 def test_undeclared_prefixes_are_supplied_if_they_are_few() -> None:

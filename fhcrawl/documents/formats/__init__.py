@@ -1,8 +1,7 @@
 """Readers of feed formats, one module each, and the registry that `documents.detection` chooses from."""
 
 from fhcrawl.documents.formats import activitystreams, atom, atom03, ghost, jsonfeed, rss
-from fhcrawl.documents.xml.elements import RSS_NAMESPACES
-from fhcrawl.documents.xml.layout import RDF_ROOT
+from fhcrawl.documents.xml.elements import RDF_ROOT, RSS_NAMESPACES
 
 # By the tag of the root.
 XML_FORMATS = {

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fhcrawl.documents.model import FeedDocument
     from fhcrawl.documents.modules import FieldReader
     from fhcrawl.documents.xml.elements import Head
-    from fhcrawl.documents.xml.parsed import Parsed
+    from fhcrawl.documents.xml.parsing import Parsed
 
 ROOT = f"{ATOM}feed"
 ENTRY = f"{ATOM}entry"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents.model import Entry, FeedDocument
     from fhcrawl.documents.modules import FieldReader
-    from fhcrawl.documents.xml.parsed import Parsed
+    from fhcrawl.documents.xml.parsing import Parsed
 
 OLD = elements.OLD_ATOM
 ROOT = f"{OLD}feed"

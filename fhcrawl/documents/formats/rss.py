@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from fhcrawl.documents import head, identifiers, media, misplaced, modules
+from fhcrawl.documents import head, identifiers, media, modules
 from fhcrawl.documents.formats import atom
 from fhcrawl.documents.head import Vocabulary
 from fhcrawl.documents.identifiers import identifier
 from fhcrawl.documents.model import Entry, Problem
 from fhcrawl.documents.xml import elements
-from fhcrawl.documents.xml.elements import ATOM
-from fhcrawl.documents.xml.layout import ENTRIES
+from fhcrawl.documents.xml.elements import ATOM, ENTRIES
 from fhcrawl.documents.xml.namespaces import braced
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from fhcrawl.documents.model import FeedDocument
     from fhcrawl.documents.modules import FieldReader
     from fhcrawl.documents.xml.elements import Head
-    from fhcrawl.documents.xml.parsed import Parsed
+    from fhcrawl.documents.xml.parsing import Parsed
 
 RDF = braced("rdf")
 ABOUT = f"{RDF}about"
@@ -110,7 +109,7 @@ def _items_elsewhere(
     if channel in beside.get(channel.tag, ()):
         beside[channel.tag].remove(channel)
     others = (child for section in sections for children in section.values() for child in children)
-    found = (item for other in others for item in misplaced.inside(other, ENTRIES))
+    found = (item for other in others for item in head.entries_inside(other, ENTRIES))
     places = dict.fromkeys(item.getparent() for item in found if item.tag == tag)
     for place in places:
         if place is not None:
@@ -138,7 +137,8 @@ def read_item(
         if any(child.tag == f"{vocabulary.namespace}link" for child in again):
             detail = "its link has an href attribute, which is read as in Atom"
             problems.append(Problem("nonstandard", name, detail))
-        problems.extend(misplaced.in_entry(again, vocabulary.entry, name))
+        if any(child.tag == vocabulary.entry for child in again):
+            problems.append(Problem("entry-lost", name, "it contains other entries, which are skipped"))
     modules.without_repetition(entry)
     # RSS 2.0: "All elements of an item are optional, however at least one of title or description
     # must be present."

@@ -28,6 +28,31 @@ ATOM, OLD_ATOM, FH, XHTML = map(namespaces.braced, ("atom", "atom03", "fh", "xht
 RSS_NAMESPACES = ("", *(f"{{{uri}}}" for uri in namespaces.RSS))
 # RSS 1.0, and the two namespaces of RSS 0.90.
 RDF_NAMESPACES = (namespaces.braced("rss10"), *(f"{{{uri}}}" for uri in namespaces.RSS_090))
+# --- the places of entries
+
+RDF_ROOT = f"{namespaces.braced('rdf')}RDF"
+# The tags of all ancestors of entries.
+CONTAINERS = frozenset(
+    {
+        *(f"{namespace}feed" for namespace in (ATOM, OLD_ATOM)),
+        *(f"{namespace}rss" for namespace in RSS_NAMESPACES),
+        *(f"{namespace}channel" for namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES)),
+        RDF_ROOT,
+    }
+)
+# The tags of entries, with and without a namespace: programs that write XML through a DOM write xmlns=""
+# where the parent's namespace is meant.
+ENTRIES = frozenset(
+    {
+        *(f"{namespace}entry" for namespace in ("", ATOM, OLD_ATOM)),
+        *(f"{namespace}item" for namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES)),
+    }
+)
+# By the local name of the root: the local name of entries, and whether they have the namespace of the root.
+ENTRY_NAMES = {"feed": ("entry", True), "rss": ("item", True), "RDF": ("item", False)}
+
+# --- attributes and links
+
 XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 CONTEXT = frozenset({XML_BASE, XML_LANG})
@@ -145,7 +170,6 @@ def html(element: _Element) -> str | None:
 
 
 def _escaped(piece: str | None) -> str:
-    """Return a text as HTML; one that is markup already is returned unchanged."""
     return (piece or "") if MARKUP.search(piece or "") else escape(piece or "")
 
 
@@ -159,12 +183,8 @@ def markup(element: _Element, *namespaces_of_html: str) -> str | None:
     for descendant in element.iterdescendants(*(f"{each}*" for each in (XHTML, *namespaces_of_html))):
         if ":" not in local_name(descendant):
             descendant.tag = local_name(descendant)
-    inner = escape(element.text or "") + "".join(map(_serialised, element))
+    inner = escape(element.text or "") + "".join(with_own_namespaces(child, True) for child in element)
     return inner if inner and not inner.isspace() else None
-
-
-def _serialised(child: _Element) -> str:
-    return with_own_namespaces(child, with_tail=True)
 
 
 def with_own_namespaces(element: _Element, with_tail: bool = False) -> str:
@@ -251,10 +271,10 @@ def relations(link: _Element) -> list[str]:
 
 def head_links(links: Iterable[_Element], base: str) -> HeadLinks:
     """Return links by relation, without fragments: URLs that differ in the fragment name one document."""
-    found = HeadLinks()
+    by_relation = HeadLinks()
     for link in links:
         href = (link.get("href") or "").strip()
         url = target(link, href, base).partition("#")[0] if href else ""
         for relation in relations(link):
-            found.add(relation, url)
-    return found
+            by_relation.add(relation, url)
+    return by_relation

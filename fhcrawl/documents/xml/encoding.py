@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 import webencodings
@@ -39,7 +39,6 @@ WINDOWS_1252_TABLE = "".join(bytes([byte]).decode(WINDOWS_1252, "ignore") or chr
 
 
 def _python_name(label: str) -> str | None:
-    """Return Python's name of an encoding, by its label in the Encoding Standard or another name."""
     known = webencodings.lookup(label)
     return resolve_encoding(label if known is None else known.codec_info.name)
 
@@ -47,13 +46,6 @@ def _python_name(label: str) -> str | None:
 # The encodings of the Encoding Standard (https://encoding.spec.whatwg.org/#names-and-labels), by Python's
 # names. Python's other codecs are no encodings of documents, and some of them are dangerous.
 KNOWN = frozenset(map(_python_name, LABELS.values())) - {"utf-16-le", "utf-16-be"}
-
-
-class Text(NamedTuple):
-    """A document as text, and a description of its repair (None if there was none)."""
-
-    text: str
-    repair: str | None = None
 
 
 def source(body: bytes, charset: str | None) -> tuple[bytes, str | None]:
@@ -69,42 +61,45 @@ def source(body: bytes, charset: str | None) -> tuple[bytes, str | None]:
         return body.removeprefix(codecs.BOM_UTF8).lstrip(), None
     if detect_wide(body) is None and next(_candidates(body, charset)) == UTF_8:
         return body.lstrip(), None
-    decoded = text(body, charset)
-    return decoded.text.encode(UTF_8, "replace"), decoded.repair
+    decoded, repair = text(body, charset)
+    return decoded.encode(UTF_8, "replace"), repair
 
 
 # RFC 7303, 3: "a BOM (Section 3.3) is authoritative if it is present in an XML MIME entity". Without one
 # the parameter is, and without that "the XML encoding declaration" (3.2).
-def text(body: bytes, charset: str | None) -> Text:
-    """Return the text of a document, decoded by the first of its declared encodings that fits."""
+def text(body: bytes, charset: str | None) -> tuple[str, str | None]:
+    """Return the text of a document, decoded by the first of its declared encodings that fits.
+
+    :return: also a description of its repair (None if there was none)
+    """
     if wide := detect_wide(body):
         encoding, start = wide
-        decoded = Text(body[start:].decode(encoding, "replace"))
+        decoded, repair = body[start:].decode(encoding, "replace"), None
     else:
         mark = body.startswith(codecs.BOM_UTF8)
         # RFC 7303, 3.3: the mark is authoritative. Without one, UTF-8 may be a false declaration.
         candidates = [UTF_8] if mark else list(_candidates(body, charset))
-        decoded = _text(body.removeprefix(codecs.BOM_UTF8), candidates, mark)
-    return Text(decoded.text.lstrip("\ufeff \t\r\n"), decoded.repair)
+        decoded, repair = _decode(body.removeprefix(codecs.BOM_UTF8), candidates, mark)
+    return decoded.lstrip("\ufeff \t\r\n"), repair
 
 
-def _text(body: bytes, candidates: list[str], is_authoritative: bool) -> Text:
+def _decode(body: bytes, candidates: list[str], is_authoritative: bool) -> tuple[str, str | None]:
     claimed = candidates[0]
     if claimed == UTF_8 or _has_one_byte(claimed):
         decoded = _decode_strict(body, UTF_8)
         if decoded is not None:
-            return Text(decoded)
+            return decoded, None
         if is_authoritative or _is_mostly_utf_8(body):
             return _decode_lenient(body, UTF_8)
     for candidate in dict.fromkeys(candidates):
         if (decoded := _decode_strict(body, candidate)) is not None:
-            return Text(decoded)
+            return decoded, None
     if claimed != UTF_8:
         return _decode_lenient(body, claimed)
     other = next((each for each in candidates if each != UTF_8), WINDOWS_1252)
     decoded, repair = _decode_lenient(ID.sub(partial(_own_id, other), body, MOST_IDS), other)
     read_as = "windows-1252" if other == WINDOWS_1252 else other
-    return Text(decoded, "; ".join(filter(None, (f"it is not UTF-8 and is read as {read_as}", repair))))
+    return decoded, "; ".join(filter(None, (f"it is not UTF-8 and is read as {read_as}", repair)))
 
 
 # In an encoding of one byte per character, nearly any bytes are text. A false declaration of one would be
@@ -119,7 +114,6 @@ def _has_one_byte(encoding: str) -> bool:
 # Some publishers copy entries of several encodings into one document. The encoding of most of it changes with
 # its entries; their ids must not.
 def _own_id(encoding: str, found: re.Match[bytes]) -> bytes:
-    """Return an id, or a link, in an encoding of its document; one that is UTF-8 is read as such."""
     tag, data, raw = found.groups()
     read = raw.decode(UTF_8, "ignore")
     if read.encode() != raw:
@@ -133,7 +127,6 @@ def _own_id(encoding: str, found: re.Match[bytes]) -> bytes:
 # Text in windows-1252 may have bytes that happen to be a character of UTF-8: an accented letter before a
 # no-break space and a guillemet, for example. Text in UTF-8 has far more characters than faulty bytes.
 def _is_mostly_utf_8(body: bytes) -> bool:
-    """Return whether more characters beyond ASCII are UTF-8 than bytes are not; surrogates are neither."""
     body = SURROGATE.sub(b"", body)
     valid = body.decode(UTF_8, "ignore")
     octets = len(valid.encode())
@@ -187,13 +180,13 @@ def _decode_strict(body: bytes, encoding: str) -> str | None:
 
 
 # As browsers do, except that they replace bytes that are not UTF-8 by U+FFFD.
-def _decode_lenient(body: bytes, encoding: str) -> Text:
+def _decode_lenient(body: bytes, encoding: str) -> tuple[str, str | None]:
     if encoding == WINDOWS_1252:
-        return Text(_as_windows_1252(body))
+        return _as_windows_1252(body), None
     if encoding == UTF_8:
         decoded = body.decode(UTF_8, "fhcrawl_windows_1252")
-        return Text(decoded, "bytes that are not UTF-8 are read as windows-1252")
-    return Text(to_unicode(body, encoding), f"bytes that are not {encoding} are replaced by U+FFFD")
+        return decoded, "bytes that are not UTF-8 are read as windows-1252"
+    return to_unicode(body, encoding), f"bytes that are not {encoding} are replaced by U+FFFD"
 
 
 def _windows_1252(error: UnicodeError) -> tuple[str, int]:

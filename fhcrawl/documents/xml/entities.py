@@ -2,47 +2,41 @@
 
 from __future__ import annotations
 
-import re
-from html.entities import html5
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lxml import etree
 
 from fhcrawl.documents.model import Problem
-from fhcrawl.documents.xml import parsers
+from fhcrawl.documents.xml import parsers, scanner
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterator
 
-PREDEFINED = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})  # XML 1.0, 4.6
-BEFORE_DOCTYPE = re.compile(rb"\s+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
-# XML 1.0, 2.8: the end of a document type declaration, and constructs that may contain the same characters.
-TOKEN = re.compile(rb"""<!--.*?-->|<\?.*?\?>|"[^"]*"|'[^']*'|<!--|<\?|[\[\]>"']""", re.DOTALL)
+PREDEFINED = frozenset(name.encode() for name in scanner.PREDEFINED)
+# XML 1.0, 2.8: the constructs of a document type declaration that may contain the characters of others.
+OPAQUE = rf"<!--.*?-->|<\?.*?\?>|{scanner.QUOTED}"
+TOKEN = scanner.octets(rf"""{OPAQUE}|<!--|<\?|[\[\]>"']""")
 UNCLOSED = frozenset({b"<!--", b"<?", b'"', b"'"})
-PARAMETER_ENTITY = re.compile(rb"<!ENTITY\s+%\s+(\S+)")
-INCLUDED = re.compile(rb"%([^\s%;]+);")
-COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
-TEXT_ENTITY = re.compile(rb"""<!ENTITY\s+([^\s%"'<>&;]+)\s+(?:"([^"<]*)"|'([^'<]*)')\s*>""")
-ANY_ENTITY = re.compile(rb"""<!ENTITY\s+([^\s%"'<>&;]+)""")
-EXTERNAL = re.compile(rb"\s(?:SYSTEM|PUBLIC)\s")
-# XML 1.0, 3.3: declarations of attributes; and constructs of a document type that may contain their text.
-ATTRIBUTES = re.compile(
-    rb"""<!--.*?-->|<\?.*?\?>|"[^"]*"|'[^']*'|<!ATTLIST\s(?:[^"'>]|"[^"]*"|'[^']*')*>""", re.DOTALL
-)
-QUOTED = re.compile(rb"'[^']*'|\"[^\"]*\"")
-XMLNS = re.compile(rb"\sxmlns[\s:]")
-# XML 1.0, 2.4: constructs without references; then a tag with the text after it, or text.
-PIECE = re.compile(rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<?[^<]+", re.DOTALL)
-NO_REFERENCES = (b"<!", b"<?")
-# Whole constructs of an entity, or the begin of one that has no end in it.
-CONSTRUCT = re.compile(
-    rb"""<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<[^!?<>](?:[^<>"']|"[^"]*"|'[^']*')*>|<""", re.DOTALL
-)
-VALUE_OR_END = re.compile(rb"""'[^']*'|"[^"]*"|>""")
-REFERENCE = re.compile(rb"""&([^#;&<\s'"][^;&<\s'"]*);""")
-QUOTE = re.compile(rb"""["']""")
+PARAMETER_ENTITY = scanner.octets(r"<!ENTITY\s+%\s+(\S+)")
+INCLUDED = scanner.octets(r"%([^\s%;]+);")
+COMMENT = scanner.octets(r"<!--.*?-->")
+TEXT_ENTITY = scanner.octets(r"""<!ENTITY\s+([^\s%"'<>&;]+)\s+(?:"([^"<]*)"|'([^'<]*)')\s*>""")
+ANY_ENTITY = scanner.octets(r"""<!ENTITY\s+([^\s%"'<>&;]+)""")
+EXTERNAL = scanner.octets(r"\s(?:SYSTEM|PUBLIC)\s")
+# XML 1.0, 3.3: declarations of attributes.
+ATTRIBUTES = scanner.octets(rf"""{OPAQUE}|<!ATTLIST\s(?:[^"'>]|{scanner.QUOTED})*>""")
+QUOTED = scanner.octets(scanner.QUOTED)
+XMLNS = scanner.octets(r"\sxmlns[\s:]")
+# A section, which has no references; or a tag with the text after it, or text.
+PIECE = scanner.octets(rf"{scanner.SECTION}|<?[^<]+")
+# Complete constructs of an entity, or the begin of one that has no end in it.
+CONSTRUCT = scanner.octets(rf"""{scanner.COMPLETE_SECTION}|<[^!?<>](?:[^<>"']|{scanner.QUOTED})*>|<""")
+VALUE_OR_END = scanner.octets(f"{scanner.QUOTED}|>")
+REFERENCE = scanner.octets(r"""&([^#;&<\s'"][^;&<\s'"]*);""")
+QUOTE = scanner.octets("""["']""")
 # Octets of all replacement texts of a document; texts without markup may be as long as the document.
 MOST_RESOLVED = 1024**2
 DEEPEST = 40  # levels of entities, as in libxml2
@@ -101,11 +95,8 @@ def resolve(body: bytes, is_lenient: bool = False) -> tuple[bytes, tuple[Problem
 
 
 def _doctype(body: bytes) -> tuple[int, int] | None:
-    """Return the span of the document type declaration; None if it is missing or has no end."""
-    start = 0
-    while match := BEFORE_DOCTYPE.match(body, start):
-        start = match.end()
-    if not body.startswith(b"<!DOCTYPE", start):
+    start = scanner.prolog_end(body)
+    if not body.startswith(scanner.DOCTYPE.encode(), start):
         return None
     is_inside = False
     for token in TOKEN.finditer(body, start):
@@ -118,8 +109,7 @@ def _doctype(body: bytes) -> tuple[int, int] | None:
 
 
 def _declared(doctype: bytes) -> Declared:
-    with parsers.memory_errors():
-        tree: Any = etree.fromstring(doctype + b"<_/>", DECLARATIONS).getroottree()
+    tree: Any = parsers.parse_strict(doctype + b"<_/>", DECLARATIONS).getroottree()
     parameters, included = set(PARAMETER_ENTITY.findall(doctype)), set(INCLUDED.findall(doctype))
     # lxml copies the declarations in quadratic time; without entities, this is not needed.
     entities = tree.docinfo.internalDTD.iterentities() if b"<!ENTITY" in doctype else ()
@@ -135,8 +125,8 @@ def _declared(doctype: bytes) -> Declared:
         if content is None or name in parameters or b"<" in CONSTRUCT.findall(content)
     }
     texts = [doctype, *(content for name, content in read if content and name in included)]
-    found = [declaration for text in texts for declaration in ATTRIBUTES.findall(text)]
-    attributes = [declaration for declaration in found if declaration.startswith(b"<!ATTLIST")]
+    constructs = [construct for text in texts for construct in ATTRIBUTES.findall(text)]
+    attributes = [construct for construct in constructs if construct.startswith(b"<!ATTLIST")]
     return Declared(
         {name: content for name, content in read if content is not None and name not in unread},
         frozenset(unread),
@@ -147,7 +137,6 @@ def _declared(doctype: bytes) -> Declared:
 
 
 def _declared_texts(doctype: bytes) -> Declared:
-    """Return the entities of a malformed declaration that are plain text; all others count as external."""
     doctype = COMMENT.sub(b"", doctype)
     # XML 1.0, 4.2: "the first declaration encountered is binding".
     contents = {name: double or single for name, double, single in reversed(TEXT_ENTITY.findall(doctype))}
@@ -178,7 +167,7 @@ class References:
 
     def _piece(self, match: re.Match[bytes]) -> bytes:
         piece = match[0]
-        if b"&" not in piece or piece.startswith(NO_REFERENCES):
+        if b"&" not in piece or piece.startswith((b"<!", b"<?")):
             return piece
         ends = (end.end() for end in VALUE_OR_END.finditer(piece) if end[0] == b">")
         end = next(ends, len(piece)) if piece.startswith(b"<") else 0
@@ -199,8 +188,8 @@ class References:
             # XML 1.0, 4.1, "Entity Declared": such a reference is a fault, which `repair` replaces.
             if self._declared.is_all:
                 return match[0]
-            if characters := html5.get(f"{name.decode(errors='replace')};"):
-                return "".join(f"&#{ord(each)};" for each in characters).encode()
+            if characters := scanner.html_characters(name.decode(errors="replace")):
+                return characters.encode()
         return self._unread(name)
 
     def _unread(self, name: bytes) -> bytes:

@@ -1,12 +1,16 @@
-"""The namespaces that fhcrawl knows, and documents in which publishers have written them in another way."""
+"""The namespaces that fhcrawl knows: their spellings in documents, and their prefixes in extensions."""
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache, partial
-from typing import NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from fhcrawl.documents.model import Problem
+from fhcrawl.documents.xml import scanner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # Canonical URIs by their usual prefix.
 KNOWN = {
@@ -49,16 +53,11 @@ ACCEPTED = frozenset(
 )
 MOST_NAMED = 5
 XMLNS = b"xmlns"
-DECLARATION = re.compile(rb"""xmlns(?::[^\s=<>:"']+)?\s*=\s*(?:"[^"<]*|'[^'<]*)""")
-# XML 1.0, 2.4: constructs that declare nothing; then a start tag. The number of repetitions is limited: each
-# takes about 100 bytes of memory.
-START_TAG = re.compile(
-    rb"""<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<[^<!?/](?:[^<>"']+|"[^"<]*"|'[^'<]*'){0,10000}""",
-    re.DOTALL,
-)
-NO_TAG = (b"<!", b"<?")
-BEFORE_ROOT = re.compile(rb"\s+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
-ATOM_ROOT = re.compile(rb"""<feed(?=[\s>])(?P<attributes>(?:[^<>"'/]|"[^"<]*"|'[^'<]*')*)>""")
+DECLARATION = scanner.octets(r"""xmlns(?::[^\s=<>:"']+)?\s*=\s*(?:"[^"<]*|'[^'<]*)""")
+# A start tag, or a section, which declares nothing. The number of repetitions is limited: each takes about
+# 100 bytes of memory.
+START_TAG = scanner.octets(rf"""{scanner.SECTION}|<[^<!?/](?:[^<>"']+|{scanner.VALUE}){{0,10000}}""")
+ATOM_ROOT = scanner.octets(rf"""<feed(?=[\s>])(?P<attributes>(?:[^<>"'/]|{scanner.VALUE})*)>""")
 USUAL_ROOT = b"<feed xmlns="
 LONGEST_PROLOG = 8192  # octets before the root
 LONGEST_ROOT = 65_536  # octets of its start tag
@@ -91,77 +90,61 @@ def braced(prefix: str) -> str:
     return f"{{{KNOWN[prefix]}}}"
 
 
-class Canonical(NamedTuple):
-    """A document whose known namespaces have their canonical URIs, and a problem for each other one."""
-
-    body: bytes
-    problems: tuple[Problem, ...] = ()
-
-
 # `findall` takes a multiple of the time: it looks at each octet.
-def _declarations(body: bytes) -> set[bytes]:
-    """Return what looks like a declaration of a namespace in a document, anywhere in it."""
-    found = set()
+def _declarations(body: bytes) -> Iterator[bytes]:
     position = body.find(XMLNS)
     while position >= 0:
         match = DECLARATION.match(body, position)
         if match is not None:
-            found.add(match[0])
+            yield match[0]
         position = body.find(XMLNS, position + len(XMLNS) if match is None else match.end())
-    return found
 
 
-def canonicalise(body: bytes) -> Canonical:
+def canonicalise(body: bytes) -> tuple[bytes, tuple[Problem, ...]]:
     """Write the known namespaces of a document as their canonical URIs; supply that of an Atom root.
 
     Text, CDATA sections and comments are unchanged.
 
     :param body: in UTF-8
+    :return: the document, and a problem for each namespace that is not written as its author has it
     """
     supplied = _with_atom_root(body)
-    if supplied is None and not any(map(_other_spelling, _declarations(body))):
-        return Canonical(body)
+    if supplied is None and not any(map(_other_spelling, set(_declarations(body)))):
+        return body, ()
     renamed: dict[str, str] = {}
-    body = START_TAG.sub(partial(_with_canonical, renamed), supplied or body)
-    said = [] if supplied is None else ["its root has no namespace and is read as Atom's"]
+
+    def rename(declaration: re.Match[bytes]) -> bytes:
+        other = _other_spelling(declaration[0])
+        if other is None:
+            return declaration[0]
+        written, meant = other
+        renamed[written] = meant
+        return declaration[0].removesuffix(written.encode()) + meant.encode()
+
+    def with_canonical(tag: re.Match[bytes]) -> bytes:
+        return tag[0] if tag[0].startswith((b"<!", b"<?")) else DECLARATION.sub(rename, tag[0])
+
+    body = START_TAG.sub(with_canonical, supplied or body)
+    details = [] if supplied is None else ["its root has no namespace and is read as Atom's"]
     others = [(written, meant) for written, meant in renamed.items() if written not in ACCEPTED]
-    said += [f"its namespace {written} is read as {meant}" for written, meant in others[:MOST_NAMED]]
-    return Canonical(body, tuple(Problem("repaired", "", detail) for detail in said))
+    details += [f"its namespace {written} is read as {meant}" for written, meant in others[:MOST_NAMED]]
+    return body, tuple(Problem("repaired", "", detail) for detail in details)
 
 
 @lru_cache(maxsize=256)
 def _other_spelling(declaration: bytes) -> tuple[str, str] | None:
-    """Return the URI of a declaration, and its canonical URI; None if that is the same."""
     written = declaration.partition(b"=")[2].lstrip()[1:].decode(errors="replace")
     meant = canonical(written)
     return (written, meant) if meant != written else None
 
 
-def _with_canonical(renamed: dict[str, str], tag: re.Match[bytes]) -> bytes:
-    if tag[0].startswith(NO_TAG) or b"xmlns" not in tag[0]:
-        return tag[0]
-    return DECLARATION.sub(partial(_rename, renamed), tag[0])
-
-
-def _rename(renamed: dict[str, str], declaration: re.Match[bytes]) -> bytes:
-    other = _other_spelling(declaration[0])
-    if other is None:
-        return declaration[0]
-    written, meant = other
-    renamed[written] = meant
-    return declaration[0].removesuffix(written.encode()) + meant.encode()
-
-
 # RFC 4287, 1.2: Atom's elements have its namespace. A feed element without one and without an entry may be
 # anything.
 def _with_atom_root(body: bytes) -> bytes | None:
-    """Return the document with Atom's namespace on its root; None if that is not an Atom feed without one."""
-    first = body.find(b"<feed", 0, LONGEST_PROLOG)
-    if first < 0 or body.startswith(USUAL_ROOT, first):
+    start = body.find(b"<feed", 0, LONGEST_PROLOG)
+    if start < 0 or body.startswith(USUAL_ROOT, start):
         return None
-    start = 0
-    while before := BEFORE_ROOT.match(body, start):
-        start = before.end()
+    start = scanner.prolog_end(body)
     root = ATOM_ROOT.match(body, start, start + LONGEST_ROOT)
     if (
         root is None
@@ -172,3 +155,72 @@ def _with_atom_root(body: bytes) -> bytes | None:
     prefix = "atom03" if OLD_VERSION.search(root["attributes"]) else "atom"
     position = root.start("attributes")
     return body[:position] + f' xmlns="{KNOWN[prefix]}"'.encode() + body[position:]
+
+
+# --- the prefixes of namespaces in extensions: a table, because feeds declare any prefix
+
+# Versions of one vocabulary have the same prefix.
+SAME = {"atom03": "atom", "dc10": "dc", "rss10": "rss"}
+RSS_PREFIX = "rss"
+# Namespaces that fields are not read from.
+OTHERS: dict[str, tuple[str, ...]] = {
+    "acast": ("https://schema.acast.com/1.0/",),
+    "admin": ("http://webns.net/mvcb/",),
+    "ag": ("http://purl.org/rss/1.0/modules/aggregation/",),
+    "annotate": ("http://purl.org/rss/1.0/modules/annotate/",),
+    "app": ("http://www.w3.org/2007/app", "http://purl.org/atom/app#"),
+    "blogChannel": ("http://backend.userland.com/blogChannelModule",),
+    "blogger": ("http://schemas.google.com/blogger/2008", "http://schemas.google.com/blogger/2018"),
+    "cc": ("http://web.resource.org/cc/", "http://creativecommons.org/ns#"),
+    "creativeCommons": (
+        "http://backend.userland.com/creativeCommonsRssModule",
+        "http://cyber.law.harvard.edu/rss/creativeCommonsRssModule.html",
+    ),
+    "ev": ("http://purl.org/rss/1.0/modules/event/",),
+    "feedburner": ("http://rssnamespace.org/feedburner/ext/1.0",),
+    "foaf": ("http://xmlns.com/foaf/0.1/",),
+    "g": ("http://base.google.com/ns/1.0",),
+    "gd": ("http://schemas.google.com/g/2005",),
+    "geo": ("http://www.w3.org/2003/01/geo/wgs84_pos#",),
+    "georss": ("http://www.georss.org/georss", "http://www.georss.org/georss/10"),
+    "gml": ("http://www.opengis.net/gml", "http://www.opengis.net/gml/3.2"),
+    "googleplay": ("http://www.google.com/schemas/play-podcasts/1.0",),
+    "math": ("http://www.w3.org/1998/Math/MathML",),
+    "openSearch": ("http://a9.com/-/spec/opensearch/1.1/", "http://a9.com/-/spec/opensearchrss/1.0/"),
+    "pheedo": ("http://www.pheedo.com/namespace/pheedo",),
+    "podcast": (
+        "https://podcastindex.org/namespace/1.0",
+        "https://github.com/Podcastindex-org/podcast-namespace/blob/main/docs/1.0.md",
+    ),
+    "prism": (
+        "http://prismstandard.org/namespaces/basic/2.0/",
+        "http://prismstandard.org/namespaces/1.2/basic/",
+        "http://purl.org/rss/1.0/modules/prism/",
+    ),
+    "psc": ("http://podlove.org/simple-chapters",),
+    "rawvoice": ("http://www.rawvoice.com/rawvoiceRssModule/",),
+    "rdfs": ("http://www.w3.org/2000/01/rdf-schema#",),
+    "snf": ("http://www.smartnews.be/snf",),
+    "spotify": ("http://www.spotify.com/ns/rss",),
+    "svg": ("http://www.w3.org/2000/svg",),
+    "taxo": ("http://purl.org/rss/1.0/modules/taxonomy/",),
+    "trackback": (
+        "http://madskills.com/public/xml/rss/module/trackback/",
+        "http://media.tangent.org/rss/1.0/",
+    ),
+    "webfeeds": ("http://webfeeds.org/rss/1.0",),
+    "xlink": ("http://www.w3.org/1999/xlink",),
+    "xml": ("http://www.w3.org/XML/1998/namespace",),
+    "yt": ("http://www.youtube.com/xml/schemas/2015", "http://gdata.youtube.com/schemas/2007"),
+}
+PREFIXES = {
+    **{spelling(uri): RSS_PREFIX for uri in ("", *RSS, *RSS_090, KNOWN["rss10"])},
+    **{spelling(uri): prefix for prefix, uris in OTHERS.items() for uri in uris},
+    **{spelling(uri): SAME.get(name, name) for name, uri in KNOWN.items()},
+}
+
+
+@lru_cache(maxsize=1000)
+def prefix_of(uri: str) -> str | None:
+    """Return the prefix of a namespace, in any spelling (see `canonical`); None if unknown."""
+    return PREFIXES.get(spelling(uri))

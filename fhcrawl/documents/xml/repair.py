@@ -1,23 +1,64 @@
 """Repairs the text of malformed documents, so that a fault loses at most one entry.
 
-No end tags are added: a truncated document stays truncated.
+No end tags are added outside of entries: a truncated document stays truncated.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from html.entities import html5
+from codecs import BOM_UTF8
+from collections import Counter
 from itertools import pairwise
 
-from fhcrawl.documents.xml import namespaces
-from fhcrawl.documents.xml.layout import NAMES
+from fhcrawl.documents.xml import elements, namespaces, scanner
 
-# XML 1.0, 2.4: in these an ampersand is no markup. Without an end, they extend to the end of the document.
-DOCUMENT_TYPE = r"<!DOCTYPE[^\[>]*(?:>|\[.*?(?:\]\s*>|\Z)|\Z)"
-NO_MARKUP = rf"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|{DOCUMENT_TYPE}"
+# --- text before a document
+
+LONGEST_JUNK = 65_536  # octets
+SPACE = BOM_UTF8 + b" \t\r\n"
+COMMENT = scanner.octets("<!--(?:.*?-->|.*)")
+# XML 1.0, 2.8: a declaration, and the start of a document type declaration or of the feed.
+DECLARATION = r"<\?xml\s[^<>]*>"
+DECLARATION_OCTETS = scanner.octets(DECLARATION)
+DOCUMENT = scanner.octets(r"<!(?i:doctype)\s|<(?:[A-Za-z_][\w.-]*:)?(?:rss|feed|RDF)[\s>]")
+INSTRUCTION = scanner.octets(r"<\?[^<>]*\?>")
+ELEMENT = scanner.octets(r"<([A-Za-z!][\w:.-]*)")
+# The elements in messages of PHP and other programs. Others, before a feed, belong to another document.
+OF_MESSAGES = frozenset(
+    b"a b br code div em font hr i p pre small span strong table tbody td th tr u".split()
+)
+
+
+def without_junk(body: bytes) -> bytes | None:
+    """Remove what scripts write before a document: warnings, comments, another declaration.
+
+    The last XML declaration is kept. Return None if there are only comments and instructions after it, if no
+    feed begins in the first LONGEST_JUNK octets, or if what comes before it is no message.
+    """
+    # A comment may contain anything: it is blanked, so that positions stay the same.
+    start = COMMENT.sub(lambda match: b" " * len(match[0]), body[:LONGEST_JUNK])
+    document = DOCUMENT.search(start)
+    if document is None:
+        return None
+    before = start[: document.start()]
+    if not {tag.lower() for tag in ELEMENT.findall(before)} <= OF_MESSAGES:
+        return None
+    spans = [declaration.span() for declaration in DECLARATION_OCTETS.finditer(before)]
+    begin, end = spans[-1] if spans else (0, 0)
+    after = INSTRUCTION.sub(b"", before[end:].removeprefix(BOM_UTF8))
+    if not body[:begin].strip(SPACE) and not after.strip():
+        return None
+    return body[begin:end] + body[document.start() :]
+
+
+# --- characters, references and prefixes
+
+# In these an ampersand is no markup.
+DOCUMENT_TYPE = rf"{scanner.DOCTYPE}[^\[>]*(?:>|\[.*?(?:\]\s*>|\Z)|\Z)"
+NO_MARKUP = rf"{scanner.SECTION}|{DOCUMENT_TYPE}"
 # XML 1.0, 2.8. A malformed declaration is removed: the encoding is known by now.
-DECLARATION = re.compile(r"<\?xml\s[^<>]*>")
+TEXT_DECLARATION = re.compile(DECLARATION)
 SOUND_DECLARATION = re.compile(
     r"""<\?xml\s+version\s*=\s*(["'])1\.[0-9]+\1(\s+encoding\s*=\s*(["'])[A-Za-z][\w.-]*\3)?"""
     r"""(\s+standalone\s*=\s*(["'])(yes|no)\5)?\s*\?>""",
@@ -27,13 +68,14 @@ SOUND_DECLARATION = re.compile(
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 ID = re.compile(r"(?P<tag><(?:[\w.-]+:)?(?:id|guid)\b[^<>]*>\s*)(?P<data>(?:<!\[CDATA\[)?)(?P<id>[^<]*)")
 NUMBER = re.compile(r"&#([xX][0-9a-fA-F]+|[0-9]+);")
+LONGEST_NUMBER = 10
 # A reference that is truncated at the end of the document is kept.
 SUSPECT = re.compile(
     rf"(?P<kept>{NO_MARKUP}|&[#\w.:-]*\Z)|&#(?P<number>[xX][0-9a-fA-F]+|[0-9]+);|&(?P<name>[\w.:-]+);"
     r"|(?P<ampersand>&)|(?P<end>\]\]>)|(?P<less><(?=[\s\d=]))",
     re.DOTALL,
 )
-AS_TEXT: dict[str, tuple[str, str | None]] = {
+AS_TEXT: dict[str | None, tuple[str, str]] = {
     "ampersand": ("&amp;", "ampersands that begin no reference are read as text"),
     # XML 1.0, 2.4: ">" "MUST, for compatibility, be escaped" where it ends "]]>" outside a CDATA section.
     "end": ("]]&gt;", "']]>' outside a CDATA section is read as text"),
@@ -41,16 +83,14 @@ AS_TEXT: dict[str, tuple[str, str | None]] = {
 }
 DOCTYPE = re.compile(DOCUMENT_TYPE, re.DOTALL)
 LOWER_DOCTYPE = re.compile(r"<!doctype(?=\s)")
-BEFORE_DOCTYPE = re.compile(r"\s+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
-EXTERNAL = re.compile(r"<!DOCTYPE[^\[>]*\s(?:SYSTEM|PUBLIC)\s")
+EXTERNAL = re.compile(rf"{scanner.DOCTYPE}[^\[>]*\s(?:SYSTEM|PUBLIC)\s")
 PARAMETER_ENTITY = re.compile(r"<!ENTITY\s+%")
 DECLARED_ENTITY = re.compile(r"<!ENTITY\s+([\w.:-]+)")
-PREDEFINED = frozenset({"amp", "lt", "gt", "quot", "apos"})  # XML 1.0, 4.6
 NAME_OF_REFERENCE = re.compile(r"&([\w.:-]+);")
-LONGEST_NUMBER = 10
 DROPPED = "references to characters that XML forbids are dropped"
 TAG = re.compile(rf"{NO_MARKUP}|</?(?P<tag>[A-Za-z_][^<>]*)>", re.DOTALL)
-VALUE = re.compile(r"""=\s*(?:"[^"]*"|'[^']*')""")
+NAME_END = re.compile(r"[\s/]")
+VALUE = re.compile(rf"=\s*(?:{scanner.QUOTED})")
 PREFIX = re.compile(r"(?:^|\s)([A-Za-z_][\w.-]*):[A-Za-z_]")
 DECLARED_PREFIX = re.compile(r"\sxmlns:([\w.-]+)\s*=")
 RESERVED_PREFIXES = frozenset({"xml", "xmlns"})
@@ -72,17 +112,17 @@ def repair(text: str) -> tuple[str, list[str]]:
         text = allowed
         repairs["characters that XML forbids are dropped"] = None
     text = _with_sound_declarations(text, repairs)
-    doctype = _doctype(text)
-    declared = PREDEFINED.union(DECLARED_ENTITY.findall(doctype))
-    # XML 1.0, 4.1: with an external DTD that is not read, "Entity Declared" is no constraint of
-    # well-formedness.
-    if EXTERNAL.match(doctype) or PARAMETER_ENTITY.search(doctype):
-        declared = declared.union(NAME_OF_REFERENCE.findall(text))
+    declared = _declared_names(text)
 
     def replace(match: re.Match[str]) -> str:
-        repaired, done = _repair(match, declared)
-        if done:
-            repairs[done] = None
+        if match.lastgroup == "number":
+            repaired, description = _number(match["number"], match[0])
+        elif match.lastgroup == "name" and match["name"] not in declared:
+            repaired, description = _name(match["name"])
+        else:
+            repaired, description = AS_TEXT.get(match.lastgroup, (match[0], ""))
+        if description:
+            repairs[description] = None
         return repaired
 
     text = SUSPECT.sub(replace, text)
@@ -96,31 +136,62 @@ def repair(text: str) -> tuple[str, list[str]]:
 
 
 def _with_sound_declarations(text: str, repairs: dict[str, None]) -> str:
-    if (declaration := DECLARATION.match(text)) and not SOUND_DECLARATION.match(text):
+    if (declaration := TEXT_DECLARATION.match(text)) and not SOUND_DECLARATION.match(text):
         text = text[declaration.end() :]
         repairs["an invalid XML declaration is dropped"] = None
-    if doctype := LOWER_DOCTYPE.match(text, position := _before_doctype(text)):
-        text = f"{text[:position]}<!DOCTYPE{text[doctype.end() :]}"
+    start = scanner.prolog_end(text)
+    if lower := LOWER_DOCTYPE.match(text, start):
+        text = text[:start] + scanner.DOCTYPE + text[lower.end() :]
         repairs["a document type declaration in lower case is read"] = None
     return text
 
 
+def _declared_names(text: str) -> frozenset[str]:
+    doctype = _doctype(text)
+    names = scanner.PREDEFINED.union(DECLARED_ENTITY.findall(doctype))
+    # XML 1.0, 4.1: with an external DTD that is not read, "Entity Declared" is no constraint of
+    # well-formedness.
+    if EXTERNAL.match(doctype) or PARAMETER_ENTITY.search(doctype):
+        names = names.union(NAME_OF_REFERENCE.findall(text))
+    return names
+
+
 # Ids that differ only in forbidden characters must stay different. A CDATA section has no references.
 def _distinct_id(match: re.Match[str]) -> str:
-    known = match["id"] if match["data"] else NUMBER.sub(_character, match["id"])
-    return match["tag"] + match["data"] + FORBIDDEN.sub(lambda found: f"\ufffd{{{ord(found[0]):04X}}}", known)
+    value = match["id"] if match["data"] else NUMBER.sub(_forbidden_character, match["id"])
+    return match["tag"] + match["data"] + FORBIDDEN.sub(lambda each: f"\ufffd{{{ord(each[0]):04X}}}", value)
 
 
-def _character(reference: re.Match[str]) -> str:
-    character = _character_of(reference[1])
+def _forbidden_character(reference: re.Match[str]) -> str:
+    character = _character(reference[1])
     return character if character is not None and FORBIDDEN.match(character) else reference[0]
 
 
-def _character_of(number: str) -> str | None:
+def _character(number: str) -> str | None:
     if len(number) > LONGEST_NUMBER:
         return None
     code = int(number[1:], 16) if number[0] in "xX" else int(number)
     return chr(code) if code <= sys.maxunicode else None
+
+
+# XML 1.0, 4.1: "Characters referred to using character references MUST match the production for Char."
+def _number(number: str, reference: str) -> tuple[str, str]:
+    character = _character(number)
+    if character is None or FORBIDDEN.match(character):
+        return "", DROPPED
+    return (f"&#x{number[1:]};", "'&#X' is read as '&#x'") if number[0] == "X" else (reference, "")
+
+
+def _name(name: str) -> tuple[str, str]:
+    characters = scanner.html_characters(name)
+    if characters is None:
+        return f"&amp;{name};", "references to undeclared entities are read as text"
+    return characters, "entities of HTML are read as in HTML"
+
+
+def _doctype(text: str) -> str:
+    doctype = DOCTYPE.match(text, scanner.prolog_end(text))
+    return doctype[0] if doctype else ""
 
 
 def declares_entities(text: str) -> bool:
@@ -128,58 +199,23 @@ def declares_entities(text: str) -> bool:
     return "<!ENTITY" in _doctype(text)
 
 
-def _doctype(text: str) -> str:
-    doctype = DOCTYPE.match(text, _before_doctype(text))
-    return doctype[0] if doctype else ""
-
-
-def _before_doctype(text: str) -> int:
-    # A loop, because one expression would backtrack over every division of white space.
-    position = 0
-    while match := BEFORE_DOCTYPE.match(text, position):
-        position = match.end()
-    return position
-
-
-def _repair(match: re.Match[str], declared: frozenset[str]) -> tuple[str, str | None]:
-    kind = match.lastgroup
-    if kind == "number":
-        return _number(match["number"], match[0])
-    if kind == "name" and match["name"] not in declared:
-        return _name(match["name"])
-    return AS_TEXT.get(kind or "", (match[0], None))
-
-
-# XML 1.0, 4.1: "Characters referred to using character references MUST match the production for Char."
-def _number(number: str, reference: str) -> tuple[str, str | None]:
-    character = _character_of(number)
-    if character is None or FORBIDDEN.match(character):
-        return "", DROPPED
-    return (f"&#x{number[1:]};", "'&#X' is read as '&#x'") if number[0] == "X" else (reference, None)
-
-
-def _name(name: str) -> tuple[str, str | None]:
-    characters = html5.get(f"{name};")
-    if characters is None:
-        return f"&amp;{name};", "references to undeclared entities are read as text"
-    return "".join(f"&#{ord(each)};" for each in characters), "entities of HTML are read as in HTML"
-
-
 def _with_prefixes(text: str) -> tuple[str, list[str]]:
-    """Declare undeclared prefixes on the root element; return the text and those prefixes."""
     tags = [match for match in TAG.finditer(text) if match["tag"]]
-    named = (match["tag"] for match in tags if ":" in match["tag"])
-    used = {prefix for tag in named for prefix in PREFIX.findall(VALUE.sub("", tag))}
+    prefixed = (match["tag"] for match in tags if ":" in match["tag"])
+    used = {prefix for tag in prefixed for prefix in PREFIX.findall(VALUE.sub("", tag))}
     missing = sorted(used - RESERVED_PREFIXES - set(DECLARED_PREFIX.findall(text)))
     if len(missing) > MOST_UNKNOWN:
         missing = [prefix for prefix in missing if prefix in NAMESPACES]
     if not missing:
         return text, []
-    position = tags[0].start("tag") + len(re.split(r"[\s/]", tags[0]["tag"], maxsplit=1)[0])
+    position = tags[0].start("tag") + len(NAME_END.split(tags[0]["tag"], maxsplit=1)[0])
     declarations = "".join(
         f' xmlns:{prefix}="{NAMESPACES.get(prefix, UNKNOWN_NAMESPACE + prefix)}"' for prefix in missing
     )
     return text[:position] + declarations + text[position:], missing
+
+
+# --- entries
 
 
 def split(text: str) -> list[str] | None:
@@ -188,27 +224,118 @@ def split(text: str) -> list[str] | None:
     Return None if there are no entries, or one lacks a start tag or an end tag.
     """
     # An entity could contain anything, including the end of an entry.
-    if declares_entities(text) or (spans := _spans(text)) is None:
+    if declares_entities(text):
         return None
-    positions = [0, *(position for span in spans for position in span), len(text)]
-    return [text[start:end] for start, end in pairwise(positions)]
-
-
-def _spans(text: str) -> list[tuple[int, int]] | None:
     root = next((match["tag"] for match in TAG.finditer(text) if match["tag"]), "")
-    prefix, _colon, name = re.split(r"[\s/]", root, maxsplit=1)[0].rpartition(":")
-    entry, has_prefix = NAMES.get(name, ("item", False))
+    prefix, _colon, name = NAME_END.split(root, maxsplit=1)[0].rpartition(":")
+    entry, has_prefix = elements.ENTRY_NAMES.get(name, ("item", False))
     entry = f"{prefix}:{entry}" if prefix and has_prefix else entry
     tag = re.compile(rf"{NO_MARKUP}|<(?P<close>/?){re.escape(entry)}(?P<rest>\s[^<>]*|/?)>", re.DOTALL)
-    found: list[tuple[int, int]] = []
-    depth = begun = 0
+    positions = [0]
+    depth = 0
     for match in tag.finditer(text):
         if match["rest"] is None:
             continue
-        begun = match.start() if depth == 0 else begun
+        if depth == 0:
+            positions.append(match.start())
         depth += -1 if match["close"] else not match["rest"].endswith("/")
         if depth < 0:
             return None
         if depth == 0:
-            found.append((begun, match.end()))
-    return found if found and depth == 0 else None
+            positions.append(match.end())
+    if depth or len(positions) == 1:
+        return None
+    return [text[start:end] for start, end in pairwise([*positions, len(text)])]
+
+
+# Sections, comments, instructions and declarations; then a tag, whose quoted values may have ">"; then a "<"
+# that begins neither.
+NAME = r"[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?"
+TOKEN = re.compile(
+    r"(?P<data><!\[CDATA\[.*?\]\]>)|<!--.*?(?:-->|\Z)|<[?!][^<>]*>?"
+    rf"|<(?P<end>/?)(?P<name>{NAME})(?P<rest>(?:[^<>\"']|{scanner.VALUE})*|[^<>]*)>|(?P<less><)",
+    re.ASCII | re.DOTALL,
+)
+ATTRIBUTE = re.compile(rf"({NAME})(?:\s*=\s*({scanner.VALUE}|[^\s\"'<>]+))?", re.ASCII)
+# HTML, 13.1.2: void elements have no end tag. In feeds, links have one.
+VOID = elements.VOID - {"link"}
+# The children of entries, in lower case: an earlier one without an end tag ends before them. Extensions have
+# a prefix, unlike HTML's elements.
+FIELDS = frozenset(
+    (
+        *("title", "link", "description", "guid", "pubdate", "author", "category", "comments"),
+        *("enclosure", "source", "id", "updated", "published", "summary", "content", "rights"),
+        *("contributor", "issued", "modified", "created"),
+    )
+)
+
+
+def balanced(entry: str) -> str:
+    """Return an entry whose tags are balanced as HTML's parsers would read it: nothing of its text is lost.
+
+    :param entry: from its start tag to its end tag, with the references and characters already repaired
+    """
+    tag = TOKEN.match(entry)
+    start, end = tag.end() if tag else 0, entry.rindex("<")
+    tokens = [*TOKEN.finditer(entry, start, end)]
+    balancer = Balancer({token["name"].lower(): token.start() for token in tokens if token["end"]})
+    parts = [f"<{tag['name']}{_attributes(tag['rest'])}>" if tag else ""]
+    for token in tokens:
+        parts += entry[start : token.start()], balancer.markup(token)
+        start = token.end()
+    return "".join([*parts, entry[start:end], balancer.end(), entry[end:]])
+
+
+class Balancer:
+    """Keeps the elements that are open, the entry's child first.
+
+    :param last_ends: the position of the last end tag of each name, in lower case
+    """
+
+    def __init__(self, last_ends: dict[str, int]) -> None:
+        self._last_ends = last_ends
+        self._open: list[str] = []
+        self._counts: Counter[str] = Counter()
+        self._is_unclosed = False
+
+    def markup(self, token: re.Match[str]) -> str:
+        """Return the markup to write for a token."""
+        if token["less"]:
+            return "&lt;"
+        if not token["name"]:
+            return token["data"] or ""
+        return self.end(token["name"].lower()) if token["end"] else self._begin(token)
+
+    def _begin(self, token: re.Match[str]) -> str:
+        name, rest = token["name"], token["rest"]
+        key = name.lower()
+        # HTML, 13.1.2.3: without quotes, a slash belongs to the value.
+        is_empty = rest.endswith("/") and (rest == "/" or rest[-2] in " \t\r\n\"'")
+        attributes = _attributes(rest[:-1] if is_empty else rest)
+        # No child of an entry holds another one of its name.
+        is_field = self._is_unclosed and (key in FIELDS or ":" in key)
+        ended = self.end() if self._open and (is_field or key == self._open[0].lower()) else ""
+        if is_empty or (self._open and key in VOID):
+            return f"{ended}<{name}{attributes}/>"
+        if not self._open:
+            self._is_unclosed = self._last_ends.get(key, -1) < token.start()
+        self._open.append(name)
+        self._counts[key] += 1
+        return f"{ended}<{name}{attributes}>"
+
+    def end(self, key: str | None = None) -> str:
+        """Return the end tags of the innermost element of a name and of those in it; of all without one."""
+        if key is not None and not self._counts[key]:
+            return ""
+        ended: list[str] = []
+        while self._open and (not ended or ended[-1].lower() != key):
+            ended.append(self._open.pop())
+            self._counts[ended[-1].lower()] -= 1
+        return "".join(f"</{name}>" for name in ended)
+
+
+def _attributes(rest: str) -> str:
+    values: dict[str, str] = {}
+    for name, value in ATTRIBUTE.findall(rest):
+        values.setdefault(name, value if value[:1] in ("'", '"') else f'"{value}"')
+    return "".join(f" {name}={value}" for name, value in values.items())

@@ -282,7 +282,7 @@ def test_document_that_is_claimed_to_be_utf_8_is_not_decoded(
     charset=st.sampled_from([None, "utf-8", "latin1", "utf-16", "big5", "gbk", "x"]),
 )
 def test_any_bytes_have_a_text(body: bytes, charset: str | None) -> None:
-    encoding.text(body, charset).text.encode()
+    encoding.text(body, charset)[0].encode()
     encoding.source(body, charset)
 
 
