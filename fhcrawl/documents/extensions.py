@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from lxml.etree import Element, QName, XMLSyntaxError
 
 from fhcrawl.documents.dates import utc
-from fhcrawl.documents.formats import atom, atom03, rss
+from fhcrawl.documents.formats import atom, rss
 from fhcrawl.documents.modules import is_length
 from fhcrawl.documents.xml import elements, parsers
 from fhcrawl.documents.xml.elements import XML_BASE, XML_LANG
@@ -34,7 +34,7 @@ JSON = "json"
 # Below this number of levels, an element is given as markup, and a JSON value as JSON text: encoders and
 # readers of JSON have limits, and a node takes four levels.
 DEEPEST = 32
-VOCABULARIES = {one.entry: one for one in (atom.VOCABULARY, atom03.VOCABULARY, *rss.VOCABULARIES.values())}
+VOCABULARIES = {one.entry: one for one in (atom.VOCABULARY, atom.OLD_VOCABULARY, *rss.VOCABULARIES.values())}
 IN_UTC = re.compile(r"(?:Z|\bGMT|\bUTC?|[+-]00:?00)\s*$", re.IGNORECASE)
 
 
@@ -236,7 +236,7 @@ WITH_MARKUP = frozenset({"summary", "content", "description"})
 FIRST = {"created": "issued"}
 DATES = frozenset(
     _names(Element(tag))
-    for vocabulary in (atom.VOCABULARY, atom03.VOCABULARY, *rss.VOCABULARIES.values())
+    for vocabulary in (atom.VOCABULARY, atom.OLD_VOCABULARY, *rss.VOCABULARIES.values())
     for tag in vocabulary.dates
 )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from fhcrawl.documents import head_source, history, misplaced, modules, tombstones
+from fhcrawl.documents import head_source, history, misplaced, modules
 from fhcrawl.documents.dates import utc
+from fhcrawl.documents.history import DELETED_ENTRY
 from fhcrawl.documents.model import FeedDocument, UpdateSchedule
-from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.layout import ENTRIES
 from fhcrawl.documents.xml.namespaces import braced
@@ -105,7 +105,7 @@ def read(
         entries=entries,
         problems=problems,
         fault=parsed.fault,
-        tombstones=tombstones.read(deleted, problems),
+        tombstones=history.read_tombstones(deleted, problems),
         update_schedule=_update_schedule(head, namespace),
         total=_total(head),
         new_url=elements.line_of(head, NEW_URL),

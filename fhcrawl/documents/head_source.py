@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from fhcrawl.documents import misplaced
+from fhcrawl.documents.history import DELETED_ENTRY
 from fhcrawl.documents.identifiers import NO_CHARACTERS
 from fhcrawl.documents.model import HeadSource, Problem
-from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml import elements
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lxml.etree import XMLSyntaxError
 
 from fhcrawl.documents import modules
-from fhcrawl.documents.formats import atom03, jsonfeed
-from fhcrawl.documents.formats.atom import PLACEHOLDER
+from fhcrawl.documents.formats import jsonfeed
+from fhcrawl.documents.formats.atom import PLACEHOLDER, SHORT_TYPES
 from fhcrawl.documents.xml import elements, parsers
 from fhcrawl.documents.xml.elements import ATOM, OLD_ATOM, RDF_NAMESPACES, RSS_NAMESPACES
 
@@ -160,7 +160,7 @@ def _construct(head: elements.Head, *tags: str) -> Text | None:
     for element in _each(head, *tags):
         if text := elements.line(element):
             kind = (element.get("type") or "").strip().lower()
-            return Text(text, "html" if atom03.SHORT_TYPES.get(kind, kind) == "html" else "text")
+            return Text(text, "html" if SHORT_TYPES.get(kind, kind) == "html" else "text")
     return None
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
+from fhcrawl.documents.history import DELETED_ENTRY
 from fhcrawl.documents.model import Problem
-from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml.elements import ATOM
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from fhcrawl.documents import head, identifiers, media, misplaced, modules
+from fhcrawl.documents import head, identifiers, misplaced, modules
 from fhcrawl.documents.formats import atom
 from fhcrawl.documents.head import Vocabulary
 from fhcrawl.documents.identifiers import identifier
@@ -158,7 +158,7 @@ def _finish(entry: Entry, children: list[_Element], base: str, vocabulary: Vocab
     entry.enclosures = [*enclosures, *(each for each in entry.enclosures if each["url"] not in known)]
     others = (OTHER_AUTHORS[child.tag](child) for child in children if child.tag in OTHER_AUTHORS)
     entry.authors = entry.authors or list(filter(None, others))
-    media.finish(entry, children, base)
+    modules.add_media(entry, children, base)
     if not is_identified:
         entry.id = _other_id(entry, own, children)
 
@@ -255,7 +255,6 @@ VOCABULARIES = {
         {
             **{namespace + name: fill for name, fill in FIELDS.items()},
             **modules.FIELDS,
-            **media.FIELDS,
             **dict.fromkeys(SUBSTITUTES, modules.later),
         },
         {f"{namespace}pubDate": ("published", "pubDate"), **modules.DATES},
