@@ -29,8 +29,8 @@ class Number(str):
 class Json(NamedTuple):
     """A JSON object.
 
-    :param members: all members except `items`, if that is an array
-    :param items: the elements of `items`; None if `items` is no array
+    :param members: without `items`, if that is an array
+    :param items: the elements of `items`; None if it is no array
     :param lost: number of items in earlier members named `items`, which are not read
     """
 
@@ -78,7 +78,7 @@ def lost_items(document: Json) -> Iterator[Problem]:
 
 
 def array(holder: Object, name: str) -> list[Any]:
-    """Return a member that is an array; [] if it is none."""
+    """Return a member that is an array; [] for another one."""
     value = holder.get(name)
     return value if isinstance(value, list) else []
 

@@ -181,15 +181,14 @@ def substitute(
 ) -> None:
     """Fill the fields that the format's own elements leave empty.
 
-    :param children: children of the entry; those without a reader are skipped
     :param readers: by tag, in order of precedence
     """
     substitutes = [child for child in children if child.tag in readers]
-    tags = {child.tag for child in substitutes}
-    for tag in filter(tags.__contains__, readers if substitutes else ()):
-        for child in substitutes:
-            if child.tag == tag:
-                readers[tag](entry, child, base)
+    if len(substitutes) > 1:
+        precedence = list(readers)
+        substitutes.sort(key=lambda child: precedence.index(child.tag))
+    for child in substitutes:
+        readers[child.tag](entry, child, base)
 
 
 def add_media(entry: Entry, children: Iterable[_Element], base: str) -> None:
@@ -249,11 +248,7 @@ def without_repetition(entry: Entry) -> None:
 
 
 def unescaped(children: Iterable[_Element], tags: Container[str], name: str) -> Iterator[Problem]:
-    """Yield a problem for each element that should hold escaped markup, and has child elements.
-
-    :param tags: tags of such elements
-    :param name: name of the entry in problems
-    """
+    """Yield a problem for each element with one of the tags that should hold escaped markup and does not."""
     for child in children:
         # RFC 4287, 4.1.3.3: child elements are the content of the types xhtml, …+xml and …/xml.
         if (
@@ -271,14 +266,12 @@ def date_problems(
 ) -> Iterator[Problem]:
     """Yield a problem for each date that is unreadable or was interpreted, if no other one filled its field.
 
-    :param name: name of the entry in problems
-    :param children: children of the entry; those that are no dates are skipped
-    :param labels: the field (`published` or `updated`) and the name of each date, by its tag
+    :param labels: like DATES
     """
     for child in children:
         if child.tag in labels:
-            purpose, label = labels[child.tag]
-            yield from date_problem(name, label, child.text, getattr(entry, purpose))
+            field, label = labels[child.tag]
+            yield from date_problem(name, label, child.text, getattr(entry, field))
 
 
 def date_problem(name: str, label: str, text: Any, taken: str | None) -> Iterator[Problem]:

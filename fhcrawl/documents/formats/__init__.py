@@ -9,6 +9,6 @@ XML_FORMATS = {
     atom.ROOT: atom.read,
     atom.OLD_ROOT: atom.read,
     **{f"{namespace}rss": rss.read for namespace in RSS_NAMESPACES},
-    RDF_ROOT: rss.read_rdf,
+    RDF_ROOT: rss.read,
 }
 JSON_FORMATS = (jsonfeed.read, activitystreams.read, jsonfeed.read_ghost)
