@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-
-from fhcrawl.documents import date_names
+from functools import lru_cache
+from zoneinfo import ZoneInfo, available_timezones
 
 LEAP_SECOND = 60  # RFC 3339, 5.6; RFC 5322, 3.3
 CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$", re.ASCII)
@@ -14,11 +14,73 @@ MONTH_NAMES = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
-USUAL_MONTHS = {name: f"{number:02}" for number, name in enumerate(date_names.ENGLISH, 1)}
+USUAL_MONTHS = {name[:3].title(): f"{number:02}" for number, name in enumerate(MONTH_NAMES, 1)}
 MONTHS = {
     **{form: number for number, name in enumerate(MONTH_NAMES, 1) for form in (name, name[:3])},
     "sept": 9,
 }
+# Of each language, the months in order: names in the cases of dates, then abbreviations. A name means the
+# same month in all of them; Croatian is left out, where listopad is October.
+MONTHS_OF_LANGUAGES = {
+    "Czech": "leden ledna led|únor února úno|březen března bře|duben dubna dub|květen května kvě"
+    "|červen června čvn|červenec července čvc|srpen srpna srp|září zář|říjen října říj"
+    "|listopad listopadu|prosinec prosince pro",
+    "Danish and Norwegian": "januar|februar|marts mars|april|maj mai|juni|juli|august|september|oktober okt"
+    "|november|december desember des",
+    "Dutch": "januari|februari|maart mrt|april|mei|juni|juli|augustus|september|oktober okt"
+    "|november|december",
+    "Finnish": "tammikuuta tammikuu tammi|helmikuuta helmikuu helmi|maaliskuuta maaliskuu maalis"
+    "|huhtikuuta huhtikuu huhti|toukokuuta toukokuu touko|kesäkuuta kesäkuu kesä|heinäkuuta heinäkuu heinä"
+    "|elokuuta elokuu elo|syyskuuta syyskuu syys|lokakuuta lokakuu loka|marraskuuta marraskuu marras"
+    "|joulukuuta joulukuu joulu",
+    "French": "janvier janv|février fevrier févr fév fevr|mars|avril avr|mai|juin|juillet juil|août aout aoû"
+    "|septembre sept|octobre|novembre|décembre decembre déc",
+    "German": "januar jänner jän|februar feber|märz maerz mär mrz|april|mai|juni|juli|august|september"
+    "|oktober okt|november|dezember dez",
+    "Greek": "ιανουαρίου ιανουάριος ιαν|φεβρουαρίου φεβρουάριος φεβ|μαρτίου μάρτιος μαρ μάρ"
+    "|απριλίου απρίλιος απρ|μαΐου μάιος μαϊ μάι|ιουνίου ιούνιος ιουν ιούν|ιουλίου ιούλιος ιουλ ιούλ"
+    "|αυγούστου αύγουστος αυγ αύγ|σεπτεμβρίου σεπτέμβριος σεπ|οκτωβρίου οκτώβριος οκτ"
+    "|νοεμβρίου νοέμβριος νοε νοέ|δεκεμβρίου δεκέμβριος δεκ",
+    "Hungarian": "január|február febr|március márc|április ápr|május máj|június jún|július júl|augusztus"
+    "|szeptember szept|október okt|november|december",
+    "Italian": "gennaio gen|febbraio feb|marzo mar|aprile apr|maggio mag|giugno giu|luglio lug|agosto ago"
+    "|settembre set|ottobre ott|novembre nov|dicembre dic",
+    "Polish": "stycznia styczeń sty|lutego luty lut|marca marzec|kwietnia kwiecień kwi|maja maj"
+    "|czerwca czerwiec cze|lipca lipiec lip|sierpnia sierpień sie|września wrzesień wrz"
+    "|października październik paź|listopada listopad lis|grudnia grudzień gru",
+    "Portuguese": "janeiro|fevereiro fev|março marco|abril abr|maio mai|junho|julho|agosto ago|setembro set"
+    "|outubro out|novembro|dezembro dez",
+    "Romanian": "ianuarie ian|februarie|martie|aprilie|mai|iunie iun|iulie iul|august|septembrie|octombrie"
+    "|noiembrie noi|decembrie",
+    "Russian": "января январь янв|февраля февраль фев февр|марта март мар|апреля апрель апр|мая май"
+    "|июня июнь июн|июля июль июл|августа август авг|сентября сентябрь сен сент|октября октябрь окт"
+    "|ноября ноябрь ноя нояб|декабря декабрь дек",
+    "Spanish": "enero ene|febrero|marzo|abril abr|mayo may|junio|julio|agosto ago|septiembre setiembre set"
+    "|octubre|noviembre|diciembre dic",
+    "Swedish": "januari|februari|mars|april|maj|juni|juli|augusti|september|oktober okt|november|december",
+    "Turkish": "ocak oca|şubat şub|mart|nisan nis|mayıs|haziran haz|temmuz tem|ağustos ağu|eylül eyl"
+    "|ekim eki|kasım kas|aralık ara",
+    "Ukrainian": "січня січень січ|лютого лютий лют|березня березень бер|квітня квітень квіт"
+    "|травня травень трав|червня червень черв|липня липень лип|серпня серпень серп"
+    "|вересня вересень вер|жовтня жовтень жовт|листопада листопад лист|грудня грудень груд",
+}
+FOREIGN_MONTHS = {
+    name: english
+    for months in MONTHS_OF_LANGUAGES.values()
+    for english, names in zip(USUAL_MONTHS, months.split("|"), strict=True)
+    for name in names.split()
+}
+# Words of these languages around the parts of a date: of, at, o'clock, year.
+WORDS = frozenset(
+    (
+        *("de", "del", "d", "en", "den", "the", "of", "à", "a", "às", "as", "las"),
+        *("la", "los", "um", "uhr", "om", "uur", "alle", "ore", "kl", "o", "g", "r"),
+        *("roku", "г", "года", "в", "у"),
+    )
+)
+WORD = re.compile(r"(?P<word>[^\W\d_]+)\.?")
+HOURS = re.compile(r"\b(\d{1,2})\s?h\s?(\d\d)\b", re.IGNORECASE)
+FIRST_DAY = re.compile(r"\b1(?:er|ère|º|°|o)(?=\s)", re.IGNORECASE)
 
 # Names of zones with one offset, in hours and minutes as RFC 5322 writes them. EST to PDT are those of its
 # section 4.3; IST, for example, is missing because it is used in India, Ireland and Israel.
@@ -55,6 +117,16 @@ ZONES = {
 }
 # RFC 5322, 4.3; RFC 3339, 4.
 SPECIFIED = frozenset({"UT", "UTC", "GMT", "Z", "EST", "EDT", "CST", "CDT", "MST", "MDT", "PST", "PDT"})
+# In the United States, these names mean standard time in winter and daylight time in summer.
+US_ZONES = {
+    "ET": "America/New_York",
+    "CT": "America/Chicago",
+    "MT": "America/Denver",
+    "PT": "America/Los_Angeles",
+    "AKT": "America/Anchorage",
+}
+# Names from feeds are no paths of files.
+_zones = lru_cache(maxsize=1)(available_timezones)
 
 # A weekday, in any language, is skipped: the date suffices.
 WEEKDAY = re.compile(r"(?:[^\W\d_]+(?:[ -][^\W\d_]+)?)?\.?\s*,|[^\W\d_]+(?:-[^\W\d_]+)?\.?(?=\s)")
@@ -163,7 +235,7 @@ def _read(text: str) -> Reading:
         return UNREADABLE
     if (match := _match(text)) is not None:
         return _moment(match)
-    translated = date_names.in_english(text)
+    translated = _in_english(text)
     match = _match(translated) if translated else None
     if match is None:
         return UNREADABLE
@@ -185,6 +257,27 @@ def _match(text: str) -> re.Match[str] | None:
 
 def _first(forms: tuple[re.Pattern[str], ...], text: str) -> re.Match[str] | None:
     return next((match for form in forms if (match := form.match(text))), None)
+
+
+def _in_english(text: str) -> str | None:
+    """Return a date with its month in English; None if no month of another language is in it."""
+    first = WORD.match(text)
+    # "mar." is Tuesday before a month, in French and other languages.
+    if first and first["word"].lower() in FOREIGN_MONTHS:
+        others = (word["word"].lower() for word in WORD.finditer(text, first.end()))
+        text = text[first.end() :].lstrip() if any(other in FOREIGN_MONTHS for other in others) else text
+    months = 0
+
+    def replace(match: re.Match[str]) -> str:
+        nonlocal months
+        word = match["word"].lower()
+        if word in FOREIGN_MONTHS:
+            months += 1
+            return f" {FOREIGN_MONTHS[word]} "
+        return " " if word in WORDS else match[0]
+
+    translated = WORD.sub(replace, HOURS.sub(r"\1:\2", FIRST_DAY.sub("1", text)))
+    return translated if months else None
 
 
 def _moment(match: re.Match[str]) -> Reading:
@@ -230,8 +323,9 @@ def _offset(zone: str, local: datetime, strict: bool) -> timedelta | None:
     """Return how much a zone is ahead of UTC at a local time; None if it is no zone."""
     if not zone:
         return timedelta()
-    if (known := date_names.zone(zone)) is not None:
-        return local.replace(tzinfo=known).utcoffset()
+    name = US_ZONES.get(zone.upper(), zone)
+    if "/" in name and name in _zones():
+        return local.replace(tzinfo=ZoneInfo(name)).utcoffset()
     number = zone if zone[0] in "+-" else ZONES.get(zone.upper()) or zone
     match = OFFSET.search(number) if "/" not in zone else None
     if match:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from lxml.etree import Element, QName, XMLSyntaxError
 
 from fhcrawl.documents.dates import utc
-from fhcrawl.documents.formats import atom, atom03, rss
+from fhcrawl.documents.formats import atom, rss
 from fhcrawl.documents.modules import is_length
 from fhcrawl.documents.xml import elements, parsers
 from fhcrawl.documents.xml.elements import XML_BASE, XML_LANG
@@ -34,7 +34,7 @@ JSON = "json"
 # Below this number of levels, an element is given as markup, and a JSON value as JSON text: encoders and
 # readers of JSON have limits, and a node takes four levels.
 DEEPEST = 32
-VOCABULARIES = {one.entry: one for one in (atom.VOCABULARY, atom03.VOCABULARY, *rss.VOCABULARIES.values())}
+VOCABULARIES = {one.entry: one for one in (atom.VOCABULARY, atom.OLD_VOCABULARY, *rss.VOCABULARIES.values())}
 IN_UTC = re.compile(r"(?:Z|\bGMT|\bUTC?|[+-]00:?00)\s*$", re.IGNORECASE)
 
 
@@ -64,10 +64,7 @@ class Own(NamedTuple):
 
 
 def read(original: str | bytes | None) -> Tree | None:
-    """Return what an entry says beyond its fields; None if its original is not kept.
-
-    :param original: the element or the JSON object of the entry
-    """
+    """Return what an entry says beyond its fields; None if its original is not kept."""
     if original is None:
         return None
     octets = original.encode("utf-8", "surrogatepass") if isinstance(original, str) else original
@@ -105,7 +102,7 @@ def _of_entry(entry: _Element) -> Tree:
 def _unsaid(
     named: list[tuple[_Element, Names]], own: Own, prefix: str, tags: Container[str]
 ) -> Iterator[tuple[_Element, Names]]:
-    """Yield the children of which fields do not have everything; fields are read from those with `tags`."""
+    """Yield the children of which fields, which are read from those with `tags`, do not have everything."""
     counts = Counter(names for _child, names in named)
     has_link = False
     for child, names in named:
@@ -134,7 +131,7 @@ def _is_leaf(element: _Element, names: Names) -> bool:
 
 
 def _is_moment(time: str | None) -> bool:
-    """Return whether a field has all of a time: it is in UTC. A local time says more than the moment."""
+    # A local time says more than the moment, which is all that a field has.
     return not time or (IN_UTC.search(time) is not None and utc(time) is not None)
 
 
@@ -167,7 +164,7 @@ def _add(tree: Children, names: Names, node: Node) -> None:
 
 
 def _named(attributes: dict[Any, Any]) -> dict[str, str]:
-    """Return attributes with known prefixes; those of an unknown namespace have its URI in braces."""
+    # Those of an unknown namespace keep its URI in braces.
     named = {}
     for key, value in attributes.items():
         namespace, _, name = str(key)[1:].rpartition("}") if str(key).startswith("{") else ("", "", str(key))
@@ -176,12 +173,9 @@ def _named(attributes: dict[Any, Any]) -> dict[str, str]:
     return named
 
 
-def _has_only(*names: str) -> Callable[[_Element], bool]:
-    def holds(element: _Element) -> bool:
-        has_text = bool(names) and bool((element.text or "").strip())
-        return not len(element) and not has_text and set(names).issuperset(map(str, element.keys()))
-
-    return holds
+def _has_only(element: _Element, *names: str) -> bool:
+    has_text = bool(names) and bool((element.text or "").strip())
+    return not len(element) and not has_text and set(names).issuperset(map(str, element.keys()))
 
 
 def _is_alternate(element: _Element) -> bool:
@@ -190,13 +184,13 @@ def _is_alternate(element: _Element) -> bool:
 
 def _is_plain_link(link: _Element) -> bool:
     if _is_alternate(link):
-        return _has_only("rel", "href")(link)
+        return _has_only(link, "rel", "href")
     return elements.relations(link) == ["enclosure"] and _is_plain_file(link, "rel", "href")
 
 
 def _is_plain_file(element: _Element, *names: str) -> bool:
     digits = (element.get("length") or "").strip()
-    return _has_only(*names, "type", "length")(element) and (not digits or is_length(digits))
+    return _has_only(element, *names, "type", "length") and (not digits or is_length(digits))
 
 
 def _is_named_person(author: _Element) -> bool:
@@ -217,7 +211,7 @@ OWN_ATOM = Own(
     },
     {
         "author": _is_named_person,
-        "category": lambda element: _has_only("term")(element) or _has_only()(element),
+        "category": lambda element: _has_only(element, "term") or _has_only(element),
         "link": _is_plain_link,
     },
 )
@@ -225,8 +219,8 @@ OWN_RSS = Own(
     "item",
     dict.fromkeys(("guid", "title", "link", "description", "pubDate"), NOTHING),
     {
-        "author": _has_only(),
-        "category": _has_only(),
+        "author": _has_only,
+        "category": _has_only,
         "enclosure": lambda element: _is_plain_file(element, "url"),
     },
 )
@@ -234,11 +228,7 @@ OWN_RSS = Own(
 WITH_MARKUP = frozenset({"summary", "content", "description"})
 # Atom 0.3: `created` fills a field if there is no `issued`.
 FIRST = {"created": "issued"}
-DATES = frozenset(
-    _names(Element(tag))
-    for vocabulary in (atom.VOCABULARY, atom03.VOCABULARY, *rss.VOCABULARIES.values())
-    for tag in vocabulary.dates
-)
+DATES = frozenset(_names(Element(tag)) for vocabulary in VOCABULARIES.values() for tag in vocabulary.dates)
 
 
 def _of_item(item: Any) -> Tree:

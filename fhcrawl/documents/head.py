@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
-from fhcrawl.documents import history, modules, tombstones
+from fhcrawl.documents import history, modules
 from fhcrawl.documents.dates import utc
+from fhcrawl.documents.history import DELETED_ENTRY
 from fhcrawl.documents.identifiers import NO_CHARACTERS
 from fhcrawl.documents.model import FeedDocument, HeadSource, Problem, UpdateSchedule
-from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ENTRIES
 from fhcrawl.documents.xml.namespaces import braced
@@ -116,7 +116,7 @@ def read(
         entries=entries,
         problems=problems,
         fault=parsed.fault,
-        tombstones=tombstones.read(deleted, problems),
+        tombstones=history.read_tombstones(deleted, problems),
         update_schedule=_update_schedule(head, namespace),
         total=_total(head),
         new_url=elements.line_of(head, NEW_URL),

@@ -1,11 +1,15 @@
-"""Reads the elements of RFC 5005 and of its drafts in a head section."""
+"""Reads the elements of a head section by RFC 5005, its drafts and RFC 6721 (deleted entries)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fhcrawl.documents.dates import utc
+from fhcrawl.documents.identifiers import OWN_ID, identifier
+from fhcrawl.documents.model import Problem, Tombstone
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, FH
+from fhcrawl.documents.xml.namespaces import braced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
 
 LINK = f"{ATOM}link"
 ARCHIVE, COMPLETE, PREV = f"{FH}archive", f"{FH}complete", f"{FH}prev"
+DELETED_ENTRY = f"{braced('at')}deleted-entry"
 FLAGS = (f"{FH}stateful", f"{FH}incremental")
 INCREMENTAL = {"1": True, "true": True, "0": False, "false": False}
 
@@ -28,10 +33,8 @@ def read(document: FeedDocument, head: Head, base: str, link: str = LINK) -> Non
     :param base: base URL of the head section
     :param link: tag of links, besides atom:link
     """
-    linking = head.get(LINK, [])
-    if link != LINK:
-        linking = [*head.get(link, []), *linking]
-    links = elements.head_links(linking, base)
+    own_links = head.get(link, []) if link != LINK else []
+    links = elements.head_links([*own_links, *head.get(LINK, [])], base)
     # draft-nottingham-atompub-feed-history-00, 3: fh:stateful is 0 or 1; fh:incremental of the drafts up to
     # 04 is false or true.
     flags = {_flag(head[tag][0]) for tag in FLAGS if tag in head}
@@ -59,3 +62,25 @@ def _older_urls(prev: Iterable[_Element], base: str, links: HeadLinks, increment
         yield links.first["prev"]
     if incremental:
         yield from links.others.get("prev", ())
+
+
+# RFC 6721, 3: an at:deleted-entry must have a ref and a when; the links inside it are not the feed's.
+def read_tombstones(deleted: Iterable[_Element], problems: list[Problem]) -> list[Tombstone]:
+    """Read at:deleted-entry elements; faults are added to `problems`."""
+    tombstones: list[Tombstone] = []
+    for number, element in enumerate(deleted, 1):
+        ref = identifier(deleted_id(element))
+        if ref is None:
+            problems.append(Problem("no-ref", f"deleted entry {number}", "its at:deleted-entry has no ref"))
+            continue
+        when = utc(element.get("when") or "")
+        if when is None:
+            detail = f"the when attribute of its at:deleted-entry is not a date: {element.get('when')!r}"
+            problems.append(Problem("unreadable-date", ref, detail))
+        tombstones.append(Tombstone(ref, when))
+    return tombstones
+
+
+def deleted_id(element: _Element) -> str | None:
+    """Return the id that an at:deleted-entry names."""
+    return element.get(OWN_ID) or element.get("ref")

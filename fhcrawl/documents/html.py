@@ -52,8 +52,8 @@ def feed_links(body: bytes, url: str) -> list[str]:
 
 
 def _rank(link: dict[str, str]) -> int:
-    said = link.get("title") or "", HOST.sub("", link["href"])
-    return max((number for number, part in enumerate(PARTS, 1) if any(map(part.search, said))), default=0)
+    words = link.get("title") or "", HOST.sub("", link["href"])
+    return max((number for number, part in enumerate(PARTS, 1) if any(map(part.search, words))), default=0)
 
 
 # No tree is built: libxml2 would search all attributes of an element for each one that it adds.

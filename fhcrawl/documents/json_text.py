@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from json.decoder import JSONDecoder
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.documents.identifiers import NO_CHARACTERS
+from fhcrawl.documents.model import Problem
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Object = dict[str, Any]
 
@@ -25,8 +29,8 @@ class Number(str):
 class Json(NamedTuple):
     """A JSON object.
 
-    :param members: all members except `items`, if that is an array
-    :param items: the elements of `items`; None if `items` is no array
+    :param members: without `items`, if that is an array
+    :param items: the elements of `items`; None if it is no array
     :param lost: number of items in earlier members named `items`, which are not read
     """
 
@@ -55,26 +59,26 @@ def parse(body: bytes) -> Json:
     encoding = json.detect_encoding(body)
     try:
         text = body.decode(encoding, "surrogateescape" if encoding.startswith("utf-8") else "surrogatepass")
-        found = _decoder.decode(text)
-        lost = _lost(text)
+        value = _decoder.decode(text)
+        lost = _decoder_with_lost.decode(text)[LOST] if text.count(f'"{ITEMS}"') > 1 else 0
     except ValueError as error:
         raise NotAFeedError(ReasonKind.NOT_JSON, f"it is truncated or not JSON ({error})") from error
     except RecursionError as error:
         raise NotAFeedError(ReasonKind.NOT_JSON, "it is JSON with too many nesting levels") from error
-    members: Object = found if isinstance(found, dict) else {}
+    members: Object = value if isinstance(value, dict) else {}
     items = members.pop(ITEMS) if isinstance(members.get(ITEMS), list) else None
     return Json(members, items, lost)
 
 
-def _lost(text: str) -> int:
-    if text.count(f'"{ITEMS}"') <= 1:
-        return 0
-    lost: int = _decoder_with_lost.decode(text)[LOST]
-    return lost
+def lost_items(document: Json) -> Iterator[Problem]:
+    """Yield the problem that reports the lost items, if there are any."""
+    if document.lost:
+        detail = "it has several lists of items, and only the last one is read; skipped items"
+        yield Problem("entry-lost", "", f"{detail}: {document.lost}")
 
 
 def array(holder: Object, name: str) -> list[Any]:
-    """Return a member that is an array; [] if it is none."""
+    """Return a member that is an array; [] for another one."""
     value = holder.get(name)
     return value if isinstance(value, list) else []
 

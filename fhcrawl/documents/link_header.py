@@ -24,29 +24,24 @@ QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 
 
 def read(values: Iterable[str], url: str) -> HeadLinks:
-    """Read the links of Link headers.
+    """Read the links of Link headers, without fragments: URLs that differ in the fragment name one document.
 
-    Fragments are removed: URLs that differ in the fragment name one document.
-
-    :param values: values of the Link headers, in the order of the response; each may hold several links
+    :param values: in the order of the response; each may hold several links
     :param url: URL of the response; relative targets are resolved against it
     """
-    found = HeadLinks()
-    for relations, target in _links(values, url):
-        document = target.partition("#")[0]
-        for relation in relations:
-            found.add(relation, document)
-    return found
+    links = HeadLinks()
+    for relation, target in _links(values, url):
+        links.add(relation, target.partition("#")[0])
+    return links
 
 
 def links(values: Iterable[str], url: str) -> Iterator[tuple[str, str]]:
     """Yield each relation of Link headers with its absolute target, fragment included, in document order."""
-    found = _links(values, url)
-    return ((relation, target) for relations, target in found if target for relation in relations)
+    return ((relation, target) for relation, target in _links(values, url) if target)
 
 
-def _links(values: Iterable[str], url: str) -> Iterator[tuple[list[str], str]]:
-    """Yield the relations and the absolute target of each link; '' for a link without a target."""
+def _links(values: Iterable[str], url: str) -> Iterator[tuple[str, str]]:
+    """Yield like `links`, but '' for a link without a target."""
     base = url.partition("#")[0]
     for value in values:
         for target, parameters in link_values(value):
@@ -59,7 +54,8 @@ def _links(values: Iterable[str], url: str) -> Iterator[tuple[list[str], str]]:
             if anchor and resolve(anchor, base) != base:
                 continue
             absolute = "" if target is None else resolve(target, base)
-            yield [IANA_RELATION.sub("", name).lower() for name in names], absolute
+            for name in names:
+                yield IANA_RELATION.sub("", name).lower(), absolute
 
 
 # RFC 8288, B.2, which stops at the first malformed link; this continues after the next comma.
@@ -80,7 +76,6 @@ def _next_link(value: str, position: int) -> int:
 
 
 def _parameters(value: str, position: int) -> tuple[dict[str, str], int]:
-    """Return the parameters at a position, by name in lower case, and the position after them."""
     parameters: dict[str, str] = {}
     while match := PARAMETER.match(value, position):
         name, quoted, plain = match.groups()

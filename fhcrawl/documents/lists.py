@@ -16,10 +16,7 @@ IS_LIST = "it is a list of documents"
 
 
 class ListedDocument(NamedTuple):
-    """A document of a list.
-
-    :param key: identifies a state of the document; it changes when the document changes
-    """
+    """A document of a list. Its `key` changes when the document changes."""
 
     key: str
     url: str
@@ -64,11 +61,8 @@ def check_number(documents: int, limit: int) -> None:
         raise NotAFeedError(ReasonKind.TOO_LARGE, f"it lists {documents} documents, more than {allowed}")
 
 
-def as_feed(found: FeedDocument | DocumentList) -> FeedDocument:
-    """Return a feed document.
-
-    :raises NotAFeedError: if it is a list of documents
-    """
-    if isinstance(found, DocumentList):
+def as_feed(document: FeedDocument | DocumentList) -> FeedDocument:
+    """:raises NotAFeedError: if it is a list of documents"""
+    if isinstance(document, DocumentList):
         raise NotAFeedError(ReasonKind.NOT_A_FEED, IS_LIST)
-    return found
+    return document

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lxml.etree import XMLSyntaxError
 
 from fhcrawl.documents import modules
-from fhcrawl.documents.formats import atom03, jsonfeed
-from fhcrawl.documents.formats.atom import PLACEHOLDER
+from fhcrawl.documents.formats import jsonfeed
+from fhcrawl.documents.formats.atom import PLACEHOLDER, SHORT_TYPES
+from fhcrawl.documents.json_text import line as json_line
 from fhcrawl.documents.xml import elements, parsers
 from fhcrawl.documents.xml.elements import ATOM, OLD_ATOM, RDF_NAMESPACES, RSS_NAMESPACES
 
@@ -160,7 +161,7 @@ def _construct(head: elements.Head, *tags: str) -> Text | None:
     for element in _each(head, *tags):
         if text := elements.line(element):
             kind = (element.get("type") or "").strip().lower()
-            return Text(text, "html" if atom03.SHORT_TYPES.get(kind, kind) == "html" else "text")
+            return Text(text, "html" if SHORT_TYPES.get(kind, kind) == "html" else "text")
     return None
 
 
@@ -209,18 +210,14 @@ def person_of(text: str) -> Person:
 
 
 def _read_json(feed: dict[str, Any], url: str) -> FeedMetadata:
-    def line(name: str) -> str | None:
-        value = feed.get(name)
-        return (value.strip() or None) if isinstance(value, str) else None
-
     def reference(name: str) -> str | None:
-        return elements.resolve(value, url) if (value := line(name)) else None
+        return elements.resolve(value, url) if (value := json_line(feed, name)) else None
 
     return FeedMetadata(
-        title=_text(line("title"), "text"),
-        description=_text(line("description"), "text"),
+        title=_text(json_line(feed, "title"), "text"),
+        description=_text(json_line(feed, "description"), "text"),
         link=reference("home_page_url"),
-        language=line("language"),
+        language=json_line(feed, "language"),
         image=reference("icon"),
         icon=reference("favicon"),
         authors=[Person(name) for name in jsonfeed.author_names(feed, "", [])],

@@ -140,14 +140,14 @@ class FeedDocument:
     """
 
     format: str
-    title: str | None
-    updated: str | None
-    links: dict[str, str]
-    archive: bool
-    complete: bool
-    entries: list[Entry]
-    problems: list[Problem]
-    fault: str | None
+    title: str | None = None
+    updated: str | None = None
+    links: dict[str, str] = field(default_factory=dict)
+    archive: bool = False
+    complete: bool = False
+    entries: list[Entry] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    fault: str | None = None
     tombstones: list[Tombstone] = field(default_factory=list)
     incremental: bool = False
     update_schedule: UpdateSchedule | None = None

@@ -1,4 +1,4 @@
-"""Reads extensions of entries: Dublin Core, iTunes, RSS 1.0's content module.
+"""Reads extensions of entries: Dublin Core, iTunes, RSS 1.0's content module, Media RSS.
 
 A function of `FIELDS` reads one child of an entry into it. If it returns True, the format's reader gets that
 child again after all others have been read.
@@ -26,14 +26,18 @@ if TYPE_CHECKING:
     from fhcrawl.documents.model import Entry
 
     FieldReader = Callable[[Entry, _Element, str], bool | None]
+    Placed = tuple[_Element, str]  # an element, and the base URL around it
 
 NAME = f"{ATOM}name"
-CONTENT, DCTERMS, ITUNES = map(braced, ("content", "dcterms", "itunes"))
+CONTENT, DCTERMS, ITUNES, MEDIA = map(braced, ("content", "dcterms", "itunes", "media"))
 DC = (braced("dc"), braced("dc10"))
 LONGEST_LENGTH = 19  # digits
 # Maximum of a feed's authors that its entries without authors get: each adds to the size of every entry.
 MOST_SHARED_AUTHORS = 100
 LONGEST_SHARED_AUTHORS = 2000  # characters
+# Media RSS (rssboard.org/media-rss), medium: image, audio, video, document or executable. The first three are
+# types of RFC 6838, 4.2. RFC 9110, 12.5.1: "type/*" indicates "all subtypes of that type".
+FAMILIES = {"image": "image/*", "audio": "audio/*", "video": "video/*"}
 
 
 def fill(entry: Entry, element: _Element, base: str, fields: dict[str, FieldReader]) -> list[_Element]:
@@ -82,7 +86,7 @@ def inherit(entries: Sequence[Entry], authors: list[str], language: str | None) 
 
 
 def published(entry: Entry, element: _Element, base: str) -> bool:
-    """Read a time of publication, unless the entry has one."""
+    """Read a time of publication."""
     if entry.published is not None:
         return False
     entry.published, note = dates.read(element.text or "")
@@ -91,7 +95,7 @@ def published(entry: Entry, element: _Element, base: str) -> bool:
 
 # RFC 5005, B: "The update time of an entry is not defined by RSS 2.0", unless another vocabulary gives it.
 def updated(entry: Entry, element: _Element, base: str) -> bool:
-    """Read an update time, unless the entry has one."""
+    """Read an update time."""
     if entry.updated is not None:
         return False
     entry.updated, note = dates.read(element.text or "")
@@ -113,12 +117,12 @@ def subject(entry: Entry, element: _Element, base: str) -> None:
 
 
 def title(entry: Entry, element: _Element, base: str) -> None:
-    """Read a title, unless the entry has one."""
+    """Read a title."""
     entry.title = entry.title or elements.line(element)
 
 
 def summary(entry: Entry, element: _Element, base: str) -> None:
-    """Read a summary of plain text, unless the entry has one."""
+    """Read a summary of plain text."""
     if entry.summary is None and (text := elements.text(element)):
         entry.summary, entry.summary_type = text, "text"
 
@@ -147,8 +151,12 @@ SUBSTITUTES: dict[str, FieldReader] = {
     f"{ITUNES}title": title,
     f"{ITUNES}summary": summary,
 }
-# itunes:keywords are search terms of one directory, not categories of the entry.
+MEDIA_FIELDS: dict[str, FieldReader] = {
+    f"{MEDIA}{name}": later for name in ("content", "group", "player", "title", "description", "thumbnail")
+}
+# Those of RSS. itunes:keywords are search terms of one directory, not categories of the entry.
 FIELDS: dict[str, FieldReader] = {
+    **MEDIA_FIELDS,
     **dict.fromkeys(SUBSTITUTES, later),
     ENCODED: _encoded,
     f"{ATOM}author": later,
@@ -173,15 +181,62 @@ def substitute(
 ) -> None:
     """Fill the fields that the format's own elements leave empty.
 
-    :param children: children of the entry; those without a reader are skipped
     :param readers: by tag, in order of precedence
     """
-    found = [child for child in children if child.tag in readers]
-    tags = {child.tag for child in found}
-    for tag in filter(tags.__contains__, readers if found else ()):
-        for child in found:
-            if child.tag == tag:
-                readers[tag](entry, child, base)
+    substitutes = [child for child in children if child.tag in readers]
+    if len(substitutes) > 1:
+        precedence = list(readers)
+        substitutes.sort(key=lambda child: precedence.index(child.tag))
+    for child in substitutes:
+        readers[child.tag](entry, child, base)
+
+
+def add_media(entry: Entry, children: Iterable[_Element], base: str) -> None:
+    """Add the files of Media RSS to an entry's enclosures; fill the fields that are empty."""
+    media = [(child, base) for child in children if child.tag in MEDIA_FIELDS]
+    if not media:
+        return
+    # media:group: it holds media:content elements, the same content in different forms.
+    grouped = [(each, list(_inside(each)) if each[0].tag == f"{MEDIA}group" else []) for each in media]
+    contents = [
+        each for outer, inner in grouped for each in (outer, *inner) if each[0].tag == f"{MEDIA}content"
+    ]
+    urls = {enclosure["url"] for enclosure in entry.enclosures}
+    # media:content: url is the file's own URL; media with a player only have none.
+    for content, url in _urls(contents, "content"):
+        if url not in urls:
+            urls.add(url)
+            family = FAMILIES.get((content.get("medium") or "").strip().lower())
+            entry.enclosures.append(enclosure(url, content.get("type") or family, content.get("fileSize")))
+    # What is said of one file among several is not said of the entry.
+    of_file = _inside(contents[0]) if len(contents) == 1 else ()
+    around = [*media, *(each for _, inner in grouped for each in inner), *of_file]
+    entry.title = entry.title or _first(around, "title", elements.line)
+    # An entry with content of its own needs no words on its files.
+    if entry.summary is None and entry.content is None:
+        entry.summary = _first(around, "description", elements.html)
+    # media:player: "allows the media object to be accessed through a web browser".
+    if entry.link is None:
+        entry.link = next((url for _, url in _urls(around, "player")), None)
+    if not (entry.title or entry.summary or entry.content or entry.enclosures):
+        entry.enclosures = [enclosure(url, "image/*", None) for _, url in _urls(around, "thumbnail")][:1]
+
+
+def _inside(outer: Placed) -> Iterator[Placed]:
+    element, base = outer
+    inside = elements.base_of(element, base)
+    yield from ((child, inside) for child in element)
+
+
+def _first(around: Iterable[Placed], name: str, read: Callable[[_Element], str | None]) -> str | None:
+    values = (read(element) for element, _base in around if element.tag == f"{MEDIA}{name}")
+    return next(filter(None, values), None)
+
+
+def _urls(around: Iterable[Placed], name: str) -> Iterator[Placed]:
+    for element, base in around:
+        if element.tag == f"{MEDIA}{name}" and (reference := (element.get("url") or "").strip()):
+            yield element, elements.target(element, reference, base)
 
 
 def without_repetition(entry: Entry) -> None:
@@ -193,11 +248,7 @@ def without_repetition(entry: Entry) -> None:
 
 
 def unescaped(children: Iterable[_Element], tags: Container[str], name: str) -> Iterator[Problem]:
-    """Yield a problem for each element that should hold escaped markup, and has child elements.
-
-    :param tags: tags of such elements
-    :param name: name of the entry in problems
-    """
+    """Yield a problem for each element with one of the tags that should hold escaped markup and does not."""
     for child in children:
         # RFC 4287, 4.1.3.3: child elements are the content of the types xhtml, …+xml and …/xml.
         if (
@@ -215,14 +266,12 @@ def date_problems(
 ) -> Iterator[Problem]:
     """Yield a problem for each date that is unreadable or was interpreted, if no other one filled its field.
 
-    :param name: name of the entry in problems
-    :param children: children of the entry; those that are no dates are skipped
-    :param labels: the field (`published` or `updated`) and the name of each date, by its tag
+    :param labels: like DATES
     """
     for child in children:
         if child.tag in labels:
-            purpose, label = labels[child.tag]
-            yield from date_problem(name, label, child.text, getattr(entry, purpose))
+            field, label = labels[child.tag]
+            yield from date_problem(name, label, child.text, getattr(entry, field))
 
 
 def date_problem(name: str, label: str, text: Any, taken: str | None) -> Iterator[Problem]:

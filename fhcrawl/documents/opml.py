@@ -44,8 +44,8 @@ class Outline(NamedTuple):
     @property
     def title(self) -> str:
         """What readers show; '' if it has neither a text nor a title."""
-        given = (self.attributes.get(name, "") for name in ("text", "title"))
-        return next(filter(None, (" ".join(text.split()) for text in given)), "")
+        texts = (" ".join(self.attributes.get(name, "").split()) for name in ("text", "title"))
+        return next(filter(None, texts), "")
 
 
 def read(content: bytes) -> tuple[list[Outline], dict[int, Fault]]:
@@ -58,7 +58,7 @@ def read(content: bytes) -> tuple[list[Outline], dict[int, Fault]]:
     root, faults = parsed.root, dict[int, Fault]()
     if parsed.fault is not None:
         root, faults = _read_on(content, parsed.root, parsed.fault)
-    elements = [one for one in root.iter(etree.Element) if _name(one) == "outline"]
+    elements = [element for element in root.iter(etree.Element) if _name(element) == "outline"]
     if not elements and (faults or _name(root) != "opml"):
         why = parsed.fault or f"its root element is {local_name(root)}"
         raise NotAFeedError(ReasonKind.NOT_A_FEED, why)
@@ -75,13 +75,12 @@ def _read_on(content: bytes, root: _Element, fault: str) -> tuple[_Element, dict
         root = etree.fromstring(text.encode(), parser)
     lines = text.split("\n")
     # Later faults of a line follow from its first one.
-    first = {one.line: one.message for one in reversed(parser.error_log)}
-    return root, {line: Fault(said, _url_in(lines[line - 1 : line])) for line, said in first.items()}
-
-
-def _url_in(lines: list[str]) -> str:
-    found = [match[2] for line in lines for match in XML_URL.finditer(line)]
-    return found[0] if len(found) == 1 else ""
+    messages = {error.line: error.message for error in reversed(parser.error_log)}
+    faults = {}
+    for line, message in messages.items():
+        urls = [match[2] for text in lines[line - 1 : line] for match in XML_URL.finditer(text)]
+        faults[line] = Fault(message, urls[0] if len(urls) == 1 else "")
+    return root, faults
 
 
 def _outline(element: _Element) -> Outline:

@@ -34,10 +34,7 @@ class Post(NamedTuple):
 
 
 class PostList(NamedTuple):
-    """A page of the list.
-
-    :param total: number of posts in the whole list
-    """
+    """A page of the list; `total` is the number of posts on all pages."""
 
     total: int
     posts: list[Post]
@@ -52,23 +49,23 @@ def read(body: bytes, total: str | None, id_field: str = GUID) -> PostList | Non
     if total is None or not TOTAL.fullmatch(total) or len(body) > MOST_OCTETS:
         return None
     try:
-        found = orjson.loads(body)
+        items = orjson.loads(body)
     except orjson.JSONDecodeError:
         return None
-    if not isinstance(found, list) or len(found) > MOST_POSTS:
+    if not isinstance(items, list) or len(items) > MOST_POSTS:
         return None
-    posts = [post for one in found if (post := _post(one, id_field)) is not None]
-    return PostList(int(total), posts) if len(posts) == len(found) else None
+    posts = [post for item in items if (post := _post(item, id_field)) is not None]
+    return PostList(int(total), posts) if len(posts) == len(items) else None
 
 
-def _post(found: object, id_field: str) -> Post | None:
-    if not isinstance(found, dict):
+def _post(item: object, id_field: str) -> Post | None:
+    if not isinstance(item, dict):
         return None
-    number, guid, link, modified = (found.get(name) for name in FIELDS)
+    number, guid, link, modified = (item.get(name) for name in FIELDS)
     rendered = guid.get("rendered") if isinstance(guid, dict) else None
-    given = link if id_field == LINK else rendered
+    own_id = link if id_field == LINK else rendered
     # The API escapes what is markup in XML, as feeds do.
-    post_id = identifier(unescape(given)) if isinstance(given, str) else None
+    post_id = identifier(unescape(own_id)) if isinstance(own_id, str) else None
     if type(number) is not int or post_id is None:
         return None
     if not isinstance(modified, str) or not TIME.fullmatch(modified):

@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
-from fhcrawl.documents import tombstones
 from fhcrawl.documents.formats.atom import PLACEHOLDER
+from fhcrawl.documents.history import DELETED_ENTRY, deleted_id
 from fhcrawl.documents.snapshot import NAMESPACE
-from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, FH, XML_BASE
 from fhcrawl.exceptions import ExportError
@@ -170,7 +169,7 @@ class _ArchiveSet:
         updated = comparable(head.findtext(f"{ATOM}updated"))
         for child in head.iterchildren(self._target.form.entry.tag, DELETED_ENTRY):
             if child.tag == DELETED_ENTRY:
-                row = (tombstones.ref_of(child) or "", b"", comparable(child.get("when")))
+                row = (deleted_id(child) or "", b"", comparable(child.get("when")))
             else:
                 entry = self._target.form.entry.read(_copy(child))
                 row = (entry.id or "", self._mark(child), comparable(entry.updated) or updated)

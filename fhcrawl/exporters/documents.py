@@ -20,9 +20,9 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from lxml import etree
 
 from fhcrawl.documents import metadata, modules
-from fhcrawl.documents.formats.atom03 import OLD
+from fhcrawl.documents.formats.atom import OLD
+from fhcrawl.documents.history import DELETED_ENTRY
 from fhcrawl.documents.identifiers import EXPORT, NO_CHARACTERS, OWN_ID
-from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml import elements, namespaces
 from fhcrawl.documents.xml.elements import ATOM, FH, RDF_NAMESPACES, RSS_NAMESPACES, XML_BASE
 

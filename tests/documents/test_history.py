@@ -31,7 +31,7 @@ def read_head(wrapper: str, head: str) -> FeedDocument:
 
 def test_head_without_anything_is_of_an_empty_feed(wrapper: str) -> None:
     format_ = "atom" if "feed" in wrapper else "rss"
-    assert read_head(wrapper, "") == FeedDocument(format_, None, None, {}, False, False, [], [], None)
+    assert read_head(wrapper, "") == FeedDocument(format_)
 
 
 @pytest.mark.parametrize(
@@ -110,4 +110,4 @@ def test_prev_stays_what_it_is(wrapper: str) -> None:
 def test_elements_of_another_namespace_say_nothing() -> None:
     body = f'<rss {FH} xmlns:old="http://purl.org/syndication/history/0.1"><channel><old:stateful>0</old:stateful>'
     document = read(f"{body}<old:archive/><old:prev>11</old:prev></channel></rss>".encode(), LOCATION)
-    assert document == FeedDocument("rss", None, None, {}, False, False, [], [], None)
+    assert document == FeedDocument("rss")

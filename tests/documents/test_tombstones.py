@@ -55,9 +55,7 @@ def test_what_is_inside_a_tombstone_is_nobodys() -> None:
         '<fh:complete xmlns:fh="http://purl.org/syndication/history/1.0"/><updated>2005-01-01</updated>'
         f'<entry><id>b</id></entry><at:deleted-entry ref="c" when="{WHEN}"/></at:deleted-entry>'
     )
-    empty = FeedDocument("atom", None, None, {}, False, False, [], [], None)
-    empty.tombstones.append(Tombstone("a", WHEN))
-    assert document == empty
+    assert document == FeedDocument("atom", tombstones=[Tombstone("a", WHEN)])
 
 
 @pytest.mark.parametrize("cut", ["<at:by>", "</at:deleted-entr", ""])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.identifiers import identifier
-from fhcrawl.documents.json_text import Number, clean, line, original, string
+from fhcrawl.documents.json_text import Number, clean, line, lost_items, original, string
 from fhcrawl.documents.model import Entry, FeedDocument, Problem, Tombstone
 from fhcrawl.documents.modules import date_problem, enclosure, is_length
 from fhcrawl.documents.xml import elements
@@ -40,43 +40,40 @@ class Target(NamedTuple):
     size: str | None
 
 
-def read(found: Json, url: str, keep_originals: bool) -> FeedDocument | None:
+def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
     """Read a collection, or a page of one; None if it is other JSON.
 
-    Its items, and those of a first page that is part of it, are removed from `found`.
+    Its items, and those of a first page that is part of it, are removed from `document`.
 
     :param keep_originals: keep the JSON of each activity; numbers in it become strings
     """
-    collection = found.members
+    collection = document.members
     types = _types(collection)
     if not types & {ORDERED, ORDERED_PAGE} and not (types & {UNORDERED, PAGE} and _has_context(collection)):
         return None
-    page, items = collection, _take_items(collection) if found.items is None else found.items
+    page, items = collection, _take_items(collection) if document.items is None else document.items
     # ActivityStreams 2.0, 5.1: `first` is the page, or a link to it.
     first = collection.get("first")
     if not items and isinstance(first, dict) and (inner := _take_items(first)) is not None:
         page, items = first, inner
     total = line(collection, "totalItems") or ""
     number = int(total) if is_length(total) else None
-    links, is_page = _links(page, url), bool(types & {ORDERED_PAGE, PAGE})
-    if "next" not in links.first and page is collection and not is_page:
-        is_part = len(items or ()) < (number or 1)
-        for target in _targets(first, url)[:1] if is_part else ():
-            links.add("next", target.url.partition("#")[0])
-    activities = _Activities(url, keep_originals)
-    if found.lost:
-        detail = f"it has several lists of items, and only the last one is read; skipped items: {found.lost}"
-        activities.problems.append(Problem("entry-lost", "", detail))
+    is_page = bool(types & {ORDERED_PAGE, PAGE})
+    links = HeadLinks()
+    for name, relation in LINKS.items():
+        _add_link(links, relation, page.get(name), url)
+    is_part = page is collection and not is_page and len(items or ()) < (number or 1)
+    if is_part and "next" not in links.first:
+        _add_link(links, "next", first, url)
+    activities = _Activities(url, keep_originals, list(lost_items(document)))
     for position, item in enumerate(items or (), 1):
-        activities.read(item, position)
+        activities.read(item, f"item {position}")
     return FeedDocument(
         format="activitystreams",
         title=_line(collection, "name"),
         updated=utc(string(collection, "updated") or ""),
         links=links.first,
         other_links=links.others,
-        archive=False,
-        complete=False,
         entries=activities.newest(),
         problems=activities.problems,
         fault=None if is_page or items is not None or links.first or number == 0 else "it has no items",
@@ -110,24 +107,20 @@ def _take_items(page: Object) -> list[Any] | None:
     return None
 
 
-def _links(page: Object, url: str) -> HeadLinks:
-    found = HeadLinks()
-    for name, relation in LINKS.items():
-        for target in _targets(page.get(name), url)[:1]:
-            found.add(relation, target.url.partition("#")[0])
-    return found
+def _add_link(links: HeadLinks, relation: str, value: Any, url: str) -> None:
+    for target in _targets(value, url)[:1]:
+        links.add(relation, target.url.partition("#")[0])
 
 
 def _targets(value: Any, url: str) -> list[Target]:
-    """Return what URLs, Links and objects refer to."""
-    found = []
+    targets = []
     for each in _list(value):
         link = each if isinstance(each, dict) else {"href": each}
         reference = link.get("href") or link.get("id")
         if isinstance(reference, str) and not isinstance(reference, Number) and reference.strip():
             target = elements.resolve(clean(reference).strip(), url)
-            found.append(Target(target, line(link, "mediaType") or "", line(link, "size")))
-    return found
+            targets.append(Target(target, line(link, "mediaType") or "", line(link, "size")))
+    return targets
 
 
 def _line(holder: Object, name: str) -> str | None:
@@ -138,24 +131,24 @@ def _line(holder: Object, name: str) -> str | None:
 # ActivityStreams 2.0, 4.7: a natural language value is a string, or a map with a string for each language.
 def _natural(holder: Object, name: str) -> tuple[str | None, str | None]:
     """Return a text and its language; of several languages, the first."""
-    text, given = string(holder, name), holder.get(f"{name}Map")
-    texts = given if isinstance(given, dict) else {}
+    text, translations = string(holder, name), holder.get(f"{name}Map")
+    texts = translations if isinstance(translations, dict) else {}
     for language in texts:
-        found = string(texts, language)
-        if found and text in (None, found):
+        translation = string(texts, language)
+        if translation and text in (None, translation):
             is_tag = 0 < len(language) <= elements.LONGEST_LANGUAGE and language != "und"
-            return found, clean(language) if is_tag else None
+            return translation, clean(language) if is_tag else None
     return text, None
 
 
 class _Activities:
-    """What the activities of a collection say: entries and deletions."""
+    """Collects entries and deletions from the activities of a collection."""
 
-    def __init__(self, url: str, keep_originals: bool) -> None:
+    def __init__(self, url: str, keep_originals: bool, problems: list[Problem]) -> None:
         self._url = url
         self._keep_originals = keep_originals
         self._entries: list[Entry] = []
-        self.problems: list[Problem] = []
+        self.problems = problems
         self.tombstones: dict[str, Tombstone] = {}
 
     # An Update, and the Create of the same post, may be in one document. ActivityPub, 6.4: a deleted object
@@ -172,21 +165,20 @@ class _Activities:
             or (entry.id not in self.tombstones and (entry.updated or "") == latest[entry.id])
         ]
 
-    def read(self, item: Any, number: int) -> None:
-        """Read an activity, or a post without one; other activities say nothing of posts.
-
-        :param number: its position, from 1
-        """
-        name = f"item {number}"
-        if isinstance(item, dict):
-            entry = self._entry(item, _types(item), name)
-            if entry is not None:
-                entry.original = original(item) if self._keep_originals else None
-                self._entries.append(entry)
-        else:
-            self._lose(
-                name, "it is only a URL, which is not fetched" if _is_url(item) else "it is not an object"
+    def read(self, item: Any, name: str) -> None:
+        """Read an activity, or a post without one; other activities contain no posts."""
+        if not isinstance(item, dict):
+            self._add_problem(
+                "entry-lost",
+                name,
+                "it is only a URL, which is not fetched" if _is_url(item) else "it is not an object",
             )
+        elif (entry := self._entry(item, _types(item), name)) is not None:
+            entry.original = original(item) if self._keep_originals else None
+            self._entries.append(entry)
+
+    def _add_problem(self, kind: str, name: str, detail: str) -> None:
+        self.problems.append(Problem(kind, name, detail))
 
     def _entry(self, item: Object, types: set[str], name: str) -> Entry | None:
         if "Announce" in types:
@@ -202,9 +194,6 @@ class _Activities:
             return self._post(item, {}, name)
         return None
 
-    def _lose(self, name: str, detail: str) -> None:
-        self.problems.append(Problem("entry-lost", name, detail))
-
     def _posted(self, activity: Object, name: str) -> Entry | None:
         given = _object(activity)
         if isinstance(given, dict):
@@ -216,12 +205,11 @@ class _Activities:
                 entry.updated = self._time(activity, "published", name)
             return entry
         if not _is_url(given):
-            self._lose(name, "its activity has no object")
+            self._add_problem("entry-lost", name, "its activity has no object")
             return None
         if given in (_id(each) for each in _list(activity.get("actor"))):
             return None
-        detail = "its post is only a URL, which is not fetched"
-        self.problems.append(Problem("nonstandard", name, detail))
+        self._add_problem("nonstandard", name, "its post is only a URL, which is not fetched")
         return Entry(
             id=identifier(given),
             link=elements.resolve(clean(given), self._url),
@@ -235,7 +223,7 @@ class _Activities:
         entry.id = identifier(given) if given else entry.link
         name = entry.id or entry.title or name
         if entry.id is None:
-            self.problems.append(Problem("no-id", name, "it has no id"))
+            self._add_problem("no-id", name, "it has no id")
         dated = post if post.get("published") is not None else activity
         entry.published = self._time(dated, "published", name)
         entry.updated = self._time(post, "updated", name)
@@ -252,7 +240,7 @@ class _Activities:
             entry.link = elements.resolve(clean(given), self._url)
         entry.id = identifier(_id(activity))
         if entry.id is None:
-            self.problems.append(Problem("no-id", entry.link or name, "its Announce has no id"))
+            self._add_problem("no-id", entry.link or name, "its Announce has no id")
         entry.published = self._time(activity, "published", entry.id or name)
         entry.updated = None
         entry.authors = entry.authors or _names(activity.get("actor"))
@@ -274,7 +262,7 @@ class _Activities:
             summary=summary,
             content=content,
             content_type=("text" if is_text else "html") if content else None,
-            enclosures=[*self._attached(post), *map(_file, filter(_is_media, pages))],
+            enclosures=[*self._attached(post), *(enclosure(*page) for page in pages if _is_media(page))],
             # Activity Vocabulary, 4: a name is plain text, a summary "may include HTML markup".
             title_type="text" if title else None,
             summary_type="html" if summary else None,
@@ -282,7 +270,7 @@ class _Activities:
         )
 
     def _attached(self, post: Object) -> list[Enclosure]:
-        found: list[Enclosure] = []
+        files: list[Enclosure] = []
         for each in _list(post.get("attachment")):
             file = each if isinstance(each, dict) else {"url": each}
             # Links are previews of web pages, unless they say that they are of a file.
@@ -290,14 +278,14 @@ class _Activities:
                 filter(_is_media, _targets(file, self._url))
             )
             kind, size = line(file, "mediaType"), line(file, "size")
-            found.extend(enclosure(t.url, t.media_type or kind, t.size or size) for t in targets)
-        return found
+            files.extend(enclosure(t.url, t.media_type or kind, t.size or size) for t in targets)
+        return files
 
     def _delete(self, given: Any, activity: Object, name: str) -> None:
         tombstone = given if isinstance(given, dict) else {"id": given}
         ref = identifier(_id(tombstone))
         if ref is None:
-            self.problems.append(Problem("no-ref", name, "its Delete names no object"))
+            self._add_problem("no-ref", name, "its Delete names no object")
             return
         if ref in (_id(each) for each in _list(activity.get("actor"))) or _types(tombstone) & ACTORS:
             return
@@ -321,27 +309,19 @@ def _object(activity: Object) -> Any:
 
 def _id(value: Any) -> str | None:
     """Return the id of an object, or what names it by its id."""
-    found = value.get("id", value.get("@id")) if isinstance(value, dict) else value
-    return found if _is_url(found) else None
+    own = value.get("id", value.get("@id")) if isinstance(value, dict) else value
+    return own if _is_url(own) else None
 
 
 def _is_media(target: Target) -> bool:
     return target.media_type.startswith(MEDIA)
 
 
-def _file(target: Target) -> Enclosure:
-    return enclosure(target.url, target.media_type, target.size)
-
-
 def _names(actors: Any) -> list[str]:
     """Return the names of actors, else their URLs."""
-    found = []
-    for actor in _list(actors):
-        known = actor if isinstance(actor, dict) else {"id": actor}
-        name = _line(known, "name") or line(known, "preferredUsername") or _id(known)
-        if name:
-            found.append(clean(name).strip())
-    return list(dict.fromkeys(found))
+    holders = (actor if isinstance(actor, dict) else {"id": actor} for actor in _list(actors))
+    names = (_line(each, "name") or line(each, "preferredUsername") or _id(each) for each in holders)
+    return list(dict.fromkeys(clean(name).strip() for name in names if name))
 
 
 def _hashtags(post: Object) -> list[str]:

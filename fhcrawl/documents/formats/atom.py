@@ -1,11 +1,16 @@
-"""Reads the Atom Syndication Format (RFC 4287) with RFC 5005's extensions."""
+"""Reads the Atom Syndication Format (RFC 4287) with RFC 5005's extensions, and its predecessor, Atom 0.3.
+
+Atom 0.3 is draft-nottingham-atom-format-02 of December 2003. Its tagline is not read, like RFC 4287's
+subtitle.
+"""
 
 from __future__ import annotations
 
 import base64
+import re
 from typing import TYPE_CHECKING
 
-from fhcrawl.documents import head, media, modules
+from fhcrawl.documents import head, modules
 from fhcrawl.documents.head import Vocabulary
 from fhcrawl.documents.identifiers import EXPORT, OWN_ID, identifier
 from fhcrawl.documents.model import Entry, Problem
@@ -23,7 +28,8 @@ if TYPE_CHECKING:
     from fhcrawl.documents.xml.elements import Head
     from fhcrawl.documents.xml.parsing import Parsed
 
-ROOT = f"{ATOM}feed"
+OLD = elements.OLD_ATOM
+ROOT, OLD_ROOT = f"{ATOM}feed", f"{OLD}feed"
 ENTRY = f"{ATOM}entry"
 AUTHOR = f"{ATOM}author"
 CONTENT, SUMMARY = f"{ATOM}content", f"{ATOM}summary"
@@ -34,16 +40,15 @@ BASE64 = ";base64"
 # Marks elements that `fhcrawl export` adds only because RFC 4287 requires them; its value names the source of
 # the content.
 PLACEHOLDER = f"{EXPORT}stands-in"
+# Media types of Atom 0.3 that RFC 4287 has other names for.
+SHORT_TYPES = {"text/plain": "text", "text/html": "html", "application/xhtml+xml": "xhtml"}
+NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def read(parsed: Parsed, url: str) -> FeedDocument:
-    """Read an atom:feed element."""
-    return read_feed(parsed, url, VOCABULARY)
-
-
-def read_feed(parsed: Parsed, url: str, vocabulary: Vocabulary) -> FeedDocument:
-    """Read a feed element of a version of Atom."""
+    """Read a feed element of either version of Atom."""
     feed = parsed.root
+    vocabulary = VOCABULARY if feed.tag == ROOT else OLD_VOCABULARY
     base = elements.base_of(feed, url)
     problems: list[Problem] = []
     children: Head = {}
@@ -53,8 +58,8 @@ def read_feed(parsed: Parsed, url: str, vocabulary: Vocabulary) -> FeedDocument:
     ]
     # RFC 4287, 4.2.1, and Atom 0.3, atom:author: the feed's authors apply to an entry that has no authors,
     # not even in its source.
-    given = children.get(f"{vocabulary.namespace}author", ())
-    authors = modules.shared(persons(one for one in given if not elements.has_attribute(one, PLACEHOLDER)))
+    own = children.get(f"{vocabulary.namespace}author", ())
+    authors = modules.shared(_persons(each for each in own if not elements.has_attribute(each, PLACEHOLDER)))
     # RFC 4287, 2: xml:lang applies to the descendants of the element.
     modules.inherit(entries, authors, elements.language_of(feed))
     return head.read(parsed, children, base, vocabulary, entries, problems)
@@ -69,7 +74,7 @@ def read_entry(
     again = modules.fill(entry, element, base, vocabulary.fields)
     # RFC 4287, 4.2.1: the authors of atom:source apply to an entry without authors.
     if not entry.authors and (source := elements.first(element, f"{ATOM}source")) is not None:
-        entry.authors = persons(source.iterchildren(AUTHOR))
+        entry.authors = _persons(source.iterchildren(AUTHOR))
     name = entry.id or entry.title or f"entry {number}"
     # RFC 4287, 4.1.2, and Atom 0.3, atom:entry: they "MUST contain exactly one" atom:id, and atom:title.
     if entry.id is None:
@@ -78,15 +83,14 @@ def read_entry(
         problems.append(Problem("no-title", name, "it has no atom:title"))
     if again:
         modules.substitute(entry, again, base, modules.SUBSTITUTES)
-        media.finish(entry, again, base)
+        modules.add_media(entry, again, base)
         problems.extend(modules.unescaped(again, vocabulary.escaped, name))
         problems.extend(modules.date_problems(entry, name, again, vocabulary.dates))
     modules.without_repetition(entry)
     return entry
 
 
-def persons(authors: Iterable[_Element]) -> list[str]:
-    """Return the names of authors."""
+def _persons(authors: Iterable[_Element]) -> list[str]:
     return [name for author in authors if (name := person(author))]
 
 
@@ -189,8 +193,79 @@ def is_base64(text: str) -> bool:
     return True
 
 
+def _old_title(entry: Entry, element: _Element, base: str) -> None:
+    if entry.title is None and (title := _old_line(element)):
+        kind = _kind(element)
+        entry.title, entry.title_type = title, "text" if len(element) or kind == "xhtml" else kind
+
+
+def _old_line(element: _Element) -> str | None:
+    if _mode(element) != "base64":
+        return elements.line(element)
+    decoded = _decoded(element)
+    return decoded.strip() or None if decoded is not None else None
+
+
+def _old_summary(entry: Entry, element: _Element, base: str) -> bool:
+    if entry.summary is None:
+        entry.summary, entry.summary_type = _construct(element)
+    return _is_unescaped(element)
+
+
+def _old_content(entry: Entry, element: _Element, base: str) -> bool:
+    if entry.content is None:
+        entry.content, entry.content_type = _construct(element)
+        elements.note_context(entry, element, base)
+    return _is_unescaped(element)
+
+
+# Atom 0.3, Content constructs: inline markup has the mode xml and a media type of markup.
+def _is_unescaped(element: _Element) -> bool:
+    return len(element) > 0 and _kind(element) == "text" and _mode(element) != "base64"
+
+
+def _mode(element: _Element) -> str:
+    return (element.get("mode") or "").strip().lower()
+
+
+# Atom 0.3, Content constructs: they have a media type, text/plain by default, and a mode: xml (the default),
+# escaped or base64. Feeds without a mode escape their markup nevertheless.
+def _construct(element: _Element) -> tuple[str | None, str | None]:
+    kind, mode = _kind(element), _mode(element)
+    text: str | None
+    if mode == "base64":
+        decoded = _decoded(element)
+        encoded = "".join((elements.text(element) or "").split())
+        text, kind = (encoded, f"{_media_type(element)};base64") if decoded is None else (decoded, kind)
+    elif _is_unescaped(element):
+        text, kind = elements.html(element), "html"
+    elif kind != "text" and (len(element) or mode == "xml"):
+        text = elements.markup(element, *((OLD,) if kind in SHORT_TYPES.values() else ()))
+    else:
+        text = elements.text(element)
+    return (text, kind) if text and not text.isspace() else (None, None)
+
+
+def _media_type(element: _Element) -> str:
+    return (element.get("type") or "").strip().lower() or "text/plain"
+
+
+def _kind(element: _Element) -> str:
+    media_type = _media_type(element)
+    return SHORT_TYPES.get(media_type, media_type)
+
+
+def _decoded(element: _Element) -> str | None:
+    """Return the decoded text of an element with the mode base64; None if it is not text."""
+    try:
+        text = base64.b64decode("".join((elements.text(element) or "").split()), validate=True).decode()
+    except ValueError:
+        return None
+    return None if NO_TEXT.search(text) else text
+
+
 FIELDS: dict[str, FieldReader] = {
-    **media.FIELDS,
+    **modules.MEDIA_FIELDS,
     f"{ATOM}id": _id,
     f"{ATOM}title": _title,
     f"{ATOM}link": _link,
@@ -203,4 +278,34 @@ FIELDS: dict[str, FieldReader] = {
 }
 VOCABULARY = Vocabulary(
     "atom", ATOM, ENTRY, FIELDS, modules.DATES, (f"{ATOM}updated",), escaped=frozenset({SUMMARY, CONTENT})
+)
+OLD_FIELDS: dict[str, FieldReader] = {
+    **modules.MEDIA_FIELDS,
+    **{f"{dc}subject": modules.subject for dc in modules.DC},
+    f"{OLD}id": _id,
+    f"{OLD}title": _old_title,
+    f"{OLD}link": _link,
+    # Atom 0.3: atom:issued is when the entry was published, atom:created when it was created.
+    f"{OLD}issued": modules.published,
+    f"{OLD}created": modules.later,
+    f"{OLD}modified": modules.updated,
+    f"{OLD}author": modules.author,
+    f"{OLD}summary": _old_summary,
+    f"{OLD}content": _old_content,
+}
+OLD_DATES = {
+    f"{OLD}issued": ("published", "atom:issued"),
+    f"{OLD}created": ("published", "atom:created"),
+    f"{OLD}modified": ("updated", "atom:modified"),
+}
+OLD_VOCABULARY = Vocabulary(
+    "atom",
+    OLD,
+    f"{OLD}entry",
+    OLD_FIELDS,
+    OLD_DATES,
+    (f"{OLD}modified",),
+    f"{OLD}link",
+    _old_line,
+    escaped=frozenset({f"{OLD}summary", f"{OLD}content"}),
 )

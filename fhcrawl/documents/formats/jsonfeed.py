@@ -1,4 +1,4 @@
-"""Reads JSON Feed 1.1 and 1.0 (jsonfeed.org)."""
+"""Reads JSON Feed 1.1 and 1.0 (jsonfeed.org), and pages of posts as Ghost's Content API has them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.identifiers import identifier
-from fhcrawl.documents.json_text import Number, array, clean, line, original, string
+from fhcrawl.documents.json_text import Number, array, clean, line, lost_items, original, string
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
-from fhcrawl.documents.modules import date_problem, enclosure, shared
+from fhcrawl.documents.modules import date_problem, enclosure, is_length, shared
 from fhcrawl.documents.xml import elements
 
 if TYPE_CHECKING:
@@ -24,6 +24,11 @@ VERSION = re.compile(r"https?://(?:www\.)?jsonfeed\.org/version/", re.IGNORECASE
 BARE_VERSIONS = frozenset({"1", "1.0", "1.1"})
 CONTENTS = frozenset({"content_html", "content_text"})
 LINKS = {"feed_url": "self", "home_page_url": "alternate", "next_url": "next"}
+# Members with the time of publication and the update time.
+TIMES = ("date_published", "date_modified")
+GHOST_TIMES = ("published_at", "updated_at")
+GHOST_POSTS = "posts"
+PAGE = re.compile(r"(?<=[?&])page=[^&#]*")
 
 
 def is_json(body: bytes) -> bool:
@@ -31,105 +36,107 @@ def is_json(body: bytes) -> bool:
     return START.match(body) is not None
 
 
-def read(found: Json, url: str, keep_originals: bool) -> FeedDocument | None:
+def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
     """Read a JSON Feed, one without items as an empty feed with a fault; None if it is other JSON.
 
     :param keep_originals: keep the JSON of each entry; numbers in it become strings
     """
+    feed, items = document.members, document.items
     # JSON Feed 1.1, version: the URL of the version of the format that the feed uses.
     problems: list[Problem] = []
-    if not VERSION.match(string(found.members, "version") or ""):
-        if not _has_bare_version(found):
+    if not VERSION.match(string(feed, "version") or ""):
+        if not _has_bare_version(document):
             return None
         problems.append(Problem("nonstandard", "", "its version is not a URL; it is read as JSON Feed"))
-    feed = found.members
-    links = _links(feed, url)
-    if found.lost:
-        detail = f"it has several lists of items, and only the last one is read; skipped items: {found.lost}"
-        problems.append(Problem("entry-lost", "", detail))
+    links = HeadLinks()
+    for name, relation in LINKS.items():
+        # JSON Feed 1.1, next_url: the URL of a feed with the next items: the feed is paged. Some programs
+        # write null, an empty string or false for a missing property.
+        if feed.get(name) not in (None, "", False):
+            reference = line(feed, name)
+            links.add(relation, elements.resolve(reference, url).partition("#")[0] if reference else "")
+    problems.extend(lost_items(document))
+    authors, language = shared(author_names(feed, "", problems)), _language(feed)
+    entries = []
+    for number, item in enumerate(items or (), 1):
+        entry = _read_item(item if isinstance(item, dict) else {}, number, url, problems)
+        # JSON Feed 1.1, authors: an item without them has the feed's.
+        entry.authors = entry.authors or list(authors)
+        entry.language = entry.language or language
+        if keep_originals:
+            entry.original = original(item if isinstance(item, dict) else {})
+        entries.append(entry)
     return FeedDocument(
         format="json",
         title=line(feed, "title"),
-        updated=None,
         links=links.first,
         other_links=links.others,
-        archive=False,
-        complete=False,
-        entries=list(_entries(found, url, keep_originals, problems)),
+        entries=entries,
         problems=problems,
-        fault=None if found.items is not None else "it has no items",
+        fault=None if items is not None else "it has no items",
     )
 
 
-def _has_bare_version(found: Json) -> bool:
-    if string(found.members, "version") not in BARE_VERSIONS:
+def _has_bare_version(document: Json) -> bool:
+    if string(document.members, "version") not in BARE_VERSIONS:
         return False
-    first = found.items[0] if found.items else None
+    first = document.items[0] if document.items else None
     return isinstance(first, dict) and "id" in first and not CONTENTS.isdisjoint(first)
 
 
-def _entries(found: Json, url: str, keep_originals: bool, problems: list[Problem]) -> Iterator[Entry]:
-    authors = shared(author_names(found.members, "", problems))
-    language = _language(found.members)
-    for number, given in enumerate(found.items or (), 1):
-        item = given if isinstance(given, dict) else {}
-        entry = read_item(item, url, authors, problems, number)
-        entry.language = entry.language or language
-        if keep_originals:
-            entry.original = original(item)
-        yield entry
-
-
-# JSON Feed 1.1, next_url: the URL of a feed with the next items: the feed is paged. Some programs write null,
-# an empty string or false for a missing property.
-def _links(feed: Object, url: str) -> HeadLinks:
-    found = HeadLinks()
-    for name, relation in LINKS.items():
-        if feed.get(name) not in (None, "", False):
-            reference = line(feed, name)
-            found.add(relation, elements.resolve(reference, url).partition("#")[0] if reference else "")
-    return found
-
-
-def read_item(item: Object, url: str, feed_authors: list[str], problems: list[Problem], number: int) -> Entry:
-    """Read an item; its faults are added to `problems`."""
+def _read_item(item: Object, number: int, url: str, problems: list[Problem]) -> Entry:
     # JSON Feed 1.1, url and external_url: the permalink, and the page elsewhere that the item is about.
-    link = line(item, "url") or line(item, "external_url")
-    html = string(item, "content_html")
-    content = html or string(item, "content_text")
+    link, summary = line(item, "url") or line(item, "external_url"), string(item, "summary")
+    html, text = string(item, "content_html"), string(item, "content_text")
+    entry = _new_entry(item, url, link, summary, html, TIMES)
+    if text and not html:
+        entry.content, entry.content_type = text, "text"
     tags = (clean(tag).strip() for tag in array(item, "tags") if isinstance(tag, str))
-    title, summary = line(item, "title"), string(item, "summary")
-    entry = Entry(
+    entry.categories = list(dict.fromkeys(filter(None, tags)))
+    entry.enclosures = [
+        enclosure(elements.resolve(file, url), line(each, "mime_type"), line(each, "size_in_bytes"))
+        for each in array(item, "attachments")
+        if isinstance(each, dict) and (file := line(each, "url"))
+    ]
+    entry.language = _language(item)
+    name = _name(entry, number)
+    entry.authors = author_names(item, name, problems)
+    problems.extend(_faults(entry, item, name, TIMES))
+    return entry
+
+
+def _new_entry(
+    item: Object, url: str, link: str | None, summary: str | None, html: str | None, times: tuple[str, str]
+) -> Entry:
+    title = line(item, "title")
+    published, updated = (utc(string(item, time) or "") for time in times)
+    return Entry(
         # JSON Feed 1.1, id: one that is a number is to be taken as a string.
         id=identifier(item["id"]) if isinstance(item.get("id"), str) else None,
         title=title,
         link=elements.resolve(link, url) if link else None,
-        published=utc(string(item, "date_published") or ""),
-        updated=utc(string(item, "date_modified") or ""),
-        categories=list(dict.fromkeys(filter(None, tags))),
+        published=published,
+        updated=updated,
         summary=summary,
-        content=content,
-        content_type=("html" if html else "text") if content else None,
-        enclosures=[
-            enclosure(elements.resolve(file, url), line(each, "mime_type"), line(each, "size_in_bytes"))
-            for each in array(item, "attachments")
-            if isinstance(each, dict) and (file := line(each, "url"))
-        ],
+        content=html,
+        content_type="html" if html else None,
         # JSON Feed 1.1, title and summary: plain text.
         title_type="text" if title else None,
         summary_type="text" if summary else None,
-        language=_language(item),
     )
-    name = entry.id or entry.link or entry.title or f"item {number}"
-    # JSON Feed 1.1, authors: an item without them has the feed's.
-    entry.authors = author_names(item, name, problems) or list(feed_authors)
+
+
+def _name(entry: Entry, number: int) -> str:
+    return entry.id or entry.link or entry.title or f"item {number}"
+
+
+def _faults(entry: Entry, item: Object, name: str, times: tuple[str, str]) -> Iterator[Problem]:
     # JSON Feed 1.1: an item without an id must be discarded.
     if entry.id is None:
-        problems.append(Problem("no-id", name, "it has no id"))
-    for key, time in (("date_published", entry.published), ("date_modified", entry.updated)):
+        yield Problem("no-id", name, "it has no id")
+    for key, time in zip(times, (entry.published, entry.updated), strict=True):
         if item.get(key) is not None:
-            problems.extend(date_problem(name, key, item[key], time))
-    return entry
+            yield from date_problem(name, key, item[key], time)
 
 
 # JSON Feed 1.0 has `author`; 1.1 has `authors`, which takes precedence.
@@ -152,3 +159,53 @@ def _is_author(value: Any) -> bool:
 def _language(holder: Object) -> str | None:
     value = line(holder, "language")
     return value if value and len(value) <= elements.LONGEST_LANGUAGE else None
+
+
+# docs.ghost.org/content-api
+def read_ghost(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
+    """Read a page of Ghost's posts; None if it is other JSON. The posts are removed from `document`."""
+    meta = document.members.get("meta")
+    page = meta.get("pagination") if isinstance(meta, dict) else None
+    if not isinstance(page, dict) or not page or not isinstance(document.members.get(GHOST_POSTS), list):
+        return None
+    problems: list[Problem] = []
+    links, total, following = HeadLinks(), line(page, "total") or "", line(page, "next") or ""
+    if is_length(following):
+        links.add("next", _page_url(url.partition("#")[0], following))
+    entries = []
+    for number, post in enumerate(document.members.pop(GHOST_POSTS), 1):
+        item = post if isinstance(post, dict) else {}
+        entries.append(_read_post(item, number, url, problems))
+        if keep_originals:
+            entries[-1].original = original(item)
+    return FeedDocument(
+        format="ghost",
+        links=links.first,
+        entries=entries,
+        problems=problems,
+        total=int(total) if is_length(total) else None,
+    )
+
+
+def _page_url(url: str, number: str) -> str:
+    if PAGE.search(url):
+        return PAGE.sub(f"page={number}", url)
+    return f"{url}{'&' if '?' in url else '?'}page={number}"
+
+
+def _read_post(post: Object, number: int, url: str, problems: list[Problem]) -> Entry:
+    summary = string(post, "custom_excerpt") or string(post, "excerpt")
+    entry = _new_entry(post, url, line(post, "url"), summary, string(post, "html"), GHOST_TIMES)
+    entry.authors = _ghost_names(post, "authors")
+    # A tag whose name begins with # is internal; `include=tags` leaves it out, as the feed does.
+    entry.categories = _ghost_names(post, "tags")
+    # As Media RSS has it in the feed.
+    if image := line(post, "feature_image"):
+        entry.enclosures = [enclosure(elements.resolve(image, url), "image/*", None)]
+    problems.extend(_faults(entry, post, _name(entry, number), GHOST_TIMES))
+    return entry
+
+
+def _ghost_names(post: Object, member: str) -> list[str]:
+    names = (line(each, "name") for each in array(post, member) if isinstance(each, dict))
+    return list(dict.fromkeys(filter(None, names)))

@@ -17,6 +17,7 @@ from fhcrawl.documents import link_header
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.identifiers import WHITE_SPACE, identifier
+from fhcrawl.documents.link_header import QUOTED_PAIR
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
@@ -33,7 +34,6 @@ MULTIPART = re.compile(r"\s*multipart\s*(?:[/;]|$)", re.IGNORECASE)
 # RFC 2045, 5.1: parameter := attribute "=" value; value := token / quoted-string. Some producers omit
 # required quotes.
 PARAMETER = re.compile(r';\s*([^\s=;]+)\s*=\s*(?:"([^"\\]*(?:\\.[^"\\]*)*)"|([^;]*))', re.DOTALL)
-QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 BLANK_LINE = re.compile(rb"(?:\A|\n)\r?\n")
 FOLD = re.compile(rb"\r?\n(?=[ \t])")
 # RFC 5322, 3.6.4: msg-id = [CFWS] "<" id-left "@" id-right ">" [CFWS]
@@ -64,13 +64,8 @@ def read(
 
     A page lists its entities from older to newer, and the later of two with equal times wins. In a
     FeedDocument the first one wins, so `entries` has the reverse order. `problems` number entities from 1 in
-    the order of the page.
+    the order of the page. Parameters are those of `documents.read`.
 
-    :param body: the bytes of the response
-    :param url: its URL; relative references are resolved against it
-    :param content_type: the Content-Type header, which names the boundary
-    :param links: values of the Link headers
-    :param last_modified: the Last-Modified header: the page's own update time
     :raises NotAFeedError: if the body is empty, if there is no boundary in the header or in the body, or if
         an entity's headers are too long
     """
@@ -88,13 +83,11 @@ def read(
     )
     return FeedDocument(
         format="multipart",
-        title=None,
         updated=utc(last_modified or ""),
         links=history.first,
         other_links=history.others,
         # Feed: "A page with a `next` link is immutable."
         archive="next-archive" in history.first,
-        complete=False,
         entries=[entry for _headers, entry in reversed(entities)],
         problems=list(_problems(entities, is_feed)),
         fault=None if is_closed else CUT_OFF,
@@ -112,17 +105,26 @@ def is_multipart(content_type: str | None) -> bool:
 def parameter(header: str | None, name: str) -> str:
     """Return a parameter of a header like Content-Type, without its quotes; '' if there is none."""
     for match in PARAMETER.finditer(header or ""):
-        found, quoted, plain = match.groups()
-        if found.lower() == name:
+        attribute, quoted, plain = match.groups()
+        if attribute.lower() == name:
             return plain.strip().lstrip('"') if quoted is None else QUOTED_PAIR.sub(r"\1", quoted)
     return ""
 
 
+# RFC 2046, 5.1.1: delimiter := CRLF "--" boundary, then transport-padding and a line end; the closing one has
+# two more hyphens, and may be the end of the body. "It is sufficient that the boundary appear in its entirety
+# following the CRLF" would split bodies that are multipart themselves, since generated boundaries are
+# numbered (`Part_1`, `Part_10`). So the complete line must match, as in Python's and Go's readers.
 def _spans(body: bytes, boundary: str) -> tuple[list[tuple[int, int]], bool]:
     """Return the span of each part, including its last line end, and whether the closing boundary exists."""
+    try:
+        octets = boundary.encode("latin-1")
+    except UnicodeEncodeError:
+        octets = boundary.encode("utf-8", "surrogatepass")
+    delimiter = re.compile(rb"--" + re.escape(octets) + rb"(?:(--)[ \t]*\r?(?:\n|\Z)|[ \t]*\r?\n)")
     spans: list[tuple[int, int]] = []
     begin: int | None = None
-    for match in _delimiter(boundary).finditer(body):
+    for match in delimiter.finditer(body):
         # RFC 2046, 5.1.1: "The boundary delimiter MUST occur at the beginning of a line". A byte order mark
         # before the first one is not part of the line.
         before = body[max(match.start() - 4, 0) : match.start()]
@@ -136,18 +138,6 @@ def _spans(body: bytes, boundary: str) -> tuple[list[tuple[int, int]], bool]:
     if begin is None:
         raise NotAFeedError(ReasonKind.NO_PARTS, "it is multipart, but does not contain its boundary")
     return spans, False
-
-
-# RFC 2046, 5.1.1: delimiter := CRLF "--" boundary, then transport-padding and a line end; the closing one has
-# two more hyphens, and may be the end of the body. "It is sufficient that the boundary appear in its entirety
-# following the CRLF" would split bodies that are multipart themselves, since generated boundaries are
-# numbered (`Part_1`, `Part_10`). So the whole line must match, as in Python's and Go's readers.
-def _delimiter(boundary: str) -> re.Pattern[bytes]:
-    try:
-        octets = boundary.encode("latin-1")
-    except UnicodeEncodeError:
-        octets = boundary.encode("utf-8", "surrogatepass")
-    return re.compile(rb"--" + re.escape(octets) + rb"(?:(--)[ \t]*\r?(?:\n|\Z)|[ \t]*\r?\n)")
 
 
 def _entity(region: bytes, url: str) -> Entity | None:
@@ -257,7 +247,14 @@ def _problems(entities: list[Entity], is_feed: bool) -> Iterator[Problem]:
         name = entry.id or f"entity {number}"
         if is_feed:
             yield from _missing(headers, entry, name)
-        yield from _date_problems(headers, entry, name, latest)
+        modified = _first(headers, "last-modified")
+        if modified and entry.updated is None:
+            yield Problem("unreadable-date", name, f"its Last-Modified is not a date: {modified!r}")
+        # Feed: entities go from older to newer, "and Last-Modified never decreases along the way (equal ones
+        # occur)". RFC 9110, 5.6.7: an HTTP-date is a whole second.
+        elif modified and (entry.updated or "")[:TO_THE_SECOND] < latest[:TO_THE_SECOND]:
+            detail = f"its Last-Modified goes backwards: {entry.updated} after {latest}"
+            yield Problem("backwards", name, detail)
         latest = entry.updated or latest
 
 
@@ -269,14 +266,3 @@ def _missing(headers: Headers, entry: Entry, name: str) -> Iterator[Problem]:
         value = _first(headers, *OPERATION_HEADERS)
         detail = f"its Operation-Type is unknown: {value!r}" if value else "it has no Operation-Type"
         yield Problem("no-operation", name, detail)
-
-
-def _date_problems(headers: Headers, entry: Entry, name: str, before: str) -> Iterator[Problem]:
-    value = _first(headers, "last-modified")
-    if value and entry.updated is None:
-        yield Problem("unreadable-date", name, f"its Last-Modified is not a date: {value!r}")
-    # Feed: entities go from older to newer, "and Last-Modified never decreases along the way (equal ones
-    # occur)". RFC 9110, 5.6.7: an HTTP-date is a whole second.
-    elif value and (entry.updated or "")[:TO_THE_SECOND] < before[:TO_THE_SECOND]:
-        detail = f"its Last-Modified goes backwards: {entry.updated} after {before}"
-        yield Problem("backwards", name, detail)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from fhcrawl.documents import head, identifiers, media, modules
+from fhcrawl.documents import head, identifiers, modules
 from fhcrawl.documents.formats import atom
 from fhcrawl.documents.head import Vocabulary
 from fhcrawl.documents.identifiers import identifier
 from fhcrawl.documents.model import Entry, Problem
 from fhcrawl.documents.xml import elements
-from fhcrawl.documents.xml.elements import ATOM, ENTRIES
+from fhcrawl.documents.xml.elements import ATOM, ENTRIES, RDF_ROOT
 from fhcrawl.documents.xml.namespaces import braced
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
@@ -28,31 +28,19 @@ if TYPE_CHECKING:
     from fhcrawl.documents.xml.elements import Head
     from fhcrawl.documents.xml.parsing import Parsed
 
-RDF = braced("rdf")
-ABOUT = f"{RDF}about"
+ABOUT = f"{braced('rdf')}about"
 
 
 def read(parsed: Parsed, url: str) -> FeedDocument:
-    """Read an rss element; one without a channel is an empty feed with a fault."""
-    return _read(parsed, url, parsed.root.tag[: -len("rss")])
+    """Read an rss element, or an rdf:RDF element with a channel of RSS 1.0 or 0.90.
 
+    An rss element without a channel is an empty feed with a fault.
 
-def read_rdf(parsed: Parsed, url: str) -> FeedDocument:
-    """Read an rdf:RDF element with a channel of RSS 1.0 or 0.90.
-
-    :raises NotAFeedError: if it has no such channel
+    :raises NotAFeedError: if an rdf:RDF element has no such channel
     """
-    declared = {f"{{{uri}}}" for uri in parsed.root.nsmap.values()}
-    for namespace in elements.RDF_NAMESPACES:
-        if namespace in declared or parsed.root.find(f"{namespace}channel") is not None:
-            return _read(parsed, url, namespace)
-    raise NotAFeedError(ReasonKind.NOT_A_FEED, "it is XML whose root element is <RDF>")
-
-
-def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
-    root = parsed.root
+    root, fault = parsed.root, parsed.fault
+    namespace = _rdf_namespace(root) if root.tag == RDF_ROOT else root.tag.removesuffix("rss")
     channel = elements.first(root, f"{namespace}channel")
-    fault = parsed.fault
     if channel is None:
         channel = etree.Element("channel")
         fault = fault or "it has no <channel>"
@@ -74,15 +62,17 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
     modules.inherit(entries, [], _language(channel, root, children))
     parsed = parsed._replace(fault=fault)
     document = head.read(parsed, children, base, vocabulary, entries, problems, beside)
-    tag = f"{namespace}link"
-    document.site = next(
-        (_resolved(link, base) for link in children.get(tag, ()) if elements.line(link)), None
-    )
+    links = ((link, elements.line(link)) for link in children.get(f"{namespace}link", ()))
+    document.site = next((elements.target(link, line, base) for link, line in links if line), None)
     return document
 
 
-def _resolved(link: _Element, base: str) -> str:
-    return elements.target(link, elements.line(link) or "", base)
+def _rdf_namespace(root: _Element) -> str:
+    declared = {f"{{{uri}}}" for uri in root.nsmap.values()}
+    for namespace in elements.RDF_NAMESPACES:
+        if namespace in declared or root.find(f"{namespace}channel") is not None:
+            return namespace
+    raise NotAFeedError(ReasonKind.NOT_A_FEED, "it is XML whose root element is <RDF>")
 
 
 # RFC 4287, 2, has xml:lang; RSS 2.0 the channel's language; RSS 1.0 Dublin Core's.
@@ -92,8 +82,8 @@ def _language(channel: _Element, root: _Element, children: Head) -> str | None:
             return own
     namespace = channel.tag.removesuffix("channel")
     tags = (f"{namespace}language", *(f"{dc}language" for dc in modules.DC))
-    found = next(filter(None, (elements.line_of(children, tag) for tag in tags)), None)
-    return found if found and len(found) <= elements.LONGEST_LANGUAGE else None
+    language = next(filter(None, (elements.line_of(children, tag) for tag in tags)), None)
+    return language if language and len(language) <= elements.LONGEST_LANGUAGE else None
 
 
 def _items_elsewhere(
@@ -109,8 +99,8 @@ def _items_elsewhere(
     if channel in beside.get(channel.tag, ()):
         beside[channel.tag].remove(channel)
     others = (child for section in sections for children in section.values() for child in children)
-    found = (item for other in others for item in head.entries_inside(other, ENTRIES))
-    places = dict.fromkeys(item.getparent() for item in found if item.tag == tag)
+    inside = (item for other in others for item in head.entries_inside(other, ENTRIES))
+    places = dict.fromkeys(item.getparent() for item in inside if item.tag == tag)
     for place in places:
         if place is not None:
             base = elements.base_inside(place, url)
@@ -154,11 +144,11 @@ def _finish(entry: Entry, children: list[_Element], base: str, vocabulary: Vocab
     own, is_identified = (entry.title, entry.published, entry.summary), bool(entry.id or entry.link)
     enclosures, entry.enclosures = entry.enclosures, []
     modules.substitute(entry, children, base, vocabulary.substitutes)
-    known = {enclosure["url"] for enclosure in enclosures}
-    entry.enclosures = [*enclosures, *(each for each in entry.enclosures if each["url"] not in known)]
+    urls = {enclosure["url"] for enclosure in enclosures}
+    entry.enclosures = [*enclosures, *(each for each in entry.enclosures if each["url"] not in urls)]
     others = (OTHER_AUTHORS[child.tag](child) for child in children if child.tag in OTHER_AUTHORS)
     entry.authors = entry.authors or list(filter(None, others))
-    media.finish(entry, children, base)
+    modules.add_media(entry, children, base)
     if not is_identified:
         entry.id = _other_id(entry, own, children)
 
@@ -255,7 +245,6 @@ VOCABULARIES = {
         {
             **{namespace + name: fill for name, fill in FIELDS.items()},
             **modules.FIELDS,
-            **media.FIELDS,
             **dict.fromkeys(SUBSTITUTES, modules.later),
         },
         {f"{namespace}pubDate": ("published", "pubDate"), **modules.DATES},

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fhcrawl.documents.formats.multipart import is_multipart, parameter, read
+from fhcrawl.documents.formats.multipart import is_multipart, read
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
 from fhcrawl.exceptions import NotAFeedError
 from tests.feeds import said
@@ -18,7 +18,7 @@ from tests.feeds import said
 DATA = Path(__file__).parents[2] / "data" / "multipart"
 PAGES = sorted(DATA.glob("*.http"))
 LOCATION = "http://feeds.example/dir/"
-KINDS = {"empty", "no-boundary", "no-parts"}
+KINDS = {None, "empty", "no-boundary", "no-parts"}
 UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 TYPE = "multipart/mixed; boundary=b"
 
@@ -40,15 +40,9 @@ def response_of(path: Path) -> Response:
     )
 
 
-def read_page(path: Path, size: int | None = None) -> FeedDocument:
-    response = response_of(path)
-    return read(
-        response.body[:size],
-        LOCATION + path.stem,
-        response.content_type,
-        response.links,
-        response.last_modified,
-    )
+def read_page(path: Path) -> FeedDocument:
+    body, content_type, links, last_modified = response_of(path)
+    return read(body, LOCATION + path.stem, content_type, links, last_modified)
 
 
 def read_body(body: bytes, content_type: str | None = TYPE) -> FeedDocument:
@@ -71,13 +65,6 @@ def problems_of(*headers: str, links: tuple[str, ...] = ()) -> list[tuple[str, s
     return [(problem.kind, problem.entry) for problem in read_entities(*headers, links=links).problems]
 
 
-def first_entity(path: Path) -> int:
-    """Where the first entity of a page begins, behind the line end of its first boundary."""
-    body, content_type, *_ = response_of(path)
-    line = b"--" + parameter(content_type, "boundary").encode()
-    return next(end.end() for end in re.finditer(rb"(?m)^(.*)\n", body) if end[1].rstrip() == line)
-
-
 def name_of(path: Path) -> str:
     return path.stem
 
@@ -92,18 +79,6 @@ def test_page_gives_what_the_file_beside_it_says(path: Path) -> None:
 
 def test_every_expectation_belongs_to_one_page() -> None:
     assert sorted(path.stem for path in DATA.glob("*.json")) == [path.stem for path in PAGES]
-
-
-@pytest.mark.parametrize("path", PAGES, ids=name_of)
-def test_page_cut_at_any_byte_keeps_entities_from_its_beginning(path: Path) -> None:
-    whole = read_page(path).entries[::-1]
-    kept = 0
-    for cut in range(first_entity(path), len(response_of(path).body)):
-        document = read_page(path, cut)
-        assert document.fault or len(document.entries) == len(whole)
-        assert document.entries[::-1] == whole[: len(document.entries)]
-        assert kept <= len(document.entries)
-        kept = len(document.entries)
 
 
 # --- the boundary
@@ -519,20 +494,7 @@ def test_written_page_cut_at_any_byte_keeps_exactly_the_entities_before_the_cut(
 # --- anything else
 
 
-def read_or_refuse(
-    body: bytes, content_type: str | None, links: list[str], last_modified: str | None
-) -> FeedDocument | NotAFeedError:
-    try:
-        return read(body, LOCATION, content_type, links, last_modified)
-    except NotAFeedError as error:
-        return error
-
-
-def check(document: FeedDocument | NotAFeedError) -> None:
-    if isinstance(document, NotAFeedError):
-        assert document.kind in KINDS
-        assert str(document)
-        return
+def check(document: FeedDocument) -> None:
     assert not {"next", "prev", "previous"} & document.links.keys()
     assert document.archive == ("next-archive" in document.links)
     for entry in document.entries:
@@ -543,33 +505,11 @@ def check(document: FeedDocument | NotAFeedError) -> None:
         json.dumps(asdict(entry), ensure_ascii=False).encode()
 
 
-HEADER_TEXTS = st.lists(
-    st.one_of(
-        st.sampled_from([TYPE, "boundary", "=", ";", '"', "b", "<", ">", ",", "rel", "next", "//["]),
-        st.text(max_size=4),
-    ),
-    max_size=6,
-).map("".join)
 EDITS = st.lists(
     st.tuples(st.integers(0, 3000), st.integers(0, 30), st.one_of(TOKENS, st.binary(max_size=8))),
     min_size=1,
     max_size=4,
 )
-
-
-@settings(max_examples=200)
-@given(
-    body=st.lists(
-        st.one_of(TOKENS, st.sampled_from([b"--b\n", b"\n--b--\n"]), st.binary(max_size=8)), max_size=12
-    ).map(b"".join),
-    content_type=st.one_of(st.just(TYPE), st.none(), HEADER_TEXTS),
-    links=st.lists(HEADER_TEXTS, max_size=3),
-    last_modified=st.one_of(st.none(), st.text(max_size=8)),
-)
-def test_arbitrary_responses_raise_nothing_but_not_a_feed(
-    body: bytes, content_type: str | None, links: list[str], last_modified: str | None
-) -> None:
-    check(read_or_refuse(body, content_type, links, last_modified))
 
 
 @settings(max_examples=300)
@@ -579,4 +519,9 @@ def test_mutated_pages_raise_nothing_but_not_a_feed(path: Path, edits: list[tupl
     for position, removed, added in edits:
         start = position % (len(body) + 1)
         body = body[:start] + added + body[start + removed :]
-    check(read_or_refuse(body, content_type, links, last_modified))
+    kind = None
+    try:
+        check(read(body, LOCATION, content_type, links, last_modified))
+    except NotAFeedError as error:
+        kind = error.kind
+    assert kind in KINDS

@@ -24,7 +24,7 @@ def read_item(inside: str) -> Entry:
 
 def test_feed_without_a_channel_is_not_whole() -> None:
     document = read(b"<rss/>", LOCATION)
-    assert document == FeedDocument("rss", None, None, {}, False, False, [], [], "it has no <channel>")
+    assert document == FeedDocument("rss", fault="it has no <channel>")
 
 
 def test_cut_feed_without_a_channel_says_where_it_is_cut() -> None:
