@@ -337,7 +337,6 @@ TYPED: dict[str, Callable[[Any], Any]] = {
     "left": tuple,
     "requested": tuple,
     "again": tuple,
-    "sought": lambda orders: tuple(map(ListOrder, orders)),
 }
 
 

@@ -21,8 +21,7 @@ from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.results import joins, must_follow
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
-from fhcrawl.spiders.list_checks import ListChecks
-from fhcrawl.spiders.sitemaps import Sitemaps
+from fhcrawl.spiders.lists import ListChecks, Sitemaps
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

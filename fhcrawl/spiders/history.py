@@ -30,8 +30,7 @@ from fhcrawl.logical_feed.results import DocumentResult, State, has_news, joins
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.spiders.captures import Captures
-from fhcrawl.spiders.list_checks import ListChecks
-from fhcrawl.spiders.sitemaps import Sitemaps
+from fhcrawl.spiders.lists import ListChecks, Sitemaps
 from fhcrawl.spiders.web_archives import with_web_archive
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.store.documents import NewerDocument
@@ -227,9 +226,8 @@ class HistorySpider(Spider):
         """Parse a document: yield the request for the older document, then its entries."""
         fetch, context = responses.fetch_from_response(response), context_of(response)
         if fetch.role is Role.LISTED:
-            is_sitemap = context.sitemap is not None
-            read = self._sitemaps.parse(fetch, response) if is_sitemap else self._list_checks.parse(response)
-            yield from self._with_callbacks(read)
+            lists = self._list_checks if context.sitemap is None else self._sitemaps
+            yield from self._with_callbacks(lists.parse(fetch, response))
             return
         last, digest = context.last_reading, context.body_digest
         was_asked = last is not None and responses.conditions(responses.request_of(response))
