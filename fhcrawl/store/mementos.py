@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import func, literal, select
 
 from fhcrawl.logical_feed.captures import CaptureRead
-from fhcrawl.logical_feed.coverage import WINDOW
+from fhcrawl.logical_feed.coverage import WINDOW, marks_of
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import coverage
 from fhcrawl.store.database import Repository
@@ -217,7 +217,7 @@ def _read(row: Row[Any]) -> CaptureRead | None:
     if row.state in (UNREAD, CUT_OFF, AGAIN):
         return None
     marks: str | None = row.marks
-    shown = None if marks is None else coverage.marks_of(marks)
+    shown = None if marks is None else marks_of(marks)
     return CaptureRead(row.captured or row.time, shown, row.oldest)
 
 
