@@ -315,12 +315,7 @@ WORDPRESS = Platform(
 )
 PLATFORMS = (
     WORDPRESS,
-    Platform(
-        "Redmine",
-        numbered("page"),
-        "`?page=2`",
-        generator=re.compile(rb"\bRedmine\b"),
-    ),
+    Platform("Redmine", numbered("page"), "`?page=2`", generator=re.compile(rb"\bRedmine\b")),
     Platform(
         "Trac",
         before("from", "%Y-%m-%d"),
