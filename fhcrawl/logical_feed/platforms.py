@@ -79,7 +79,7 @@ class Platform:
     :param url: the URLs of its feeds that have older documents; without the other two, it is recognised by
         its URL alone
     :param ends: statuses of a page that does not exist
-    :param denies: returns whether the body of a 500 says that the page at a URL does not exist
+    :param denial: what the body of a 500 says of a page that does not exist, with its number as first group
     :param repeats: the last page, or the page itself, comes again after the last page
     :param moves: the URL of the older document depends on the entries shown: it differs after each new entry
     :param is_by_time: each page is a period of time, which may have no entries, or more than are shown
@@ -94,7 +94,7 @@ class Platform:
     header: re.Pattern[str] | None = None
     url: re.Pattern[str] | None = None
     ends: tuple[int, ...] = (NOT_FOUND,)
-    denies: Callable[[str, bytes], bool] | None = None
+    denial: re.Pattern[bytes] | None = None
     repeats: bool = False
     moves: bool = False
     is_by_time: bool = False
@@ -102,7 +102,10 @@ class Platform:
 
     def is_denied(self, url: str, status: int, body: bytes) -> bool:
         """Return whether an error says that the page at a URL does not exist."""
-        return status == SERVER_ERROR and self.denies is not None and self.denies(url, body)
+        if status != SERVER_ERROR or self.denial is None:
+            return False
+        match = self.denial.search(body)
+        return match is not None and match[1].decode() == parameter_of(url, "page")
 
     def older(self, url: str, shown: Shown) -> tuple[str | None, bool]:
         """Return the URL of the older document, None at the end, and whether the newer one may be cut.
@@ -249,11 +252,6 @@ def yearly(name: re.Pattern[str]) -> Form:
     return form
 
 
-def _is_after_last(url: str, body: bytes) -> bool:
-    match = TRAC_MESSAGE.search(body)
-    return match is not None and match[1].decode() == parameter_of(url, "page")
-
-
 # The feeds of tags and authors name the site's home page too; its API has the posts of all.
 def home(url: str, shown: Shown) -> str | None:
     """Return the URL of a site's home page, for the feed of all its posts."""
@@ -331,7 +329,7 @@ PLATFORMS = (
         "`&page=2`",
         generator=re.compile(rb">\s*Trac "),
         url=re.compile(r"/query(?:[?#]|$)"),
-        denies=_is_after_last,
+        denial=TRAC_MESSAGE,
     ),
     Platform(
         "MediaWiki",
