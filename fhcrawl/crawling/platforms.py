@@ -16,6 +16,7 @@ from fhcrawl.logical_feed.platforms import (
     NUMBERED,
     PROBE,
     PROBED_AGAIN,
+    SERVER_ERROR,
     Shown,
     api_of,
     parameter_of,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from fhcrawl.crawling.context import RequestContext
+    from fhcrawl.crawling.context import RequestContext, WalkContext
     from fhcrawl.crawling.subscriptions import FeedOptions
     from fhcrawl.documents import DocumentList
     from fhcrawl.logical_feed.contents import EarlierReading
@@ -41,21 +42,23 @@ if TYPE_CHECKING:
 
 
 def status_meta(platform: str | None) -> dict[str, Any]:
-    """Return the meta of the request for an older document.
-
-    :param platform: as in `Link`
-    """
+    """Return the meta of the request for an older document of a software (`Link.platform`)."""
     ends = NAMED[platform].ends if platform in NAMED else ()
     if not ends:
         return {}
     # Scrapy requests again what answers 5xx.
-    return {"handle_httpstatus_list": list(ends), **({"dont_retry": True} if max(ends) >= 500 else {})}  # noqa: PLR2004
+    retry = {"dont_retry": True} if max(ends) >= SERVER_ERROR else {}
+    return {"handle_httpstatus_list": list(ends), **retry}
+
+
+def _row(context: RequestContext) -> Platform | None:
+    return NAMED.get(context.platform or "")
 
 
 def is_missing(response: Response) -> bool:
     """Return whether the response says that a page does not exist whose URL was formed."""
     context = context_of(response)
-    row = NAMED.get(context.platform or "")
+    row = _row(context)
     # A redirect leads to the last page, or to the first one.
     pages = {parameter_of(url, "page") for url in (context.requested_url, response.url)}
     is_redirected = row in (NUMBERED, PROBE) and len(pages) > 1
@@ -91,7 +94,7 @@ def api(response: Response) -> str | None:
 
 def has_api(context: RequestContext) -> bool:
     """Return whether a request is for a home page that leads to an API, or for the API's first page."""
-    row = NAMED.get(context.platform or "")
+    row = _row(context)
     return row is not None and row.has_api
 
 
@@ -106,11 +109,10 @@ def check_format(response: Response, document: FeedDocument | DocumentList) -> N
 
 
 def explained(failure: DocumentFailure, context: RequestContext) -> DocumentFailure:
-    """Return why the older entries of a feed cannot be had, if its software has them in an API only."""
+    """Add to a failure that the older entries of a feed are in an API only, if they are."""
     if not has_api(context) or failure.state is State.KNOWN:
         return failure
-    said = f"{failure.detail}; older entries need {context.platform}'s API"
-    return replace(failure, detail=said)
+    return replace(failure, detail=f"{failure.detail}; older entries need {context.platform}'s API")
 
 
 def no_page() -> FeedDocument:
@@ -120,15 +122,14 @@ def no_page() -> FeedDocument:
     )
 
 
+# A server may ignore what is added to a URL. A linked page that is like the first one is a fault of the
+# publisher's, and so is a numbered page: entries may have moved on to the next one.
 def is_end(response: Response, result: DocumentResult, newer: Role) -> bool | None:
     """Return whether a page that is like the one before it is the end; None if that says nothing.
 
-    A server may ignore what is added to a URL. A linked page that is like the first one is a fault of the
-    publisher's, and so is a numbered page: entries may have moved on to the next one.
-
     :param newer: role of the document before it
     """
-    row = NAMED.get(context_of(response).platform or "")
+    row = _row(context_of(response))
     if row is PROBE:
         return True
     if row is not None and row.has_api:
@@ -147,16 +148,25 @@ def is_dated_by_api(
 
     :param row: as `row_of` returns it
     """
-    is_subscription = fetch.role is Role.SUBSCRIPTION
-    if (
-        row is None
-        or not row.has_api
-        or not is_subscription
-        or not context_of(response).walk.options.platforms
-    ):
+    has_row = row is not None and row.has_api and fetch.role is Role.SUBSCRIPTION
+    if row is None or not has_row or not context_of(response).walk.options.platforms:
         return False
-    shown = _shown(fetch, response, document, row, store)
-    return row.older(fetch.location or fetch.requested_url, shown).url is not None
+    return _older(fetch, response, document, row, store)[0] is not None
+
+
+def row_of(fetch: Fetch, response: Response) -> Platform | None:
+    """Return the row of the software that has made a document; None if none is recognised."""
+    context, url = context_of(response), fetch.location or fetch.requested_url
+    if context.role is Role.PAGE:
+        row = _row(context) if context.walk.options.platforms else None
+        return NUMBERED if row is PROBE else row
+    if context.role is not Role.SUBSCRIPTION:
+        return None
+    headers = (
+        f"{name.decode('latin-1')}: {b', '.join(values).decode('latin-1')}"
+        for name, values in response.headers.items()
+    )
+    return recognise(url, headers, response.body)
 
 
 def with_older(
@@ -174,45 +184,54 @@ def with_older(
     :param row: as `row_of` returns it
     :param earlier: what is known of the document from before
     """
-    fetch, context = result.fetch, context_of(response)
+    fetch, walk = result.fetch, context_of(response).walk
     if result.kind != Kind.SINGLE.value or result.older_document is not None or result.failure is not None:
         return result
-    row = row or _numbered(fetch, context, store)
+    if row is None and fetch.role is Role.SUBSCRIPTION and (walk.options.probe or walk.number > FIRST_WALK):
+        row = _unknown_software(fetch, walk, store)
     if row is None:
         return result
-    # The next run requests the target of a permanent redirect.
-    url = fetch.location or fetch.requested_url
-    older = row.older(url, _shown(fetch, response, document, row, store))
-    if older.is_cut:
+    url, is_cut = _older(fetch, response, document, row, store)
+    if is_cut:
         result = replace(result, lost_entries=result.lost_entries or CUT)
-    if older.url is None or older.url == fetch.feed:
+    if url is None or url == fetch.feed:
         return result
-    options = context.walk.options
-    if not options.platforms or (row is NUMBERED and not options.probe):
+    if not walk.options.platforms or (row is NUMBERED and not walk.options.probe):
         return replace(result, software=row.name)
-    older_url = _known(result, row, older.url, store, earlier)
-    link = None if older_url is None else Link(Role.PAGE, older_url, row.name)
-    return replace(result, older_document=link, older_key=older.url if row.has_api else None)
+    known = _known_url(result, row, url, store, earlier)
+    link = None if known is None else Link(Role.PAGE, known, row.name)
+    return replace(result, older_document=link, older_key=url if row.has_api else None)
 
 
-def _known(
+def _known_url(
     result: DocumentResult, row: Platform, url: str, store: Store, earlier: EarlierReading | None
 ) -> str | None:
-    """Return where an older document is, as far as that is known from before; else its formed URL."""
     fetch = result.fetch
     if row.has_api:
         # The API that a home page leads to has the key of the home page.
-        known = store.documents.find(fetch.feed, url)
-        return url if known is None else known.url
+        stored = store.documents.find(fetch.feed, url)
+        return url if stored is None else stored.url
+    # What the feed showed before, and does not show now, is in the store. So the older page of the earlier
+    # feed is that of this one too, if the two overlap: all pages behind it stay what they were.
     if row.moves and earlier is not None and fetch.role is Role.SUBSCRIPTION:
-        return _kept(result, row, earlier, store) or url
+        overlaps = any(map(earlier.has_id, result.versions))
+        return (store.documents.find_formed(fetch.feed, fetch.key, row.name) or url) if overlaps else url
     if row.is_by_time and fetch.is_check:
         # What the documents before it held is known to the walk only.
         return store.documents.find_formed(fetch.feed, fetch.key, row.name)
     return url
 
 
-def _shown(fetch: Fetch, response: Response, document: FeedDocument, row: Platform, store: Store) -> Shown:
+def _unknown_software(fetch: Fetch, walk: WalkContext, store: Store) -> Platform | None:
+    row, _ = numbered_pages(store, walk.feed, walk.options)
+    url = fetch.location or fetch.requested_url
+    has_number = not url.startswith("http") or parameter_of(url, "page") is not None
+    return None if row is PROBE and has_number else row
+
+
+def _older(
+    fetch: Fetch, response: Response, document: FeedDocument, row: Platform, store: Store
+) -> tuple[str | None, bool]:
     context = context_of(response)
     is_page, size = fetch.role is Role.PAGE, context.walk.page_size
     if is_page and row.is_by_time and not size:
@@ -220,37 +239,6 @@ def _shown(fetch: Fetch, response: Response, document: FeedDocument, row: Platfo
     times = [time for entry in document.entries if (time := entry.published or entry.updated)]
     last_id = document.entries[-1].id if document.entries else None
     oldest, site = min(times, default=None), document.site and responses.secured(document.site, response)
-    return Shown(len(document.entries), oldest, last_id, is_page, context.empty, size, site)
-
-
-def row_of(fetch: Fetch, response: Response) -> Platform | None:
-    """Return the row of the software that has made a document; None if none is recognised."""
-    context, url = context_of(response), fetch.location or fetch.requested_url
-    if context.role is Role.PAGE:
-        found = NAMED.get(context.platform or "") if context.walk.options.platforms else None
-        return NUMBERED if found is PROBE else found
-    if context.role is not Role.SUBSCRIPTION:
-        return None
-    named = ((name.decode("latin-1"), values) for name, values in response.headers.items())
-    headers = (f"{name}: {b', '.join(values).decode('latin-1')}" for name, values in named)
-    return recognise(url, headers, response.body)
-
-
-def _numbered(fetch: Fetch, context: RequestContext, store: Store) -> Platform | None:
-    """Return the row of a subscription document of unknown software that has numbered pages, or may have."""
-    walk, url = context.walk, fetch.location or fetch.requested_url
-    is_known = walk.options.probe or walk.number > FIRST_WALK
-    if context.role is not Role.SUBSCRIPTION or not is_known:
-        return None
-    found, _ = numbered_pages(store, walk.feed, walk.options)
-    has_number = not url.startswith("http") or parameter_of(url, "page") is not None
-    return None if found is PROBE and has_number else found
-
-
-# What the feed showed before, and does not show now, is in the store. So the older page of the earlier feed
-# is that of this one too, if the two overlap: all pages behind it stay what they were.
-def _kept(result: DocumentResult, row: Platform, earlier: EarlierReading, store: Store) -> str | None:
-    """Return the URL of the older page that the feed had when it was read before, if that still holds."""
-    if not any(map(earlier.has_id, result.versions)):
-        return None
-    return store.documents.find_formed(result.fetch.feed, result.fetch.key, row.name)
+    shown = Shown(len(document.entries), oldest, last_id, is_page, context.empty, size, site)
+    # The next run requests the target of a permanent redirect.
+    return row.older(fetch.location or fetch.requested_url, shown)

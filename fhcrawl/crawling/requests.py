@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from scrapy import Request
 
 from fhcrawl import logical_feed
-from fhcrawl.crawling import platforms, reading, responses, wordpress
+from fhcrawl.crawling import platforms, reading, responses
 from fhcrawl.crawling.context import (
     DELTAFETCH_ENABLED,
     DELTAFETCH_KEY,
@@ -367,7 +367,7 @@ def listed(fetch: Fetch, before: Request | Response, check: ListCheck) -> Reques
     return _request(
         RequestContext(
             context.walk,
-            wordpress.url_of_check(check),
+            check.url,
             Role.LISTED,
             fetch.position if context.role is Role.LISTED else fetch.position.before(),
             via=before.url,

@@ -13,10 +13,10 @@ from scrapy.utils.asyncio import create_looping_call
 
 from fhcrawl import signals
 from fhcrawl.crawling.context import feed_of, find_context
-from fhcrawl.documents.post_list import MOST_POSTS
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.logical_feed.listings import MOST_POSTS
 from fhcrawl.reporting.progress import Progress, line
 from fhcrawl.reporting.table import Look
 from fhcrawl.utils.text import PrintableFormatter

@@ -44,10 +44,10 @@ REVERSED = {
 
 def relations(document: FeedDocument, quirks: FeedQuirks) -> dict[str, str]:
     """Return a document's links by relation, corrected for the feed's quirks."""
-    return _meant(document.links, document, quirks)
+    return _corrected(document.links, document, quirks)
 
 
-def _meant(links: dict[str, Value], document: FeedDocument, quirks: FeedQuirks) -> dict[str, Value]:
+def _corrected(links: dict[str, Value], document: FeedDocument, quirks: FeedQuirks) -> dict[str, Value]:
     links = dict(links)
     # Outside feed history, `prev` is the older name of `previous`; in a draft's feed it is not.
     if "prev" in links and not document.incremental:
@@ -62,8 +62,8 @@ def _meant(links: dict[str, Value], document: FeedDocument, quirks: FeedQuirks) 
 class Contradiction(NamedTuple):
     """Links of a document with one relation, of which at most one can be followed.
 
-    :param followed: absolute URL of the link that is followed; None if no link names a document
-    :param others: the URLs of the others; '' for a link that names no document
+    :param followed: absolute URL; None if no link names a document
+    :param others: URLs; '' for a link that names no document
     """
 
     relation: str
@@ -73,7 +73,7 @@ class Contradiction(NamedTuple):
 
 def contradiction(document: FeedDocument, relation: str | None, quirks: FeedQuirks) -> Contradiction | None:
     """Return the links that contradict the one of a relation, if there are any."""
-    others = _meant(document.other_links, document, quirks).get(relation or "")
+    others = _corrected(document.other_links, document, quirks).get(relation or "")
     if relation is None or not others:
         return None
     return Contradiction(relation, relations(document, quirks).get(relation), others)
@@ -85,8 +85,8 @@ def older_contradiction(document: FeedDocument, quirks: FeedQuirks) -> Contradic
     """Return the links that contradict the one to the older document; None if fh:complete is set."""
     if document.complete:
         return None
-    if found := contradiction(document, "prev-archive", quirks):
-        return found
+    if archives := contradiction(document, "prev-archive", quirks):
+        return archives
     # RFC 5005, 3: `next` belongs to paged feeds; it has no meaning in an archive.
     is_page = not (document.archive or document.incremental)
     has_archive = "prev-archive" in relations(document, quirks)
@@ -101,9 +101,8 @@ TO_THE_SECOND = len("2003-12-13T18:30:02")
 class ChainPosition(NamedTuple):
     """A document's position in the chain; the greater position is the newer document.
 
-    :param walk: number of the walk whose subscription document starts the chain; below FIRST_WALK for a
-        capture
-    :param step: 0 for that subscription document, -1 for the document before it, and so on
+    :param walk: number of the walk; below FIRST_WALK for a capture
+    :param step: 0 for the walk's subscription document, -1 for the document before it, and so on
     """
 
     walk: int
@@ -118,7 +117,6 @@ class ChainPosition(NamedTuple):
 def position_of_capture(date: str, depth: int) -> ChainPosition:
     """Return the position of a document from a web archive.
 
-    :param date: when it was captured, ISO 8601 in UTC
     :param depth: number of links between a subscription document and it
     """
     moment = datetime.fromisoformat(date[:TO_THE_SECOND]).replace(tzinfo=timezone.utc)
@@ -126,7 +124,7 @@ def position_of_capture(date: str, depth: int) -> ChainPosition:
 
 
 def captured(place: ChainPosition) -> str | None:
-    """Return when the document at a position was captured; None if a walk has read it."""
+    """Return when the document at a position was captured, in UTC; None if a walk has read it."""
     if place.walk >= FIRST_WALK:
         return None
     moment = datetime.fromtimestamp(place.walk - EARLIEST_WALK, timezone.utc)
@@ -158,8 +156,8 @@ CHAIN = (Role.SUBSCRIPTION, Role.ARCHIVE, Role.PAGE)
 class Link(NamedTuple):
     """A link to another document of the feed, and the role of that document.
 
-    :param platform: name of the software whose table row (`platforms`) has formed the URL: no link names the
-        document, and it may not exist; None for a document that is linked to
+    :param platform: name of the software (`platforms`) whose row has formed the URL: no link names the
+        document, and it may not exist
     """
 
     role: Role
@@ -178,7 +176,7 @@ class Kind(str, Enum):
 
 def kind(document: FeedDocument, quirks: FeedQuirks = PLAIN) -> Kind:
     """Return how a feed publishes its history, by its subscription document."""
-    links = {*relations(document, quirks), *_meant(document.other_links, document, quirks)}
+    links = {*relations(document, quirks), *_corrected(document.other_links, document, quirks)}
     # RFC 5005, 2: "the feed document it occurs in is a complete representation of the logical feed's
     # entries."
     if document.complete:
@@ -219,8 +217,8 @@ def last_page(document: FeedDocument, own: tuple[str, ...], quirks: FeedQuirks =
     :param own: the document's URLs, before and after redirects
     """
     links = relations(document, quirks)
-    is_end = not (document.complete or document.archive or document.incremental or "next" in links)
-    last = links.get("last") if is_end and "prev-archive" not in links else None
+    is_archive = document.complete or document.archive or document.incremental
+    last = None if is_archive or {"next", "prev-archive"} & links.keys() else links.get("last")
     return None if last in own else last
 
 
@@ -229,13 +227,12 @@ def last_page(document: FeedDocument, own: tuple[str, ...], quirks: FeedQuirks =
 # has changed, the archives may have been divided anew since the subscription document was read: entries
 # of this one can be in a newer one now, which the walk has already read. The rest of the chain cannot rule
 # that out; only a subscription document that is read later, and leads there too, can.
-def may_be_another(document: FeedDocument, asked: str, reached: str) -> bool:
+def may_be_another(document: FeedDocument, requested: str, reached: str) -> bool:
     """Return whether a redirect may have led to another document than the requested archive.
 
-    :param asked: URL before the redirect
-    :param reached: URL after it; the same path on another host, or with another scheme, is the same document
+    The same path on another host, or with another scheme, is the same document.
     """
-    return document.links.get("self") != asked and _path(asked) != _path(reached)
+    return document.links.get("self") != requested and _path(requested) != _path(reached)
 
 
 def _path(url: str) -> tuple[str, str]:
@@ -313,10 +310,8 @@ def as_newer_page(document: FeedDocument, own: tuple[str, ...], role: Role) -> N
     if document.format != "multipart":
         return None
     # Page: `self` is required. The newest page is polled at another URL than its permanent one.
-    itself = document.links.get("self")
-    urls = list(own) if itself is None else [*own, itself]
-    if itself is None and role is Role.SUBSCRIPTION:
-        urls = []
+    self_url = document.links.get("self")
+    urls = [*own, self_url] if self_url is not None else [] if role is Role.SUBSCRIPTION else list(own)
     times = [entry.updated for entry in document.entries if entry.updated]
     return NewerPage(urls, document.updated, times[-1] if times else None)
 
@@ -325,15 +320,15 @@ def as_newer_page(document: FeedDocument, own: tuple[str, ...], role: Role) -> N
 # reports them"; "Last-Modified never decreases along the way (equal ones occur)".
 def disagreements(document: FeedDocument, own: tuple[str, ...], newer: NewerPage) -> Iterator[Problem]:
     """Yield the contradictions between a multipart page and the newer one that links to it."""
-    following, itself = document.links.get("next-archive"), document.links.get("self")
+    following, self_url = document.links.get("next-archive"), document.links.get("self")
     if following is None:
         yield Problem("disagrees", "", "it does not link back to the newer page that links to it")
     elif newer.urls and following not in newer.urls:
         yield Problem(
             "disagrees", "", f"it links to {following} as the newer page, but {newer.urls[0]} links to it"
         )
-    if itself is not None and itself not in own:
-        yield Problem("disagrees", "", f"its self link leads to another URL, {itself}")
+    if self_url is not None and self_url not in own:
+        yield Problem("disagrees", "", f"its self link leads to another URL, {self_url}")
     if newer.updated and is_before(newer.updated, document.updated or ""):
         detail = f"Last-Modified goes backwards: {document.updated}, but {newer.updated} on the newer page"
         yield Problem("backwards", "", detail)

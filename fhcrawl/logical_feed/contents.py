@@ -61,11 +61,11 @@ def ids_of(held: bytes) -> Iterator[bytes]:
 
 
 def _contents_of(held: bytes) -> dict[bytes, set[bytes]]:
-    found = defaultdict(set)
+    contents = defaultdict(set)
     for number, entry_id in enumerate(ids_of(held), 1):
         end = HEAD + number * SIZE
-        found[entry_id].add(held[end - OF_CONTENT : end])
-    return found
+        contents[entry_id].add(held[end - OF_CONTENT : end])
+    return contents
 
 
 def unlike(versions: Iterable[Version], newer: bytes) -> set[str] | None:
@@ -101,6 +101,9 @@ class EarlierReading:
     :param walk: number of the walk that reads it again
     """
 
+    # Whether the document itself was read before.
+    was_read = True
+
     def __init__(self, held: bytes, current: bytes, place: ChainPosition, walk: int) -> None:
         self._encoded = held
         self._held = _contents_of(held)
@@ -108,11 +111,6 @@ class EarlierReading:
         self._place = place
         self._now = ChainPosition(walk, place.step)
         self.unsettled: set[str] = set()
-
-    @property
-    def was_read(self) -> bool:
-        """Whether the document itself was read before."""
-        return True
 
     def has_held(self, version: Version) -> bool:
         """Return whether the document held a version of an entry."""
@@ -129,7 +127,6 @@ class EarlierReading:
     def removed(self, held: bytes) -> dict[bytes, bytes] | None:
         """Return what the document of a plain feed has lost between two entries that it still shows.
 
-        :param held: what it holds now
         :return: as of `absences.removed`; None too if it named an older document, which may have the entries
         """
         if not self._encoded:
@@ -144,18 +141,13 @@ class EarlierReading:
     def order(
         self, entry_id: str, digest: str, updated: str | None, document_updated: str | None, position: int
     ) -> Order:
-        """Return the order of a version in the document that is read now.
-
-        :param digest: digest of its content
-        :param updated, document_updated, position: as in `versions.order`
-        """
+        """Return the order of a version in the document that is read now, as `versions.order`."""
         # The subscription document, and pages that a walk has come to, have the place of this walk.
         if self._place == self._now or self._is_edited(entry_id, digest):
             return order(updated, document_updated, self._now, position, is_observed=True)
         return order(updated, None, self._place, position)
 
     def _is_edited(self, entry_id: str, digest: str) -> bool:
-        """Return whether an entry was edited since, and note whether it has to be looked at again."""
         key, content = digest_of_id(entry_id), _digest_of_content(digest)
         if content in self._held.get(key, ()):
             return False
@@ -175,19 +167,16 @@ class FirstReading(EarlierReading):
     :param missing: digests of the ids of entries that archives or pages have lost, and no document has
     """
 
+    was_read = False
+
     def __init__(self, missing: Container[bytes], place: ChainPosition, walk: int) -> None:
         super().__init__(b"", b"", place, walk)
         self._missing = missing
 
-    @property
-    def was_read(self) -> bool:
-        """Whether the document itself was read before."""
-        return False
-
     def order(
         self, entry_id: str, digest: str, updated: str | None, document_updated: str | None, position: int
     ) -> Order:
-        """Return the order of a version; the parameters are those of `EarlierReading.order`."""
+        """Return the order of a version, as `versions.order`."""
         is_moved = digest_of_id(entry_id) in self._missing
         place = self._now if is_moved else self._place
         return order(updated, document_updated, place, position, is_moved)

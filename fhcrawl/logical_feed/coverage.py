@@ -62,20 +62,25 @@ DOUBT = 30 * 24 * 60 * 60
 def mark(entry_id: str, published: str | None, updated: str | None, digest: str) -> str:
     """Return what a shown entry is recognised by: digests of its id and of its times.
 
-    :param digest: of the content, which is taken for an entry without a time
+    :param digest: of the content, for an entry without a time
     """
     times = f"{published} {updated}" if published or updated else digest
     return _digest(entry_id, ID_SIZE) + _digest(times, TIME_SIZE)
 
 
 def _digest(text: str, size: int) -> str:
-    found = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size)
-    return b64encode(found.digest()).decode()
+    octets = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest()
+    return b64encode(octets).decode()
+
+
+def marks_of(text: str) -> tuple[str, ...]:
+    """Return the marks that a text consists of."""
+    return tuple(text[begin : begin + MARK] for begin in range(0, len(text), MARK))
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A span of time, from one read to another, in which no entry was missed."""
+    """A span of time between two reads in which no entry was missed."""
 
     since: str
     until: str
@@ -115,7 +120,7 @@ class Coverage:
     """The time for which a feed is covered, and what the next read is compared with.
 
     :param known: marks of the entries that the last read showed, in document order, then of some before them
-    :param shown: number of entries that the last read showed, WINDOW at most
+    :param shown: number of those, WINDOW at most
     :param depth: the greatest number of known entries that stood above a new one
     :param since, until: the current span; `until` is the time of the last read. If `since` is later, the
         clock has gone back, and no span is known: see `_begin`
@@ -141,7 +146,7 @@ class Coverage:
     def spans(self) -> list[Span]:
         """All spans, oldest first."""
         current = [] if self.is_doubtful else [Span(self.since, self.until)]
-        return [*(Span(one.since, one.until) for one in self.earlier), *current]
+        return [*(Span(span.since, span.until) for span in self.earlier), *current]
 
     @property
     def read(self) -> str:
@@ -152,8 +157,8 @@ class Coverage:
     def holes(self) -> list[Hole]:
         """The holes between the spans."""
         return [
-            Hole(one.until, then.since, elapsed(one.until, then.since), one.lost, one.number)
-            for one, (_, then) in zip(self.earlier, pairwise(self.spans), strict=False)
+            Hole(span.until, then.since, elapsed(span.until, then.since), span.lost, span.number)
+            for span, (_, then) in zip(self.earlier, pairwise(self.spans), strict=False)
         ]
 
     @property
@@ -192,7 +197,7 @@ class Coverage:
 
     def has_news(self, shown: Sequence[str]) -> bool:
         """Return whether the marks of a document are of entries that are not known."""
-        ids = {entry[:ID] for entry in _marks(self.known)}
+        ids = {entry[:ID] for entry in marks_of(self.known)}
         return any(entry[:ID] not in ids for entry in shown)
 
     def confirm(self, time: str) -> Coverage:
@@ -219,7 +224,7 @@ def coverage_after(
         return before  # says nothing: entries may have come, and left it again
     if before is None:
         return Coverage("".join(marks), len(marks), time, time)
-    known = _marks(before.known)
+    known = marks_of(before.known)
     numbers = {entry: number for number, entry in enumerate(known)}
     ids = {entry[:ID] for entry in known}
     places = [numbers.get(entry) for entry in marks]
@@ -237,15 +242,9 @@ def coverage_after(
     return replace(_with_hole(before, new, time), **seen, **burst)
 
 
-def _marks(known: str) -> list[str]:
-    return [known[begin : begin + MARK] for begin in range(0, len(known), MARK)]
-
-
+# New entries at the end prove nothing: all known ones may be pinned, or the document shows more than before.
 def _depth(places: list[int | None], is_new: list[bool]) -> int:
-    """Return how many known entries stand above a new one that stands among them.
-
-    New entries at the end say nothing: all known ones may be pinned, or the document shows more than before.
-    """
+    """Return how many known entries stand above a new one that stands among them."""
     depth = above = above_new = 0
     for place, new in zip(places, is_new, strict=True):
         if place is not None:
@@ -256,7 +255,6 @@ def _depth(places: list[int | None], is_new: list[bool]) -> int:
 
 
 def _found_again(places: list[int | None]) -> int:
-    """Return how many entries at the end of the document are known, and in the same order as before."""
     number, below = 0, None
     for place in reversed(places):
         if place is None or (below is not None and place > below):
@@ -267,15 +265,13 @@ def _found_again(places: list[int | None]) -> int:
 
 # Nothing has left the document at its end, unless a new entry came below all others, as none has before. What
 # is beyond the WINDOW is not known.
-def _shows_all(before: Coverage, known: list[str], marks: list[str], depth: int) -> bool:
-    """Return whether a document shows all that it showed before, with the same entry at its end."""
+def _shows_all(before: Coverage, known: Sequence[str], marks: list[str], depth: int) -> bool:
     shown = known[: before.shown]
     is_whole = max(len(shown), len(marks)) < WINDOW
     return is_whole and shown[-1] == marks[-1] and set(shown) <= set(marks) and depth < len(shown)
 
 
 def _burst(before: Coverage, new: int, time: str) -> dict[str, Any]:
-    """Return the fields of the highest rate, if it is the one before this read; else {}."""
     seconds = max(SHORTEST_BURST, elapsed(before.until, time))
     if not new or new / seconds < before.worst_rate(time):
         return {}
@@ -284,15 +280,14 @@ def _burst(before: Coverage, new: int, time: str) -> dict[str, Any]:
 
 # A clock that was ahead has not seen what is still to come: spans end before this read.
 def _with_hole(before: Coverage, new: int, time: str) -> Coverage:
-    """Return the coverage with a hole before a read, and a span that begins with it."""
     since, spans = _begin(before, time), list(before.earlier)
     if not before.is_doubtful:
         usual = before.rate * elapsed(before.until, time)
         lost = max(0, round(usual) - new) if before.rate and since == time else None
         spans.append(EarlierSpan(before.since, before.until, lost, 1))
-    past = [one for one in spans[:-1] if one.since <= time]
+    past = [span for span in spans[:-1] if span.since <= time]
     earlier = [
-        one._replace(since=min(one.since, time), until=min(one.until, time)) for one in (*past, spans[-1])
+        span._replace(since=min(span.since, time), until=min(span.until, time)) for span in (*past, spans[-1])
     ]
     return replace(before, since=since, until=time, earlier=_few(earlier), seconds=before._seconds)
 
@@ -315,9 +310,12 @@ def doubted(covered: Coverage, since: str) -> Coverage:
 
 
 def _few(spans: list[EarlierSpan]) -> tuple[EarlierSpan, ...]:
-    """Return the earlier spans, the oldest of them merged."""
+    # The oldest spans are merged, with one hole in place of a span and the holes beside it.
     while len(spans) >= MOST_SPANS:
-        spans[:2] = [_merged(*spans[:2])]
+        first, second = spans[:2]
+        is_known = first.lost is not None and second.lost is not None
+        lost = (first.lost or 0) + (second.lost or 0) if is_known else None
+        spans[:2] = [first._replace(lost=lost, number=first.number + second.number)]
     return tuple(spans)
 
 
@@ -326,14 +324,6 @@ def _few(spans: list[EarlierSpan]) -> tuple[EarlierSpan, ...]:
 # as soon as the clock is right. Nobody knows which. So no span begins before the clock has come to the latest
 # time again, or a month has passed.
 def _begin(before: Coverage, time: str) -> str:
-    """Return when the span begins that follows a hole; later than `time` if that is not known."""
     if before.is_doubtful and elapsed(before.earlier[-1].until, time) > DOUBT:
         return time
     return max(time, before.since, before.until)
-
-
-def _merged(first: EarlierSpan, second: EarlierSpan) -> EarlierSpan:
-    """Return the first of two spans, with one hole in place of the second and the holes beside it."""
-    known = first.lost is not None and second.lost is not None
-    lost = (first.lost or 0) + (second.lost or 0) if known else None
-    return first._replace(lost=lost, number=first.number + second.number)

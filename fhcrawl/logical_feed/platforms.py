@@ -64,17 +64,6 @@ class Shown(NamedTuple):
     site: str | None = None
 
 
-class Older(NamedTuple):
-    """What comes after a document.
-
-    :param url: URL of the older document; None at the end
-    :param is_cut: the document may show only the newest entries of its period of time
-    """
-
-    url: str | None
-    is_cut: bool = False
-
-
 if TYPE_CHECKING:
     Form = Callable[[str, Shown], str | None]
 
@@ -90,7 +79,7 @@ class Platform:
     :param url: the URLs of its feeds that have older documents; without the other two, it is recognised by
         its URL alone
     :param ends: statuses of a page that does not exist
-    :param denies: returns whether the body of a 500 says that the page at a URL does not exist
+    :param denial: what the body of a 500 says of a page that does not exist, with its number as first group
     :param repeats: the last page, or the page itself, comes again after the last page
     :param moves: the URL of the older document depends on the entries shown: it differs after each new entry
     :param is_by_time: each page is a period of time, which may have no entries, or more than are shown
@@ -105,42 +94,32 @@ class Platform:
     header: re.Pattern[str] | None = None
     url: re.Pattern[str] | None = None
     ends: tuple[int, ...] = (NOT_FOUND,)
-    denies: Callable[[str, bytes], bool] | None = None
+    denial: re.Pattern[bytes] | None = None
     repeats: bool = False
     moves: bool = False
     is_by_time: bool = False
     has_api: bool = False
 
-    def is_of(self, url: str, headers: Iterable[str], generator: bytes) -> bool:
-        """Return whether a document is this software's.
-
-        :param headers: the response's, each as `Name: value`
-        :param generator: as `generator_of` returns it
-        """
-        if self.url is not None and self.url.search(url) is None:
-            return False
-        if self.generator is None and self.header is None:
-            return True
-        by_header = self.header is not None and any(map(self.header.match, headers))
-        return by_header or (self.generator is not None and self.generator.search(generator) is not None)
-
     def is_denied(self, url: str, status: int, body: bytes) -> bool:
         """Return whether an error says that the page at a URL does not exist."""
-        return status == SERVER_ERROR and self.denies is not None and self.denies(url, body)
+        if status != SERVER_ERROR or self.denial is None:
+            return False
+        match = self.denial.search(body)
+        return match is not None and match[1].decode() == parameter_of(url, "page")
 
-    def older(self, url: str, shown: Shown) -> Older:
-        """Return what comes after a document.
+    def older(self, url: str, shown: Shown) -> tuple[str | None, bool]:
+        """Return the URL of the older document, None at the end, and whether the newer one may be cut.
 
-        :param url: URL of the document
+        A document is cut that shows only the newest entries of its period of time.
+
+        :param url: URL of the newer document
         """
         if not shown.number and not (self.is_by_time and shown.is_page):
-            return Older(None)
+            return None, False
         formed = self.form(url, shown)
         # A page with more entries than the feed has another limit, or none.
         is_full = shown.is_page and 0 < shown.size == shown.number
-        if formed == url:
-            return Older(None, is_full)
-        return Older(formed, is_full and self.is_by_time)
+        return (None, is_full) if formed == url else (formed, is_full and self.is_by_time)
 
 
 # -- URLs ------------------------------------------------------------------------------------------------
@@ -157,9 +136,8 @@ def _name(pair: str) -> str:
 
 def parameter_of(url: str, parameter: str) -> str | None:
     """Return the value of a parameter of a URL's query; None if there is none."""
-    found = (pair.partition("=")[2] for pair in _pairs(url) if _name(pair) == parameter)
-    value = next(found, None)
-    return None if value is None else unquote(value)
+    values = (unquote(pair.partition("=")[2]) for pair in _pairs(url) if _name(pair) == parameter)
+    return next(values, None)
 
 
 # The rest of the URL stays as it is: a server may redirect from `Special%3ANewPages`, or have nothing there.
@@ -179,25 +157,17 @@ def _number(url: str, parameter: str, default: int) -> int | None:
     return int(value) if NUMBER.fullmatch(value) else None
 
 
-def numbered(parameter: str, first: int = 1) -> Form:
+def numbered(parameter: str, first: int = 1, is_of_entries: bool = False) -> Form:
     """Return how the URLs of numbered pages are formed.
 
     :param first: number of the first page
+    :param is_of_entries: the number is that of newer entries
     """
 
     def form(url: str, shown: Shown) -> str | None:
         number = _number(url, parameter, first)
-        return None if number is None else with_parameter(url, parameter, str(number + 1))
-
-    return form
-
-
-def skipping(parameter: str) -> Form:
-    """Return how URLs are formed with the number of newer entries."""
-
-    def form(url: str, shown: Shown) -> str | None:
-        number = _number(url, parameter, 0)
-        return None if number is None else with_parameter(url, parameter, str(number + shown.number))
+        step = shown.number if is_of_entries else 1
+        return None if number is None else with_parameter(url, parameter, str(number + step))
 
     return form
 
@@ -212,12 +182,18 @@ def numbered_path(url: str, shown: Shown) -> str | None:
     return urlunsplit(parts._replace(path=path))
 
 
-def before(parameter: str, form_of_time: Callable[[datetime], str]) -> Form:
-    """Return how URLs are formed with the time of the oldest entry shown."""
+def before(parameter: str, time_format: str) -> Form:
+    """Return how URLs are formed with the time of the oldest entry shown.
+
+    :param time_format: as of `strftime`; '' for milliseconds since 1970
+    """
 
     def form(url: str, shown: Shown) -> str | None:
         moment = _moment(shown.oldest)
-        return None if moment is None else with_parameter(url, parameter, form_of_time(moment))
+        if moment is None:
+            return None
+        time = moment.strftime(time_format) if time_format else str(int(moment.timestamp() * 1000))
+        return with_parameter(url, parameter, time)
 
     return form
 
@@ -229,8 +205,8 @@ def after(parameter: str, token: re.Pattern[str]) -> Form:
     """
 
     def form(url: str, shown: Shown) -> str | None:
-        found = token.search(shown.last_id or "")
-        return None if found is None else with_parameter(url, parameter, found[1])
+        match = token.search(shown.last_id or "")
+        return None if match is None else with_parameter(url, parameter, match[1])
 
     return form
 
@@ -239,8 +215,8 @@ def larger(parameter: str) -> Form:
     """Return how URLs are formed with the number of entries to be shown."""
 
     def form(url: str, shown: Shown) -> str | None:
-        asked = _number(url, parameter, 0)
-        if asked is None or shown.number < asked:
+        requested = _number(url, parameter, 0)
+        if requested is None or shown.number < requested:
             return None
         number = str(TIMES_AS_MANY * shown.number)
         return with_parameter(url, parameter, number) if NUMBER.fullmatch(number) else None
@@ -276,11 +252,6 @@ def yearly(name: re.Pattern[str]) -> Form:
     return form
 
 
-def _is_after_last(url: str, body: bytes) -> bool:
-    found = TRAC_MESSAGE.search(body)
-    return found is not None and found[1].decode() == parameter_of(url, "page")
-
-
 # The feeds of tags and authors name the site's home page too; its API has the posts of all.
 def home(url: str, shown: Shown) -> str | None:
     """Return the URL of a site's home page, for the feed of all its posts."""
@@ -304,12 +275,13 @@ def api_of(body: bytes, url: str) -> str | None:
     :return: None if it names none on its own host
     """
     for script in SCRIPT.finditer(body):
-        found = DATA.findall(script[1])
-        data = {name.lower(): unescape(value.decode("utf-8", "replace")) for name, value in found}
-        named = [resolve(data[b"api"], url)] if b"api" in data else []
-        named += [resolve(CONTENT_API, resolve(data[name], url)) for name in SITES if name in data]
-        for api in filter(lambda api: _host(api) == _host(url), named if b"key" in data else ()):
-            return f"{api.rstrip('/')}/{ALL_POSTS.format(quote(data[b'key'], safe=''))}"
+        attributes = DATA.findall(script[1])
+        data = {name.lower(): unescape(value.decode("utf-8", "replace")) for name, value in attributes}
+        apis = [resolve(data[b"api"], url)] if b"api" in data else []
+        apis += [resolve(CONTENT_API, resolve(data[name], url)) for name in SITES if name in data]
+        for api in apis:
+            if b"key" in data and _host(api) == _host(url):
+                return f"{api.rstrip('/')}/{ALL_POSTS.format(quote(data[b'key'], safe=''))}"
     return None
 
 
@@ -324,22 +296,10 @@ def _moment(time: str | None) -> datetime | None:
     if time is None:
         return None
     try:
-        found = datetime.fromisoformat(time[:TO_THE_SECOND]).replace(tzinfo=timezone.utc)
+        moment = datetime.fromisoformat(time[:TO_THE_SECOND]).replace(tzinfo=timezone.utc)
     except ValueError:
         return None
-    return found if MINYEAR < found.year < MAXYEAR else None
-
-
-def _day(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%d")
-
-
-def _digits(moment: datetime) -> str:
-    return moment.strftime("%Y%m%d%H%M%S")
-
-
-def _milliseconds(moment: datetime) -> str:
-    return str(int(moment.timestamp() * 1000))
+    return moment if MINYEAR < moment.year < MAXYEAR else None
 
 
 # -- the table -------------------------------------------------------------------------------------------
@@ -353,15 +313,10 @@ WORDPRESS = Platform(
 )
 PLATFORMS = (
     WORDPRESS,
-    Platform(
-        "Redmine",
-        numbered("page"),
-        "`?page=2`",
-        generator=re.compile(rb"\bRedmine\b"),
-    ),
+    Platform("Redmine", numbered("page"), "`?page=2`", generator=re.compile(rb"\bRedmine\b")),
     Platform(
         "Trac",
-        before("from", _day),
+        before("from", "%Y-%m-%d"),
         "`?from=` the day of the oldest entry",
         generator=re.compile(rb">\s*Trac "),
         url=re.compile(r"/timeline(?:[?#]|$)"),
@@ -374,11 +329,11 @@ PLATFORMS = (
         "`&page=2`",
         generator=re.compile(rb">\s*Trac "),
         url=re.compile(r"/query(?:[?#]|$)"),
-        denies=_is_after_last,
+        denial=TRAC_MESSAGE,
     ),
     Platform(
         "MediaWiki",
-        before("offset", _digits),
+        before("offset", "%Y%m%d%H%M%S"),
         "`&offset=` the time of the oldest entry",
         generator=re.compile(rb">\s*MediaWiki "),
         url=re.compile(r"[?&]feed=(?:atom|rss)\b"),
@@ -425,7 +380,7 @@ PLATFORMS = (
     ),
     Platform(
         "Squarespace",
-        before("offset", _milliseconds),
+        before("offset", ""),
         "`&offset=` the time of the oldest entry",
         generator=re.compile(rb"squarespace\.com"),
         url=re.compile(r"[?&]format=rss\b"),
@@ -434,7 +389,7 @@ PLATFORMS = (
     ),
     Platform(
         "Joomla",
-        skipping("limitstart"),
+        numbered("limitstart", first=0, is_of_entries=True),
         "`&limitstart=10`, `&limitstart=20`",
         generator=re.compile(rb"\bJoomla!"),
     ),
@@ -455,7 +410,7 @@ PLATFORMS = (
     ),
     Platform(
         "arXiv",
-        skipping("start"),
+        numbered("start", first=0, is_of_entries=True),
         "`&start=10`, `&start=20`",
         url=re.compile(r"^https?://export\.arxiv\.org/api/query\?"),
     ),
@@ -475,19 +430,22 @@ PROBED_AGAIN = 30 * 24 * 60 * 60
 NAMED = {platform.name: platform for platform in (*PLATFORMS, NUMBERED, PROBE)}
 
 
-# RFC 4287, 4.2.11: an entry's source is another feed, with a generator of its own.
-def generator_of(body: bytes) -> bytes:
-    """Return what a document says of the software that has made it; b"" if it says nothing."""
-    first, last = ENTRY.search(body), max(map(body.rfind, LAST_ENTRY))
-    head = body if first is None else body[: first.start()] + (body[last:] if last > 0 else b"")
-    return b"\n".join(found[0] for found in islice(GENERATOR.finditer(head), MOST_GENERATORS))
-
-
 def recognise(url: str, headers: Iterable[str], body: bytes) -> Platform | None:
     """Return the software that has made a feed, if it has older documents at URLs that no link names.
 
     :param url: URL of the feed
     :param headers: the response's, each as `Name: value`
     """
-    given, generator = list(headers), generator_of(body)
-    return next((one for one in PLATFORMS if one.is_of(url, given, generator)), None)
+    # RFC 4287, 4.2.11: an entry's source is another feed, with a generator of its own.
+    first, last = ENTRY.search(body), max(map(body.rfind, LAST_ENTRY))
+    head = body if first is None else body[: first.start()] + (body[last:] if last > 0 else b"")
+    generator = b"\n".join(match[0] for match in islice(GENERATOR.finditer(head), MOST_GENERATORS))
+    lines = list(headers)
+    for row in PLATFORMS:
+        if row.url is not None and not row.url.search(url):
+            continue
+        if row.generator is not None and row.generator.search(generator):
+            return row
+        if any(map(row.header.match, lines)) if row.header is not None else row.generator is None:
+            return row
+    return None

@@ -61,8 +61,8 @@ class Poll(NamedTuple):
 def interval(changed: str | None, average: int | None, news: str) -> int | None:
     """Return the average interval between a feed's changes, in seconds, weighted to the latest.
 
-    :param changed: when the feed was found to have changed before; None if it never was
-    :param average: the average interval until then, in seconds
+    :param changed: when the feed was found to have changed before
+    :param average: the average interval until then
     :param news: when it is found to have changed now
     """
     last = -1 if changed is None else elapsed(changed, news)
@@ -74,10 +74,7 @@ def interval(changed: str | None, average: int | None, news: str) -> int | None:
 
 
 def is_due_in_full(received: str | None, now: str) -> bool:
-    """Return whether a document is to be requested without conditions.
-
-    :param received: when it was last received; None if that is not known
-    """
+    """Return whether a document is to be requested without conditions, by when it was last received."""
     # The time may be in the future by a wrong clock.
     return received is None or abs(elapsed(received, now)) > TRUSTED_SECONDS
 
@@ -145,8 +142,7 @@ def freshness(cache_control: str, expires: str | None, date: str | None, age: st
     """Return for how many seconds from now a response is fresh; None if its header fields do not say.
 
     :param cache_control: the values of that header, joined by commas
-    :param date: the response's Date header
-    :param age: the response's Age header: seconds spent in caches
+    :param age: seconds spent in caches
     """
     named = (directive.partition("=") for directive in parse_http_list(cache_control))
     directives = {name.strip().lower(): value.strip().strip('"') for name, _, value in named}

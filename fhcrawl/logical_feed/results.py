@@ -28,14 +28,13 @@ ADDED = "+"
 
 @dataclass(slots=True)
 class CommitBatch:
-    """The processed entries of a document, to be stored.
+    """The processed entries of a document, to be stored: by id (and digest), with their fields.
 
-    :param stored: the newest stored versions of the document's entries, by id
-    :param winners: the newest versions so far, in the store or in this document, by id
-    :param accepted: entries to be stored, by id: the version and its fields
-    :param superseded: older versions, for a store that keeps them, by id and digest: version and fields
-    :param confirmed: versions with the stored content but a newer order, by id
-    :param counts: additions to the crawl's stats, made when the document is committed
+    :param stored: the newest stored versions of the document's entries
+    :param winners: the newest versions so far, in the store or in this document
+    :param superseded: older versions, for a store that keeps them
+    :param confirmed: versions with the stored content but a newer order
+    :param counts: additions to the crawl's stats on commit
     """
 
     stored: dict[str, Winner] = field(default_factory=dict)
@@ -81,10 +80,7 @@ class State(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class DocumentFailure:
-    """Why a document is not processed: its state, and the reason's kind and detail.
-
-    The detail may contain text of the feed and the server: it is escaped here, for the store and for logs.
-    """
+    """Why a document is not processed; text of the feed and the server in the detail is escaped."""
 
     state: State
     kind: ReasonKind
@@ -230,15 +226,14 @@ def has_changes(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
     """
     # Stored captures do not count: they do not tell whether walks have read the older documents.
     of_walks = {i: winner for i, winner in stored.items() if winner.order.walk >= FIRST_WALK}
-    return any(
-        decide(version, of_walks.get(version.id)) in (Outcome.NEW, Outcome.UPDATED)
-        for version in result.versions
-    ) or any(
+    outcomes = (decide(version, of_walks.get(version.id)) for version in result.versions)
+    deletes = (
         (winner := of_walks.get(version.id)) is not None
         and winner.digest
         and version.order.is_newer(winner.order)
         for version in result.deletions
     )
+    return any(outcome in (Outcome.NEW, Outcome.UPDATED) for outcome in outcomes) or any(deletes)
 
 
 # RFC 5005, 4.1: what leaves the subscription document is in an archive. If the last entry of a document is
@@ -292,6 +287,6 @@ def must_follow(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
     :param stored: see `has_changes`
     """
     walk, step = result.fetch.position
-    found = [stored[v.id].order for v in result.versions if v.id in stored]
-    joins_earlier_walk = any(FIRST_WALK <= order.walk < walk and order.step >= step for order in found)
+    orders = [stored[v.id].order for v in result.versions if v.id in stored]
+    joins_earlier_walk = any(FIRST_WALK <= order.walk < walk and order.step >= step for order in orders)
     return has_changes(result, stored) or not joins_earlier_walk

@@ -69,11 +69,7 @@ class SitemapCheck:
 
 
 class Pages(NamedTuple):
-    """What sitemaps list.
-
-    :param listed: the pages that look like entries, by their keys
-    :param kept: keys of those that an entry links to
-    """
+    """The pages of sitemaps that look like entries: their URLs, by key, and the keys that entries link to."""
 
     listed: Mapping[str, str]
     kept: Collection[str]
@@ -86,11 +82,11 @@ class Pages(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SitemapReport:
-    """What the last look has found.
+    """The result of the last look.
 
     :param read: when: ISO 8601 in UTC
     :param listed: how many pages look like entries
-    :param kept: how many of them were kept then
+    :param kept: how many of them were stored
     :param is_part: not all sitemaps were read
     """
 
@@ -131,14 +127,13 @@ def is_due(read: str | None, now: str) -> bool:
 
 
 def key_of(url: str) -> str:
-    """Return what two URLs of one page have in common."""
+    """Return what is the same in all URLs of a page."""
     return TRACKING.sub("", SCHEME.sub("", url).partition("#")[0]).rstrip("/")
 
 
 # Digits are those of dates and numbers; the last segment is the name of the entry. So `/2024/05/a-post/` and
 # `/2023/11/another/` are alike, and so are `/?p=12` and `/?p=7`; `/about/` and `/2024/05/` are not.
-def shape_of(url: str) -> str:
-    """Return what the pages of a site's entries have in common."""
+def _shape_of(url: str) -> str:
     path, mark, query = key_of(url).partition("?")
     if mark:
         return DIGITS.sub("0", f"{path}?{query}")
@@ -147,16 +142,13 @@ def shape_of(url: str) -> str:
 
 
 def like_entries(pages: Iterable[str], links: Iterable[str]) -> list[str]:
-    """Return those pages of a sitemap that look like entries.
-
-    :param links: the links of entries
-    """
+    """Return those pages of a sitemap that look like entries, by the links of entries."""
     links = list(links)
-    counted = Counter(map(shape_of, links))
+    counted = Counter(map(_shape_of, links))
     # A page about the author may have been in the feed, too.
     shapes = {shape for shape, number in counted.items() if LEAST_SHARE * number >= len(links)}
     has_index = any(map(INDEX_PAGE.search, links))
-    alike = (url for url in pages if len(url) <= LONGEST_URL and shape_of(url) in shapes)
+    alike = (url for url in pages if len(url) <= LONGEST_URL and _shape_of(url) in shapes)
     return [url for url in alike if has_index or not INDEX_PAGE.search(urlsplit(url).path)][:MOST_PAGES]
 
 
@@ -168,11 +160,11 @@ def compare(sitemaps: Mapping[str, Iterable[str]], links: Iterable[str]) -> Page
     :param sitemaps: pages that look like entries, by the URL of the sitemap that lists them
     :param links: the links of the feed's entries
     """
-    known = set(map(key_of, links))
-    listed = {name: {key_of(page): page for page in pages} for name, pages in sitemaps.items()}
-    families = {DIGITS.sub("0", name) for name, pages in listed.items() if known & pages.keys()}
-    found: dict[str, str] = {}
-    for name, pages in listed.items():
+    linked = set(map(key_of, links))
+    by_sitemap = {name: {key_of(page): page for page in pages} for name, pages in sitemaps.items()}
+    families = {DIGITS.sub("0", name) for name, pages in by_sitemap.items() if linked & pages.keys()}
+    listed: dict[str, str] = {}
+    for name, pages in by_sitemap.items():
         if DIGITS.sub("0", name) in families:
-            found |= pages
-    return Pages(found, known & found.keys())
+            listed |= pages
+    return Pages(listed, linked & listed.keys())

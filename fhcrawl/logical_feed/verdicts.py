@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a verdict is not `complete`, because of which document, and since when.
+    """Why a verdict is not `complete`, because of which document, and since when (ISO 8601 in UTC).
 
-    :param url: URL of that document
     :param detail: for people: the rest of a sentence that begins with the URL
-    :param since: ISO 8601 in UTC
     """
 
     kind: ReasonKind
@@ -50,10 +48,9 @@ class Evidence:
         captures
     :param total: how many entries the subscription document says the feed has
     :param software: what makes it, if its older pages, which no link names, are not requested
-    :param listing: what the check of the publisher's list has found after the last walk
+    :param listing: result of the check of the publisher's list after the last walk
     :param agreed: when all documents of the chain were as they are known (`absences.agreed_walk`), and their
-        links lead to its end; ISO 8601 in UTC; None if there is no such time
-    :param sitemap: what the sitemaps of its site list
+        links lead to its end; ISO 8601 in UTC
     """
 
     entries: int = 0
@@ -73,12 +70,12 @@ class Evidence:
     @property
     def in_words(self) -> str:
         """The end of a sentence: how many entries are kept, and of how many; '' if nobody says."""
-        counted = "" if self.sitemap is None else self.sitemap.in_words
+        text = "" if self.sitemap is None else self.sitemap.in_words
         if self.listing is not None:
-            counted = self.listing.in_words
+            text = self.listing.in_words
         elif self.total is not None:
-            counted = f"its publisher counts {self.total:,} entries; the store has {self.entries:,}"
-        return f"; {counted}" if counted else ""
+            text = f"its publisher counts {self.total:,} entries; the store has {self.entries:,}"
+        return f"; {text}" if text else ""
 
 
 # The verdicts as people read them, the worst one first.
@@ -117,30 +114,30 @@ def verdict(
     :param since: when that document was read, or else when the feed was first crawled; ISO 8601 in UTC
     :param gaps: reasons for missing documents and entries that the feed refers to
     :param covered: for how long a plain feed is covered; None if neither it nor a capture was read
-    :param is_held_back: a plain feed asks for fewer polls than its holes would need
+    :param is_held_back: a plain feed or its server requests fewer polls than its holes would need
     """
     reasons = list(gaps)
     if kind is None:
         if all(reason.kind in OURSELVES for reason in reasons):
             return Verdict.UNKNOWN, reasons
         why = ReasonKind.ONLY_CAPTURES if evidence.entries else ReasonKind.NOT_READ
-        said = NO_DOCUMENT[why] if covered is None else f"{NO_DOCUMENT[why]}{_between(covered)}"
-        return Verdict.UNKNOWN, [Reason(why, feed, said, since), *reasons, *_holes(feed, covered, False)]
+        detail = NO_DOCUMENT[why] if covered is None else f"{NO_DOCUMENT[why]}{_between(covered)}"
+        return Verdict.UNKNOWN, [Reason(why, feed, detail, since), *reasons, *_holes(feed, covered, False)]
     listing = evidence.listing
     is_listed = listing is not None and listing.is_evidence and not reasons
     if kind is Kind.SINGLE and not is_listed:
-        why, said = ReasonKind.NO_HISTORY, SAYS_NOTHING
+        why, detail = ReasonKind.NO_HISTORY, SAYS_NOTHING
         if evidence.software is not None:
             is_numbered = evidence.software == NUMBERED.name
             why = ReasonKind.PLATFORM
-            said = HAS_NUMBERED_PAGES if is_numbered else HAS_OTHER_PAGES.format(evidence.software)
-        said += evidence.in_words if covered is None else f"{evidence.in_words}; {_known(covered)}"
-        plain = Reason(why, feed, said, since)
+            detail = HAS_NUMBERED_PAGES if is_numbered else HAS_OTHER_PAGES.format(evidence.software)
+        detail += evidence.in_words if covered is None else f"{evidence.in_words}; {_known(covered)}"
+        plain = Reason(why, feed, detail, since)
         return Verdict.UNKNOWN, [*reasons, plain, *_holes(feed, covered, is_held_back)]
     if kind is Kind.PAGED and not is_listed and (reasons or not evidence.shows_all_pages):
         # A walk reads the pages behind a hole in the first one: the hole is no reason.
-        said = IS_PAGED + evidence.in_words
-        return Verdict.LOSSY, [*reasons, Reason(ReasonKind.PAGED, feed, said, since)]
+        detail = IS_PAGED + evidence.in_words
+        return Verdict.LOSSY, [*reasons, Reason(ReasonKind.PAGED, feed, detail, since)]
     return (Verdict.INCOMPLETE if reasons else Verdict.COMPLETE), reasons
 
 
@@ -170,7 +167,6 @@ def _between(covered: Covered) -> str:
 
 
 def _holes(feed: str, covered: Covered | None, is_held_back: bool) -> Iterator[Reason]:
-    """Yield one reason for the holes in what is covered; it names the last one."""
     if covered is None or not (holes := covered.holes):
         return
     last, number = holes[-1], sum(hole.number for hole in holes)

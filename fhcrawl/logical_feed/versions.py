@@ -25,14 +25,14 @@ CLOCK_TOLERANCE_SECONDS = 24 * 60 * 60
 class Order(NamedTuple):
     """What an entry's versions are compared by: see `is_newer`.
 
-    Times are comparable strings, '' for none. `tombstone` is 1 for a deletion, which is newer than an entry
-    with the same time. `position` is 0 for a document's first entry, then -1, …
-
     The store keeps orders with all times that documents claim. Before two orders are compared, times that are
     in the future are removed from both: see `counted`.
 
     :param overrides: the versions of walks up to this one are older, except those of newer documents of the
         same walk, whatever their times
+    :param time: comparable; '' for none
+    :param tombstone: 1 for a deletion, which is newer than an entry with the same time
+    :param position: 0 for a document's first entry, then -1, …
     """
 
     overrides: int
@@ -70,10 +70,7 @@ class Order(NamedTuple):
     # A wrong clock must not decide for ever, neither the publisher's nor that of the machine that read the
     # document. So times are judged when orders are compared, and not when they are read.
     def counted(self, latest: str) -> Order:
-        """Return the order without a time after `latest`.
-
-        :param latest: as `latest_time` returns it
-        """
+        """Return the order without a time after `latest` (`latest_time`)."""
         if self.time <= latest:
             return self
         is_subscription = self.step == 0 and self.walk >= FIRST_WALK
@@ -109,15 +106,13 @@ def order(
 ) -> Order:
     """Return the order of a version, by the times that its document claims.
 
-    :param updated: the entry's update time, ISO 8601 in UTC
-    :param document_updated: its document's update time
     :param position: index of the entry in its document, from 0
     :param is_observed: the walk of `place` has read the document when it was current: the subscription
         document, a page, or an archive in which the entry has changed
     """
     time = comparable(updated) or ("" if is_observed else _document_time(document_updated))
-    found = Order(EARLIEST_WALK, time, 0, place.walk, place.step, -position)
-    return found.over_earlier_walks() if is_observed and not time else found
+    claimed = Order(EARLIEST_WALK, time, 0, place.walk, place.step, -position)
+    return claimed.over_earlier_walks() if is_observed and not time else claimed
 
 
 SEPARATOR = "\x1f"  # not allowed in XML
@@ -163,12 +158,12 @@ class Winner(NamedTuple):
     """The newest version of an entry so far.
 
     :param order: by the times that are not in the future when it is compared
-    :param digest: digest of its content; '' if the entry has been deleted
+    :param digest: of its content; '' if the entry has been deleted
     :param pending: whether it has a change that has not been exported yet
     :param exported: if a change is pending, the digest last exported; None if none ever was
     :param uncounted: its time, if it is in the future
     :param document_time: its document's own update time, comparable; '' for none
-    :param enclosures: its enclosures in JSON; None if it has none
+    :param enclosures: in JSON
     """
 
     order: Order
@@ -209,7 +204,6 @@ MEDIA_URL = re.compile(r"""(\b(?:src|srcset|poster)\s*=\s*(?:"[^"?]*|'[^'?]*))\?
 
 
 def _without_tokens(text: str | None) -> str:
-    """Return a text without the queries of the URLs of its media."""
     if not text:
         return ""
     has_query = "?" in text and "=" in text and "<" in text
@@ -271,8 +265,6 @@ def digest(entry: Entry) -> str:
 
 
 WITH_IDS = frozenset({"activitystreams", "atom", "ghost", "json", "multipart"})
-
-
 # What can identify the entries of a feed, if its user says so.
 IDS = ("id", "link", "digest")
 
@@ -286,8 +278,8 @@ def identity(entry: Entry, document: FeedDocument, ids: str | None = None) -> st
     """
     if ids == "link" and entry.link is not None:
         return entry.link
-    if ids == "digest" and (found := _digest_of(entry)) is not None:
-        return found
+    if ids == "digest" and (by_digest := _digest_of(entry)) is not None:
+        return by_digest
     # RFC 4287, 4.2.6.1: "Instances of atom:id elements can be compared to determine whether an entry or
     # feed is the same as one seen before. Processors MUST compare atom:id elements on a
     # character-by-character basis (in a case-sensitive fashion)."
@@ -310,12 +302,8 @@ def _digest_of(entry: Entry) -> str | None:
 
 
 def _is_same_page(link: str, other: str | None) -> bool:
-    """Return whether two URLs differ in nothing but `http` and `https`, and a slash at the end."""
-    return other is not None and _without_scheme(link) == _without_scheme(other)
-
-
-def _without_scheme(url: str) -> str:
-    return url.partition("://")[2].rstrip("/")
+    path, other_path = (url.partition("://")[2].rstrip("/") for url in (link, other or ""))
+    return other is not None and path == other_path
 
 
 def decide(version: Version, winner: Winner | None) -> Outcome:

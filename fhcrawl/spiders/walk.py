@@ -56,8 +56,7 @@ from fhcrawl.logical_feed import FIRST_WALK, Kind, Role, absences, contents
 from fhcrawl.logical_feed.results import DocumentResult, State, has_news, is_of_host, joins
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
-from fhcrawl.spiders.list_checks import ListChecks
-from fhcrawl.spiders.sitemaps import Sitemaps
+from fhcrawl.spiders.lists import ListChecks, Sitemaps
 from fhcrawl.store.documents import NewerDocument
 from fhcrawl.utils import addresses
 from fhcrawl.utils.addresses import normalised

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.logical_feed.captures import CaptureRead, Covered, covered_by
-from fhcrawl.logical_feed.coverage import MARK, Coverage, EarlierSpan
+from fhcrawl.logical_feed.coverage import Coverage, EarlierSpan, marks_of
 from fhcrawl.store.statements import execute
 
 if TYPE_CHECKING:
@@ -66,11 +66,6 @@ def with_captures(
             urls.add(row.url)
         found[feed_id] = covered_by(reads, own.get(feed_id), of_several=len(urls) > 1)
     return {feed_id: covered for feed_id, covered in found.items() if covered is not None}
-
-
-def marks_of(text: str) -> tuple[str, ...]:
-    """Return the marks of the entries of a capture."""
-    return tuple(text[at : at + MARK] for at in range(0, len(text), MARK))
 
 
 def row(covered: Coverage) -> dict[str, object]:

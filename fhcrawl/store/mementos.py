@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed.captures import CaptureRead
-from fhcrawl.logical_feed.coverage import WINDOW
+from fhcrawl.logical_feed.coverage import WINDOW, marks_of
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import coverage
 from fhcrawl.store.database import Repository
@@ -212,7 +212,7 @@ class Mementos(Repository):
 def _read(row: Row[Any]) -> CaptureRead | None:
     if row.state in (UNREAD, CUT_OFF, AGAIN):
         return None
-    marks = None if row.marks is None else coverage.marks_of(row.marks)
+    marks = None if row.marks is None else marks_of(row.marks)
     return CaptureRead(row.captured or row.time, marks, row.oldest)
 
 

@@ -1,24 +1,30 @@
-"""The check of a feed against its publisher's list, on a model of WordPress."""
+"""The check of a feed against its publisher's list, on a model of WordPress; a page of the list, also from a
+server that lies.
+"""
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fhcrawl.documents.post_list import MOST_POSTS, Post, PostList
 from fhcrawl.logical_feed import Winner
 from fhcrawl.logical_feed.listings import (
+    MOST_OCTETS,
+    MOST_POSTS,
     ListCheck,
     Listing,
     ListOrder,
+    Post,
+    PostList,
     StoredEntries,
-    after_reading,
     begin,
     follow,
     is_held,
+    read_posts,
 )
 from fhcrawl.logical_feed.versions import Order
 
@@ -111,9 +117,7 @@ class Site:
             self.requests.append(("feed", check.again[0]))
             shown = [number for number in ordered if number not in self.hidden]
             self.read(shown[SIZE * (check.again[0] - 1) : SIZE * check.again[0]])
-            if len(check.again) > 1:
-                return replace(check, again=check.again[1:])
-            return after_reading(check, self.listing)
+            return check.after_page()
         self.requests.append((check.order.value, check.page))
         some = ordered[MOST_POSTS * (check.page - 1) : MOST_POSTS * check.page]
         posts = [Post(number, str(number), time(self.posts[number])) for number in some]
@@ -184,8 +188,8 @@ def test_imported_post_is_read_again_where_the_feed_shows_it_by_number() -> None
     site.add(modified=500)
     site.delete(3)
     site.crawl([])
-    assert ("newest", 1) in site.requests
-    assert ("feed", 1) in site.requests
+    in_full = [("all", page) for page in range(1, 11)]
+    assert site.requests == [("modified", 1), ("newest", 1), *in_full, ("feed", 100), *in_full]
     assert site.listing is not None
     assert (site.listing.is_evidence, site.listing.unlisted) == (True, 1)
 
@@ -364,3 +368,60 @@ def test_whatever_changes_in_checks_is_found_by_later_ones(
         site.crawl([])
     assert site.listing is not None
     assert site.listing.is_whole
+
+
+POST = {
+    "id": 7,
+    "guid": {"rendered": "http://x/?post_type=a&#038;p=7"},
+    "link": "http://x/seven/",
+    "modified_gmt": "2020-01-02T03:04:05",
+}
+
+
+def test_posts_are_read_with_the_ids_that_feeds_have() -> None:
+    expected = Post(7, "http://x/?post_type=a&p=7", "2020-01-02T03:04:05")
+    assert read_posts(json.dumps([POST]).encode(), "12", FEED) == PostList(12, [expected])
+    expected = Post(7, "http://x/seven/", "2020-01-02T03:04:05")
+    assert read_posts(json.dumps([POST]).encode(), "12", "http://x/feed/rdf/") == PostList(12, [expected])
+    assert read_posts(b"[]", "0", FEED) == PostList(0, [])
+
+
+@pytest.mark.parametrize("total", [None, "", "-1", "1e9", "9999999999", "\u0663", "12, 12"])
+def test_total_is_a_number(total: str | None) -> None:
+    assert read_posts(json.dumps([POST]).encode(), total, FEED) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{}",
+        b"[" * 100_000,
+        b"[1]",
+        json.dumps([POST] * 101).encode(),
+        json.dumps([POST | {"id": True}]).encode(),
+        json.dumps([POST | {"id": "7"}]).encode(),
+        json.dumps([POST | {"modified_gmt": None}]).encode(),
+        json.dumps([POST | {"modified_gmt": "now"}]).encode(),
+        json.dumps([POST | {"guid": {}}]).encode(),
+        json.dumps([POST | {"guid": {"rendered": " "}}]).encode(),
+        b"[" + b" " * MOST_OCTETS + b"]",
+    ],
+    ids=str,
+)
+def test_other_bodies_are_no_list(body: bytes) -> None:
+    assert read_posts(body, "1", FEED) is None
+
+
+def test_ids_have_the_characters_of_ids_in_the_store() -> None:
+    body = json.dumps([POST | {"guid": {"rendered": " a\0b\n"}}]).encode()
+    assert read_posts(body, "1", FEED) == PostList(1, [Post(7, "a\ufffd{0000}b", "2020-01-02T03:04:05")])
+
+
+@given(
+    st.binary()
+    | st.recursive(st.none() | st.text() | st.integers(), st.lists).map(json.dumps).map(str.encode)
+)
+def test_any_body_is_read_or_refused(body: bytes) -> None:
+    found = read_posts(body, "1", FEED)
+    assert found is None or found.total == 1

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from fhcrawl.spiders import sitemaps
+from fhcrawl.spiders.lists import read_sitemap
 from tests.faketime import clock_at
 from tests.projects import Project, Run
 from tests.server import FeedServer
@@ -151,7 +151,7 @@ def test_what_is_not_a_sitemap_is_no_failure(
 
 
 def test_text_file_is_a_sitemap() -> None:
-    assert sitemaps.read(b"https://example.org/1\r\n\r\nhttps://example.org/2\n") == (
+    assert read_sitemap(b"https://example.org/1\r\n\r\nhttps://example.org/2\n") == (
         ["https://example.org/1", "https://example.org/2"],
         False,
     )

@@ -1,0 +1,245 @@
+"""Reads what a site lists of its feed's entries, after the feed's walk: WordPress's posts, and sitemaps.
+
+The rules are in `logical_feed.listings` and `logical_feed.sitemaps`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections import Counter
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from scrapy.utils.gz import gunzip
+from scrapy.utils.sitemap import Sitemap
+
+from fhcrawl.core import robotstxt
+from fhcrawl.crawling import reading, requests, responses
+from fhcrawl.crawling.context import context_of
+from fhcrawl.documents import link_header
+from fhcrawl.exceptions import LeaseError, NotAFeedError
+from fhcrawl.extensions.reader import ReaderExtension
+from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.logical_feed import Role, listings, sitemaps
+from fhcrawl.logical_feed.listings import Listing
+from fhcrawl.logical_feed.platforms import NOT_FOUND
+from fhcrawl.logical_feed.sitemaps import LONGEST_URL, MOST_PAGES, SitemapCheck
+from fhcrawl.logical_feed.versions import latest_time
+from fhcrawl.spidermiddlewares.commit import CommitMiddleware
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from fhcrawl.crawling.pending import EntryVersion
+    from fhcrawl.logical_feed.listings import ListCheck
+    from fhcrawl.logical_feed.results import Fetch
+    from fhcrawl.store import Store
+
+logger = logging.getLogger(__name__)
+
+WALKED = (Role.SUBSCRIPTION, Role.PAGE)
+# The relation of the link to WordPress's API, in the headers of each response but a 304.
+API_RELATION = "https://api.w.org/"
+DEFAULT_PAGE_SIZE = 10
+GZIP = b"\x1f\x8b"
+# libxml2's and gunzip's.
+BLANK = b" \t\r\n\xef\xbb\xbf"
+MALFORMED = (SyntaxError, OSError, EOFError, StopIteration, ValueError)
+
+
+class _Lists:
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @property
+    def _store(self) -> Store:
+        return StoreExtension.of(self._crawler).store
+
+    @contextlib.contextmanager
+    def _owned(self, fetch: Fetch) -> Iterator[None]:
+        """Stop where another crawl has taken the feed over."""
+        try:
+            yield
+        except LeaseError as error:
+            StoreExtension.of(self._crawler).yield_to_other(fetch.feed, error)
+
+
+class ListChecks(_Lists):
+    """Compares feeds of WordPress with its lists of posts."""
+
+    def begin(self, fetch: Fetch, response: Response, is_unchanged: bool = False) -> Iterator[Request]:
+        """Yield the first request of the check of a feed whose walk has ended; nothing if it has no list.
+
+        :param response: to the last request of the walk
+        :param is_unchanged: it says that the subscription document is unchanged
+        """
+        context = context_of(response)
+        walk = context.walk
+        if not walk.options.platforms or fetch.role not in WALKED:
+            return
+        feed_url = listings.first_page(fetch.location or fetch.requested_url)
+        links = link_header.links(responses.links(response), response.url)
+        root = next((url for relation, url in links if relation == API_RELATION), None)
+        api = listings.list_url(root, feed_url) if root and responses.is_fetchable(root) else None
+        is_known = is_unchanged and context.last_reading is not None and context.last_reading.is_listed
+        if api is None and not is_known:
+            return
+        before = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
+        if is_known and before:
+            api = before.api
+        size = walk.page_size or (before.size if before else DEFAULT_PAGE_SIZE)
+        if api is not None:
+            check = listings.begin(api, feed_url, size, before, is_unchanged=is_unchanged)
+            yield requests.listed(fetch, response, check)
+
+    def parse(self, fetch: Fetch, response: Response) -> Iterator[Request | EntryVersion]:
+        """Parse a response to a request of a check: yield the next request, then the entries of a page."""
+        check = context_of(response).list_check
+        if check is None:
+            return
+        if check.is_reading:
+            yield from self._read_page(fetch, response, check)
+            return
+        listed = listings.read_posts(response.body, responses.header(response, "X-WP-Total"), check.feed_url)
+        if listed is None:
+            logger.info("%s is not a list of posts", fetch.requested_url)
+            return
+        entries = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk)
+        ids = list({post.id for post in listed.posts})
+        stored = self._store.entries.find_winners(fetch.feed, ids, latest_time(fetch.fetched))
+        following = listings.follow(check, listed, stored, entries, fetch.fetched)
+        with self._owned(fetch):
+            # A 304 does not name the API: without this, an unchanged feed would not be checked by a later run
+            # if this check does not come to its end.
+            if entries.before is None or not entries.before.has_ended:
+                begun = Listing(listings.NO_WALK, check.api, check.size)
+                self._store.feeds.note_listing(fetch.feed, begun)
+            if isinstance(following, Listing):
+                self._end(fetch, following)
+            elif following is not None:
+                yield requests.listed(fetch, response, following)
+            else:
+                logger.info("%s changed while it was being read", check.api)
+
+    def _read_page(
+        self, fetch: Fetch, response: Response, check: ListCheck
+    ) -> Iterator[Request | EntryVersion]:
+        following = check.after_page()
+        if following is not None:
+            yield requests.listed(fetch, response, following)
+        if response.status == NOT_FOUND:
+            return
+        try:
+            document = ReaderExtension.of(self._crawler).read(response)
+        except NotAFeedError as error:
+            logger.info("%s is not a feed: %s", fetch.requested_url, error)
+            return
+        result, versions = reading.read_document(fetch, response, document)
+        result = replace(result, older_document=None)
+        yield from CommitMiddleware.of(self._crawler).yield_document(response, document, result, versions)
+
+    def lose(self, fetch: Fetch, request: Request) -> Iterator[Request]:
+        """Yield the request that follows one that has failed: for the next page of the feed, if there is one.
+
+        Without the list, the feed is what it is without one.
+        """
+        check = context_of(request).list_check
+        if check is not None and check.is_reading:
+            following = replace(check, has_failed=True).after_page()
+            if following is not None:
+                yield requests.listed(fetch, request, following)
+
+    def _end(self, fetch: Fetch, listing: Listing) -> None:
+        self._store.feeds.note_listing(fetch.feed, listing)
+        self._crawler.stats.inc_value("fhcrawl/entry/unlisted", listing.unlisted)
+        gone = f"; the store has {listing.unlisted:,} more that are not listed" if listing.unlisted else ""
+        logger.info("%s: %s%s", fetch.feed, listing.in_words, gone)
+
+
+class Sitemaps(_Lists):
+    """Reads the sitemaps of feeds' sites."""
+
+    def begin(self, fetch: Fetch, response: Response, links: Iterable[str | None] = ()) -> Iterator[Request]:
+        """Yield the request for the first sitemap, if it is time for one.
+
+        :param response: to the last request of the walk
+        :param links: those of its entries; () if it is unchanged
+        """
+        if not context_of(response).walk.sitemaps or fetch.role not in WALKED:
+            return
+        known = [link for link in links if link] or self._store.sitemaps.read_links(fetch.feed)
+        sites = Counter(f"{parts.scheme}://{parts.netloc}" for parts in map(urlsplit, known) if parts.netloc)
+        for site, number in sites.most_common(1):
+            # Of a feed that links to many sites, none has all entries.
+            if 2 * number < len(known):
+                return
+            named = robotstxt.sitemaps(self._crawler, site) or [f"{site}/sitemap.xml"]
+            check = SitemapCheck().with_more(filter(responses.is_fetchable, named))
+            yield from self._next(fetch, response, check)
+
+    def _next(self, fetch: Fetch, before: Response | Request, check: SitemapCheck) -> Iterator[Request]:
+        following = check.following()
+        if following is not None:
+            yield requests.sitemap(fetch, before, following)
+        elif check.requested:
+            report = self._store.sitemaps.settle(fetch.feed, fetch.fetched, check.is_part)
+            if report.in_words:
+                logger.info("%s: %s", fetch.feed, report.in_words)
+
+    def parse(self, fetch: Fetch, response: Response) -> Iterator[Request]:
+        """Read a sitemap, and yield the request for the next one."""
+        check, pages = context_of(response).sitemap or SitemapCheck(), []
+        try:
+            urls, is_index = read_sitemap(response.body)
+        except MALFORMED as error:
+            logger.info("%s is not a sitemap: %s", response.url, error)
+        else:
+            named = filter(responses.is_fetchable, urls)
+            if is_index:
+                check = check.with_more(named)
+            else:
+                pages = sitemaps.like_entries(named, self._store.sitemaps.read_links(fetch.feed))
+        with self._owned(fetch):
+            self._store.sitemaps.note(
+                fetch.feed, check.requested[-1], pages, is_first=len(check.requested) == 1
+            )
+            yield from self._next(fetch, response, check)
+
+    def lose(self, fetch: Fetch, request: Request) -> Iterator[Request]:
+        """Yield the request that follows one that has failed."""
+        check = context_of(request).sitemap
+        with self._owned(fetch):
+            yield from () if check is None else self._next(fetch, request, check)
+
+
+def read_sitemap(body: bytes) -> tuple[list[str], bool]:
+    """Return the URLs that a sitemap names, and whether they are those of other sitemaps.
+
+    :raises SyntaxError, OSError, EOFError, StopIteration, ValueError: if it is not a sitemap
+    """
+    if body.startswith(GZIP):
+        body = gunzip(body, max_size=requests.MOST_OCTETS)
+    if not body.lstrip(BLANK).startswith(b"<"):
+        return _lines(body), False
+    sitemap = Sitemap(body)
+    if sitemap.type not in ("urlset", "sitemapindex"):
+        raise ValueError(f"its root element is {sitemap.type}")
+    listed = list(islice(sitemap, MOST_PAGES))
+    # What lists news has no other pages (the last two days' news).
+    urls = [page["loc"] for page in listed if "news" not in page]
+    return [url for url in urls if len(url) <= LONGEST_URL], sitemap.type == "sitemapindex"
+
+
+# sitemaps.org/protocol.html, 'Other Sitemap formats': a text file has one URL a line.
+def _lines(body: bytes) -> list[str]:
+    urls = [line.strip() for line in body.decode("utf-8-sig").splitlines()[:MOST_PAGES]]
+    if not all(url.startswith(("http://", "https://")) for url in filter(None, urls)):
+        raise ValueError("its lines are not URLs")
+    return list(filter(None, urls))
