@@ -337,7 +337,9 @@ def _rows(settings: Settings, store: Store, feeds: list[Feed], wanted: Wanted) -
     from fhcrawl.exporters.selection import gap_entries
 
     urls = () if wanted.all_feeds else [feed.feed for feed in feeds]
-    rows = columns.Rows(settings.getdictorlist("FEED_EXPORT_FIELDS"), settings.getlist(columns.PROFILES))
+    rows = columns.Rows(
+        settings.getdictorlist("FEED_EXPORT_FIELDS"), settings.getlist(columns.CHOSEN_PROFILES)
+    )
     found = store.entries.read(urls, has_details=rows.need_details)
     entries = (entry for entry in found if wanted.chosen(entry))
     missing = chain.from_iterable(map(gap_entries, feeds if wanted.gaps else ()))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import exporters
 from scrapy.exceptions import NotConfigured
 
-from fhcrawl.exporters.profiles import COLUMNS
+from fhcrawl.exporters.columns import COLUMNS
 from fhcrawl.exporters.rows import TIMES
 from fhcrawl.items import ALL_FIELDS, FORMER_IDS
 

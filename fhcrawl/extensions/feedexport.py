@@ -17,7 +17,7 @@ from scrapy.utils.defer import ensure_awaitable
 
 from fhcrawl.exceptions import ExportError, FhcrawlError
 from fhcrawl.exporters import delivery, storages
-from fhcrawl.exporters.columns import PROFILES, Rows
+from fhcrawl.exporters.columns import CHOSEN_PROFILES, Rows
 from fhcrawl.exporters.storages import FileFeedStorage, StdoutFeedStorage, takes_entries
 from fhcrawl.extensions.store import StoreExtension, store_url
 from fhcrawl.items import ALL_FIELDS, FIELDS
@@ -153,7 +153,7 @@ class FeedExporter(feedexport.FeedExporter):
             self._open_slots(spider)
             number = extension.store.exports.begin(extension.run, only_released=not is_last)
             fields = (name for slot in self.slots for name in slot.feed_options["fields"] or ())
-            rows = Rows(fields, self.settings.getlist(PROFILES))
+            rows = Rows(fields, self.settings.getlist(CHOSEN_PROFILES))
             changes = extension.store.exports.read_changes(number, has_details=rows.need_details)
             count = await self._write(rows.complete(changes), spider, is_last)
             if is_last and not count:

@@ -10,8 +10,7 @@ from fhcrawl import settings as ours
 from fhcrawl.core.addons import EXPORTED, add_settings
 from fhcrawl.core.checks import check_settings
 from fhcrawl.exceptions import ArgumentError
-from fhcrawl.exporters.columns import Rows
-from fhcrawl.exporters.profiles import PROFILES
+from fhcrawl.exporters.columns import PROFILES, Rows
 from fhcrawl.items import FIELDS
 from tests.projects import Project
 from tests.server import FeedServer

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fhcrawl.documents import extensions
-from fhcrawl.exporters.profiles import KINDS, OBJECTS, PROFILES, STEP, Entry
+from fhcrawl.exporters.columns import KINDS, OBJECTS, PROFILES, STEP, Entry
 from fhcrawl.items import FIELDS
 
 NAMESPACES = {
