@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import sqlite3
+from dataclasses import dataclass
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -31,7 +32,6 @@ from fhcrawl.utils.locks import locked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
-    from sqlite3 import Connection
 
     from lxml.etree import _Element
 
@@ -71,6 +71,7 @@ class Selection(NamedTuple):
         return bool(time) and time >= comparable(self.since or None) and is_early_enough
 
 
+ALL_ENTRIES = Selection()
 GAP_CATEGORY = "fhcrawl-gap"
 GAP_TITLE = "Some entries may be missing"
 
@@ -150,13 +151,24 @@ def write_archives(
     :raises OSError: if a document cannot be written
     """
     since, _latest = store.feeds.read_times(feed.feed)
-    target = Target(folder, base, form, feed.feed, feed.title, since, size, _source(store, feed))
-    gaps = _gaps(feed, form, wanted)
-    return write_set(target, lambda: store.entries.read_versions(feed.feed), wanted, gaps)
+    source = _source(store, feed)
+    archives = ArchiveSet(folder, base, form, feed.feed, feed.title, since, size, source, wanted)
+    return archives.write(lambda: store.entries.read_versions(feed.feed), _gaps(feed, form, wanted))
 
 
-class Target(NamedTuple):
-    """The folder of an archive set, and the values that all of its documents share.
+# An entry, or its tombstone, that no archive contains yet, and its update time; '' for none.
+Event = tuple["_Element", str]
+# An entry's state in the archives: digest of its version (b'' if deleted), and comparable time.
+Known = tuple[bytes, str]
+
+
+class WriteAnewError(Exception):
+    """A version in the archives cannot be replaced by a newer document."""
+
+
+@dataclass
+class ArchiveSet:
+    """The documents of an archive set, with an index of the entries in its archives.
 
     :param base: URL of the folder, ending in a slash
     :param feed: URL of the feed
@@ -173,79 +185,51 @@ class Target(NamedTuple):
     since: str
     size: int
     source: FeedHead | None = None
+    wanted: Selection = ALL_ENTRIES
+
+    def write(self, versions: Callable[[], Iterable[StoredVersion]], gaps: Sequence[_Element] = ()) -> int:
+        """Write new and changed entries to the folder; return the number of archives.
+
+        :param versions: returns the newest versions of the feed's entries, oldest first
+        :param gaps: pseudo-entries for the subscription document
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        lock = locked(self.folder.resolve() / INDEX)
+        # SQLite keeps a database without a name in memory, and in a temporary file when it is large.
+        with lock, contextlib.closing(sqlite3.connect("")) as self._index:
+            self._index.execute(
+                "CREATE TABLE known (id TEXT PRIMARY KEY, mark BLOB, time TEXT) WITHOUT ROWID"
+            )
+            self._read()
+            try:
+                return self._add(versions(), gaps)
+            except WriteAnewError:
+                self._begin_anew()
+                return self._add(versions(), gaps)
 
     def _name(self, number: int | None) -> str:
+        """Return the name of an archive, or of the subscription document (None)."""
         return f"{INDEX if number is None else ARCHIVE.format(number)}.{self.form.name}"
 
-    def path(self, number: int | None) -> Path:
-        """Return the path of an archive, or of the subscription document (None)."""
+    def _path(self, number: int | None) -> Path:
         return self.folder / self._name(number)
 
-    def url(self, number: int | None) -> str:
-        """Return the URL of an archive, or of the subscription document (None)."""
+    def _url(self, number: int | None) -> str:
         return self.base + self._name(number)
 
-    def numbers(self) -> list[int]:
+    def _numbers(self) -> list[int]:
         """Return the numbers of the archives in the folder, in ascending order."""
         matches = filter(None, (NUMBERED.match(path.name) for path in self.folder.iterdir()))
         return sorted(number for match in matches if match.string == self._name(number := int(match[1])))
 
-
-# An entry, or its tombstone, that no archive contains yet, and its update time; '' for none.
-Event = tuple["_Element", str]
-# An entry's state in the archives: digest of its version (b'' if deleted), and comparable time.
-Known = tuple[bytes, str]
-
-
-class WriteAnewError(Exception):
-    """A version in the archives cannot be replaced by a newer document."""
-
-
-def write_set(
-    target: Target,
-    versions: Callable[[], Iterable[StoredVersion]],
-    wanted: Selection,
-    gaps: Sequence[_Element] = (),
-) -> int:
-    """Write new and changed entries to an archive set; return the number of archives.
-
-    :param versions: returns the newest versions of the feed's entries, oldest first
-    :param gaps: pseudo-entries for the subscription document
-    """
-    target.folder.mkdir(parents=True, exist_ok=True)
-    lock = locked(target.folder.resolve() / INDEX)
-    # SQLite keeps a database without a name in memory, and in a temporary file when it is large.
-    with lock, contextlib.closing(sqlite3.connect("")) as index:
-        archives = _ArchiveSet(target, wanted, index)
-        archives.read()
-        try:
-            return archives.add(versions(), gaps)
-        except WriteAnewError:
-            archives.begin_anew()
-            return archives.add(versions(), gaps)
-
-
-class _ArchiveSet:
-    """The documents of an archive set, with an index of the entries in its archives."""
-
-    def __init__(self, target: Target, wanted: Selection, index: Connection) -> None:
-        self._target = target
-        self._wanted = wanted
-        # The numbers of the archives: the oldest is the one after `_left`. Others are left over.
-        self._left = 0
-        self._number = 0
-        self._latest = ""
-        # The update time of the subscription document that is replaced.
-        self._shown = ""
-        self._index = index
-        self._index.execute("CREATE TABLE known (id TEXT PRIMARY KEY, mark BLOB, time TEXT) WITHOUT ROWID")
-
-    def read(self) -> None:
+    def _read(self) -> None:
         """Index the entries of the archives; forget them all if one is missing."""
-        if self._target.path(None).exists():
-            self._shown = comparable(self._head(None).findtext(f"{ATOM}updated"))
+        self._begin_at(1)
+        # The update time of the subscription document that is replaced.
+        index = self._path(None)
+        self._shown = comparable(self._head(None).findtext(f"{ATOM}updated")) if index.exists() else ""
         is_complete = True
-        for number in self._target.numbers():
+        for number in self._numbers():
             head = self._head(number)
             if PREV_ARCHIVE not in _links_of(head):
                 self._begin_at(number)
@@ -253,33 +237,34 @@ class _ArchiveSet:
             is_complete = is_complete and number == self._number + 1
             self._read_archive(number, head)
         if not is_complete:
-            self.begin_anew()
+            self._begin_anew()
 
     # RFC 5005, 4: "The set of entries contained in an archive document published at a particular URI SHOULD
     # NOT change over time."
-    def begin_anew(self) -> None:
+    def _begin_anew(self) -> None:
         """Forget the archives, so that all are written again, under new names."""
-        self._begin_at(max(self._target.numbers(), default=0) + 1)
+        self._begin_at(max(self._numbers(), default=0) + 1)
 
     def _begin_at(self, number: int) -> None:
+        # The numbers of the archives: the oldest is the one after `_left`. Others are left over.
         self._left = self._number = number - 1
         self._latest = ""
         self._index.execute("DELETE FROM known")
 
     def _read_archive(self, number: int, head: _Element) -> None:
         updated = comparable(head.findtext(f"{ATOM}updated"))
-        for child in head.iterchildren(self._target.form.entry_tag, DELETED_ENTRY):
+        for child in head.iterchildren(self.form.entry_tag, DELETED_ENTRY):
             if child.tag == DELETED_ENTRY:
                 row = (tombstones.ref_of(child) or "", b"", comparable(child.get("when")))
             else:
-                entry = self._target.form.read(_copy(child))
+                entry = self.form.read(_copy(child))
                 row = (entry.id or "", self._mark(child), comparable(entry.updated) or updated)
             # Archives are read from the oldest on, so that the newest version of an entry remains.
             self._index.execute("INSERT OR REPLACE INTO known VALUES (?, ?, ?)", row)
         self._number, self._latest = number, max(self._latest, updated)
 
     def _mark(self, element: _Element) -> bytes:
-        entry = self._target.form.read(_copy(element))
+        entry = self.form.read(_copy(element))
         own = _copy(element)
         # xml:base and placeholders depend on the document of the entry, which may differ between crawls.
         own.attrib.pop(XML_BASE, "")
@@ -293,23 +278,23 @@ class _ArchiveSet:
 
     def _head(self, number: int | None) -> _Element:
         """Return the element of a document that contains its head section and its entries."""
-        path = self._target.path(number)
+        path = self._path(number)
         try:
             root = etree.parse(path, PARSER).getroot()
         except etree.XMLSyntaxError as error:
             raise ExportError(f"{path} is not a document of this feed; choose another folder") from error
         head = root
-        for tag, _attributes in self._target.form.around[1:]:
+        for tag, _attributes in self.form.around[1:]:
             inner = head.find(tag)
             head = root if inner is None else inner
         named = head.find(documents.FEED)
         if named is None:
-            named = head.find(self._target.form.named)
+            named = head.find(self.form.named)
         links = _links_of(head)
         expected = self._links(number, PREV_ARCHIVE in links)
         if (
             named is None
-            or elements.line(named) != cleaned(self._target.feed)
+            or elements.line(named) != cleaned(self.feed)
             or (number is not None and any(links.get(rel) != url for rel, url in expected))
             or (number is not None and head.find(f"{FH}archive") is None)
         ):
@@ -321,33 +306,32 @@ class _ArchiveSet:
 
     def _links(self, number: int | None, has_older: bool) -> list[tuple[str, str]]:
         """Return the permanent links of an archive, or the links of the subscription document (None)."""
-        url = self._target.url
-        links = [("self", url(number)), *([] if number is None else [("current", url(None))])]
+        links = [("self", self._url(number)), *([] if number is None else [("current", self._url(None))])]
         before = self._number if number is None else number - 1
-        return [*links, (PREV_ARCHIVE, url(before))] if has_older else links
+        return [*links, (PREV_ARCHIVE, self._url(before))] if has_older else links
 
-    def add(self, versions: Iterable[StoredVersion], gaps: Sequence[_Element]) -> int:
+    def _add(self, versions: Iterable[StoredVersion], gaps: Sequence[_Element]) -> int:
         """Write new archives, then the subscription document; return the number of archives."""
         waiting: list[Event] = []
         for event in chain(self._events(versions), self._replaced()):
             waiting.append(event)
-            if len(waiting) > self._target.size:
+            if len(waiting) > self.size:
                 number = self._number + 1
-                self._latest = self._write(number, waiting[: self._target.size])
+                self._latest = self._write(number, waiting[: self.size])
                 if self._number > self._left:
                     self._link(self._number, number)
                 self._number = number
-                del waiting[: self._target.size]
+                del waiting[: self.size]
         self._write(None, waiting, gaps)
-        for number in self._target.numbers():
+        for number in self._numbers():
             if number <= self._left:
-                self._target.path(number).unlink(missing_ok=True)
+                self._path(number).unlink(missing_ok=True)
         return self._number - self._left
 
     def _events(self, versions: Iterable[StoredVersion]) -> Iterator[Event]:
         for version in versions:
             known = self._take(cleaned(version.fields["id"]))
-            is_live = not version.is_deleted and self._wanted.has(version.fields)
+            is_live = not version.is_deleted and self.wanted.has(version.fields)
             event = self._entry(version, known) if is_live else self._deletion(version, known)
             if event is not None:
                 yield event
@@ -369,7 +353,7 @@ class _ArchiveSet:
             yield self._tombstone(entry_id, "", (mark, time))
 
     def _entry(self, version: StoredVersion, known: Known | None) -> Event | None:
-        element = documents.entry_element(version.fields, version.original, self._target.form)
+        element = documents.entry_element(version.fields, version.original, self.form)
         if known is not None:
             mark, known_time = known
             if self._mark(element) == mark:
@@ -383,7 +367,7 @@ class _ArchiveSet:
 
     def _deletion(self, version: StoredVersion, known: Known | None) -> Event | None:
         """Return a tombstone if one was requested or if an archive contains the entry; else None."""
-        if known is None and not (self._wanted.tombstones and version.is_deleted):
+        if known is None and not (self.wanted.tombstones and version.is_deleted):
             return None
         updated = _counted(version.fields["updated"])
         own = updated or _counted(version.fields["document_updated"])
@@ -395,8 +379,8 @@ class _ArchiveSet:
 
     def _tombstone(self, entry_id: str, version_time: str, known: Known | None) -> Event:
         time = max(version_time, self._latest, known[1] if known else "")
-        when = f"{time}Z" if time else self._target.since
-        return documents.tombstone(entry_id, when, self._target.form), version_time
+        when = f"{time}Z" if time else self.since
+        return documents.tombstone(entry_id, when, self.form), version_time
 
     def _write(self, number: int | None, events: list[Event], gaps: Sequence[_Element] = ()) -> str:
         """Write a document, newest entry first; return its comparable update time."""
@@ -404,21 +388,21 @@ class _ArchiveSet:
         # Readers may have an earlier version from the subscription document that is replaced.
         times = (self._latest, self._shown, *(time for _element, time in events))
         # `_read_archive` reads this value back from the document, also if none of its entries has a time.
-        latest = max(times) or comparable(self._target.since)
+        latest = max(times) or comparable(self.since)
         # RFC 5005, 2: without archives, the subscription document contains the whole feed.
         has_older = self._number > self._left
         alone = () if has_older else ("complete",)
         head = Head(
-            self._target.feed,
-            self._target.title,
+            self.feed,
+            self.title,
             f"{latest}Z",
             tuple(self._links(number, has_older)),
             alone if number is None else ("archive",),
-            self._target.source,
+            self.source,
         )
-        with replacing(self._target.path(number)) as file:
+        with replacing(self._path(number)) as file:
             written = (*gaps, *(element for element, _time in reversed(events)))
-            documents.write(file, self._target.form, head, written)
+            documents.write(file, self.form, head, written)
         return latest
 
     # RFC 5005, 4: "Archive documents SHOULD also have a "next-archive" link relation, unless there are no
@@ -429,10 +413,10 @@ class _ArchiveSet:
         links = list(head.iterchildren(f"{ATOM}link"))
         if any("next-archive" in elements.relations(link) for link in links):
             return
-        link = documents.link("next-archive", self._target.url(following))
+        link = documents.link("next-archive", self._url(following))
         link.tail = links[-1].tail
         links[-1].addnext(link)
-        with replacing(self._target.path(number)) as file:
+        with replacing(self._path(number)) as file:
             head.getroottree().write(file, encoding="utf-8", xml_declaration=True)
 
 

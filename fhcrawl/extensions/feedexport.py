@@ -7,7 +7,6 @@ import contextlib
 import logging
 import re
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
@@ -71,8 +70,8 @@ class FeedExporter(feedexport.FeedExporter):
             scheme: FileFeedStorage if storage is feedexport.FileFeedStorage else storage
             for scheme, storage in self.storages.items()
         }
-        # The number of the next batch of each target, by URI template.
-        self._batches = dict.fromkeys(self.feeds, 1)
+        # The last exported slot of each target, by URI template.
+        self._previous: dict[str, FeedSlot] = {}
         # The slots of the current delivery, with those of full batches.
         self._started: list[FeedSlot] = []
         # The paths of files, by URI template.
@@ -178,12 +177,12 @@ class FeedExporter(feedexport.FeedExporter):
     def _open_slots(self, spider: Spider) -> None:
         if self.slots:
             return
-        for template, batch in self._batches.items():
-            options = self.feeds[template]
-            # Scrapy reads only the number of the previous slot.
-            before: Any = SimpleNamespace(batch_id=batch - 1)
-            uri_params = self._get_uri_params(spider, options["uri_params"], before)
-            uri = feedexport.apply_uri_params(template, uri_params)
+        for template, options in self.feeds.items():
+            previous = self._previous.get(template)
+            batch = 1 if previous is None else previous.batch_id + 1
+            uri = feedexport.apply_uri_params(
+                template, self._get_uri_params(spider, options["uri_params"], previous)
+            )
             self.slots.append(self._start_new_batch(batch, uri, options, spider, template))
 
     def _start_new_batch(self, *args: Any, **kwargs: Any) -> FeedSlot:
@@ -274,7 +273,7 @@ class FeedExporter(feedexport.FeedExporter):
                 continue
             template = slot.uri_template
             options = self.feeds[template]
-            self._batches[template] = slot.batch_id + 1
+            self._previous[template] = slot
             if BATCH.search(template):
                 continue
             if written is not None:

@@ -13,7 +13,7 @@ import itertools, sys
 from pathlib import Path
 from fhcrawl.exporters import ParquetItemExporter, documents, feeds, parquet
 from fhcrawl.exporters.documents import Head
-from fhcrawl.exporters.feeds import XML_FORMATS, Selection
+from fhcrawl.exporters.feeds import XML_FORMATS
 from fhcrawl.items import FIELDS
 from fhcrawl.store.rows import StoredVersion
 from tests.projects import peak_memory
@@ -45,9 +45,9 @@ def write(many):
             elements = (documents.entry_element(fields(n), None, form) for n in range(many))
             documents.write(file, form, Head("http://x/", "T", "2003-12-13T18:30:02Z"), elements)
     else:
-        target = feeds.Target(path, "http://x/", form, "http://x/", "T", "2003-12-13T18:30:02Z", 20)
+        target = feeds.ArchiveSet(path, "http://x/", form, "http://x/", "T", "2003-12-13T18:30:02Z", 20)
         versions = lambda: (StoredVersion(fields(n), None, "", False) for n in range(many))
-        feeds.write_set(target, versions, Selection())
+        target.write(versions)
 
 
 write(100)
