@@ -200,10 +200,6 @@ def _output(settings: Settings, opts: argparse.Namespace) -> Output:
 
 # The store's entries are as they are now: what has changed since the last export is in those of crawls.
 def _without_change(settings: Settings, given: str | None) -> list[str] | dict[str, str]:
-    """Return the columns of an export without the one that only exports of crawls have.
-
-    :param given: the value of --fields
-    """
     from fhcrawl.exporters import columns
 
     fields = settings.getdictorlist("FEED_EXPORT_FIELDS")
@@ -281,7 +277,6 @@ def _write(
     feeds: list[Feed],
     wanted: Selection,
 ) -> str:
-    """Write the export; return a summary, or '' if it is written to stdout."""
     from fhcrawl.exporters import storages
     from fhcrawl.exporters.feeds import write_archives, write_document
     from fhcrawl.exporters.rows import shown

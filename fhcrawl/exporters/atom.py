@@ -75,8 +75,8 @@ def _identify(value: str) -> _Element:
     return element
 
 
+# A single date that is valid and in RFC 3339's form is kept.
 def _put_date(entry: _Element, name: str, value: str | None) -> None:
-    """Replace the entry's dates by `value`; keep a single date that is valid and in RFC 3339's form."""
     tag = f"{ATOM}{name}"
     dates = [date for date in entry.iterchildren(tag) if date.get(PLACEHOLDER) is None]
     if not dates or (value and len(dates) == 1 and DATE.fullmatch((dates[0].text or "").strip())):
@@ -156,7 +156,6 @@ def _head(head: Head) -> list[_Element]:
 
 # RFC 4287, 4.1.1: a feed has at most one of each of these.
 def _own_elements(source: FeedHead) -> list[_Element]:
-    """Return the elements of an atom:feed that are valid: its own, as they came."""
     own: list[_Element] = []
     for name in ("title", "subtitle", "rights", "generator", "icon", "logo"):
         own += [element for element in source.own(name) if elements.line(element) and _is_valid(element)][:1]
@@ -170,7 +169,6 @@ def _is_valid(element: _Element) -> bool:
 
 
 def _from_metadata(known: FeedMetadata) -> list[_Element]:
-    """Return the elements for the metadata of a feed of another format."""
     texts = (("title", known.title), ("subtitle", known.description))
     lines = (
         ("rights", known.copyright),

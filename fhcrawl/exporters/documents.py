@@ -284,9 +284,8 @@ class FeedHead:
             if tag[: tag.rfind("}") + 1] not in LEFT_OUT and tag not in LEFT_OUT_TAGS:
                 yield self._copy(child)
 
-    # Readers resolve the references of few elements.
+    # Readers resolve the references of few elements: they are absolute in the copy.
     def _copy(self, element: _Element) -> _Element:
-        """Return a copy of an element, whose references are absolute."""
         copied, base = _detached(element), elements.base_of(element, self.base)
         for node in copied.iter("*"):
             for name in REFERENCES.intersection(map(str, node.keys())):

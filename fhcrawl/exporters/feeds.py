@@ -207,8 +207,8 @@ class ArchiveSet:
                 self._begin_anew()
                 return self._add(versions(), gaps)
 
+    # Without a number: of the subscription document.
     def _name(self, number: int | None) -> str:
-        """Return the name of an archive, or of the subscription document (None)."""
         return f"{INDEX if number is None else ARCHIVE.format(number)}.{self.form.name}"
 
     def _path(self, number: int | None) -> Path:
@@ -218,7 +218,6 @@ class ArchiveSet:
         return self.base + self._name(number)
 
     def _numbers(self) -> list[int]:
-        """Return the numbers of the archives in the folder, in ascending order."""
         matches = filter(None, (NUMBERED.match(path.name) for path in self.folder.iterdir()))
         return sorted(number for match in matches if match.string == self._name(number := int(match[1])))
 
@@ -277,7 +276,6 @@ class ArchiveSet:
         return digest.digest()
 
     def _head(self, number: int | None) -> _Element:
-        """Return the element of a document that contains its head section and its entries."""
         path = self._path(number)
         try:
             root = etree.parse(path, PARSER).getroot()
@@ -305,7 +303,6 @@ class ArchiveSet:
         return head
 
     def _links(self, number: int | None, has_older: bool) -> list[tuple[str, str]]:
-        """Return the permanent links of an archive, or the links of the subscription document (None)."""
         links = [("self", self._url(number)), *([] if number is None else [("current", self._url(None))])]
         before = self._number if number is None else number - 1
         return [*links, (PREV_ARCHIVE, self._url(before))] if has_older else links

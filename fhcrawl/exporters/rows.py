@@ -79,11 +79,7 @@ class CsvItemExporter(exporters.CsvItemExporter):
     """
 
     def __init__(
-        self,
-        file: BytesIO,
-        include_headers_line: bool = True,
-        excel: bool = False,
-        **kwargs: Any,
+        self, file: BytesIO, include_headers_line: bool = True, excel: bool = False, **kwargs: Any
     ) -> None:
         include = include_headers_line and not (file.seekable() and file.tell())
         if excel:

@@ -55,10 +55,7 @@ def _complete(item: _Element, fields: Fields) -> None:
 
 
 def _mail_time(time: str) -> str | None:
-    """Return a time in RSS 2.0's form (RFC 822 with a four-digit year); None if that loses precision.
-
-    :param time: ISO 8601 in UTC ending in `Z`
-    """
+    """Return a time in RSS 2.0's form (RFC 822 with a four-digit year); None if that loses precision."""
     if not CANONICAL.match(time):
         return None
     return format_datetime(datetime.fromisoformat(time[:-1]).replace(tzinfo=timezone.utc), usegmt=True)
@@ -103,7 +100,6 @@ def _required(name: str, value: str | None, otherwise: str) -> _Element:
 
 
 def _metadata(head: Head, source: FeedHead) -> Iterator[_Element]:
-    """Yield the elements of the channel besides those that are required."""
     known = source.metadata
     if known.image:
         image = leaf("image")

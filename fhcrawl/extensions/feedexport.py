@@ -112,9 +112,9 @@ class FeedExporter(feedexport.FeedExporter):
     @property
     def only_appends(self) -> bool:
         """Whether every target has the earlier changes: a file that is appended to, or one for each run."""
+        continued = {template for template, path in self._paths.items() if path.exists()}
         return all(
-            "%(" in template
-            or (template in self._paths and self._paths[template].exists() and not options.get("overwrite"))
+            "%(" in template or (template in continued and not options.get("overwrite"))
             for template, options in self.feeds.items()
         )
 

@@ -66,7 +66,6 @@ def files_of(entries: Iterable[Mapping[str, Any]]) -> list[EnclosureFile]:
 
 
 def _name(entry: Mapping[str, Any], enclosure: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the name of an enclosure's file without its ending, and the ending."""
     url = enclosure["url"] if responses.is_fetchable(enclosure["url"]) else ""
     path = PurePosixPath(unquote(urlsplit(url).path))
     is_ending = ENDING.fullmatch(path.suffix) and path.suffix.lower() not in PROGRAMS
