@@ -199,27 +199,22 @@ def test_other_file_of_the_name_is_not_the_delivered_one(
     assert pending(store) == 1
 
 
-def test_delivery_that_cannot_name_its_file_is_cancelled(store: Store, tmp_path: Path) -> None:
-    file = written(tmp_path)
-    (tmp_path / "out.jsonl").mkdir()
-    number = store.exports.begin(1)
-    with pytest.raises(OSError, match="folder"):
-        storages.deliver(store, number, [file])
-    assert not storages.settle(store, number, [file])
-    assert pending(store) == 1
-    assert store.exports.find_dead() == []
-
-
-def test_delivery_of_which_a_folder_is_gone_names_no_other_file(store: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_folder_gone", [False, True])
+def test_delivery_that_cannot_name_all_files_names_none(
+    store: Store, tmp_path: Path, is_folder_gone: bool
+) -> None:
     """The next run exports to all of them."""
     files = in_two_folders(tmp_path)
     number = store.exports.begin(1)
-    shutil.rmtree(tmp_path / "other")
-    with pytest.raises(FileNotFoundError):
+    if is_folder_gone:
+        shutil.rmtree(tmp_path / "other")
+    else:
+        (tmp_path / "other" / "out.jsonl").mkdir()
+    with pytest.raises(FileNotFoundError if is_folder_gone else IsADirectoryError):
         storages.deliver(store, number, files)
     assert not storages.settle(store, number, files)
     assert not (tmp_path / "out.jsonl").exists()
-    assert pending(store) == 1
+    assert (pending(store), store.exports.find_dead()) == (1, [])
 
 
 def test_delivery_whose_folder_is_none_any_more_is_cancelled(store: Store, tmp_path: Path) -> None:
