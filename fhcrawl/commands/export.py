@@ -6,12 +6,15 @@ import contextlib
 import io
 import sys
 from collections import Counter
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from scrapy import Spider
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.misc import load_object
+from scrapy.utils.misc import build_from_crawler, load_object
 
 from fhcrawl.commands import CSV, NOT_CSV, OF_COLUMNS, end_with_reader, is_failure, named, no_format, printing
 from fhcrawl.core import command
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from fhcrawl.exporters.documents import DocumentFormat
-    from fhcrawl.exporters.selection import Wanted
+    from fhcrawl.exporters.feeds import Selection
     from fhcrawl.store import Feed, Store
 
 FOLDER_FORMAT = "atom"
@@ -132,12 +135,12 @@ class Command(command.Command):
         if not opts.output:
             raise ArgumentError("-o is required: fhcrawl export -o history.jsonl")
         try:
-            said = self._export(self.settings, opts)
+            summary = self._export(self.settings, opts)
         except NotConfigured as error:
             raise ArgumentError(str(error)) from error
-        if said:
+        if summary:
             with printing():
-                print(said)
+                print(summary)
 
     def _export(self, settings: Settings, opts: argparse.Namespace) -> str:
         from fhcrawl.exporters import columns, storages
@@ -146,45 +149,24 @@ class Command(command.Command):
         output = _output(settings, opts)
         columns.check(settings)
         settings.set("FEED_EXPORT_FIELDS", _without_change(settings, opts.FHCRAWL_FIELDS), "cmdline")
-        wanted = _wanted(output, opts)
+        wanted = _selection(output, opts)
         storages.refuse_store(output.place, store_url(settings))
         if output.place in storages.STDOUT:
             end_with_reader()
         try:
             with self.opened_store() as store:
                 feeds = _feeds(store, output, [named(store, url) for url in opts.feed], opts.gaps)
-                said = self._write(output, opts, settings, store, feeds, wanted)
+                summary = _write(output, opts, settings, store, feeds, wanted)
                 if output.write_list is None:
                     warn_of_gaps(feeds or store.feeds.read())
-                return said
+                return summary
         except OSError as error:
             reason = error.strerror or error
             raise ArgumentError(f"Cannot write to {storages.shown(output.place)} ({reason})") from error
 
-    def _write(
-        self,
-        output: Output,
-        opts: argparse.Namespace,
-        settings: Settings,
-        store: Store,
-        feeds: list[Feed],
-        wanted: Wanted,
-    ) -> str:
-        """Write the export; return what to say of it."""
-        from fhcrawl.exporters import storages
-
-        if output.is_folder and output.xml is not None:
-            return _write_archives(output, output.xml, opts, store, feeds[0], wanted)
-        with storages.opened(output.place, settings) as file:
-            count = _write(file, output, settings, store, feeds, wanted, opts.drop_empty)
-        if output.place in storages.STDOUT:
-            return ""
-        one, many = ("feed", "feeds") if output.write_list else ("entry", "entries")
-        return f"{count} {one if count == 1 else many} written to {storages.shown(output.place)}"
-
 
 def warn_of_gaps(feeds: Iterable[Feed]) -> None:
-    """Say on stderr which feeds are incomplete: one sentence for each, or one for all if they are many."""
+    """Print to stderr which feeds are incomplete: one sentence for each, or one for all if they are many."""
     named: list[str] = []
     words: Counter[str] = Counter()
     for feed in feeds:
@@ -209,20 +191,15 @@ def _output(settings: Settings, opts: argparse.Namespace) -> Output:
     is_folder = not storages.is_elsewhere(place) and (place.endswith("/") or Path(place).is_dir())
     name = opts.format or name or (FOLDER_FORMAT if is_folder else Path(place).suffix[1:])
     exporters = [name for name, exporter in settings.getwithbase("FEED_EXPORTERS").items() if exporter]
-    known = [*exporters, *XML_FORMATS, *LIST_FORMATS]
-    if name not in known:
-        raise ArgumentError(no_format(opts.output, name, known))
+    formats = [*exporters, *XML_FORMATS, *LIST_FORMATS]
+    if name not in formats:
+        raise ArgumentError(no_format(opts.output, name, formats))
     xml = XML_FORMATS.get(name)
     return Output(place, name, is_folder and xml is not None, xml, LIST_FORMATS.get(name))
 
 
 # The store's entries are as they are now: what has changed since the last export is in those of crawls.
 def _without_change(settings: Settings, given: str | None) -> list[str] | dict[str, str]:
-    """Return the columns of an export.
-
-    :param given: the value of --fields
-    :raises ArgumentError: if it has the column that only exports of crawls have, or nothing else is chosen
-    """
     from fhcrawl.exporters import columns
 
     fields = settings.getdictorlist("FEED_EXPORT_FIELDS")
@@ -233,8 +210,8 @@ def _without_change(settings: Settings, given: str | None) -> list[str] | dict[s
     return kept
 
 
-def _wanted(output: Output, opts: argparse.Namespace) -> Wanted:
-    from fhcrawl.exporters.selection import Selection, Wanted
+def _selection(output: Output, opts: argparse.Namespace) -> Selection:
+    from fhcrawl.exporters.feeds import Selection
 
     given = [option for option, words in OF_COLUMNS.items() if getattr(opts, words["dest"])]
     given += ["--drop-empty"] if opts.drop_empty else []
@@ -244,9 +221,14 @@ def _wanted(output: Output, opts: argparse.Namespace) -> Wanted:
         )
     if opts.FHCRAWL_CSV_EXCEL_ENABLED and output.name != CSV:
         raise ArgumentError(NOT_CSV)
-    if output.is_folder:
-        _check_archives(opts)
-    elif opts.base:
+    if output.is_folder and not (opts.base or "").startswith(("http://", "https://")):
+        raise ArgumentError(
+            f"-o {opts.output} is an archive set, whose documents link to each other; add the URL at which "
+            f"the folder will be published, such as --base https://example.org/feed/"
+        )
+    if output.is_folder and opts.archive_size < 1:
+        raise ArgumentError(f"--archive-size must be 1 or more, not {opts.archive_size}")
+    if opts.base and not output.is_folder:
         raise ArgumentError("--base requires an archive set; use -o FOLDER/")
     if opts.tombstones and output.xml is None:
         raise ArgumentError("--tombstones requires a feed; use -o FILE.atom, FILE.rss or FOLDER/")
@@ -255,18 +237,7 @@ def _wanted(output: Output, opts: argparse.Namespace) -> Wanted:
             f"{output.name.upper()} has no entries; remove --since, --until, --category and --gaps"
         )
     since, until = _time("--since", opts.since), _time("--until", opts.until)
-    chosen = Selection(since, until, frozenset(opts.category))
-    return Wanted(chosen, opts.gaps, opts.tombstones, not opts.feed)
-
-
-def _check_archives(opts: argparse.Namespace) -> None:
-    if not (opts.base or "").startswith(("http://", "https://")):
-        raise ArgumentError(
-            f"-o {opts.output} is an archive set, whose documents link to each other; add the URL at which "
-            f"the folder will be published, such as --base https://example.org/feed/"
-        )
-    if opts.archive_size < 1:
-        raise ArgumentError(f"--archive-size must be 1 or more, not {opts.archive_size}")
+    return Selection(since, until, frozenset(opts.category), opts.gaps, opts.tombstones)
 
 
 def _time(option: str, value: str | None) -> str:
@@ -284,62 +255,60 @@ def _time(option: str, value: str | None) -> str:
 def _feeds(store: Store, output: Output, urls: list[str], gaps: bool) -> list[Feed]:
     """Return the feeds to write; an empty list for all feeds, where their verdicts are not needed."""
     is_needed = gaps or output.xml or output.write_list
-    found = list(store.feeds.read(urls=urls)) if urls or is_needed else []
-    unknown = set(urls) - {feed.feed for feed in found}
+    feeds = list(store.feeds.read(urls=urls)) if urls or is_needed else []
+    unknown = set(urls) - {feed.feed for feed in feeds}
     if unknown:
         raise ArgumentError(
             f"--feed {min(unknown)} is not in the store; `fhcrawl feeds` lists the feeds in it"
         )
-    if output.xml and len(found) != 1:
+    if output.xml and len(feeds) != 1:
         raise ArgumentError(
-            f"{output.name} requires exactly one feed, not {len(found)}; choose one with --feed URL "
+            f"{output.name} requires exactly one feed, not {len(feeds)}; choose one with --feed URL "
             f"(`fhcrawl feeds` lists them)"
         )
-    return found
+    return feeds
 
 
 def _write(
-    file: IO[bytes],
     output: Output,
+    opts: argparse.Namespace,
     settings: Settings,
     store: Store,
     feeds: list[Feed],
-    wanted: Wanted,
-    drop_empty: bool,
-) -> int:
-    from fhcrawl.exporters import columns
-    from fhcrawl.exporters.feeds import write_document
+    wanted: Selection,
+) -> str:
+    from fhcrawl.exporters import storages
+    from fhcrawl.exporters.feeds import write_archives, write_document
     from fhcrawl.exporters.rows import shown
 
-    if output.xml is not None:
-        return write_document(shown(file), store, feeds[0], output.xml, wanted)
-    if output.write_list is not None:
-        return output.write_list(shown(file), feeds)
-    fields, rows = settings.getdictorlist("FEED_EXPORT_FIELDS"), _rows(settings, store, feeds, wanted)
-    if not drop_empty:
-        return _write_rows(file, output.name, settings, fields, rows)
-    with columns.spooled(rows) as (filled, kept):
-        return _write_rows(file, output.name, settings, columns.only(fields, filled) or fields, kept)
+    if output.is_folder and output.xml is not None:
+        folder, base = Path(output.place), f"{opts.base.rstrip('/')}/"
+        number = write_archives(folder, base, opts.archive_size, store, feeds[0], output.xml, wanted)
+        return f"{folder / 'index'}.{output.name} and {number} archive{'' if number == 1 else 's'} written"
+    with storages.opened(output.place, settings) as file:
+        if output.xml is not None:
+            count = write_document(shown(file), store, feeds[0], output.xml, wanted)
+        elif output.write_list is not None:
+            count = output.write_list(shown(file), feeds)
+        else:
+            rows = _rows(settings, store, feeds, opts.feed, wanted)
+            count = _write_rows(file, output.name, settings, rows, opts.drop_empty)
+    if output.place in storages.STDOUT:
+        return ""
+    one, many = ("feed", "feeds") if output.write_list else ("entry", "entries")
+    return f"{count} {one if count == 1 else many} written to {storages.shown(output.place)}"
 
 
-def _write_archives(
-    output: Output, form: DocumentFormat, opts: argparse.Namespace, store: Store, feed: Feed, wanted: Wanted
-) -> str:
-    from fhcrawl.exporters.feeds import write_archives
-
-    folder, base = Path(output.place), f"{opts.base.rstrip('/')}/"
-    number = write_archives(folder, base, opts.archive_size, store, feed, form, wanted)
-    return f"{folder / 'index'}.{output.name} and {number} archive{'' if number == 1 else 's'} written"
-
-
-def _rows(settings: Settings, store: Store, feeds: list[Feed], wanted: Wanted) -> Iterator[dict[str, Any]]:
+def _rows(
+    settings: Settings, store: Store, feeds: list[Feed], chosen: list[str], wanted: Selection
+) -> Iterator[dict[str, Any]]:
     from fhcrawl.exporters import columns
-    from fhcrawl.exporters.selection import gap_entries
+    from fhcrawl.exporters.feeds import gap_entries
 
-    urls = () if wanted.all_feeds else [feed.feed for feed in feeds]
-    rows = columns.Rows(settings.getdictorlist("FEED_EXPORT_FIELDS"), settings.getlist(columns.PROFILES))
-    found = store.entries.read(urls, has_details=rows.need_details)
-    entries = (entry for entry in found if wanted.chosen(entry))
+    profiles = settings.getlist(columns.CHOSEN_PROFILES)
+    rows = columns.Rows(settings.getdictorlist("FEED_EXPORT_FIELDS"), profiles)
+    urls = [feed.feed for feed in feeds] if chosen else ()
+    entries = filter(wanted.has, store.entries.read(urls, has_details=rows.need_details))
     missing = chain.from_iterable(map(gap_entries, feeds if wanted.gaps else ()))
     for row in rows.complete(chain(entries, missing)):
         del row[CHANGE]
@@ -347,23 +316,22 @@ def _rows(settings: Settings, store: Store, feeds: list[Feed], wanted: Wanted) -
 
 
 def _write_rows(
-    file: IO[bytes],
-    name: str,
-    settings: Settings,
-    fields: list[str] | dict[str, str],
-    rows: Iterable[dict[str, Any]],
+    file: IO[bytes], name: str, settings: Settings, rows: Iterable[dict[str, Any]], drop_empty: bool
 ) -> int:
-    from fhcrawl.exporters.rows import CsvItemExporter, csv_options
+    from fhcrawl.exporters import columns
 
-    exporter_class = load_object(settings.getwithbase("FEED_EXPORTERS")[name])
-    options = {"encoding": settings.get("FEED_EXPORT_ENCODING"), "fields_to_export": fields}
-    if issubclass(exporter_class, CsvItemExporter):
-        options |= csv_options(settings)
-    exporter = exporter_class(file, **options)
-    exporter.start_exporting()
+    fields = settings.getdictorlist("FEED_EXPORT_FIELDS")
     count = 0
-    for count, row in enumerate(rows, 1):  # noqa: B007
-        exporter.export_item(row)
-    exporter.finish_exporting()
+    with ExitStack() as spool:
+        if drop_empty:
+            filled, rows = spool.enter_context(columns.spooled(rows))
+            fields = columns.only(fields, filled) or fields
+        exporter_class = load_object(settings.getwithbase("FEED_EXPORTERS")[name])
+        options = {"encoding": settings.get("FEED_EXPORT_ENCODING"), "fields_to_export": fields}
+        exporter = build_from_crawler(exporter_class, Crawler(Spider, settings), file, **options)
+        exporter.start_exporting()
+        for count, row in enumerate(rows, 1):  # noqa: B007
+            exporter.export_item(row)
+        exporter.finish_exporting()
     file.flush()
     return count

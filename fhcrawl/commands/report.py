@@ -36,8 +36,7 @@ class Command(command.Command):
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Write the report."""
-        from fhcrawl.exporters import delivery
-        from fhcrawl.exporters.storages import STDOUT, refuse_store
+        from fhcrawl.exporters.storages import STDOUT, open_stdout, refuse_store, replacing
         from fhcrawl.extensions.store import store_url
 
         if not opts.output:
@@ -48,7 +47,7 @@ class Command(command.Command):
         try:
             with (
                 self.opened_store() as store,
-                delivery.open_stdout() if is_stdout else delivery.replacing(Path(opts.output)) as file,
+                open_stdout() if is_stdout else replacing(Path(opts.output)) as file,
             ):
                 feeds = _report(store, file)
         except OSError as error:

@@ -76,11 +76,9 @@ def check_settings(settings: BaseSettings) -> None:
 
 def check_added_fields(settings: BaseSettings) -> None:
     """:raises ArgumentError: if FHCRAWL_ADDED_FIELDS names a field twice, or one that entries have anyway"""
-    from fhcrawl.exporters.profiles import COLUMNS
-
     names = settings.getlist("FHCRAWL_ADDED_FIELDS")
     for name in names:
-        if name in (*ALL_FIELDS, *COMPUTED_FIELDS, *COLUMNS) or names.count(name) > 1:
+        if name in (*ALL_FIELDS, *COMPUTED_FIELDS, *columns.COLUMNS) or names.count(name) > 1:
             raise ArgumentError(
                 f"FHCRAWL_ADDED_FIELDS must contain each name only once, and no built-in field; "
                 f"remove {str(name)!r}"

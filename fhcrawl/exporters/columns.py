@@ -1,24 +1,239 @@
-"""The columns of exports: which ones the settings choose, and the values of those that the store has not."""
+"""The columns of exports: which ones the settings choose, and the values of those that the store has not.
+
+A profile is a table of columns beside the fields, each with paths to its value. A path leads through the tree
+of `documents.extensions`: `media:group/media:thumbnail@url` is an attribute of an element,
+`atom:source/atom:title` its text, `json:image` a member of JSON Feed's item. A path that begins without a
+prefix leads through the fields: `enclosures/url`. `[type=audio/*]` chooses elements or objects by
+an attribute or member. A column's value is the first value of its kind to which its paths lead.
+"""
 
 from __future__ import annotations
 
 import pickle
+import re
 from contextlib import contextmanager
 from difflib import get_close_matches
-from itertools import chain
+from fnmatch import fnmatchcase
+from itertools import chain, islice
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fhcrawl.documents import extensions
+from fhcrawl.documents.extensions import JSON
+from fhcrawl.documents.xml.elements import resolve
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.items import ALL_FIELDS, COMPUTED_FIELDS, EXTENSIONS, FORMER_IDS, OPTIONAL_FIELDS, ORIGINAL
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from scrapy.settings import BaseSettings
 
+    from fhcrawl.documents.extensions import Tree
+
+
+class Column(NamedTuple):
+    """A column.
+
+    :param kind: a name of KINDS
+    :param paths: where its value is, the best one first
+    :param text: a description for the documentation
+    """
+
+    kind: str
+    paths: tuple[str, ...]
+    text: str
+
+
+# Objects that several columns describe: the first one, the best path first. Some feeds give audio files
+# no type, or another one.
+OBJECTS = {
+    "audio": (
+        "enclosures[type=audio/*]",
+        *(f"enclosures[url=*.{end}*]" for end in ("mp3", "m4a", "aac", "ogg", "oga", "opus", "flac", "wav")),
+    ),
+}
+PROFILES: dict[str, dict[str, Column]] = {
+    "podcast": {
+        "audio_url": Column("url", ("audio/url",), "URL of the first audio enclosure"),
+        "audio_type": Column("text", ("audio/type",), "media type of that enclosure"),
+        "audio_length": Column("integer", ("audio/length",), "its length in octets"),
+        "duration": Column(
+            "seconds",
+            ("itunes:duration", "media:content@duration", "json:attachments/duration_in_seconds"),
+            "duration of the episode in seconds, from `itunes:duration` in any form, Media RSS or JSON Feed",
+        ),
+        "season": Column("integer", ("itunes:season", "podcast:season"), "season number"),
+        "episode": Column("integer", ("itunes:episode", "podcast:episode"), "episode number"),
+        "episode_type": Column("text", ("itunes:episodeType",), "`full`, `trailer` or `bonus`"),
+        "image": Column(
+            "url",
+            (
+                *("itunes:image@href", "googleplay:image@href", "media:thumbnail@url"),
+                *("media:group/media:thumbnail@url", "json:image", "json:banner_image"),
+            ),
+            "URL of the episode's own image",
+        ),
+        "explicit": Column(
+            "boolean",
+            ("itunes:explicit", "googleplay:explicit"),
+            "whether the episode is explicit (`yes`, `true`, `explicit`) or not (`no`, `false`, `clean`)",
+        ),
+        "transcripts": Column(
+            "files",
+            ("podcast:transcript@*",),
+            "a list of objects with `url`, `type` and `language` (`podcast:transcript`)",
+        ),
+        "chapters": Column("url", ("podcast:chapters@url",), "URL of the chapter file (`podcast:chapters`)"),
+    },
+    "news": {
+        "link": Column(
+            "url",
+            ("feedburner:origLink", "pheedo:origLink", "link"),
+            "URL of the article itself (`feedburner:origLink`) if `link` leads through a tracker",
+        ),
+        "thumbnail": Column(
+            "url",
+            (
+                *(
+                    "media:thumbnail@url",
+                    "media:group/media:thumbnail@url",
+                    "media:content/media:thumbnail@url",
+                ),
+                *("media:content[medium=image]@url", "media:content[type=image/*]@url"),
+                *("media:group/media:content[medium=image]@url", "json:image", "json:banner_image"),
+                *("enclosures[type=image/*]/url", "itunes:image@href"),
+            ),
+            "URL of an image",
+        ),
+        "source": Column(
+            "text",
+            ("rss:source", "atom:source/atom:title", "dc:source", "rss:source@url", "atom:source/atom:id"),
+            "source of the article: its name, or else its URL",
+        ),
+        "comments": Column(
+            "url", ("rss:comments", "atom:link[rel=replies]@href"), "URL of the comments page"
+        ),
+    },
+}
+COLUMNS = {name: column for columns in PROFILES.values() for name, column in columns.items()}
+
+STEP = re.compile(
+    r"(?:(?P<prefix>\w+):)?(?P<name>\w+)(?:\[(?P<key>\w+)=(?P<like>[^\]]+)\])?(?:@(?P<attribute>[\w*]+))?"
+)
+# [hours:]minutes:seconds, or seconds. Apple: "Different duration formats are accepted".
+DURATION = re.compile(r"(?:(?:(\d{1,9}):)?(\d{1,9}):)?(\d{1,9})(?:[.,]\d+)?", re.ASCII)
+INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+BOOLEANS = {
+    **dict.fromkeys(("yes", "true", "explicit"), True),
+    **dict.fromkeys(("no", "false", "clean"), False),
+}
+
+
+class Entry(NamedTuple):
+    """The fields of an entry, and the tree of its extensions."""
+
+    fields: Mapping[str, Any]
+    tree: Tree
+
+    def value(self, column: Column) -> Any:
+        """Return the value of a column; None, or [] for a list, if no path leads to one."""
+        base = self.fields.get("base") or self.fields.get("document") or ""
+        return KINDS[column.kind]((value for path in column.paths for value in self._follow(path)), base)
+
+    def _follow(self, path: str) -> list[Any]:
+        """Return the texts, attributes or members that a path leads to."""
+        first, *steps = STEP.finditer(path)
+        is_xml = first["prefix"] not in (None, JSON)
+        nodes = self._start(first)
+        for step in steps:
+            inner = [_child(node, step, is_xml) for node in nodes]
+            nodes = [node for children in inner for node in _matching(children, step)]
+        if not is_xml:
+            return nodes
+        attribute = (steps or [first])[-1]["attribute"]
+        if attribute is None:
+            return [node["value"] for node in nodes]
+        return [node["attrs"] if attribute == "*" else node["attrs"].get(attribute) for node in nodes]
+
+    def _start(self, step: re.Match[str]) -> list[Any]:
+        if step["prefix"] is not None:
+            return _matching(self.tree.get(step["prefix"], {}).get(step["name"]), step)
+        if step["name"] in OBJECTS:
+            return list(islice((node for path in OBJECTS[step["name"]] for node in self._follow(path)), 1))
+        return _matching(self.fields.get(step["name"]), step)
+
+
+def _child(node: Any, step: re.Match[str], is_xml: bool) -> Any:
+    if is_xml:
+        return node["children"].get(step["prefix"], {}).get(step["name"])
+    return node.get(step["name"]) if isinstance(node, dict) else None
+
+
+def _matching(value: Any, step: re.Match[str]) -> list[Any]:
+    """Return the elements, objects or values that a step chooses of a value or a list of them."""
+    nodes = value if isinstance(value, list) else [] if value is None else [value]
+    key = step["key"]
+    if key is None:
+        return nodes
+    members = (node.get("attrs", node) if isinstance(node, dict) else {} for node in nodes)
+    return [
+        node
+        for node, named in zip(nodes, members, strict=True)
+        if fnmatchcase(str(named.get(key) or "").lower(), step["like"])
+    ]
+
+
+def _texts(values: Iterable[Any]) -> Iterator[str]:
+    texts = (str(value or "").strip() for value in values if not isinstance(value, (dict, list)))
+    return filter(None, texts)
+
+
+def _text(values: Iterable[Any], base: str) -> str | None:
+    return next(_texts(values), None)
+
+
+def _url(values: Iterable[Any], base: str) -> str | None:
+    reference = _text(values, base)
+    return reference and resolve(reference, base)
+
+
+def _integer(values: Iterable[Any], base: str) -> int | None:
+    return next((int(text) for text in _texts(values) if INTEGER.fullmatch(text)), None)
+
+
+def _seconds(values: Iterable[Any], base: str) -> int | None:
+    for text in _texts(values):
+        if match := DURATION.fullmatch(text):
+            hours, minutes, seconds = (int(number or 0) for number in match.groups())
+            return hours * 3600 + minutes * 60 + seconds
+    return None
+
+
+def _boolean(values: Iterable[Any], base: str) -> bool | None:
+    return next((BOOLEANS[text.lower()] for text in _texts(values) if text.lower() in BOOLEANS), None)
+
+
+def _files(values: Iterable[Any], base: str) -> list[dict[str, str | None]]:
+    return [
+        {"url": resolve(value["url"], base), "type": value.get("type"), "language": value.get("language")}
+        for value in values
+        if isinstance(value, dict) and (value.get("url") or "").strip()
+    ]
+
+
+KINDS: dict[str, Callable[[Iterable[Any], str], Any]] = {
+    "text": _text,
+    "url": _url,
+    "integer": _integer,
+    "seconds": _seconds,
+    "boolean": _boolean,
+    "files": _files,
+}
+
+
 FIELDS = "FHCRAWL_FIELDS"
-PROFILES = "FHCRAWL_PROFILES"
+CHOSEN_PROFILES = "FHCRAWL_PROFILES"
 EXTENSIONS_ENABLED = "FHCRAWL_EXTENSIONS_ENABLED"
 ADDED_FIELDS = "FHCRAWL_ADDED_FIELDS"
 KEEP_XML = "FHCRAWL_KEEP_XML_ENABLED"
@@ -35,28 +250,17 @@ def chosen(fields: list[str] | dict[str, str], settings: BaseSettings) -> list[s
     names = [name for name in given if not name.startswith(PLUS)] or list(fields)
     names += [name.removeprefix(PLUS) for name in given if name.startswith(PLUS)]
     names += [EXTENSIONS] if settings.getbool(EXTENSIONS_ENABLED) else []
-    names += chain.from_iterable(_profiles(settings.getlist(PROFILES)).values())
+    names += chain.from_iterable(PROFILES.get(name, ()) for name in settings.getlist(CHOSEN_PROFILES))
     unique = list(dict.fromkeys(names))
     return {name: fields.get(name, name) for name in unique} if isinstance(fields, dict) else unique
 
 
-def _profiles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    from fhcrawl.exporters import profiles
-
-    return {name: profiles.PROFILES[name] for name in names if name in profiles.PROFILES}
-
-
 def check(settings: BaseSettings) -> None:
-    """Check the settings that choose columns.
-
-    :raises ArgumentError: if one names a column or a profile that does not exist, or needs another setting
-    """
-    from fhcrawl.exporters import profiles
-
+    """:raises ArgumentError: if a setting names an unknown column or profile, or requires another setting"""
     names = [name.removeprefix(PLUS) for name in settings.getlist(FIELDS)]
-    known = [*ALL_FIELDS, *COMPUTED_FIELDS, *profiles.COLUMNS, *settings.getlist(ADDED_FIELDS)]
+    known = [*ALL_FIELDS, *COMPUTED_FIELDS, *COLUMNS, *settings.getlist(ADDED_FIELDS)]
     _check_names("field", names, known)
-    _check_names("profile", settings.getlist(PROFILES), list(profiles.PROFILES))
+    _check_names("profile", settings.getlist(CHOSEN_PROFILES), list(PROFILES))
     if settings.getbool(EXTENSIONS_ENABLED) and not settings.getbool(KEEP_XML):
         raise ArgumentError(f"{EXTENSIONS_ENABLED} requires the original entries; set {KEEP_XML}=1")
 
@@ -76,12 +280,11 @@ def only(fields: list[str] | dict[str, str], names: Collection[str]) -> list[str
 
 @contextmanager
 def spooled(rows: Iterable[dict[str, Any]]) -> Iterator[tuple[set[str], Iterator[dict[str, Any]]]]:
-    """Read rows into a temporary file; give the names of the columns that one fills, and the rows."""
+    """Read rows into a temporary file; give the names of the columns that are not empty, and the rows."""
     filled: set[str] = set()
     count = 0
     with TemporaryFile() as file:
-        for row in rows:
-            count += 1
+        for count, row in enumerate(rows, 1):  # noqa: B007
             filled.update(name for name, value in row.items() if value not in EMPTY)
             pickle.dump(row, file)
         file.seek(0)
@@ -89,49 +292,43 @@ def spooled(rows: Iterable[dict[str, Any]]) -> Iterator[tuple[set[str], Iterator
 
 
 class Rows:
-    """Adds to the entries of the store the columns that exports have beside its fields.
+    """Adds the other columns of exports to the entries of the store.
 
-    `need_details`: the entries of the store have to be read with details.
+    `need_details`: the entries have to be read from the store with details.
 
     :param names: the columns of all exports of the run
     :param profiles: names of profiles, whose columns replace fields of the same name
     """
 
     def __init__(self, names: Iterable[str], profiles: Iterable[str]) -> None:
-        from fhcrawl.exporters.profiles import COLUMNS
-
         self._names = frozenset(names)
-        of_profiles = {name: c for columns in _profiles(profiles).values() for name, c in columns.items()}
+        tables = (PROFILES.get(name, {}) for name in profiles)
+        self._of_profiles = {name: column for table in tables for name, column in table.items()}
         others = {name: column for name, column in COLUMNS.items() if name not in ALL_FIELDS}
-        self._columns = {name: c for name, c in (others | of_profiles).items() if name in self._names}
-        self._replaced = frozenset(of_profiles)
+        columns = others | self._of_profiles
+        self._columns = {name: column for name, column in columns.items() if name in self._names}
         self.need_details = bool(self._columns) or not self._names.isdisjoint(
             (*OPTIONAL_FIELDS, *COMPUTED_FIELDS)
         )
 
     def complete(self, entries: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Yield entries with their columns.
-
-        :param entries: as the store yields them
-        """
-        return map(self._completed, entries) if self.need_details else (dict(entry) for entry in entries)
+        """Yield entries of the store with their columns."""
+        return map(self._completed if self.need_details else dict, entries)
 
     def _completed(self, entry: Mapping[str, Any]) -> dict[str, Any]:
-        from fhcrawl.documents import extensions
-        from fhcrawl.exporters.profiles import Entry
-
         fields = dict(entry)
         original = fields.pop(ORIGINAL, None)
         tree = extensions.read(original)
         computed = {ORIGINAL: original, EXTENSIONS: tree, FORMER_IDS: fields.pop(FORMER_IDS, [])}
-        read = Entry(fields, tree or {})
-        # A pipeline of the user's may have added a field of such a name.
-        others = {
-            name: read.value(column)
+        columns = {
+            name: Entry(fields, tree or {}).value(column)
             for name, column in self._columns.items()
-            if name in self._replaced or name not in fields
+            # A pipeline of the user's may have added a field of such a name.
+            if name in self._of_profiles or name not in fields
         }
-        unwanted = [name for name in OPTIONAL_FIELDS if name not in self._names]
-        for name in unwanted:
-            fields.pop(name, None)
-        return fields | {name: value for name, value in computed.items() if name in self._names} | others
+        left_out = {*OPTIONAL_FIELDS} - self._names
+        return {
+            **{name: value for name, value in fields.items() if name not in left_out},
+            **{name: value for name, value in computed.items() if name in self._names},
+            **columns,
+        }

@@ -55,46 +55,14 @@ PARSER = etree.XMLParser(
 UNBOUNDED_PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
 
 
-class EntryFormat(NamedTuple):
-    """The entries of a document format.
-
-    :param tag: tag of an entry
-    :param read: parses an entry whose xml:base is absolute
-    :param elements: create the element of a field from its value and all fields
-    :param one_for_each: create one of the elements of a field from one of its values
-    :param says: returns whether a child of an entry is an element of a field
-    :param reads: the tags of the children that `read` reads
-    :param adopt: returns an original as an entry of this format; None if it is of another format
-    :param complete: adds the elements that the format requires, and converts dates to its form
-    :param identifier: returns an id as the format requires it
-    """
-
-    tag: str
-    read: Callable[[_Element], Entry]
-    elements: dict[str, Callable[[Any, Fields], _Element]]
-    one_for_each: dict[str, Callable[[Any], _Element]]
-    says: Callable[[_Element, str], bool]
-    reads: Container[str]
-    adopt: Callable[[_Element], _Element | None]
-    complete: Callable[[_Element, Fields], None]
-    identifier: Callable[[str], str] = str
-
-    def build(self, name: str, fields: Fields) -> list[_Element]:
-        """Return the elements of a field, given all fields."""
-        value: Any = fields[name]
-        if name in self.one_for_each:
-            return [self.one_for_each[name](each) for each in value]
-        return [self.elements[name](value, fields)] if value and name in self.elements else []
-
-
-def entry_element(fields: Fields, original: str | None, form: EntryFormat) -> _Element:
+def entry_element(fields: Fields, original: str | None, form: DocumentFormat) -> _Element:
     """Return an entry as an element.
 
     :param fields: as `store.entries.read()` yields them
     :param original: the entry's own XML or JSON; None if it is not kept
     """
     fields = {name: cleaned(value) for name, value in fields.items()}
-    best, fewest = etree.Element(form.tag), len(READ_AGAIN) + 1
+    best, fewest = etree.Element(form.entry_tag), len(READ_AGAIN) + 1
     for candidate in _candidates(fields, _parsed(original), form):
         wrong = len(differences(candidate, fields, form))
         if wrong < fewest:
@@ -114,7 +82,7 @@ def cleaned(value: Any) -> Any:
     return {name: cleaned(each) for name, each in value.items()} if isinstance(value, dict) else value
 
 
-def differences(candidate: _Element, fields: Fields, form: EntryFormat) -> list[str]:
+def differences(candidate: _Element, fields: Fields, form: DocumentFormat) -> list[str]:
     """Return the names of the fields whose value differs when an element is parsed."""
     try:
         # `read` modifies the element.
@@ -124,7 +92,7 @@ def differences(candidate: _Element, fields: Fields, form: EntryFormat) -> list[
     return [name for name in READ_AGAIN if (getattr(entry, name) or None) != (fields[name] or None)]
 
 
-def _candidates(fields: Fields, original: _Element | None, form: EntryFormat) -> Iterator[_Element]:
+def _candidates(fields: Fields, original: _Element | None, form: DocumentFormat) -> Iterator[_Element]:
     """Yield candidates for an entry's element, the one that keeps most of the original first."""
     if original is None:
         yield _built(fields, None, (), form)
@@ -133,7 +101,7 @@ def _candidates(fields: Fields, original: _Element | None, form: EntryFormat) ->
         _entry_url(own, original, fields)
         form.complete(own, fields)
         yield own
-        yield _mended(own, fields, form)
+        yield _corrected(own, fields, form)
     others = [child for child in original if _is_foreign(child)]
     yield _built(fields, original, others, form)
     yield _built(fields, original, [child for child in others if child.tag not in form.reads], form)
@@ -168,19 +136,19 @@ def _entry_url(entry: _Element, original: _Element | None, fields: Fields) -> No
         entry.set(XML_BASE, base)
 
 
-def _mended(own: _Element, fields: Fields, form: EntryFormat) -> _Element:
+def _corrected(own: _Element, fields: Fields, form: DocumentFormat) -> _Element:
     entry = copy.deepcopy(own)
     for name in differences(own, fields, form):
-        for child in [child for child in entry if form.says(child, name)]:
+        for child in [child for child in entry if form.has_field(child, name)]:
             entry.remove(child)
         entry.extend(form.build(name, fields))
     return _completed(entry, fields, form)
 
 
 def _built(
-    fields: Fields, original: _Element | None, others: Iterable[_Element], form: EntryFormat
+    fields: Fields, original: _Element | None, others: Iterable[_Element], form: DocumentFormat
 ) -> _Element:
-    entry = etree.Element(form.tag, nsmap=nsmap(form.tag))
+    entry = etree.Element(form.entry_tag, nsmap=nsmap(form.entry_tag))
     _entry_url(entry, original, fields)
     for name in READ_AGAIN:
         entry.extend(form.build(name, fields))
@@ -218,7 +186,7 @@ def verbatim(text: str) -> _Element | None:
     return leaf(VERBATIM, text)
 
 
-def _completed(entry: _Element, fields: Fields, form: EntryFormat) -> _Element:
+def _completed(entry: _Element, fields: Fields, form: DocumentFormat) -> _Element:
     """Return the entry with its placeholder replaced by the XML, and with all that the format requires."""
     if (child := entry.find(VERBATIM)) is not None:
         place = etree.Comment(secrets.token_hex(16))
@@ -269,6 +237,10 @@ class FeedHead:
         return metadata.parse(self._original)
 
     @property
+    def _children(self) -> Iterable[_Element]:
+        return self._parsed[1] if self._parsed else ()
+
+    @property
     def is_atom(self) -> bool:
         """Whether it is of RFC 4287's format."""
         return self._parsed is not None and self._parsed[2] == ATOM
@@ -282,7 +254,7 @@ class FeedHead:
     def base(self) -> str:
         """Base URL of its elements."""
         document = self._document
-        return document if self._parsed is None else elements.base_inside(self._parsed[1], document)
+        return elements.base_inside(self._parsed[1], document) if self._parsed else document
 
     def own(self, name: str) -> list[_Element]:
         """Return copies of the elements with a name in its own format, without a prefix if that is RSS."""
@@ -297,30 +269,27 @@ class FeedHead:
 
     def atom(self, name: str) -> list[_Element]:
         """Return copies of its elements of RFC 4287 with a name."""
-        section = self._parsed[1] if self._parsed else ()
-        return [self._copy(child) for child in section if child.tag == f"{ATOM}{name}"]
+        return [self._copy(child) for child in self._children if child.tag == f"{ATOM}{name}"]
 
     def links(self) -> Iterator[_Element]:
         """Yield copies of its links of RFC 4287 that do not name the document."""
         for link in self.atom("link"):
-            relations = elements.relations(link)
-            if (link.get("href") or "").strip() and OF_THE_DOCUMENT.isdisjoint(relations):
+            if (link.get("href") or "").strip() and OF_THE_DOCUMENT.isdisjoint(elements.relations(link)):
                 yield link
 
     def foreign(self) -> Iterator[_Element]:
         """Yield copies of the elements that belong to no format of feeds."""
-        for child in self._parsed[1] if self._parsed else ():
+        for child in self._children:
             tag = str(child.tag)
             if tag[: tag.rfind("}") + 1] not in LEFT_OUT and tag not in LEFT_OUT_TAGS:
                 yield self._copy(child)
 
-    # Readers resolve the references of few elements.
+    # Readers resolve the references of few elements: they are absolute in the copy.
     def _copy(self, element: _Element) -> _Element:
-        """Return a copy of an element, whose references are absolute."""
         copied, base = _detached(element), elements.base_of(element, self.base)
-        for one in copied.iter("*"):
-            for name in REFERENCES.intersection(map(str, one.keys())):
-                one.set(name, elements.resolve(one.get(name) or "", base))
+        for node in copied.iter("*"):
+            for name in REFERENCES.intersection(map(str, node.keys())):
+                node.set(name, elements.resolve(node.get(name) or "", base))
         if copied.tag in LOCATORS and copied.text:
             copied.text = elements.resolve(copied.text, base)
         return copied
@@ -383,20 +352,44 @@ class Head(NamedTuple):
 class DocumentFormat(NamedTuple):
     """A format of feed documents.
 
-    :param suffix: suffix of files, and name of the format in `fhcrawl export`
+    :param name: in `fhcrawl export`, and suffix of files
     :param around: the elements that enclose entries, outermost first: tags and attributes
     :param head: returns the elements of a head section
     :param named: tag of the element that contains `Head.feed` in documents without `FEED`
+    :param entry_tag: tag of an entry
+    :param read: parses an entry whose xml:base is absolute
+    :param elements: create the element of a field from its value and all fields
+    :param one_for_each: create one of the elements of a field from one of its values
+    :param has_field: returns whether a child of an entry is an element of a field
+    :param reads: the tags of the children that `read` reads
+    :param adopt: returns an original as an entry of this format; None if it is of another format
+    :param complete: adds the elements that the format requires, and converts dates to its form
+    :param identifier: returns an id as the format requires it
     :param root: returns the attributes of the root, besides those of `around`
     """
 
-    suffix: str
-    entry: EntryFormat
+    name: str
     around: tuple[tuple[str, dict[str, str]], ...]
     nsmap: dict[str, str]
     head: Callable[[Head], list[_Element]]
     named: str
+    entry_tag: str
+    read: Callable[[_Element], Entry]
+    elements: dict[str, Callable[[Any, Fields], _Element]]
+    one_for_each: dict[str, Callable[[Any], _Element]]
+    has_field: Callable[[_Element, str], bool]
+    reads: Container[str]
+    adopt: Callable[[_Element], _Element | None]
+    complete: Callable[[_Element, Fields], None]
+    identifier: Callable[[str], str] = str
     root: Callable[[Head], dict[str, str]] = lambda head: {}
+
+    def build(self, name: str, fields: Fields) -> list[_Element]:
+        """Return the elements of a field, given all fields."""
+        value: Any = fields[name]
+        if name in self.one_for_each:
+            return [self.one_for_each[name](each) for each in value]
+        return [self.elements[name](value, fields)] if value and name in self.elements else []
 
 
 def write(file: IO[bytes], form: DocumentFormat, head: Head, entries: Iterable[_Element]) -> int:
@@ -452,7 +445,7 @@ def tombstone(entry_id: str, when: str, form: DocumentFormat) -> _Element:
     """
     deleted = etree.Element(DELETED_ENTRY, nsmap={"at": TOMBSTONES, "fx": EXPORT[1:-1]})
     own = cleaned(entry_id)
-    ref = form.entry.identifier(own)
+    ref = form.identifier(own)
     deleted.set("ref", ref)
     if ref != own:
         deleted.set(OWN_ID, own)

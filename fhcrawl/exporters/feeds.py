@@ -1,78 +1,436 @@
-"""Writes feeds of the store as documents: the formats, a complete document, an archive set."""
+"""Writes feeds of the store: complete documents, archive sets, and lists of feeds; and what they contain."""
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING
+import contextlib
+import hashlib
+import json
+import re
+import sqlite3
+from dataclasses import dataclass
+from itertools import chain
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from lxml import etree
 
+from fhcrawl.documents.formats.atom import PLACEHOLDER
+from fhcrawl.documents.history import DELETED_ENTRY, deleted_id
 from fhcrawl.documents.identifiers import EXPORT
-from fhcrawl.exporters import archives, atom, documents, rss
-from fhcrawl.exporters.documents import FeedHead, Head, cleaned, xml_file
-from fhcrawl.exporters.selection import gap_entries
+from fhcrawl.documents.snapshot import NAMESPACE
+from fhcrawl.documents.xml import elements
+from fhcrawl.documents.xml.elements import ATOM, FH, XML_BASE
+from fhcrawl.exceptions import ExportError
+from fhcrawl.exporters import atom, documents, rss
+from fhcrawl.exporters.documents import PARSER, READ_AGAIN, FeedHead, Head, cleaned, xml_file
+from fhcrawl.exporters.storages import replacing
+from fhcrawl.items import FIELDS
+from fhcrawl.logical_feed.versions import comparable, latest_time
+from fhcrawl.utils.clock import now
+from fhcrawl.utils.locks import locked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from lxml.etree import _Element
 
     from fhcrawl.exporters.documents import DocumentFormat
-    from fhcrawl.exporters.selection import Wanted
     from fhcrawl.store import Feed, Store
+    from fhcrawl.store.rows import StoredVersion
+
+# By its name in `fhcrawl export`.
+XML_FORMATS = {"atom": atom.FORMAT, "rss": rss.FORMAT}
 
 
-def write_document(file: IO[bytes], store: Store, feed: Feed, form: DocumentFormat, wanted: Wanted) -> int:
+class Selection(NamedTuple):
+    """The parts of a feed to write.
+
+    :param since: lower bound of an entry's update time, or of its publication time if it has none; ISO 8601
+        in UTC, '' for no bound. An entry with neither time matches no bound
+    :param until: exclusive upper bound of that time
+    :param categories: categories of which an entry must have one; empty for no condition
+    :param gaps: write a pseudo-entry for each reason why the feed is not complete
+    :param tombstones: write a tombstone for each deleted entry
+    """
+
+    since: str = ""
+    until: str = ""
+    categories: frozenset[str] = frozenset()
+    gaps: bool = False
+    tombstones: bool = False
+
+    def has(self, fields: dict[str, Any]) -> bool:
+        """Return whether an entry meets the conditions."""
+        if self.categories and self.categories.isdisjoint(fields["categories"]):
+            return False
+        if not (self.since or self.until):
+            return True
+        time = comparable(fields["updated"] or fields["published"])
+        is_early_enough = not self.until or time < comparable(self.until)
+        return bool(time) and time >= comparable(self.since or None) and is_early_enough
+
+
+ALL_ENTRIES = Selection()
+GAP_CATEGORY = "fhcrawl-gap"
+GAP_TITLE = "Some entries may be missing"
+
+
+# RFC 5005, 4.2: "Clients SHOULD warn users when they are not able to reconstruct the entire logical feed
+# (e.g., by alerting the user that an archive document is unavailable, or displaying pseudo-entries that
+# inform the user that some entries may be missing)."
+def gap_entries(feed: Feed) -> Iterator[dict[str, Any]]:
+    """Yield an entry for each reason of a feed's verdict; a reason has the same id in each export."""
+    for reason in feed.reasons:
+        name = "\n".join((feed.feed, reason.kind, reason.url))
+        text = f"{reason.url} {reason.detail} (since {reason.since})"
+        yield {
+            **dict.fromkeys(FIELDS),
+            "feed": feed.feed,
+            "id": f"urn:sha256:{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}",
+            "title": GAP_TITLE,
+            "link": reason.url,
+            "published": reason.since,
+            "updated": reason.since,
+            "authors": [],
+            "categories": [GAP_CATEGORY],
+            "summary": text,
+            "enclosures": [],
+            "document": feed.feed,
+        }
+
+
+def write_document(file: IO[bytes], store: Store, feed: Feed, form: DocumentFormat, wanted: Selection) -> int:
     """Write a complete feed (RFC 5005, 2), newest entry first; return the number of entry elements."""
     since, latest = store.feeds.read_times(feed.feed)
-    head = Head(feed.feed, feed.title, latest or since, marks=("complete",), source=_source(store, feed))
-    return documents.write(file, form, head, _elements(store, feed, form, wanted, latest or since))
-
-
-def write_archives(
-    folder: Path, base: str, size: int, store: Store, feed: Feed, form: DocumentFormat, wanted: Wanted
-) -> int:
-    """Write a feed's archive set (RFC 5005, 4); return the number of archives.
-
-    :param base: URL of the folder, ending in a slash
-    :param size: number of entries in an archive
-    :raises ExportError: if there are other documents in the folder
-    """
-    since, _latest = store.feeds.read_times(feed.feed)
-    target = archives.Target(folder, base, form, feed.feed, feed.title, since, size, _source(store, feed))
-    return archives.write(
-        target,
-        lambda: store.entries.read_versions(feed.feed),
-        wanted.chosen,
-        _gaps(feed, form) if wanted.gaps else [],
-        wanted.tombstones,
-    )
-
-
-def _source(store: Store, feed: Feed) -> FeedHead | None:
-    found = store.feeds.read_heads([feed.feed]).get(feed.feed)
-    return None if found is None else FeedHead(found.original, found.document)
-
-
-def _gaps(feed: Feed, form: DocumentFormat) -> list[_Element]:
-    return [documents.entry_element(fields, None, form.entry) for fields in gap_entries(feed)]
+    updated = latest or since
+    head = Head(feed.feed, feed.title, updated, marks=("complete",), source=_source(store, feed))
+    return documents.write(file, form, head, _elements(store, feed, form, wanted, updated))
 
 
 def _elements(
-    store: Store, feed: Feed, form: DocumentFormat, wanted: Wanted, otherwise: str
+    store: Store, feed: Feed, form: DocumentFormat, wanted: Selection, updated: str
 ) -> Iterator[_Element]:
-    if wanted.gaps:
-        yield from _gaps(feed, form)
+    yield from _gaps(feed, form, wanted)
     for version in store.entries.read_versions(feed.feed, newest_first=True):
         if version.is_deleted:
             if wanted.tombstones:
-                when = f"{version.time}Z" if version.time else otherwise
+                when = f"{version.time}Z" if version.time else updated
                 yield documents.tombstone(version.fields["id"], when, form)
-        elif wanted.chosen(version.fields):
-            yield documents.entry_element(version.fields, version.original, form.entry)
+        elif wanted.has(version.fields):
+            yield documents.entry_element(version.fields, version.original, form)
 
 
-NSMAP: dict[str, str] = {"fx": EXPORT[1:-1]}
+def _source(store: Store, feed: Feed) -> FeedHead | None:
+    head = store.feeds.read_heads([feed.feed]).get(feed.feed)
+    return None if head is None else FeedHead(head.original, head.document)
+
+
+def _gaps(feed: Feed, form: DocumentFormat, wanted: Selection) -> list[_Element]:
+    return [documents.entry_element(e, None, form) for e in gap_entries(feed)] if wanted.gaps else []
+
+
+# RFC 5005, 4: an archive set. The archives are numbered from the oldest; their entries never change, and no
+# state is kept outside of the folder. Entries that are new or that differ from those of the archives are
+# written to the subscription document, and to a new archive once they are more than the size of an archive.
+# Archives that are written anew get new numbers: readers do not read a document again under the same name.
+INDEX = "index"
+ARCHIVE = "archive-{:06}"
+NUMBERED = re.compile(r"archive-([0-9]{6,18})\.", re.ASCII)
+PREV_ARCHIVE = "prev-archive"
+
+
+def write_archives(
+    folder: Path, base: str, size: int, store: Store, feed: Feed, form: DocumentFormat, wanted: Selection
+) -> int:
+    """Write a feed's archive set to a folder; return the number of archives.
+
+    :param base: URL of the folder, ending in a slash
+    :param size: number of entries in an archive
+    :raises ExportError: if the folder contains documents of another set under the same names
+    :raises OSError: if a document cannot be written
+    """
+    since, _latest = store.feeds.read_times(feed.feed)
+    source = _source(store, feed)
+    archives = ArchiveSet(folder, base, form, feed.feed, feed.title, since, size, source, wanted)
+    return archives.write(lambda: store.entries.read_versions(feed.feed), _gaps(feed, form, wanted))
+
+
+# An entry, or its tombstone, that no archive contains yet, and its update time; '' for none.
+Event = tuple["_Element", str]
+# An entry's state in the archives: digest of its version (b'' if deleted), and comparable time.
+Known = tuple[bytes, str]
+
+
+class WriteAnewError(Exception):
+    """A version in the archives cannot be replaced by a newer document."""
+
+
+@dataclass
+class ArchiveSet:
+    """The documents of an archive set, with an index of the entries in its archives.
+
+    :param base: URL of the folder, ending in a slash
+    :param feed: URL of the feed
+    :param since: the update time of documents whose entries have none, ISO 8601 in UTC
+    :param size: number of entries in an archive
+    :param source: the head section of the feed; None if it is not known
+    """
+
+    folder: Path
+    base: str
+    form: DocumentFormat
+    feed: str
+    title: str | None
+    since: str
+    size: int
+    source: FeedHead | None = None
+    wanted: Selection = ALL_ENTRIES
+
+    def write(self, versions: Callable[[], Iterable[StoredVersion]], gaps: Sequence[_Element] = ()) -> int:
+        """Write new and changed entries to the folder; return the number of archives.
+
+        :param versions: returns the newest versions of the feed's entries, oldest first
+        :param gaps: pseudo-entries for the subscription document
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        lock = locked(self.folder.resolve() / INDEX)
+        # SQLite keeps a database without a name in memory, and in a temporary file when it is large.
+        with lock, contextlib.closing(sqlite3.connect("")) as self._index:
+            self._index.execute(
+                "CREATE TABLE known (id TEXT PRIMARY KEY, mark BLOB, time TEXT) WITHOUT ROWID"
+            )
+            self._read()
+            try:
+                return self._add(versions(), gaps)
+            except WriteAnewError:
+                self._begin_anew()
+                return self._add(versions(), gaps)
+
+    # Without a number: of the subscription document.
+    def _name(self, number: int | None) -> str:
+        return f"{INDEX if number is None else ARCHIVE.format(number)}.{self.form.name}"
+
+    def _path(self, number: int | None) -> Path:
+        return self.folder / self._name(number)
+
+    def _url(self, number: int | None) -> str:
+        return self.base + self._name(number)
+
+    def _numbers(self) -> list[int]:
+        matches = filter(None, (NUMBERED.match(path.name) for path in self.folder.iterdir()))
+        return sorted(number for match in matches if match.string == self._name(number := int(match[1])))
+
+    def _read(self) -> None:
+        """Index the entries of the archives; forget them all if one is missing."""
+        self._begin_at(1)
+        # The update time of the subscription document that is replaced.
+        index = self._path(None)
+        self._shown = comparable(self._head(None).findtext(f"{ATOM}updated")) if index.exists() else ""
+        is_complete = True
+        for number in self._numbers():
+            head = self._head(number)
+            if PREV_ARCHIVE not in _links_of(head):
+                self._begin_at(number)
+                is_complete = True
+            is_complete = is_complete and number == self._number + 1
+            self._read_archive(number, head)
+        if not is_complete:
+            self._begin_anew()
+
+    # RFC 5005, 4: "The set of entries contained in an archive document published at a particular URI SHOULD
+    # NOT change over time."
+    def _begin_anew(self) -> None:
+        """Forget the archives, so that all are written again, under new names."""
+        self._begin_at(max(self._numbers(), default=0) + 1)
+
+    def _begin_at(self, number: int) -> None:
+        # The numbers of the archives: the oldest is the one after `_left`. Others are left over.
+        self._left = self._number = number - 1
+        self._latest = ""
+        self._index.execute("DELETE FROM known")
+
+    def _read_archive(self, number: int, head: _Element) -> None:
+        updated = comparable(head.findtext(f"{ATOM}updated"))
+        for child in head.iterchildren(self.form.entry_tag, DELETED_ENTRY):
+            if child.tag == DELETED_ENTRY:
+                row = (deleted_id(child) or "", b"", comparable(child.get("when")))
+            else:
+                entry = self.form.read(_copy(child))
+                row = (entry.id or "", self._mark(child), comparable(entry.updated) or updated)
+            # Archives are read from the oldest on, so that the newest version of an entry remains.
+            self._index.execute("INSERT OR REPLACE INTO known VALUES (?, ?, ?)", row)
+        self._number, self._latest = number, max(self._latest, updated)
+
+    def _mark(self, element: _Element) -> bytes:
+        entry = self.form.read(_copy(element))
+        own = _copy(element)
+        # xml:base and placeholders depend on the document of the entry, which may differ between crawls.
+        own.attrib.pop(XML_BASE, "")
+        # The id is a field.
+        for child in [c for c in own if c.get(PLACEHOLDER) is not None or c.tag == f"{ATOM}id"]:
+            own.remove(child)
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(json.dumps([getattr(entry, name) for name in READ_AGAIN]).encode())
+        digest.update(etree.tostring(own, method="c14n", exclusive=True, with_tail=False))
+        return digest.digest()
+
+    def _head(self, number: int | None) -> _Element:
+        path = self._path(number)
+        try:
+            root = etree.parse(path, PARSER).getroot()
+        except etree.XMLSyntaxError as error:
+            raise ExportError(f"{path} is not a document of this feed; choose another folder") from error
+        head = root
+        for tag, _attributes in self.form.around[1:]:
+            inner = head.find(tag)
+            head = root if inner is None else inner
+        named = head.find(documents.FEED)
+        if named is None:
+            named = head.find(self.form.named)
+        links = _links_of(head)
+        expected = self._links(number, PREV_ARCHIVE in links)
+        if (
+            named is None
+            or elements.line(named) != cleaned(self.feed)
+            or (number is not None and any(links.get(rel) != url for rel, url in expected))
+            or (number is not None and head.find(f"{FH}archive") is None)
+        ):
+            raise ExportError(
+                f"{path} belongs to another feed, or was written with another --base; choose another "
+                f"folder, or empty this one"
+            )
+        return head
+
+    def _links(self, number: int | None, has_older: bool) -> list[tuple[str, str]]:
+        links = [("self", self._url(number)), *([] if number is None else [("current", self._url(None))])]
+        before = self._number if number is None else number - 1
+        return [*links, (PREV_ARCHIVE, self._url(before))] if has_older else links
+
+    def _add(self, versions: Iterable[StoredVersion], gaps: Sequence[_Element]) -> int:
+        """Write new archives, then the subscription document; return the number of archives."""
+        waiting: list[Event] = []
+        for event in chain(self._events(versions), self._replaced()):
+            waiting.append(event)
+            if len(waiting) > self.size:
+                number = self._number + 1
+                self._latest = self._write(number, waiting[: self.size])
+                if self._number > self._left:
+                    self._link(self._number, number)
+                self._number = number
+                del waiting[: self.size]
+        self._write(None, waiting, gaps)
+        for number in self._numbers():
+            if number <= self._left:
+                self._path(number).unlink(missing_ok=True)
+        return self._number - self._left
+
+    def _events(self, versions: Iterable[StoredVersion]) -> Iterator[Event]:
+        for version in versions:
+            known = self._take(cleaned(version.fields["id"]))
+            is_live = not version.is_deleted and self.wanted.has(version.fields)
+            event = self._entry(version, known) if is_live else self._deletion(version, known)
+            if event is not None:
+                yield event
+
+    def _take(self, entry_id: str) -> Known | None:
+        row = self._index.execute("SELECT mark, time FROM known WHERE id = ?", (entry_id,)).fetchone()
+        if row is None:
+            return None
+        self._index.execute("DELETE FROM known WHERE id = ?", (entry_id,))
+        return row[0], row[1]
+
+    # The store forgets the entities of a snapshot when two later ones have replaced it. Other entries that it
+    # does not know stay in the archives.
+    def _replaced(self) -> Iterator[Event]:
+        """Yield tombstones for entities of earlier snapshots that are left in the index."""
+        statement = "SELECT * FROM known WHERE mark != x'' AND substr(id, 1, ?) = ?"
+        left = self._index.execute(statement, (len(NAMESPACE), NAMESPACE)).fetchall()
+        for entry_id, mark, time in left:
+            yield self._tombstone(entry_id, "", (mark, time))
+
+    def _entry(self, version: StoredVersion, known: Known | None) -> Event | None:
+        element = documents.entry_element(version.fields, version.original, self.form)
+        if known is not None:
+            mark, known_time = known
+            if self._mark(element) == mark:
+                return None
+            # RFC 5005, 4.2; RFC 6721, 4: a deletion with the same time counts as newer. An entry without an
+            # update time has its document's, which may be that of the archives.
+            time = comparable(version.fields["updated"]) or max(self._latest, version.time)
+            if time and (time < known_time or (time == known_time and not mark)):
+                raise WriteAnewError
+        return element, version.time
+
+    def _deletion(self, version: StoredVersion, known: Known | None) -> Event | None:
+        """Return a tombstone if one was requested or if an archive contains the entry; else None."""
+        if known is None and not (self.wanted.tombstones and version.is_deleted):
+            return None
+        updated = _counted(version.fields["updated"])
+        own = updated or _counted(version.fields["document_updated"])
+        if known and not known[0] and known[1] >= own:
+            return None
+        # For readers, an entry without a time has that of the subscription document that contained it.
+        seen = own if updated else max(own, self._shown)
+        return self._tombstone(version.fields["id"], max(version.time, seen), known)
+
+    def _tombstone(self, entry_id: str, version_time: str, known: Known | None) -> Event:
+        time = max(version_time, self._latest, known[1] if known else "")
+        when = f"{time}Z" if time else self.since
+        return documents.tombstone(entry_id, when, self.form), version_time
+
+    def _write(self, number: int | None, events: list[Event], gaps: Sequence[_Element] = ()) -> str:
+        """Write a document, newest entry first; return its comparable update time."""
+        # RFC 5005, 4.2: of versions with one update time, that of the most recently updated document wins.
+        # Readers may have an earlier version from the subscription document that is replaced.
+        times = (self._latest, self._shown, *(time for _element, time in events))
+        # `_read_archive` reads this value back from the document, also if none of its entries has a time.
+        latest = max(times) or comparable(self.since)
+        # RFC 5005, 2: without archives, the subscription document contains the whole feed.
+        has_older = self._number > self._left
+        alone = () if has_older else ("complete",)
+        head = Head(
+            self.feed,
+            self.title,
+            f"{latest}Z",
+            tuple(self._links(number, has_older)),
+            alone if number is None else ("archive",),
+            self.source,
+        )
+        with replacing(self._path(number)) as file:
+            written = (*gaps, *(element for element, _time in reversed(events)))
+            documents.write(file, self.form, head, written)
+        return latest
+
+    # RFC 5005, 4: "Archive documents SHOULD also have a "next-archive" link relation, unless there are no
+    # following archives available." It is added to an archive once the following one has been written; after
+    # that, the archive does not change.
+    def _link(self, number: int, following: int) -> None:
+        head = self._head(number)
+        links = list(head.iterchildren(f"{ATOM}link"))
+        if any("next-archive" in elements.relations(link) for link in links):
+            return
+        link = documents.link("next-archive", self._url(following))
+        link.tail = links[-1].tail
+        links[-1].addnext(link)
+        with replacing(self._path(number)) as file:
+            head.getroottree().write(file, encoding="utf-8", xml_declaration=True)
+
+
+def _counted(time: str | None) -> str:
+    """Return a comparable time; '' for none, and for one that readers do not take into account yet."""
+    comparable_time = comparable(time)
+    return comparable_time if comparable_time <= latest_time(now()) else ""
+
+
+def _links_of(head: _Element) -> dict[str, str]:
+    return elements.head_links(head.iterchildren(f"{ATOM}link"), "").first
+
+
+def _copy(element: _Element) -> _Element:
+    return etree.fromstring(etree.tostring(element, with_tail=False), PARSER)
+
+
+OPML_NSMAP: dict[str, str] = {"fx": EXPORT[1:-1]}
 
 
 # OPML 2.0, 'Subscription lists': outlines with type, text and xmlUrl; other attributes need a namespace
@@ -82,18 +440,18 @@ def write_opml(file: IO[bytes], feeds: Iterable[Feed]) -> int:
     count = 0
     with xml_file(file) as output:
         output.write_declaration()
-        with output.element("opml", {"version": "2.0"}, nsmap=NSMAP):
+        with output.element("opml", {"version": "2.0"}, nsmap=OPML_NSMAP):
             output.write(etree.fromstring("<head><title>Feeds of fhcrawl</title></head>"))
             with output.element("body"):
                 for count, feed in enumerate(feeds, 1):  # noqa: B007
                     output.write("\n")
-                    output.write(etree.Element("outline", _outline(feed), nsmap=NSMAP))
+                    output.write(etree.Element("outline", _outline(feed), nsmap=OPML_NSMAP))
                 output.write("\n")
     return count
 
 
 def _outline(feed: Feed) -> dict[str, str]:
-    said = {
+    attributes = {
         "type": "rss",
         "text": feed.title or feed.feed,
         "title": feed.title,
@@ -104,9 +462,8 @@ def _outline(feed: Feed) -> dict[str, str]:
         f"{EXPORT}entries": str(feed.entries),
         f"{EXPORT}crawled": feed.crawled,
     }
-    return {name: cleaned(value) for name, value in said.items() if value}
+    return {name: cleaned(value) for name, value in attributes.items() if value}
 
 
-# By their names in `fhcrawl export`: the formats of feeds, and the function that writes a list of feeds.
-XML_FORMATS = {"atom": atom.FORMAT, "rss": rss.FORMAT}
+# By their names in `fhcrawl export`: the functions that write lists of feeds.
 LIST_FORMATS = {"opml": write_opml}

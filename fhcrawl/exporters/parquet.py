@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import exporters
 from scrapy.exceptions import NotConfigured
 
-from fhcrawl.exporters.profiles import COLUMNS
+from fhcrawl.exporters.columns import COLUMNS
 from fhcrawl.exporters.rows import TIMES
 from fhcrawl.items import ALL_FIELDS, FORMER_IDS
 
@@ -86,7 +86,6 @@ class ParquetItemExporter(exporters.BaseItemExporter):
 
 
 def _text(value: Any) -> str | None:
-    """Return the value of a field that is not an entry's as a string: JSON text, if it is no string."""
     return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -118,14 +117,13 @@ def _schema(names: list[str]) -> pa.Schema:
 
 
 def _kind(name: str) -> str:
-    """Return the kind of a field or of a profile's column; 'text' for others."""
     if name in KINDS or name in ALL_FIELDS:
         return KINDS.get(name, "text")
     return COLUMNS[name].kind if name in COLUMNS else "text"
 
 
+# A pipeline may have replaced a time by something else.
 def _time(value: Any) -> datetime | None:
-    """Return a time of the store as a datetime; None if a pipeline has replaced it by something else."""
     if not isinstance(value, str):
         return value if isinstance(value, datetime) else None
     seconds, _, fraction = value.removesuffix("Z").partition(".")

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from io import BytesIO
 
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
     from typing_extensions import Self
 
 
@@ -71,11 +70,6 @@ UTF_8, WITH_MARK = "utf-8", "utf-8-sig"
 FORMULA = re.compile(r"'|[\t\r\n]|[\s\0\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 
 
-def csv_options(settings: BaseSettings) -> dict[str, bool]:
-    """Return the options of the exporter that settings stand for."""
-    return {"excel": settings.getbool(EXCEL)}
-
-
 class CsvItemExporter(exporters.CsvItemExporter):
     """CSV; lists are JSON text, null is an empty cell. No header is written to a file that is not empty.
 
@@ -85,11 +79,7 @@ class CsvItemExporter(exporters.CsvItemExporter):
     """
 
     def __init__(
-        self,
-        file: BytesIO,
-        include_headers_line: bool = True,
-        excel: bool = False,
-        **kwargs: Any,
+        self, file: BytesIO, include_headers_line: bool = True, excel: bool = False, **kwargs: Any
     ) -> None:
         include = include_headers_line and not (file.seekable() and file.tell())
         if excel:
@@ -100,7 +90,7 @@ class CsvItemExporter(exporters.CsvItemExporter):
     @classmethod
     def from_crawler(cls, crawler: Crawler, file: BytesIO, **kwargs: Any) -> Self:
         """Create an exporter with the crawler's settings."""
-        return cls(file, **{**csv_options(crawler.settings), **kwargs})
+        return cls(file, **{"excel": crawler.settings.getbool(EXCEL), **kwargs})
 
     def finish_exporting(self) -> None:
         """Write the header if there were no items, and flush."""

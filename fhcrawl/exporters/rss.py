@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from datetime import datetime, timezone
 from email.utils import format_datetime
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lxml import etree
@@ -19,14 +18,13 @@ from fhcrawl.documents.metadata import FeedMetadata
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, RDF_NAMESPACES, RSS_NAMESPACES, local_name
 from fhcrawl.exporters import atom, documents
-from fhcrawl.exporters.documents import DocumentFormat, EntryFormat, cleaned, extensions, leaf
+from fhcrawl.exporters.documents import DocumentFormat, cleaned, extensions, leaf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from lxml.etree import _Element
 
-    from fhcrawl.documents import Entry
     from fhcrawl.exporters.documents import FeedHead, Fields, Head
 
 DC = modules.DC[0]
@@ -34,17 +32,7 @@ ITEMS = frozenset(f"{namespace}item" for namespace in (*RSS_NAMESPACES, *RDF_NAM
 PREFIXES: dict[str, str] = {"dc": DC[1:-1], "content": modules.CONTENT[1:-1], "atom": ATOM[1:-1]}
 
 
-def read(item: _Element) -> Entry:
-    """Read an item."""
-    return rss.read_item(item, "", rss.VOCABULARIES[""], [], 1)
-
-
-def says(child: _Element, name: str) -> bool:
-    """Return whether a child of an item is an element of a field."""
-    return child.tag in TAGS[name]
-
-
-def adopt(original: _Element) -> _Element | None:
+def _adopt(original: _Element) -> _Element | None:
     """Return a copy of an item of any version of RSS as an item of RSS 2.0; None for another element."""
     if original.tag not in ITEMS:
         return None
@@ -61,24 +49,20 @@ def adopt(original: _Element) -> _Element | None:
 
 # RSS 2.0: "All elements of an item are optional, however at least one of title or description must be
 # present."
-def complete(item: _Element, fields: Fields) -> None:
-    """Add a title if the item has neither a title nor a description."""
+def _complete(item: _Element, fields: Fields) -> None:
     if item.find("title") is None and item.find("description") is None:
         item.append(leaf("title"))
 
 
-def mail_time(time: str) -> str | None:
-    """Return a time in RSS 2.0's form (RFC 822 with a four-digit year); None if that loses precision.
-
-    :param time: ISO 8601 in UTC ending in `Z`
-    """
+def _mail_time(time: str) -> str | None:
+    """Return a time in RSS 2.0's form (RFC 822 with a four-digit year); None if that loses precision."""
     if not CANONICAL.match(time):
         return None
     return format_datetime(datetime.fromisoformat(time[:-1]).replace(tzinfo=timezone.utc), usegmt=True)
 
 
 def _published(time: str) -> _Element:
-    mail = mail_time(time)
+    mail = _mail_time(time)
     return _prefixed(f"{DC}date", time) if mail is None else leaf("pubDate", mail)
 
 
@@ -94,7 +78,7 @@ def _prefixed(tag: str, text: str) -> _Element:
 
 # RSS 2.0: a channel has a title, a link and a description. lastBuildDate has no fractions; atom:updated may.
 def _head(head: Head) -> list[_Element]:
-    built = mail_time(f"{head.updated[:19]}Z")
+    built = _mail_time(f"{head.updated[:19]}Z")
     known = FeedMetadata() if head.source is None else head.source.metadata
     return [
         _required("title", known.title and known.title.value, head.name),
@@ -116,7 +100,6 @@ def _required(name: str, value: str | None, otherwise: str) -> _Element:
 
 
 def _metadata(head: Head, source: FeedHead) -> Iterator[_Element]:
-    """Yield the elements of the channel besides those that are required."""
     known = source.metadata
     if known.image:
         image = leaf("image")
@@ -129,7 +112,7 @@ def _metadata(head: Head, source: FeedHead) -> Iterator[_Element]:
         lines = ("language", known.language), ("copyright", known.copyright), ("generator", known.generator)
         yield from (leaf(name, cleaned(value)) for name, value in lines if value)
         yield from (leaf("category", cleaned(term)) for term in known.categories)
-        yield from (atom.person(one) for one in known.authors)
+        yield from (atom.person(author) for author in known.authors)
     for name in ("id", "icon", "contributor", *(("author",) if source.is_rss else ())):
         yield from source.atom(name)
     yield from (link for link in source.links() if "alternate" not in elements.relations(link))
@@ -139,8 +122,8 @@ def _metadata(head: Head, source: FeedHead) -> Iterator[_Element]:
 def _own_elements(source: FeedHead) -> Iterator[_Element]:
     """Yield the elements of a channel of RSS, as they came; each once, but for categories."""
     for name in ONCE:
-        yield from islice((each for each in source.own(name) if elements.text(each)), 1)
-    yield from (each for each in source.own("category") if elements.text(each))
+        yield from [element for element in source.own(name) if elements.text(element)][:1]
+    yield from (element for element in source.own("category") if elements.text(element))
 
 
 # RSS 2.0: the optional elements of a channel; those that name the document or its times are left out.
@@ -192,10 +175,17 @@ ONE_FOR_EACH: dict[str, Callable[[Any], _Element]] = {
     ),
 }
 FORMAT = DocumentFormat(
-    "rss",
-    EntryFormat("item", read, ELEMENTS, ONE_FOR_EACH, says, rss.VOCABULARIES[""].fields, adopt, complete),
-    (("rss", {"version": "2.0"}), ("channel", {})),
-    {**PREFIXES, **documents.PREFIXES},
-    _head,
-    "link",
+    name="rss",
+    around=(("rss", {"version": "2.0"}), ("channel", {})),
+    nsmap={**PREFIXES, **documents.PREFIXES},
+    head=_head,
+    named="link",
+    entry_tag="item",
+    read=lambda item: rss.read_item(item, "", rss.VOCABULARIES[""], [], 1),
+    elements=ELEMENTS,
+    one_for_each=ONE_FOR_EACH,
+    has_field=lambda child, name: child.tag in TAGS[name],
+    reads=rss.VOCABULARIES[""].fields,
+    adopt=_adopt,
+    complete=_complete,
 )

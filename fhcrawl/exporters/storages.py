@@ -1,28 +1,35 @@
-"""The places of exports: files, stdout, and Scrapy's feed storages for other places."""
+"""The places of exports: files, stdout, and Scrapy's feed storages for other places.
+
+A file is written under a temporary name beside it. Once it is complete, it gets its name, and the changes in
+it are marked as exported: both or neither, even if a process dies.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import logging
 import os
 import re
+import secrets
 import shlex
+import shutil
+import stat
+import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.extensions import feedexport
-from scrapy.extensions.feedexport import BlockingFeedStorage
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 from w3lib.url import file_uri_to_path
 
 from fhcrawl.exceptions import ArgumentError, ExportError, FhcrawlError
-from fhcrawl.exporters import delivery
 from fhcrawl.items import FIELDS, EntryItem
 from fhcrawl.store import opening
 from fhcrawl.utils.addresses import without_credentials
@@ -30,106 +37,23 @@ from fhcrawl.utils.locks import lock_when_free, locked
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from scrapy.settings import Settings
 
-    from fhcrawl.exporters.delivery import WrittenFile
-
-WITH_END = frozenset({"json", "xml", "parquet"})
-OF_LINES = frozenset({"jsonl", "jsonlines", "jl", "csv"})
-LONGEST_HEADER = 10_000  # characters
-# Scrapy's placeholders that give each batch its own file.
-BATCH = re.compile(r"%\(batch_(id|time)\)")
-
-
-def check_appending(path: Path, options: dict[str, Any]) -> None:
-    """Check that an export can be appended to a file.
-
-    :param options: the feed options of the export, as Scrapy completes those of FEEDS
-    :raises ExportError: if the file with the appended export would not be valid in its format
-    :raises OSError: if the file cannot be read
-    """
-    if not path.is_file() or not path.stat().st_size:
-        return
-    shown = str(path)
-    place = in_export(shown, options["format"])
-    instead = (
-        f"crawl without -o, then run `fhcrawl export -o {place}` for the complete history "
-        "(-O would keep only the changes)"
-    )
-    refused = f"Cannot append to {shown}:"
-    if options["format"] in WITH_END:
-        raise ExportError(f"{refused} {options['format']} files cannot be extended; use jsonl, or {instead}")
-    fields = options.get("fields") or FIELDS
-    columns = list(fields.values() if isinstance(fields, dict) else fields)
-    is_plain = "postprocessing" not in options and not options.get("item_export_kwargs")
-    if options["format"] == "csv" and is_plain and _header(path, options) != columns:
-        raise ExportError(f"{refused} it has different columns; {instead}")
-
-
-def line_end(path: Path, options: dict[str, Any]) -> bytes:
-    """Return the line end to write before an appended export if the file's last line has none; else b"".
-
-    :raises OSError: if the file cannot be read
-    """
-    end = "\n".encode(_encoding(options))
-    if options["format"] not in OF_LINES or "postprocessing" in options or end != b"\n" or not path.is_file():
-        return b""
-    with path.open("rb") as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
-        return b"" if file.read(1) in (b"", end) else end
-
-
-def has_batches(template: str) -> bool:
-    """Return whether each delivery to a destination is a separate file.
-
-    :param template: the URI of the destination, with Scrapy's placeholders
-    """
-    return BATCH.search(template) is not None
-
-
-def has_placeholders(template: str) -> bool:
-    """Return whether the URI of a destination has placeholders of Scrapy's, such as %(time)s."""
-    return "%(" in template
-
-
-def has_no_end(options: dict[str, Any]) -> bool:
-    """Return whether more entries can be appended to an export."""
-    return options["format"] in OF_LINES and "postprocessing" not in options
-
-
-def continue_options(options: dict[str, Any], is_file: bool) -> dict[str, Any]:
-    """Return the options with which an export of lines is continued.
-
-    :param is_file: the earlier part is in a regular file; else it was written to a stream
-    """
-    if is_file:
-        return {**options, "overwrite": False}
-    if options["format"] != "csv":
-        return options
-    # The header has been written with the earlier part; a stream cannot be read to check for it.
-    return {**options, "item_export_kwargs": {**options["item_export_kwargs"], "include_headers_line": False}}
-
-
-def _encoding(options: dict[str, Any]) -> str:
-    return options.get("encoding") or "utf-8"
-
-
-def _header(path: Path, options: dict[str, Any]) -> list[str]:
-    encoding = _encoding(options)
-    # Spreadsheets save UTF-8 with a byte order mark.
-    encoding = "utf-8-sig" if encoding.lower() == "utf-8" else encoding
-    with path.open(encoding=encoding, errors="replace", newline="") as file:
-        try:
-            return next(csv.reader([file.readline(LONGEST_HEADER)]), [])
-        except csv.Error:
-            return []
-
+    from fhcrawl.store import Store
 
 logger = logging.getLogger(__name__)
 
 STDOUT = frozenset({"-", "stdout:", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"})
+BUFFER = 1 << 18  # octets
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+TOKEN_OCTETS = 4
+LEFT = re.compile(rf"[0-9a-f]{{{2 * TOKEN_OCTETS}}}\.part")
+MOST_LINKS = 40  # the limit of Linux
+WITH_END = frozenset({"json", "xml", "parquet"})
+OF_LINES = frozenset({"jsonl", "jsonlines", "jl", "csv"})
+LONGEST_HEADER = 10_000  # characters
 
 
 def shown(place: str) -> str:
@@ -174,8 +98,8 @@ def takes_entries(options: Mapping[str, Any]) -> bool:
 
     :param options: its options in FEEDS: `item_classes` are classes, or their paths
     """
-    classes = [load_object(one) for one in options.get("item_classes") or ()]
-    return not classes or any(issubclass(one, EntryItem) for one in classes)
+    classes = [load_object(item_class) for item_class in options.get("item_classes") or ()]
+    return not classes or any(issubclass(item_class, EntryItem) for item_class in classes)
 
 
 @contextlib.contextmanager
@@ -187,17 +111,17 @@ def opened(place: str, settings: Settings) -> Iterator[IO[bytes]]:
     :raises OSError: if the file cannot be written
     """
     if place in STDOUT:
-        with delivery.open_stdout() as file:
+        with open_stdout() as file:
             yield file
     elif is_elsewhere(place):
         with failing(place):
-            storage, file = _storage(place, settings)
+            storage, file = _open_elsewhere(place, settings)
         with contextlib.closing(file):
             yield file
             with failing(place):
                 _store(storage, file)
     else:
-        with delivery.replacing(Path(_path(place))) as file:
+        with replacing(Path(_path(place))) as file:
             yield file
 
 
@@ -215,19 +139,19 @@ def failing(place: str) -> Iterator[None]:
         raise ExportError(f"Cannot write to {shown(place)} ({cause})") from error
 
 
-def _storage(place: str, settings: Settings) -> tuple[Any, IO[bytes]]:
+def _open_elsewhere(place: str, settings: Settings) -> tuple[Any, IO[bytes]]:
     scheme = urlsplit(place).scheme
-    known = settings.getwithbase("FEED_STORAGES").get(scheme)
-    if known is None:
+    storage_class = settings.getwithbase("FEED_STORAGES").get(scheme)
+    if storage_class is None:
         raise ValueError(f"FEED_STORAGES has no storage for {scheme}; use a path, s3://… or ftp://…")
     crawler = Crawler(Spider, settings)
-    storage = build_from_crawler(load_object(known), crawler, place, feed_options={"overwrite": True})
+    storage = build_from_crawler(load_object(storage_class), crawler, place, feed_options={"overwrite": True})
     return storage, storage.open(Spider.from_crawler(crawler, name="export"))
 
 
 def _store(storage: Any, file: IO[bytes]) -> None:
     # No crawl is running, so that there is no reactor to wait for a thread.
-    if isinstance(storage, BlockingFeedStorage):
+    if isinstance(storage, feedexport.BlockingFeedStorage):
         storage._store_in_thread(file)
         return
     done = storage.store(file)
@@ -238,6 +162,269 @@ def _store(storage: Any, file: IO[bytes]) -> None:
             failure.raiseException()
         if not done.called:
             raise ValueError("this storage works only during a crawl; export to a path, and copy the file")
+
+
+def check_appending(path: Path, options: Mapping[str, Any]) -> None:
+    """Check that an export can be appended to a file.
+
+    :param options: the options of the place in FEEDS, completed by Scrapy
+    :raises ExportError: if the file with the appended export would not be valid in its format
+    :raises OSError: if the file cannot be read
+    """
+    if not path.is_file() or not path.stat().st_size:
+        return
+    name = options["format"]
+    refused = f"Cannot append to {path}:"
+    place = in_export(str(path), name)
+    instead = (
+        f"crawl without -o, then run `fhcrawl export -o {place}` for the complete history "
+        "(-O would keep only the changes)"
+    )
+    if name in WITH_END:
+        raise ExportError(f"{refused} {name} files cannot be extended; use jsonl, or {instead}")
+    fields = options.get("fields") or FIELDS
+    columns = list(fields.values() if isinstance(fields, dict) else fields)
+    is_plain = "postprocessing" not in options and not options.get("item_export_kwargs")
+    if name == "csv" and is_plain and _header(path, options.get("encoding")) != columns:
+        raise ExportError(f"{refused} it has different columns; {instead}")
+
+
+def _header(path: Path, encoding: str | None) -> list[str]:
+    # Spreadsheets save UTF-8 with a byte order mark.
+    encoding = "utf-8-sig" if encoding is None or encoding.lower() in ("", "utf-8") else encoding
+    with path.open(encoding=encoding, errors="replace", newline="") as file:
+        try:
+            return next(csv.reader([file.readline(LONGEST_HEADER)]), [])
+        except csv.Error:
+            return []
+
+
+def line_end(path: Path, options: Mapping[str, Any]) -> bytes:
+    """Return the line end to write before an appended export if the file's last line has none; else b"".
+
+    :raises OSError: if the file cannot be read
+    """
+    is_plain = "\n".encode(options.get("encoding") or "utf-8") == b"\n"
+    if not takes_lines(options) or not is_plain or not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
+        return b"" if file.read(1) in (b"", b"\n") else b"\n"
+
+
+def takes_lines(options: Mapping[str, Any]) -> bool:
+    """Return whether an export consists of lines, to which more can be appended."""
+    return options["format"] in OF_LINES and "postprocessing" not in options
+
+
+class WrittenFile(NamedTuple):
+    """A complete file under a temporary name in the folder of its final name.
+
+    :param inode: with the size (octets) and time (ns), identifies the file under its final name
+    """
+
+    written: str
+    name: str
+    inode: int
+    size: int
+    time: int
+
+    def is_named(self) -> bool:
+        """Return whether the file has its final name."""
+        try:
+            status = Path(self.name).stat()
+        except OSError:
+            return False
+        return (status.st_ino, status.st_size, status.st_mtime_ns) == (self.inode, self.size, self.time)
+
+
+def open_beside(path: Path, mode: Literal["wb", "ab"]) -> tuple[IO[bytes], Path]:
+    """Create a file in the folder of `path` with its permissions, and in mode 'ab' with its content.
+
+    The caller has the lock of `path`.
+
+    :raises OSError: if it cannot be created
+    """
+    _remove_left(path)
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(TOKEN_OCTETS)}.part")
+    is_there = path.exists()
+    # No other user can read the new file until it has the permissions of the old one.
+    number = os.open(beside, NEW_FILE, 0o600 if is_there else 0o666)
+    file = os.fdopen(number, "wb", BUFFER)
+    try:
+        if is_there:
+            os.fchmod(number, stat.S_IMODE(path.stat().st_mode))
+        if is_there and mode == "ab":
+            with path.open("rb") as source:
+                shutil.copyfileobj(source, file, BUFFER)
+    except OSError:
+        _discard(file, beside)
+        raise
+    return file, beside
+
+
+# The caller has the lock, so every other .part file was left by a dead process, of any PID namespace. This
+# includes a file that a dead delivery has recorded: renamed later, it would replace the export that is being
+# written. Without it, the delivery is cancelled, and its changes are exported again. `settle` needs no lock:
+# a file that it renames before this is copied, and after this there is nothing left to rename.
+def _remove_left(path: Path) -> None:
+    begin = f".{path.name}."
+    for left in path.parent.iterdir():
+        if left.name.startswith(begin) and LEFT.fullmatch(left.name, len(begin)):
+            # In a sticky folder, files of other users cannot be removed.
+            with contextlib.suppress(OSError):
+                left.unlink()
+
+
+def _discard(file: IO[bytes], beside: Path) -> None:
+    # On a full disk, closing fails again; the file is removed to free its space.
+    with contextlib.suppress(OSError):
+        file.close()
+    beside.unlink(missing_ok=True)
+
+
+def close_whole(file: IO[bytes], beside: Path, path: Path) -> WrittenFile:
+    """Flush a file to the disk and close it."""
+    file.flush()
+    os.fsync(file.fileno())
+    status = os.fstat(file.fileno())
+    file.close()
+    names = str(beside.resolve()), str(path.resolve())
+    return WrittenFile(*names, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that replaces `path` once it is complete; a pipe or device is written to directly.
+
+    :raises OSError: if it cannot be written
+    """
+    if (special := open_special(path)) is not None:
+        with special:
+            yield special
+        return
+    path = path.resolve()
+    with locked(path):
+        file, beside = open_beside(path, "wb")
+        try:
+            yield file
+            close_whole(file, beside, path)
+            os.replace(beside, path)
+        finally:
+            _discard(file, beside)
+
+
+# With PYTHONUNBUFFERED, Python's sys.stdout.buffer does not report a partial write.
+def open_stdout() -> IO[bytes]:
+    """Open stdout as a binary file, which is flushed when it is closed.
+
+    :raises OSError: if there is none
+    """
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    sys.stdout.flush()
+    return os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+
+
+def open_special(path: Path) -> IO[bytes] | None:
+    """Open a pipe, device or file descriptor, which is written to directly; None for an ordinary path.
+
+    :raises OSError: if it cannot be opened
+    """
+    if (number := _descriptor(path)) is not None:
+        return os.fdopen(os.dup(number), "wb")
+    return path.open("wb") if is_special(path) else None
+
+
+def is_special(path: Path) -> bool:
+    """Return whether a path is a pipe, device or file descriptor, which is written to directly."""
+    return _descriptor(path) is not None or (path.exists() and not (path.is_file() or path.is_dir()))
+
+
+def is_named_pipe(path: Path) -> bool:
+    """Return whether a path is a named pipe, whose reader sees the end when it is closed."""
+    return path.is_fifo() and _descriptor(path) is None
+
+
+# The shell's >(gzip > x.gz) is such a path. /dev/stdout may be a file that other processes write to as well,
+# or a pipe without a path.
+def _descriptor(path: Path) -> int | None:
+    """Return the file descriptor that a path names, as /dev/stdout or /dev/fd/63 does; else None."""
+    folders = {Path("/dev/fd").resolve(), Path("/proc/self/fd").resolve()}
+    path = path.absolute()
+    for _ in range(MOST_LINKS):
+        if path.name.isdecimal() and path.parent.resolve() in folders:
+            return int(path.name)
+        if not path.is_symlink():
+            return None
+        path = path.parent / path.readlink()
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+
+
+def deliver(store: Store, number: int, files: Iterable[WrittenFile]) -> None:
+    """Rename a delivery's files to their final names, and mark its changes as exported.
+
+    :raises OSError: if one cannot be renamed; then the changes do not count as exported
+    :raises StoreError: if the store fails, or if another run has taken the delivery over
+    """
+    files = list(files)
+    for file in files:
+        # The only error that is left for a rename within a folder; checked before any file is renamed.
+        if Path(file.name).is_dir():
+            raise IsADirectoryError(errno.EISDIR, "there is a folder with that name", file.name)
+        # Its folder may have been removed since: deliveries to other destinations take time.
+        Path(file.written).stat()
+    store.exports.note_files(number, [list(file) for file in files])
+    for file in files:
+        os.replace(file.written, file.name)
+    store.exports.end(number)
+
+
+def recover(store: Store, locked: Path | None = None) -> None:
+    """Finish or cancel the deliveries of dead processes.
+
+    If one file of a delivery has been renamed, the others are too; else its changes are exported again.
+
+    :param locked: a file that this process has locked and will replace; deliveries to it are settled first,
+        since they could not be after that
+    """
+    for number, rows in store.exports.find_dead(None if locked is None else str(locked)):
+        is_done = settle(store, number, [WrittenFile(*row) for row in rows])
+        again = "An export was interrupted; the next crawl of its feeds exports the changes again"
+        logger.info("An interrupted export has been completed" if is_done else again)
+
+
+# A suspended process may resume here. Files are renamed in order: once the first cannot be renamed any more,
+# no other one is.
+def settle(store: Store, number: int, files: list[WrittenFile]) -> bool:
+    """Finish or cancel an interrupted delivery; return whether its changes count as exported.
+
+    :raises StoreError: if the store fails; then the next run settles it
+    """
+    has_begun = any(file.is_named() for file in files)
+    if files and not has_begun:
+        _remove(files[0])
+        has_begun = any(file.is_named() for file in files)
+    if has_begun and all(map(_publish, files)):
+        store.exports.end(number)
+        return True
+    for file in files:
+        _remove(file)
+    store.exports.cancel(number)
+    return False
+
+
+def _remove(file: WrittenFile) -> None:
+    # If it cannot be removed (the folder belongs to another user or does not exist any more), the next
+    # export to the file removes it.
+    with contextlib.suppress(OSError):
+        Path(file.written).unlink()
+
+
+def _publish(file: WrittenFile) -> bool:
+    with contextlib.suppress(OSError):
+        os.replace(file.written, file.name)
+    return file.is_named()
 
 
 class FileFeedStorage(feedexport.FileFeedStorage):
@@ -266,13 +453,13 @@ class FileFeedStorage(feedexport.FileFeedStorage):
 
     async def lock(self) -> None:
         """Wait for the lock on the file, without blocking the crawl."""
-        if not delivery.is_special(Path(self.path)):
+        if not is_special(Path(self.path)):
             self._target = self.target
             self._lock = await lock_when_free(self._target)
 
     def open(self, spider: Spider) -> IO[bytes]:
         """Return a file to write to, at its end. `release` must be called even if the export fails."""
-        special = delivery.open_special(Path(self.path))
+        special = open_special(Path(self.path))
         if special is not None:
             return special
         path = self.target
@@ -284,7 +471,7 @@ class FileFeedStorage(feedexport.FileFeedStorage):
             self.recover(path)
         if mode == "ab":
             check_appending(path, self._options)
-        file, self.beside = delivery.open_beside(path, mode)
+        file, self.beside = open_beside(path, mode)
         if mode == "ab":
             file.write(line_end(path, self._options))
         return file
@@ -294,7 +481,7 @@ class FileFeedStorage(feedexport.FileFeedStorage):
         if self.beside is None:
             file.close()
         else:
-            self.written = delivery.close_whole(file, self.beside, self._target)
+            self.written = close_whole(file, self.beside, self._target)
 
     def release(self) -> None:
         """Remove the temporary file if it was not renamed, and release the lock."""
@@ -310,7 +497,7 @@ class StdoutFeedStorage(feedexport.StdoutFeedStorage):
 
     def open(self, spider: Spider) -> IO[bytes]:
         """Return stdout as a file."""
-        return delivery.open_stdout()
+        return open_stdout()
 
     def store(self, file: IO[bytes]) -> None:
         """Flush the buffer."""

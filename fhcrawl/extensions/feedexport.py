@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
@@ -16,8 +16,8 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import ensure_awaitable
 
 from fhcrawl.exceptions import ExportError, FhcrawlError
-from fhcrawl.exporters import delivery, storages
-from fhcrawl.exporters.columns import PROFILES, Rows
+from fhcrawl.exporters import storages
+from fhcrawl.exporters.columns import CHOSEN_PROFILES, Rows
 from fhcrawl.exporters.storages import FileFeedStorage, StdoutFeedStorage, takes_entries
 from fhcrawl.extensions.store import StoreExtension, store_url
 from fhcrawl.items import ALL_FIELDS, FIELDS
@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-FAILURES = "feedexport/failed_count/"
 ENTRIES_AT_ONCE = 100
+# Scrapy's placeholders that give each batch its own file.
+BATCH = re.compile(r"%\(batch_(id|time)\)")
 
 
 class FeedExporter(feedexport.FeedExporter):
@@ -69,16 +70,13 @@ class FeedExporter(feedexport.FeedExporter):
             scheme: FileFeedStorage if storage is feedexport.FileFeedStorage else storage
             for scheme, storage in self.storages.items()
         }
-        # The number of the next batch of each target, by URI template.
-        self._batches = dict.fromkeys(self.feeds, 1)
-        # The slots of the current delivery.
+        # The last exported slot of each target, by URI template.
+        self._previous: dict[str, FeedSlot] = {}
+        # The slots of the current delivery, with those of full batches.
         self._started: list[FeedSlot] = []
         # The paths of files, by URI template.
         self._paths: dict[str, Path] = {}
-        self._failed = self._has_noted = False
-        # Whether the store knows what has become of it.
-        self._is_settled = True
-        self._failures = 0
+        self._has_failed = self._has_noted = False
         # The number of changes that were exported in this run.
         self.exported = 0
         self._calls: AsyncioLoopingCall | LoopingCall | None = None
@@ -100,30 +98,29 @@ class FeedExporter(feedexport.FeedExporter):
     @property
     def nothing_new(self) -> str:
         """A sentence for the end of a run that had nothing to export."""
-        place, what = "FILE", "nothing was written"
+        place, result = "FILE", "nothing was written"
         if len(self.feeds) == 1:
             [(template, options)] = self.feeds.items()
-            path = self._paths.get(template)
-            if path is not None:
-                shown = printable(template)
-                what = f"{shown} {'is unchanged' if path.exists() else 'was not written'}"
-            if not storages.has_placeholders(template):
+            if (path := self._paths.get(template)) is not None:
+                result = f"{printable(template)} {'is unchanged' if path.exists() else 'was not written'}"
+            if "%(" not in template:
                 place = storages.in_export(template, options["format"])
-        return f"Nothing new since the last export: {what}. The complete history: `fhcrawl export -o {place}`"
+        return (
+            f"Nothing new since the last export: {result}. The complete history: `fhcrawl export -o {place}`"
+        )
 
     @property
     def only_appends(self) -> bool:
         """Whether every target has the earlier changes: a file that is appended to, or one for each run."""
-        return all(map(self._has_earlier, self.feeds))
-
-    def _has_earlier(self, template: str) -> bool:
-        path = self._paths.get(template)
-        is_continued = path is not None and path.exists() and not self.feeds[template].get("overwrite")
-        return is_continued or storages.has_placeholders(template)
+        continued = {template for template, path in self._paths.items() if path.exists()}
+        return all(
+            "%(" in template or (template in continued and not options.get("overwrite"))
+            for template, options in self.feeds.items()
+        )
 
     def open_spider(self, spider: Spider) -> None:
         """Open the targets, and start to export feeds that are done, if FHCRAWL_EXPORT_SECONDS is set."""
-        super().open_spider(spider)
+        self._open_slots(spider)
         seconds = self.settings.getfloat("FHCRAWL_EXPORT_SECONDS")
         if seconds and all(map(_takes_more, self.slots)):
             self._calls = create_looping_call(self._export_done, spider)
@@ -147,31 +144,28 @@ class FeedExporter(feedexport.FeedExporter):
 
     async def _export(self, spider: Spider, is_last: bool) -> None:
         extension = StoreExtension.of(self.crawler)
-        self._failed, self._is_settled, self._failures = False, True, self._count_failures()
+        self._has_failed = False
         number, count = None, 0
         try:
             self._open_slots(spider)
             number = extension.store.exports.begin(extension.run, only_released=not is_last)
             fields = (name for slot in self.slots for name in slot.feed_options["fields"] or ())
-            rows = Rows(fields, self.settings.getlist(PROFILES))
+            rows = Rows(fields, self.settings.getlist(CHOSEN_PROFILES))
             changes = extension.store.exports.read_changes(number, has_details=rows.need_details)
             count = await self._write(rows.complete(changes), spider, is_last)
             if is_last and not count:
-                await self._lock_files(
-                    [slot for slot in self.slots if slot.store_empty and slot.batch_id == 1]
-                )
+                await _lock_files([slot for slot in self.slots if slot.store_empty and slot.batch_id == 1])
         except Exception as error:  # noqa: BLE001 - any error makes the export incomplete
             self._fail(error)
-        if count or is_last or self._failed:
+        if count or is_last or self._has_failed:
             await self._close_slots(spider)
-        if number is not None:
-            self._deliver(extension.store, number)
-        self.exported += 0 if self._failed else count
-        self._note_batches()
+        is_settled = number is None or self._deliver(extension.store, number)
+        self.exported += 0 if self._has_failed else count
+        self._continue_batches(is_settled)
         for storage in _files(self._started):
             storage.release()
         self._started, self.slots = [], []
-        if self._failed:
+        if self._has_failed:
             extension.has_released = True
             when = (
                 "the next run of these feeds exports these entries"
@@ -183,12 +177,12 @@ class FeedExporter(feedexport.FeedExporter):
     def _open_slots(self, spider: Spider) -> None:
         if self.slots:
             return
-        for template, batch in self._batches.items():
-            options = self.feeds[template]
-            # Scrapy reads only the number of the previous slot.
-            before: Any = SimpleNamespace(batch_id=batch - 1)
-            uri_params = self._get_uri_params(spider, options["uri_params"], before)
-            uri = feedexport.apply_uri_params(template, uri_params)
+        for template, options in self.feeds.items():
+            previous = self._previous.get(template)
+            batch = 1 if previous is None else previous.batch_id + 1
+            uri = feedexport.apply_uri_params(
+                template, self._get_uri_params(spider, options["uri_params"], previous)
+            )
             self.slots.append(self._start_new_batch(batch, uri, options, spider, template))
 
     def _start_new_batch(self, *args: Any, **kwargs: Any) -> FeedSlot:
@@ -197,19 +191,20 @@ class FeedExporter(feedexport.FeedExporter):
         if isinstance(slot.storage, FileFeedStorage):
             slot.storage.recover = self._prepare
             self._paths[slot.uri_template] = slot.storage.target
-        slot.store_empty = slot.store_empty or _is_awaited(slot)
+            # A named pipe's reader waits for its end, and Scrapyd's jobs link to their items.
+            slot.store_empty |= _is_named_pipe(slot) or hasattr(slot.spider, SCRAPYD_JOB)
         slot.uri = without_credentials(slot.uri)  # the log shows it
         return slot
 
     def _prepare(self, path: Path) -> None:
         storages.refuse_store(str(path), store_url(self.settings))
-        delivery.recover(StoreExtension.of(self.crawler).store, path)
+        storages.recover(StoreExtension.of(self.crawler).store, path)
 
     async def _write(self, items: Iterator[dict[str, Any]], spider: Spider, is_last: bool) -> int:
         count = 0
         for count, item in enumerate(items, 1):
             if count == 1:
-                await self._lock_files(self._started)
+                await _lock_files(self._started)
             self._note_unnamed(item)
             self._write_item(item, spider)
             if not is_last and not count % ENTRIES_AT_ONCE:
@@ -231,7 +226,7 @@ class FeedExporter(feedexport.FeedExporter):
 
     def _write_item(self, item: dict[str, Any], spider: Spider) -> None:
         slots, self.slots = self.slots, []
-        followers: list[FeedSlot] = []
+        continued: list[FeedSlot] = []
         for slot in slots:
             # Scrapy's method begins the next batch of the slots that are full.
             self.slots = [slot]
@@ -239,15 +234,8 @@ class FeedExporter(feedexport.FeedExporter):
                 with storages.failing(slot.uri):
                     self.item_scraped(item, spider)
             finally:
-                followers += self.slots
-                self.slots = [*followers, *slots[len(followers) :]]
-
-    # Opening a file would wait for its lock too, but block the crawl: the run's leases would expire.
-    async def _lock_files(self, slots: list[FeedSlot]) -> None:
-        # Sorted, so that two crawls that export to the same files cannot deadlock.
-        for storage in sorted(_files(slots), key=lambda storage: storage.target):
-            with storages.failing(storage.path):
-                await storage.lock()
+                continued += self.slots
+                self.slots = [*continued, *slots[len(continued) :]]
 
     async def _close_slots(self, spider: Spider) -> None:
         """Close files first, and other targets only if that succeeds: what they are sent cannot be undone."""
@@ -255,51 +243,49 @@ class FeedExporter(feedexport.FeedExporter):
         others = [slot for slot in self.slots if slot not in files]
         for slot in files:
             await self._close_slot(slot, spider)
-        for slot in () if self._has_failed() else others:
+        for slot in () if self._has_failed else others:
             self._schedule_slot_close(slot, spider)
         if self._pending_close_tasks:
             await asyncio.wait([asyncio.ensure_future(task) for task in self._pending_close_tasks])
 
-    def _count_failures(self) -> int:
-        stats = self.crawler.stats.get_stats()
-        return sum(count for name, count in stats.items() if name.startswith(FAILURES))
-
-    def _has_failed(self) -> bool:
-        self._failed = self._failed or self._count_failures() > self._failures
-        return self._failed
-
-    def _deliver(self, store: Store, number: int) -> None:
+    def _deliver(self, store: Store, number: int) -> bool:
+        """Name the files; return whether the store knows what has become of the delivery."""
         files = [storage.written for storage in _files(self._started) if storage.written is not None]
         try:
-            if not self._has_failed():
-                delivery.deliver(store, number, files)
-                return
+            if not self._has_failed:
+                storages.deliver(store, number, files)
+                return True
         except (OSError, FhcrawlError) as error:
             self._fail(error)
-        self._is_settled = False
         with contextlib.suppress(FhcrawlError):
-            self._failed = not delivery.settle(store, number, files)
-            self._is_settled = True
+            self._has_failed = not storages.settle(store, number, files)
+            return True
+        return False
 
-    # A file that has its name, of a delivery that the store could not end, counts as exported when the store
-    # can be told (`delivery.recover`): the next delivery may not replace it.
-    def _note_batches(self) -> None:
+    def _continue_batches(self, is_settled: bool) -> None:
         """Make the next delivery continue after this one: the next batch, or appending to the file."""
         for slot in self._started:
             written = slot.storage.written if isinstance(slot.storage, FileFeedStorage) else None
-            is_named = written is not None and not self._is_settled and written.is_named()
-            if slot.file is None or (self._failed and not is_named):
+            # If the store could not end the delivery, a file that has its name counts as exported once the
+            # store can be told (`storages.recover`): the next delivery may not replace it.
+            is_named = not is_settled and written is not None and written.is_named()
+            if slot.file is None or (self._has_failed and not is_named):
                 continue
             template = slot.uri_template
-            self._batches[template] = slot.batch_id + 1
-            if not storages.has_batches(template):
-                is_file = written is not None
-                if is_file or slot.itemcount:
-                    self.feeds[template] = storages.continue_options(self.feeds[template], is_file)
+            options = self.feeds[template]
+            self._previous[template] = slot
+            if BATCH.search(template):
+                continue
+            if written is not None:
+                self.feeds[template] = {**options, "overwrite": False}
+            elif slot.itemcount and options["format"] == "csv":
+                # The header has been written; a stream cannot be read to check for it.
+                exporting = {**options["item_export_kwargs"], "include_headers_line": False}
+                self.feeds[template] = {**options, "item_export_kwargs": exporting}
 
     # Scrapy's method logs a traceback if the disk is full.
     async def _close_slot(self, slot: FeedSlot, spider: Spider) -> None:
-        if self._failed:
+        if self._has_failed:
             with contextlib.suppress(OSError):  # on a full disk, closing fails too
                 if slot.file is not None:
                     slot.file.close()
@@ -320,37 +306,35 @@ class FeedExporter(feedexport.FeedExporter):
         await self.crawler.signals.send_catch_log_async(signals.feed_slot_closed, slot=slot)
 
     def _fail(self, error: Exception, storage: str = FileFeedStorage.__name__) -> None:
-        self._failed = True
-        self.crawler.stats.inc_value(f"{FAILURES}{storage}")
-        is_sentence = isinstance(error, ExportError)
-        logger.error("%s", error if is_sentence else f"The export could not be written: {error}")
+        self._has_failed = True
+        self.crawler.stats.inc_value(f"feedexport/failed_count/{storage}")
+        sentence = error if isinstance(error, ExportError) else f"The export could not be written: {error}"
+        logger.error("%s", sentence)
 
 
 def _files(slots: list[FeedSlot]) -> list[FileFeedStorage]:
     return [slot.storage for slot in slots if isinstance(slot.storage, FileFeedStorage)]
 
 
-def _is_awaited(slot: FeedSlot) -> bool:
-    """Return whether a target is written to even if nothing has changed and FEED_STORE_EMPTY is off.
+# Opening a file would wait for its lock too, but block the crawl: the run's leases would expire.
+async def _lock_files(slots: list[FeedSlot]) -> None:
+    # Sorted, so that two crawls that export to the same files cannot deadlock.
+    for storage in sorted(_files(slots), key=lambda storage: storage.target):
+        with storages.failing(storage.path):
+            await storage.lock()
 
-    This holds for a named pipe, whose reader waits for its end; and for the items of Scrapyd's jobs, which
-    link to them.
-    """
-    if not isinstance(slot.storage, FileFeedStorage):
-        return False
-    return delivery.is_named_pipe(Path(slot.storage.path)) or hasattr(slot.spider, SCRAPYD_JOB)
+
+def _is_named_pipe(slot: FeedSlot) -> bool:
+    return isinstance(slot.storage, FileFeedStorage) and storages.is_named_pipe(Path(slot.storage.path))
 
 
 def _takes_more(slot: FeedSlot) -> bool:
     """Return whether a target can take more than one delivery in a run."""
-    if storages.has_batches(slot.uri_template):
+    if BATCH.search(slot.uri_template):
         return True
-    if not storages.has_no_end(slot.feed_options):
-        return False
-    if isinstance(slot.storage, FileFeedStorage):
-        # The reader of a named pipe gets end-of-file after the first delivery.
-        return not delivery.is_named_pipe(Path(slot.storage.path))
-    return isinstance(slot.storage, StdoutFeedStorage)
+    # The reader of a named pipe gets end-of-file after the first delivery.
+    is_open = isinstance(slot.storage, (FileFeedStorage, StdoutFeedStorage)) and not _is_named_pipe(slot)
+    return is_open and storages.takes_lines(slot.feed_options)
 
 
 class ItemExporter(feedexport.FeedExporter):

@@ -10,7 +10,7 @@ from scrapy.utils.asyncio import create_looping_call
 
 from fhcrawl.crawling.pending import UnderWay
 from fhcrawl.exceptions import LeaseError, StoreError, UnsettledError
-from fhcrawl.exporters.delivery import recover
+from fhcrawl.exporters.storages import recover
 from fhcrawl.extensions import Component
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind

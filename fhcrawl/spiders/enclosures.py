@@ -16,7 +16,7 @@ from scrapy import Request, Spider
 from fhcrawl.crawling import responses
 from fhcrawl.crawling.context import RequestContext, WalkContext, cb_kwargs_of, given_urls
 from fhcrawl.crawling.failures import loss_of
-from fhcrawl.exporters import delivery
+from fhcrawl.exporters.storages import replacing
 from fhcrawl.logical_feed import FIRST_WALK, ChainPosition, Role
 from fhcrawl.utils.addresses import secured, without_credentials
 from fhcrawl.utils.text import printable
@@ -66,7 +66,6 @@ def files_of(entries: Iterable[Mapping[str, Any]]) -> list[EnclosureFile]:
 
 
 def _name(entry: Mapping[str, Any], enclosure: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the name of an enclosure's file without its ending, and the ending."""
     url = enclosure["url"] if responses.is_fetchable(enclosure["url"]) else ""
     path = PurePosixPath(unquote(urlsplit(url).path))
     is_ending = ENDING.fullmatch(path.suffix) and path.suffix.lower() not in PROGRAMS
@@ -144,7 +143,7 @@ class EnclosuresSpider(Spider):
             self._fail(file, "comes incomplete" if response.body else "is empty")
             return
         try:
-            with delivery.replacing(self._folder / file.name) as output:
+            with replacing(self._folder / file.name) as output:
                 output.write(response.body)
         except OSError as error:
             self._fail(file, f"cannot be written to {file.name} ({error.strerror})")

@@ -152,7 +152,7 @@ class Exports(Repository):
     def note_files(self, number: int, files: list[list[Any]]) -> None:
         """Store that a delivery's changes are written to temporary files, which are not renamed yet.
 
-        :param files: a `delivery.WrittenFile` each
+        :param files: a `storages.WrittenFile` each
         :raises LeaseError: if another run has taken the delivery over
         """
         noted = deliveries.update().where(deliveries.c.id == number).values(files=json.dumps(files))

@@ -284,7 +284,7 @@ deliveries = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("run", Integer, nullable=False),
-    Column("files", Text, nullable=False, comment="JSON: a delivery.WrittenFile each"),
+    Column("files", Text, nullable=False, comment="JSON: a storages.WrittenFile each"),
 )
 
 # The responses in WARC files: for each URL, the last record with the whole body.

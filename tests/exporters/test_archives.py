@@ -11,9 +11,7 @@ import pytest
 from lxml import etree
 
 from fhcrawl.documents.identifiers import OWN_ID
-from fhcrawl.exporters.archives import Target, write
-from fhcrawl.exporters.feeds import XML_FORMATS
-from fhcrawl.exporters.selection import Selection
+from fhcrawl.exporters.feeds import XML_FORMATS, ArchiveSet
 from fhcrawl.items import FIELDS
 from fhcrawl.store.rows import StoredVersion
 from tests.feeds import E, atom, rss, tombstone
@@ -253,8 +251,8 @@ def stored(entry_id: str, updated: str | None = None, is_deleted: bool = False, 
     return StoredVersion(fields, None, (updated or "").rstrip("Z"), is_deleted)
 
 
-def target_of(folder: Path, size: int = 1) -> Target:
-    return Target(folder, "http://x/", XML_FORMATS["atom"], "http://x/", "T", DAY.format(1), size)
+def target_of(folder: Path, size: int = 1) -> ArchiveSet:
+    return ArchiveSet(folder, "http://x/", XML_FORMATS["atom"], "http://x/", "T", DAY.format(1), size)
 
 
 def walk(folder: Path, read: dict[str, set[str | None]]) -> None:
@@ -277,7 +275,7 @@ def test_reader_who_has_read_archives_reads_what_is_written_anew(tmp_path: Path)
     before: dict[Path, bytes] = {}
     for versions in steps:
         before |= {path: path.read_bytes() for path in tmp_path.iterdir()}
-        write(target_of(tmp_path), partial(iter, versions), Selection())
+        target_of(tmp_path).write(partial(iter, versions))
         walk(tmp_path, read)
     assert set.union(*read.values()) == {"0", "1", "2", "3", "4", "5"}
     names = {f"archive-{number:06}.atom" for number in range(6, 11)} | {"index.atom"}
@@ -285,15 +283,15 @@ def test_reader_who_has_read_archives_reads_what_is_written_anew(tmp_path: Path)
     # As after a process that died before it removed the old ones.
     for path in before.keys() - set(tmp_path.iterdir()):
         path.write_bytes(before[path])
-    assert write(target_of(tmp_path), partial(iter, steps[-1]), Selection()) == 5
+    assert target_of(tmp_path).write(partial(iter, steps[-1])) == 5
     assert {path.name for path in tmp_path.iterdir()} == names
 
 
 def test_set_without_one_of_its_archives_is_written_anew(tmp_path: Path) -> None:
     versions = [stored(str(number), DAY.format(number)) for number in range(1, 6)]
-    write(target_of(tmp_path), lambda: versions, Selection())
+    target_of(tmp_path).write(lambda: versions)
     (tmp_path / "archive-000002.atom").unlink()
-    assert write(target_of(tmp_path), lambda: versions, Selection()) == 4
+    assert target_of(tmp_path).write(lambda: versions) == 4
     read: dict[str, set[str | None]] = {}
     walk(tmp_path, read)
     assert set.union(*read.values()) == {"1", "2", "3", "4", "5"}
@@ -304,9 +302,9 @@ def test_set_without_one_of_its_archives_is_written_anew(tmp_path: Path) -> None
 def test_archive_is_not_older_than_what_its_entries_replace(tmp_path: Path) -> None:
     """The subscription document has shown an entry whose content then changes, but not its update time."""
     shown = [stored("2", DAY.format(2), title="one"), stored("5", DAY.format(5))]
-    write(target_of(tmp_path, 2), lambda: shown, Selection())
+    target_of(tmp_path, 2).write(lambda: shown)
     changed = [stored("1", DAY.format(1)), stored("2", DAY.format(2), title="two"), shown[1]]
-    write(target_of(tmp_path, 2), lambda: changed, Selection())
+    target_of(tmp_path, 2).write(lambda: changed)
     archive = etree.parse(tmp_path / "archive-000001.atom").getroot()
     assert [title.text for title in archive.iterfind(f"{ATOM}entry/{ATOM}title")] == ["two", None]
     assert archive.findtext(f"{ATOM}updated") == DAY.format(5)
@@ -317,6 +315,6 @@ def test_entry_that_comes_from_another_document_is_the_same(tmp_path: Path) -> N
         return [stored(entry_id, document=f"http://x/{document}") for entry_id in "abc"]
 
     target = target_of(tmp_path)
-    assert write(target, lambda: versions("one"), Selection()) == 2
-    assert write(target, lambda: versions("two"), Selection()) == 2
+    assert target.write(lambda: versions("one")) == 2
+    assert target.write(lambda: versions("two")) == 2
     assert b"http://x/one" in (tmp_path / "archive-000002.atom").read_bytes()

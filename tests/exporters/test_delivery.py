@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fhcrawl.exporters import delivery
+from fhcrawl.exporters import storages
 from fhcrawl.store import Store
 from fhcrawl.utils.locks import locked
 from tests.databases import Database
@@ -28,13 +28,13 @@ def store(database: Database) -> Iterator[Store]:
     opened.close()
 
 
-def written(folder: Path, mode: str = "wb") -> delivery.WrittenFile:
-    file, beside = delivery.open_beside(folder / "out.jsonl", mode)  # type: ignore[arg-type]
+def written(folder: Path, mode: str = "wb") -> storages.WrittenFile:
+    file, beside = storages.open_beside(folder / "out.jsonl", mode)  # type: ignore[arg-type]
     file.write(b"line\n")
-    return delivery.close_whole(file, beside, folder / "out.jsonl")
+    return storages.close_whole(file, beside, folder / "out.jsonl")
 
 
-def in_two_folders(folder: Path) -> list[delivery.WrittenFile]:
+def in_two_folders(folder: Path) -> list[storages.WrittenFile]:
     (folder / "other").mkdir()
     return [written(folder), written(folder / "other")]
 
@@ -46,7 +46,7 @@ def pending(store: Store) -> int:
     return count
 
 
-def begin(store: Store, *files: delivery.WrittenFile) -> int:
+def begin(store: Store, *files: storages.WrittenFile) -> int:
     number = store.exports.begin(1)
     store.exports.note_files(number, [list(file) for file in files])
     return number
@@ -55,7 +55,7 @@ def begin(store: Store, *files: delivery.WrittenFile) -> int:
 @pytest.mark.both_stores
 def test_delivery_names_the_file_and_settles_the_changes(store: Store, tmp_path: Path) -> None:
     assert pending(store) == 1
-    delivery.deliver(store, store.exports.begin(1), [written(tmp_path)])
+    storages.deliver(store, store.exports.begin(1), [written(tmp_path)])
     assert (tmp_path / "out.jsonl").read_bytes() == b"line\n"
     assert pending(store) == 0
     assert store.exports.find_dead() == []
@@ -86,7 +86,7 @@ def test_delivery_that_died_is_finished_or_exported_anew(
         elif state == "gone":
             Path(file.written).unlink()
             Path(file.name).write_text("lime\n")
-    delivery.recover(store)
+    storages.recover(store)
     assert pending(store) == (not counts)
     assert store.exports.find_dead() == []
     assert not counts or all(Path(file.name).read_bytes() == b"line\n" for file in files)
@@ -134,8 +134,8 @@ def test_delivery_that_dies_between_two_names_has_noted_its_files(
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", die_behind)
         with pytest.raises(Killed):
-            delivery.deliver(store, store.exports.begin(1), files)
-    delivery.recover(store)
+            storages.deliver(store, store.exports.begin(1), files)
+    storages.recover(store)
     assert [Path(file.name).read_bytes() for file in files] == [b"line\n", b"line\n"]
     assert pending(store) == 0
 
@@ -147,9 +147,9 @@ def test_delivery_of_a_process_that_wakes_while_it_is_settled_counts(
     """It goes on where it slept: before the first name."""
     files = in_two_folders(tmp_path)
     number = begin(store, *files)
-    is_named = delivery.WrittenFile.is_named
+    is_named = storages.WrittenFile.is_named
 
-    def wake_after(file: delivery.WrittenFile) -> bool:
+    def wake_after(file: storages.WrittenFile) -> bool:
         found = is_named(file)
         if file == files[-1]:
             monkeypatch.undo()
@@ -157,8 +157,8 @@ def test_delivery_of_a_process_that_wakes_while_it_is_settled_counts(
                 os.replace(one.written, one.name)
         return found
 
-    monkeypatch.setattr(delivery.WrittenFile, "is_named", wake_after)
-    assert delivery.settle(store, number, files)
+    monkeypatch.setattr(storages.WrittenFile, "is_named", wake_after)
+    assert storages.settle(store, number, files)
     assert [Path(file.name).read_bytes() for file in files] == [b"line\n", b"line\n"]
     assert pending(store) == 0
 
@@ -169,17 +169,17 @@ def test_process_that_wakes_when_its_delivery_is_given_up_names_nothing(
     """Else its changes would be exported twice."""
     file = written(tmp_path)
     number = begin(store, file)
-    is_named, looked = delivery.WrittenFile.is_named, itertools.count(1)
+    is_named, looked = storages.WrittenFile.is_named, itertools.count(1)
 
-    def wake_after_the_second(file: delivery.WrittenFile) -> bool:
+    def wake_after_the_second(file: storages.WrittenFile) -> bool:
         found = is_named(file)
         if next(looked) == 2:
             with pytest.raises(FileNotFoundError):
                 os.replace(file.written, file.name)
         return found
 
-    monkeypatch.setattr(delivery.WrittenFile, "is_named", wake_after_the_second)
-    assert not delivery.settle(store, number, [file])
+    monkeypatch.setattr(storages.WrittenFile, "is_named", wake_after_the_second)
+    assert not storages.settle(store, number, [file])
     assert next(looked) == 3
     assert pending(store) == 1
 
@@ -195,31 +195,26 @@ def test_other_file_of_the_name_is_not_the_delivered_one(
     other = file._replace(**{difference: getattr(file, difference) + 1})
     assert not other.is_named()
     begin(store, other)
-    delivery.recover(store)
+    storages.recover(store)
     assert pending(store) == 1
 
 
-def test_delivery_that_cannot_name_its_file_is_cancelled(store: Store, tmp_path: Path) -> None:
-    file = written(tmp_path)
-    (tmp_path / "out.jsonl").mkdir()
-    number = store.exports.begin(1)
-    with pytest.raises(OSError, match="folder"):
-        delivery.deliver(store, number, [file])
-    assert not delivery.settle(store, number, [file])
-    assert pending(store) == 1
-    assert store.exports.find_dead() == []
-
-
-def test_delivery_of_which_a_folder_is_gone_names_no_other_file(store: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_folder_gone", [False, True])
+def test_delivery_that_cannot_name_all_files_names_none(
+    store: Store, tmp_path: Path, is_folder_gone: bool
+) -> None:
     """The next run exports to all of them."""
     files = in_two_folders(tmp_path)
     number = store.exports.begin(1)
-    shutil.rmtree(tmp_path / "other")
-    with pytest.raises(FileNotFoundError):
-        delivery.deliver(store, number, files)
-    assert not delivery.settle(store, number, files)
+    if is_folder_gone:
+        shutil.rmtree(tmp_path / "other")
+    else:
+        (tmp_path / "other" / "out.jsonl").mkdir()
+    with pytest.raises(FileNotFoundError if is_folder_gone else IsADirectoryError):
+        storages.deliver(store, number, files)
+    assert not storages.settle(store, number, files)
     assert not (tmp_path / "out.jsonl").exists()
-    assert pending(store) == 1
+    assert (pending(store), store.exports.find_dead()) == (1, [])
 
 
 def test_delivery_whose_folder_is_none_any_more_is_cancelled(store: Store, tmp_path: Path) -> None:
@@ -230,7 +225,7 @@ def test_delivery_whose_folder_is_none_any_more_is_cancelled(store: Store, tmp_p
     Path(file.written).unlink()
     folder.rmdir()
     folder.touch()
-    assert not delivery.settle(store, number, [file])
+    assert not storages.settle(store, number, [file])
     assert pending(store) == 1
 
 
@@ -254,7 +249,7 @@ def test_link_that_was_planted_for_the_part_is_not_written_through(
 ) -> None:
     kept = tmp_path / "kept"
     kept.write_text("kept")
-    monkeypatch.setattr("fhcrawl.exporters.delivery.secrets.token_hex", lambda octets: "guessed")
+    monkeypatch.setattr("fhcrawl.exporters.storages.secrets.token_hex", lambda octets: "guessed")
     (tmp_path / ".out.jsonl.guessed.part").symlink_to(kept)
     with pytest.raises(FileExistsError):
         written(tmp_path)
@@ -271,12 +266,12 @@ def test_part_that_a_delivery_has_noted_never_replaces_what_came_later(store: St
     begin(store, file, other)
     os.replace(file.written, file.name)
     with locked(later):
-        part, beside = delivery.open_beside(later, "ab")
+        part, beside = storages.open_beside(later, "ab")
         part.write(b"later\n")
-        delivery.close_whole(part, beside, later)
-        delivery.recover(store)
+        storages.close_whole(part, beside, later)
+        storages.recover(store)
         os.replace(beside, later)
-    delivery.recover(store)
+    storages.recover(store)
     assert later.read_bytes() == b"before\nlater\n"
     assert pending(store) == 1
     assert store.exports.find_dead() == []

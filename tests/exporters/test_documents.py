@@ -80,7 +80,7 @@ def document(element: etree._Element, kind: str) -> bytes:
 @pytest.mark.parametrize("kind", ["atom", "rss"])
 @given(fields=fields_of_entries())
 def test_fields_are_read_again_whatever_they_hold(kind: str, fields: dict[str, Any]) -> None:
-    form = XML_FORMATS[kind].entry
+    form = XML_FORMATS[kind]
     body = document(documents.entry_element(fields, None, form), kind)
     [entry] = read(body, "http://elsewhere.example/").entries
     clean = documents.cleaned(fields)
@@ -128,7 +128,7 @@ def test_originals_are_written_and_updated_where_needed(
     kind: str, source: str, changed: dict[str, Any]
 ) -> None:
     fields, original = stored(source, **changed)
-    body = document(documents.entry_element(fields, original, XML_FORMATS[kind].entry), kind)
+    body = document(documents.entry_element(fields, original, XML_FORMATS[kind]), kind)
     # Under another URL: its base goes with the entry.
     [entry] = read(body, "http://elsewhere.example/").entries
     assert {n: getattr(entry, n) for n in documents.READ_AGAIN} == {
@@ -143,13 +143,13 @@ def test_originals_are_written_and_updated_where_needed(
 
 def test_original_of_the_format_stays_what_it_is() -> None:
     fields, original = stored("atom")
-    element = documents.entry_element(fields, original, XML_FORMATS["atom"].entry)
+    element = documents.entry_element(fields, original, XML_FORMATS["atom"])
     assert element.findtext(f"{{{ATOM}}}updated") == "2003-12-13T18:30:02+01:00"
     assert element.find(f"{{{ATOM}}}title[@type='html']") is not None
     assert element.get("{http://www.w3.org/XML/1998/namespace}base") == "http://example.org/blog/"
     assert element.get("{http://www.w3.org/XML/1998/namespace}lang") == "de"
     fields, original = stored("rss")
-    item = documents.entry_element(fields, original, XML_FORMATS["rss"].entry)
+    item = documents.entry_element(fields, original, XML_FORMATS["rss"])
     assert [item.findtext(name) for name in ("comments", "pubDate")] == [
         "c",
         "Sat, 13 Dec 2003 18:30:02 +0100",
@@ -160,14 +160,14 @@ def test_foreign_markup_that_would_be_read_as_something_else_is_left_out() -> No
     fields, original = stored("atom", title=None)
     title = '<t:title xmlns:t="http://www.itunes.com/dtds/podcast-1.0.dtd">Other</t:title></entry>'
     original = original.replace("</entry>", title)
-    item = documents.entry_element(fields, original, XML_FORMATS["rss"].entry)
-    assert documents.differences(item, fields, XML_FORMATS["rss"].entry) == []
+    item = documents.entry_element(fields, original, XML_FORMATS["rss"])
+    assert documents.differences(item, fields, XML_FORMATS["rss"]) == []
     assert item.findtext(ITUNES) == "1:02"
 
 
 def test_atom_keeps_links_and_contributors_in_rss() -> None:
     fields, original = stored("atom")
-    item = documents.entry_element(fields, original, XML_FORMATS["rss"].entry)
+    item = documents.entry_element(fields, original, XML_FORMATS["rss"])
     assert item.find(f"{{{ATOM}}}link[@rel='related']") is not None
     assert item.findtext(f"{{{ATOM}}}contributor/{{{ATOM}}}name") == "C"
 
@@ -176,7 +176,7 @@ def test_atom_keeps_links_and_contributors_in_rss() -> None:
 def test_atom_entries_have_what_they_must_without_claiming_it() -> None:
     fields = {**dict.fromkeys(FIELDS), "id": "1", "feed": PAGE, "document": PAGE}
     fields |= {"authors": [], "categories": [], "enclosures": []}
-    body = document(documents.entry_element(fields, None, XML_FORMATS["atom"].entry), "atom")
+    body = document(documents.entry_element(fields, None, XML_FORMATS["atom"]), "atom")
     entry = etree.fromstring(body).find(f"{{{ATOM}}}entry")
     assert entry is not None
     assert {etree.QName(child).localname for child in entry} == {"id", "title", "updated", "link"}
@@ -199,7 +199,7 @@ def test_atom_entries_have_what_they_must_without_claiming_it() -> None:
 @pytest.mark.parametrize("kind", ["atom", "rss"])
 def test_content_of_every_type_without_an_original(kind: str, content_type: str, content: str) -> None:
     fields = {**stored("json")[0], "content": content, "content_type": content_type}
-    body = document(documents.entry_element(fields, None, XML_FORMATS[kind].entry), kind)
+    body = document(documents.entry_element(fields, None, XML_FORMATS[kind]), kind)
     [entry] = read(body, PAGE).entries
     assert (entry.content, entry.content_type) == (content, content_type)
 
@@ -215,7 +215,7 @@ NO_IRIS = (
 @pytest.mark.parametrize("source", [None, "atom"])
 def test_id_that_is_no_iri_is_beside_one_that_holds_it(entry_id: str, source: str | None) -> None:
     fields, original = stored(source or "json", id=entry_id)
-    element = documents.entry_element(fields, original if source else None, XML_FORMATS["atom"].entry)
+    element = documents.entry_element(fields, original if source else None, XML_FORMATS["atom"])
     body = document(element, "atom")
     [entry] = read(body, "http://elsewhere.example/").entries
     assert entry.id == entry_id
@@ -238,18 +238,16 @@ def test_tombstone_names_the_id_that_the_entry_has() -> None:
 
 def test_text_that_is_declared_to_be_text_is_no_markup() -> None:
     fields = {**stored("json")[0], "title": "a <b> c", "summary": "&amp;", "summary_type": "html"}
-    element = documents.entry_element({**fields, "title_type": "text"}, None, XML_FORMATS["atom"].entry)
+    element = documents.entry_element({**fields, "title_type": "text"}, None, XML_FORMATS["atom"])
     assert element.find(f"{{{ATOM}}}title[@type='text']") is not None
     assert element.find(f"{{{ATOM}}}summary[@type='html']") is not None
-    element = documents.entry_element(fields | {"title_type": None}, None, XML_FORMATS["atom"].entry)
+    element = documents.entry_element(fields | {"title_type": None}, None, XML_FORMATS["atom"])
     assert element.find(f"{{{ATOM}}}title[@type='html']") is not None
 
 
 def test_xhtml_that_is_no_xml_is_html() -> None:
     fields = {**stored("json")[0], "content": "<p>cut", "content_type": "xhtml"}
-    [entry] = read(
-        document(documents.entry_element(fields, None, XML_FORMATS["atom"].entry), "atom"), PAGE
-    ).entries
+    [entry] = read(document(documents.entry_element(fields, None, XML_FORMATS["atom"]), "atom"), PAGE).entries
     assert (entry.content, entry.content_type) == ("<p>cut", "html")
 
 
@@ -257,18 +255,14 @@ def test_xhtml_that_is_no_xml_is_html() -> None:
 def test_markup_that_is_not_well_formed_ends_no_element(kind: str) -> None:
     text = "</content></atom:content><atom:id>other</atom:id><atom:content><content>"
     fields = {**stored("json")[0], "content": text, "content_type": "application/xml"}
-    [entry] = read(
-        document(documents.entry_element(fields, None, XML_FORMATS[kind].entry), kind), PAGE
-    ).entries
+    [entry] = read(document(documents.entry_element(fields, None, XML_FORMATS[kind]), kind), PAGE).entries
     assert (entry.id, unescape(entry.content or "")) == ("1", text)
 
 
 @pytest.mark.parametrize("kind", ["atom", "rss"])
 def test_original_that_cannot_be_used_is_left_out(kind: str) -> None:
     fields = stored("json")[0]
-    [entry] = read(
-        document(documents.entry_element(fields, "<entry", XML_FORMATS[kind].entry), kind), PAGE
-    ).entries
+    [entry] = read(document(documents.entry_element(fields, "<entry", XML_FORMATS[kind]), kind), PAGE).entries
     assert entry.id == "1"
 
 
@@ -277,7 +271,7 @@ def test_entities_of_an_original_are_not_expanded(tmp_path: Path) -> None:
     entity = f'<!DOCTYPE entry [<!ENTITY x SYSTEM "{(tmp_path / "secret").as_uri()}">]>'
     original = f'{entity}<entry xmlns="{ATOM}"><id>1</id><note xmlns="urn:ours">&x;</note></entry>'
     assert original.startswith("<")
-    body = document(documents.entry_element(stored("json")[0], original, XML_FORMATS["atom"].entry), "atom")
+    body = document(documents.entry_element(stored("json")[0], original, XML_FORMATS["atom"]), "atom")
     assert b"hidden" not in body
 
 
@@ -288,7 +282,7 @@ READ_FROM_OTHERS = ["rss-substitutes.rss", "rss-only-media.rss", "rss-unescaped.
 @pytest.mark.parametrize("kind", ["atom", "rss"])
 @pytest.mark.parametrize("name", [*READ_FROM_OTHERS, "atom-unescaped.atom", "atom-media.atom"])
 def test_fields_that_other_vocabularies_fill_are_read_again(name: str, kind: str) -> None:
-    form = XML_FORMATS[kind].entry
+    form = XML_FORMATS[kind]
     document = read((FIXTURES / name).read_bytes(), PAGE, keep_originals=True)
     for entry in document.entries:
         fields = {each: getattr(entry, each, None) for each in FIELDS}
@@ -302,7 +296,7 @@ def test_original_with_another_spelling_of_a_namespace_is_used() -> None:
         '<entry xmlns="https://www.w3.org/2005/Atom"><id>1</id><title>t</title><rights>r</rights></entry>'
     )
     fields, _original = stored("atom", title="t", updated=None, link=None)
-    element = documents.entry_element(fields, original, XML_FORMATS["atom"].entry)
+    element = documents.entry_element(fields, original, XML_FORMATS["atom"])
     assert element.findtext(f"{{{ATOM}}}rights") == "r"
 
 

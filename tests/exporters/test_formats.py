@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from fhcrawl.exporters import ParquetItemExporter, XmlItemExporter, delivery, parquet
+from fhcrawl.exporters import ParquetItemExporter, XmlItemExporter, parquet, storages
 from fhcrawl.exporters.documents import xml_file
 
 TEXTS = ["a\rb", "a\r\nb\r", "\r", " <&>\"' ]]> ", "\u2028\x85\t\n", "\U0001f600"]
@@ -69,17 +69,17 @@ def test_lists_count_for_what_parquet_has_in_memory(monkeypatch: pytest.MonkeyPa
 
 def test_file_that_does_not_fit_is_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is in the buffer fails once more when the file is closed."""
-    opened = delivery.open_beside
+    opened = storages.open_beside
 
     def full(path: Path, mode: Any) -> tuple[Any, Path]:
         file, beside = opened(path, mode)
         file.close()
         return Path("/dev/full").open("wb"), beside
 
-    monkeypatch.setattr(delivery, "open_beside", full)
+    monkeypatch.setattr(storages, "open_beside", full)
     path = tmp_path / "out.jsonl"
     path.write_text("before")
-    with pytest.raises(OSError, match="No space"), delivery.replacing(path) as file:
+    with pytest.raises(OSError, match="No space"), storages.replacing(path) as file:
         file.write(b"x")
     assert [(left.name, left.read_text()) for left in tmp_path.iterdir()] == [("out.jsonl", "before")]
 
@@ -88,4 +88,4 @@ def test_link_to_itself_cannot_be_written(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     path.symlink_to(path)
     with pytest.raises(OSError, match="symbolic links"):
-        delivery.open_special(path)
+        storages.open_special(path)

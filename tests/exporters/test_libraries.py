@@ -19,8 +19,7 @@ from fhcrawl.exporters import (
     ParquetItemExporter,
     XmlItemExporter,
 )
-from fhcrawl.exporters.columns import Rows
-from fhcrawl.exporters.profiles import PROFILES
+from fhcrawl.exporters.columns import PROFILES, Rows
 from fhcrawl.items import FIELDS
 
 EXPORTERS: dict[str, Any] = {

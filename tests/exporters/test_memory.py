@@ -11,10 +11,9 @@ from tests.projects import ROOT
 SCRIPT = """
 import itertools, sys
 from pathlib import Path
-from fhcrawl.exporters import ParquetItemExporter, archives, documents, parquet
+from fhcrawl.exporters import ParquetItemExporter, documents, feeds, parquet
 from fhcrawl.exporters.documents import Head
 from fhcrawl.exporters.feeds import XML_FORMATS
-from fhcrawl.exporters.selection import Selection
 from fhcrawl.items import FIELDS
 from fhcrawl.store.rows import StoredVersion
 from tests.projects import peak_memory
@@ -43,12 +42,12 @@ def write(many):
             exporter.finish_exporting()
     elif kind == "atom":
         with path.open("wb") as file:
-            elements = (documents.entry_element(fields(n), None, form.entry) for n in range(many))
+            elements = (documents.entry_element(fields(n), None, form) for n in range(many))
             documents.write(file, form, Head("http://x/", "T", "2003-12-13T18:30:02Z"), elements)
     else:
-        target = archives.Target(path, "http://x/", form, "http://x/", "T", "2003-12-13T18:30:02Z", 20)
+        target = feeds.ArchiveSet(path, "http://x/", form, "http://x/", "T", "2003-12-13T18:30:02Z", 20)
         versions = lambda: (StoredVersion(fields(n), None, "", False) for n in range(many))
-        archives.write(target, versions, Selection())
+        target.write(versions)
 
 
 write(100)

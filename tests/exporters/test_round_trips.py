@@ -8,8 +8,7 @@ from typing import Any
 import feedparser
 import pytest
 
-from fhcrawl.exporters.feeds import XML_FORMATS, write_archives
-from fhcrawl.exporters.selection import Wanted
+from fhcrawl.exporters.feeds import XML_FORMATS, Selection, write_archives
 from fhcrawl.store import Store
 from tests.documents.test_detection import FEEDS, LOCATION
 from tests.feeds import read
@@ -71,7 +70,7 @@ def test_every_fixture_as_an_archive_set_is_the_same_logical_feed(
     with closing(Store.open(project.database.url)) as store:
         for number, feed in enumerate(feed for feed in store.feeds.read() if feed.entries):
             folder, base = project.folder / f"copies-{number}", f"/copies/{number}/"
-            write_archives(folder, server.url(base), 2, store, feed, XML_FORMATS[kind], Wanted())
+            write_archives(folder, server.url(base), 2, store, feed, XML_FORMATS[kind], Selection())
             serve(server, folder, base)
             assert complaints(folder.iterdir()) == []
             copies[feed.feed] = server.url(f"{base}index.{kind}")

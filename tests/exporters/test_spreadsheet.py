@@ -10,8 +10,7 @@ import pytest
 from lxml import etree
 
 from fhcrawl.exporters import CsvItemExporter
-from fhcrawl.exporters.columns import Rows
-from fhcrawl.exporters.profiles import PROFILES
+from fhcrawl.exporters.columns import PROFILES, Rows
 from tests.servers import leave_out
 
 MARK = b"\xef\xbb\xbf"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fhcrawl.exporters import delivery
+from fhcrawl.exporters import storages
 from fhcrawl.store import Store
 from fhcrawl.utils.locks import locked
 from tests.feeds import E, atom
@@ -343,9 +343,9 @@ def test_export_that_was_cut_off_counts_before_more_is_appended(
         begin_walk(store, FEED, run, NOW)
         store.documents.commit(*read(run, "a"))
         number = store.exports.begin(run)
-        file, beside = delivery.open_beside(path, "ab")
+        file, beside = storages.open_beside(path, "ab")
         file.writelines(json.dumps(entry).encode() + b"\n" for entry in store.exports.read_changes(number))
-        written = delivery.close_whole(file, beside, path)
+        written = storages.close_whole(file, beside, path)
         store.exports.note_files(number, [list(written)])
         beside.rename(path)
         if has_ended:

@@ -12,7 +12,7 @@ import pytest
 
 from fhcrawl import items
 from fhcrawl.exceptions import LeaseError, StoreError
-from fhcrawl.exporters import delivery
+from fhcrawl.exporters import storages
 from fhcrawl.logical_feed import ChainPosition, Role, Version
 from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch
 from fhcrawl.logical_feed.versions import Order
@@ -234,11 +234,11 @@ def test_delivery_of_a_living_run_is_its_own(one: Store, two: Store, tmp_path: P
     begin_walk(one, FEED, first, NOW)
     one.documents.commit(*read(first, "a"))
     number = one.exports.begin(first)
-    file, beside = delivery.open_beside(tmp_path / "out.jsonl", "wb")
-    written = delivery.close_whole(file, beside, tmp_path / "out.jsonl")
+    file, beside = storages.open_beside(tmp_path / "out.jsonl", "wb")
+    written = storages.close_whole(file, beside, tmp_path / "out.jsonl")
     two.begin_run()
-    delivery.recover(two)
-    delivery.deliver(one, number, [written])
+    storages.recover(two)
+    storages.deliver(one, number, [written])
     assert (tmp_path / "out.jsonl").exists()
     assert list(one.exports.read_changes(one.exports.begin(first))) == []
 
@@ -252,12 +252,12 @@ def test_delivery_that_was_taken_for_dead_delivers_nothing(
     number = one.exports.begin(first)
     database.execute("UPDATE runs SET expires = 1")
     second = two.begin_run()
-    delivery.recover(two)
+    storages.recover(two)
     begin_walk(two, FEED, second, NOW)
-    file, beside = delivery.open_beside(tmp_path / "out.jsonl", "wb")
-    written = delivery.close_whole(file, beside, tmp_path / "out.jsonl")
+    file, beside = storages.open_beside(tmp_path / "out.jsonl", "wb")
+    written = storages.close_whole(file, beside, tmp_path / "out.jsonl")
     with pytest.raises(LeaseError, match="considered this one dead"):
-        delivery.deliver(one, number, [written])
+        storages.deliver(one, number, [written])
     assert not (tmp_path / "out.jsonl").exists()
     assert len(list(two.exports.read_changes(two.exports.begin(second)))) == 1
 
@@ -272,7 +272,7 @@ def test_process_that_slept_leaves_the_deliveries_of_others_alone(
     number = one.exports.begin(first)
     database.execute("UPDATE runs SET expires = 1")
     second = two.begin_run()
-    delivery.recover(two)
+    storages.recover(two)
     begin_walk(two, FEED, second, NOW)
     other = two.exports.begin(second)
     with pytest.raises(LeaseError, match="considered this one dead"):

@@ -11,7 +11,7 @@ from typing import IO
 
 import pytest
 
-from fhcrawl.exporters.delivery import replacing
+from fhcrawl.exporters.storages import replacing
 from fhcrawl.utils import locks
 from fhcrawl.utils.locks import locked
 from tests.feeds import E, atom
@@ -24,7 +24,7 @@ LOCK = f".{NAME}.lock"
 APPENDING = """
 import os, sys
 from pathlib import Path
-from fhcrawl.exporters import delivery
+from fhcrawl.exporters import storages
 from fhcrawl.utils import locks
 
 def pause(seconds):
@@ -34,10 +34,10 @@ def pause(seconds):
 sleep, locks.time.sleep = locks.time.sleep, pause
 path = Path(sys.argv[1]) / "out.jsonl"
 with locks.locked(path):
-    file, beside = delivery.open_beside(path, "ab")
+    file, beside = storages.open_beside(path, "ab")
     print("writes", os.getpid(), flush=True)
     file.write(sys.stdin.readline().encode())
-    delivery.close_whole(file, beside, path)
+    storages.close_whole(file, beside, path)
     os.replace(beside, path)
 """
 
