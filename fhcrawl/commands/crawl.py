@@ -25,6 +25,7 @@ from fhcrawl.commands import (
     FAIL_ON,
     NOT_CSV,
     OF_COLUMNS,
+    SUMMARIES,
     SWITCH,
     UTF_8,
     is_failure,
@@ -113,7 +114,7 @@ class Command(command.Command, crawl.Command):
     requires_crawler_process = True
     default_settings: ClassVar[dict[str, object]] = {}
     usage = "[URL …] [--feeds FILE] [--due] [-o FILE] [options]"
-    summary = "Crawl the complete history of feeds, and report whether anything is missing"
+    summary = SUMMARIES["crawl"]
     description = (
         "Crawl feeds back to their first entry. -o appends what has changed since the last export: one "
         "line for each new, updated or deleted entry. Without URLs and --feeds, the subscribed feeds are "

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
 
-from fhcrawl.commands import CSV, NOT_CSV, OF_COLUMNS, end_with_reader, is_failure, named, no_format, printing
+from fhcrawl.commands import (
+    CSV,
+    NOT_CSV,
+    OF_COLUMNS,
+    SUMMARIES,
+    end_with_reader,
+    is_failure,
+    named,
+    no_format,
+    printing,
+)
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.logical_feed import Verdict, shown_verdict
@@ -60,7 +70,7 @@ class Command(command.Command):
     """Writes the live entries of the store's feeds."""
 
     usage = "-o PLACE [--feed URL …] [options]"
-    summary = "Write all entries to a file"
+    summary = SUMMARIES["export"]
     description = (
         "Write the newest version of every entry in the store to a file. An existing file is replaced once "
         "the new one is complete."

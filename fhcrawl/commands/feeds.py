@@ -10,7 +10,7 @@ from itertools import chain, islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import FAIL_ON, UTF_8, is_failure, named, printing
+from fhcrawl.commands import FAIL_ON, SUMMARIES, UTF_8, is_failure, named, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import WORDS
@@ -36,7 +36,7 @@ class Command(command.Command):
     """Lists the feeds in the store."""
 
     usage = "[URL …] [--verdict NAME] [--json] [--missing] [--wide] [--fail-on VERDICT]"
-    summary = "List the feeds in the store, and what is missing from them"
+    summary = SUMMARIES["feeds"]
     description = (
         "List the feeds in the store, or the given ones, worst first: title, number of entries, dates of "
         "the oldest and newest entries, and verdict (complete, incomplete, lossy, unknown, or not read if "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
 from fhcrawl import settings as ours
-from fhcrawl.commands import UTF_8, printing
+from fhcrawl.commands import SUMMARIES, UTF_8, printing
 from fhcrawl.core import addons, checks, command, config
 from fhcrawl.utils.addresses import without_credentials
 from fhcrawl.utils.datadir import user_data_dir
@@ -23,7 +23,7 @@ class Command(command.Command):
 
     name = "settings"  # Scrapy has a command of this name
     usage = "[--json] [options]"
-    summary = "Print the settings, and where each is set"
+    summary = SUMMARIES["settings"]
     description = (
         "Print all settings of fhcrawl, and those of Scrapy that fhcrawl or you set, with their values and "
         "sources: default (of fhcrawl), project, config file, environment, or command line."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import named, printing
+from fhcrawl.commands import SUMMARIES, named, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 
@@ -24,7 +24,7 @@ class Command(command.Command):
     """
 
     usage = "[--delete | --merge-into URL] URL …"
-    summary = "Unsubscribe from feeds; their entries stay in the store"
+    summary = SUMMARIES["unsubscribe"]
     description = (
         "Exclude feeds from 'fhcrawl crawl' without URLs. Their entries stay in the store, and 'fhcrawl "
         "export' still writes them. A feed that was never read is removed from the store, even if it was "

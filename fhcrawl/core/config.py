@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from platformdirs import user_config_path
 from scrapy.settings import SETTINGS_PRIORITIES, Settings, default_settings
 
 from fhcrawl.core.addons import ENVIRONMENT
@@ -31,11 +30,6 @@ KINDS: tuple[tuple[type, Any, str], ...] = (
     (list, (list, str), "a list"),
     (dict, dict, "a table"),
 )
-
-
-def user_file() -> Path:
-    """Return the path of the user's own file: `~/.config/fhcrawl/config.toml` on Linux."""
-    return user_config_path("fhcrawl", appauthor=False) / "config.toml"
 
 
 def read(settings: BaseSettings, path: Path, may_be_missing: bool = False) -> tuple[Path | None, str]:
