@@ -8,10 +8,8 @@ import re
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import datetime
 from importlib import resources
-from itertools import chain, groupby, pairwise
-from statistics import median
+from itertools import accumulate, chain, groupby
 from typing import IO, TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
@@ -22,22 +20,25 @@ from fhcrawl import __version__
 from fhcrawl.logical_feed import WORDS, Kind, Role, Verdict, shown_verdict
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.reporting import plot
 from fhcrawl.reporting.summary import with_kind_of_advice
 from fhcrawl.utils.text import LONGEST, UNFIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from fhcrawl.logical_feed import Reason
-    from fhcrawl.reporting.plot import Bin
     from fhcrawl.store import Details, Document, Feed
 
 # Of more consecutive documents with the same state, the first and last are shown, and the others counted.
 MOST_SINGLE = 3
 MOST_STRETCHES = 40
 MOST_REASONS = 20
-MOST_BINS = 24
+# With entries in more months than these, they are counted by year.
+MOST_MONTHS = 24
+MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")
+TO_THE_YEAR, TO_THE_MONTH, TO_THE_DAY, TO_THE_MINUTE = map(
+    len, ("2003", "2003-12", "2003-12-13", "2003-12-13T18:30")
+)
 # Explanations of the verdicts in words.
 STATUSES = {
     ReasonKind.NOT_READ.value: "could never be read",
@@ -55,17 +56,6 @@ SUBJECTS = {
 }
 # Reasons why nothing is known of the time before the oldest entry, although each document was read.
 OPEN_ENDED = frozenset({ReasonKind.NO_HISTORY, ReasonKind.PLATFORM, ReasonKind.LOOP})
-TO_THE_SECOND = len("2003-12-13T18:30:02")
-FEWEST_TIMES = 4
-UNITS = (
-    (365.25 * 86400, "year"),
-    (30.44 * 86400, "month"),
-    (7 * 86400, "week"),
-    (86400, "day"),
-    (3600, "hour"),
-    (60, "minute"),
-    (1, "second"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +96,8 @@ class Section:
     :param gaps: reasons of the verdict that are gaps, the first of them
     :param more_gaps: number of further gaps
     :param remarks: reasons of the verdict that are no gaps
-    :param interval: time between entries, in words; None if there are too few entries
     :param gap_before: time before which not all entries are known
-    :param dated: number of entries over time
+    :param dated: see `over_time`
     :param undated: number of entries without a time
     """
 
@@ -120,9 +109,8 @@ class Section:
     gaps: list[Reason]
     more_gaps: int
     remarks: list[Reason]
-    interval: str | None
     gap_before: str | None
-    dated: list[Bin]
+    dated: list[tuple[str, int, int]]
     undated: int
     chain: list[Stretch]
     snapshot: list[Stretch]
@@ -183,9 +171,9 @@ class Overview:
         return sum(self.statuses.values())
 
     @property
-    def dated(self) -> list[Bin]:
-        """The number of entries over time."""
-        return plot.bins(self.months)
+    def dated(self) -> list[tuple[str, int, int]]:
+        """The number of entries over time; see `over_time`."""
+        return over_time(self.months)
 
     @property
     def to_do(self) -> list[Advised]:
@@ -228,10 +216,9 @@ def section_of(feed: Feed, details: Details) -> Section:
         gaps=gaps[:MOST_REASONS],
         more_gaps=len(gaps[MOST_REASONS:]),
         remarks=[reason for reason in feed.reasons if not reason.kind.is_gap],
-        interval=interval(details.recent),
         gap_before=gap_before,
-        dated=plot.bins(details.months, MOST_BINS, gap_before),
-        undated=sum(n for month, n in details.months.items() if not plot.MONTH.fullmatch(month)),
+        dated=over_time(details.months),
+        undated=sum(n for month, n in details.months.items() if not MONTH.fullmatch(month)),
         chain=stretches(details.chain),
         snapshot=stretches(details.snapshot),
     )
@@ -253,23 +240,17 @@ def _summary(feed: Feed, details: Details, gaps: list[Reason]) -> str:
     return f"Its chain of {documents:,} documents was read to its oldest document"
 
 
-def interval(times: Sequence[str]) -> str | None:
-    """Return the median interval between times, in words; None for too few times.
+def over_time(months: Mapping[str, int]) -> list[tuple[str, int, int]]:
+    """Return months, or years, with the number of entries in each and up to its end, oldest first.
 
-    :param times: ISO 8601 in UTC, newest first
+    :param months: numbers by `2003-12`; other keys are ignored
     """
-    if len(times) < FEWEST_TIMES:
-        return None
-    moments = [datetime.fromisoformat(time[:TO_THE_SECOND]) for time in times]
-    between = median((newer - older).total_seconds() for newer, older in pairwise(moments))
-    return in_words(max(between, 1))
-
-
-def in_words(seconds: float) -> str:
-    """Return an interval in words, such as `every 3 days`."""
-    length, unit = next((length, unit) for length, unit in UNITS if seconds >= length * 0.95)
-    number = round(seconds / length)
-    return f"every {unit}" if number == 1 else f"every {number} {unit}s"
+    dated = sorted(month for month in months if MONTH.fullmatch(month))
+    precision = TO_THE_MONTH if len(dated) <= MOST_MONTHS else TO_THE_YEAR
+    counts: Counter[str] = Counter()
+    for month in dated:
+        counts[month[:precision]] += months[month]
+    return [(*item, total) for item, total in zip(counts.items(), accumulate(counts.values()), strict=True)]
 
 
 def stretches(documents: Iterable[Document]) -> list[Stretch]:
@@ -333,15 +314,14 @@ def write(feeds: Iterable[tuple[Feed, Details]], file: IO[str], made: str, sever
             places.append((section.order, begin, sections.tell() - begin))
         places.sort()
         page = environment.get_template("page.html")
-        style, script = _read("style.css"), _read("table.js")
+        style = resources.files("fhcrawl.reporting").joinpath("templates", "style.css").read_text("utf-8")
         values = {
             "overview": overview,
             "made": made,
             "version": __version__,
             "style": Markup(style),  # noqa: S704 - a file of this package
-            "script": Markup(script),  # noqa: S704 - a file of this package
-            "style_hash": _hash(style),
-            "script_hash": _hash(script),
+            # Content Security Policy Level 3, 2.3.1, hash-source: the hash of the element's exact content.
+            "style_hash": base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
             "few": not several,
             "sections": (_part(sections, begin, length) for _order, begin, length in places),
         }
@@ -360,7 +340,6 @@ def _environment() -> Environment:
     )
     environment.globals |= {
         "most_missing": MOST_MISSING,
-        "plot": plot,
         "statuses": STATUSES,
         "roles": ROLES,
         "most_shown": MOST_SHOWN,
@@ -368,15 +347,6 @@ def _environment() -> Environment:
     filters = (text, url, link, host, short, sentence, state, day, minute, number, shown_verdict)
     environment.filters |= {one.__name__: one for one in filters}
     return environment
-
-
-def _read(name: str) -> str:
-    return resources.files("fhcrawl.reporting").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-# Content Security Policy Level 3, 2.3.1, hash-source: the hash of the element's exact content.
-def _hash(source: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
 
 
 def _part(file: IO[bytes], begin: int, length: int) -> Markup:
@@ -448,12 +418,12 @@ def state(name: str) -> str:
 
 def day(time: str) -> Markup:
     """Return the day of a time, ISO 8601 in UTC."""
-    return Markup("<time>{}</time>").format(time[: plot.TO_THE_DAY])
+    return Markup("<time>{}</time>").format(time[:TO_THE_DAY])
 
 
 def minute(time: str) -> Markup:
     """Return a time with a precision of minutes, ISO 8601 in UTC."""
-    return Markup("<time>{}</time> UTC").format(time[: plot.TO_THE_MINUTE].replace("T", " "))
+    return Markup("<time>{}</time> UTC").format(time[:TO_THE_MINUTE].replace("T", " "))
 
 
 def number(value: int) -> str:
