@@ -176,7 +176,6 @@ def _read_all_settings() -> tuple[Settings, Path | None, str]:
 
 
 def _place(settings: Settings) -> str:
-    """Return where the store is, for display."""
     if settings["FHCRAWL_STORE_URL"]:
         return "the database of FHCRAWL_STORE_URL"
     try:
@@ -281,7 +280,6 @@ def _add_parser(
 
 
 def _run(command: Command, opts: argparse.Namespace, settings: Settings) -> None:
-    """:raises UsageError: if an argument or a setting cannot be used"""
     from scrapy.crawler import AsyncCrawlerProcess
 
     from fhcrawl.core import config

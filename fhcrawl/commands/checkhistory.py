@@ -79,7 +79,7 @@ class Command(command.Command):
 
     def _report(self, check: HistoryCheck, opts: argparse.Namespace) -> None:
         from fhcrawl.reporting import findings as shown
-        from fhcrawl.reporting.table import Look
+        from fhcrawl.reporting.summary import Look
 
         if check.wanted is not None:  # it was interrupted
             self.exitcode = 1

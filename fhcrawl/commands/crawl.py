@@ -106,11 +106,6 @@ NO_ADDON = (
 
 
 class Command(command.Command, crawl.Command):
-    """Scrapy's command, with checks before the first request, and exit code 1 if the run has failed.
-
-    --fail-on makes verdicts failures too.
-    """
-
     requires_crawler_process = True
     default_settings: ClassVar[dict[str, object]] = {}
     usage = "[URL …] [--feeds FILE] [--due] [-o FILE] [options]"
@@ -177,13 +172,11 @@ class Command(command.Command, crawl.Command):
         self._told: dict[str, tuple[Feed, Counts]] = {}
 
     def syntax(self) -> str:
-        """Return what follows `scrapy crawl` in its usage: the spider comes first."""
         return f"{SPIDER} {self.usage}"
 
     # Scrapy, Twisted and SQLAlchemy have some hundred thousand objects that never become garbage. The
     # collector's scans of them, during imports and in each full collection, took a tenth of a crawl's time.
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Process Scrapy's options, and disable garbage collection during imports, until `run`."""
         # The crawler's process does that too, but later: add-ons may add formats of -o.
         AddonManager.load_pre_crawler_settings(self.settings)
         names = check_formats([*(opts.output or ()), *(opts.overwrite_output or ())], self.settings)
@@ -210,7 +203,6 @@ class Command(command.Command, crawl.Command):
             import_module(f"scrapy.core.downloader.{name}")
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Check the arguments and the store, then crawl."""
         gc.freeze()
         gc.enable()
         if not args:
@@ -249,7 +241,6 @@ class Command(command.Command, crawl.Command):
                 print(line)
 
     def _print_feeds(self, crawler: Crawler, arguments: dict[str, str]) -> None:
-        """Print the feeds that a crawl would request, and why; exit code 1 if the list has other lines."""
         spider = cast("type[HistorySpider]", crawler.spidercls)
         if not spider.crawls_subscribed:
             raise ArgumentError("--dry-run is not for workers, which get their feeds from fhcrawl enqueue")
@@ -307,7 +298,6 @@ class Command(command.Command, crawl.Command):
 
 
 def _spider_arguments(urls: list[str], opts: argparse.Namespace) -> dict[str, str]:
-    """Return the spider's arguments that stand for URLs and options; -a feed=URL adds to the URLs."""
     names = [words["dest"] for words in SPIDER_OPTIONS.values() if getattr(opts, words["dest"]) is not None]
     found = {name.removeprefix(OF_SPIDER): getattr(opts, name) for name in names}
     if urls:
@@ -363,7 +353,6 @@ def log_error(crawl: asyncio.Task[None]) -> None:
 
 
 def _when(due: str | None, time: str) -> str:
-    """Return when a feed is due, in words."""
     if due is None:
         return "due now"
     return f"due since {due}" if due <= time else f"due at {due}"

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 
 class Command(command.Command):
-    """Pushes feeds, grouped by their hosts, to the list of a cluster."""
-
     usage = "[URL|FILE …] [--due]"
     summary = SUMMARIES["enqueue"]
     description = (
@@ -29,7 +27,6 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Push the feeds."""
         from fhcrawl.crawling import subscriptions
         from fhcrawl.utils.clock import now
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Mapping
 
-    from fhcrawl.reporting.table import Look
+    from fhcrawl.reporting.summary import Look
     from fhcrawl.store import Feed, Store
     from fhcrawl.store.feeds import StoredHead
 
@@ -33,8 +33,6 @@ NO_SUCH_FEED = "No feed has the verdict {}"
 
 
 class Command(command.Command):
-    """Lists the feeds in the store."""
-
     usage = "[URL …] [--verdict NAME] [--json] [--missing] [--wide] [--fail-on VERDICT]"
     summary = SUMMARIES["feeds"]
     description = (
@@ -71,8 +69,7 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Print the list."""
-        from fhcrawl.reporting.table import Look
+        from fhcrawl.reporting.summary import Look
         from fhcrawl.utils.text import printable
 
         verdicts: set[str] = set()
@@ -96,10 +93,6 @@ class Command(command.Command):
 
 
 def _read(store: Store, wanted: list[str]) -> Iterator[Feed]:
-    """Yield the feeds with some URLs; all feeds without URLs.
-
-    :raises FhcrawlError: if one of them is not in the store
-    """
     for url in wanted:
         if not store.feeds.has(url):
             raise FhcrawlError(f"{url} is not in the store; `fhcrawl feeds` lists the feeds in it")
@@ -107,10 +100,6 @@ def _read(store: Store, wanted: list[str]) -> Iterator[Feed]:
 
 
 def _chosen(feeds: Iterable[Feed], word: str | None, verdicts: set[str]) -> Iterator[Feed]:
-    """Yield the feeds with a verdict, and note the verdicts of all.
-
-    A feed that was subscribed, and never read, counts as not read.
-    """
     for feed in feeds:
         verdicts.add(feed.verdict_in_words if feed.crawled else ReasonKind.NOT_READ.value)
         if word is None or word in (feed.verdict.value, feed.verdict_in_words):
@@ -118,7 +107,6 @@ def _chosen(feeds: Iterable[Feed], word: str | None, verdicts: set[str]) -> Iter
 
 
 def _duplicate_lines(store: Store, wanted: list[str]) -> Iterator[str]:
-    """Yield a line for each feed that is another one in the store; only for some feeds if any are named."""
     from fhcrawl.utils.text import printable
 
     for kept, other in store.feeds.read_duplicates():
@@ -158,7 +146,6 @@ def as_json(
 
 
 def _metadata(head: StoredHead | None) -> dict[str, object]:
-    """Return the metadata of a feed, as its head section says it."""
     from fhcrawl.documents import metadata
 
     known = metadata.FeedMetadata() if head is None else metadata.read(head.original, head.document)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 
 class Command(command.Command):
-    """Writes a report on the feeds in the store."""
-
     usage = "-o FILE"
     summary = SUMMARIES["report"]
     description = (
@@ -35,7 +33,6 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Write the report."""
         from fhcrawl.exporters import delivery
         from fhcrawl.exporters.storages import STDOUT, refuse_store
         from fhcrawl.extensions.store import store_url

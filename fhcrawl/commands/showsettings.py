@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 
 class Command(command.Command):
-    """Prints the settings."""
-
     name = "settings"  # Scrapy has a command of this name
     usage = "[--json] [options]"
     summary = SUMMARIES["settings"]
@@ -34,7 +32,6 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Print the settings."""
         checks.check_settings(self.settings)
         least = SETTINGS_PRIORITIES["addon"]
         names = {name for name in self.settings if (self.settings.getpriority(name) or 0) >= least}
@@ -66,7 +63,6 @@ class Command(command.Command):
 
 
 def _masked(value: Any) -> Any:
-    """Return a value without the credentials in its URLs."""
     if isinstance(value, BaseSettings | dict):
         return {_masked(key): _masked(one) for key, one in value.items()}
     return without_credentials(value) if isinstance(value, str) else value

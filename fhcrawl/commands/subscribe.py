@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 
 class Command(command.Command):
-    """Adds subscriptions to the store."""
-
     usage = "URL|FILE …"
     summary = SUMMARIES["subscribe"]
     description = (
@@ -36,7 +34,6 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Subscribe to the feeds."""
         from fhcrawl.core.checks import check_switch
         from fhcrawl.crawling import subscriptions
         from fhcrawl.utils.clock import now

@@ -18,11 +18,6 @@ MERGED = "is merged into {}; entries added: {:,}"
 
 
 class Command(command.Command):
-    """Removes subscriptions from the store; with --delete, also all that is stored of the feeds.
-
-    With --merge-into, what is stored of them becomes part of another feed.
-    """
-
     usage = "[--delete | --merge-into URL] URL …"
     summary = SUMMARIES["unsubscribe"]
     description = (
@@ -50,7 +45,6 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Unsubscribe from the feeds; from none of them if one cannot be removed."""
         from fhcrawl.utils.text import printable
 
         if not args:

@@ -49,7 +49,6 @@ def read(settings: BaseSettings, path: Path, may_be_missing: bool = False) -> tu
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """:raises ArgumentError: if it cannot be read, is not TOML, or has a setting that cannot be used"""
     try:
         given = parse_toml(path.read_bytes())
     except OSError as error:
