@@ -339,12 +339,12 @@ def start_crawl(command: command.Command, spider: Crawler | type[Spider], **argu
     """Crawl with a spider, until it is finished; the command's exit code is 1 if it could not begin."""
     crawl = command.crawler_process.crawl(spider, **arguments)
     if isinstance(crawl, asyncio.Task):
-        crawl.add_done_callback(log_error)
+        crawl.add_done_callback(_log_error)
     command.start_crawls()
 
 
-def log_error(crawl: asyncio.Task[None]) -> None:
-    """Log the error that ended a crawl before asyncio does; fhcrawl's own without a traceback."""
+# Before asyncio does; errors of fhcrawl without a traceback.
+def _log_error(crawl: asyncio.Task[None]) -> None:
     error = None if crawl.cancelled() else crawl.exception()
     if isinstance(error, FhcrawlError):
         logger.error("Cannot start the crawl: %s", error)
@@ -394,23 +394,19 @@ def check_names(settings: BaseSettings, arguments: dict[str, str], spider: type[
 
     :raises ArgumentError: if an argument does not exist and is no placeholder of FEEDS or FHCRAWL_WARC
     """
-    known = argument_names(spider)
+    from fhcrawl.spiders.history import HistorySpider
+
+    # The arguments of `check`, and those of a subclass's `__init__`.
+    own = [vars(base) for base in spider.__mro__[: spider.__mro__.index(HistorySpider)]]
+    functions = [spider.check, *(attributes["__init__"] for attributes in own if "__init__" in attributes)]
+    parameters = chain.from_iterable(signature(function).parameters.values() for function in functions)
+    kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    known = {parameter.name for parameter in parameters if parameter.kind in kinds} - {"self", "settings"}
     storages = [*map(str, settings.getdict("FEEDS")), settings["FHCRAWL_WARC"] or ""]
     for name in arguments.keys() - known:
         # Arguments of Scrapyd begin with _.
         if not name.startswith("_") and not any(f"%({name})" in place for place in storages):
             raise ArgumentError(f"There is no argument {name}; valid arguments: {', '.join(sorted(known))}")
-
-
-def argument_names(spider: type[HistorySpider]) -> set[str]:
-    """Return the names of a spider's arguments: those of `check`, and those of a subclass's `__init__`."""
-    from fhcrawl.spiders.history import HistorySpider
-
-    own = [vars(one) for one in spider.__mro__[: spider.__mro__.index(HistorySpider)]]
-    functions = [spider.check, *(one["__init__"] for one in own if "__init__" in one)]
-    parameters = chain.from_iterable(signature(function).parameters.values() for function in functions)
-    named = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-    return {one.name for one in parameters if one.kind in named} - {"self", "settings"}
 
 
 def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: type[HistorySpider]) -> None:
@@ -439,13 +435,7 @@ def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: typ
         storages.refuse_store(place, store_url(settings))
         is_appended = not options.get("overwrite") and not storages.is_elsewhere(place)
         if is_appended and storages.takes_entries(options):
-            _check_file(place, options)
-
-
-def _check_file(place: str, options: dict[str, Any]) -> None:
-    from fhcrawl.exporters import storages
-
-    try:
-        storages.check_appending(Path(place), options)
-    except OSError as error:
-        raise ArgumentError(f"Cannot write to {place} ({error.strerror})") from error
+            try:
+                storages.check_appending(Path(place), options)
+            except OSError as error:
+                raise ArgumentError(f"Cannot write to {place} ({error.strerror})") from error

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Mapping
 
-    from fhcrawl.reporting.summary import Look
     from fhcrawl.store import Feed, Store
     from fhcrawl.store.feeds import StoredHead
 
@@ -69,7 +68,7 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        from fhcrawl.reporting.summary import Look
+        from fhcrawl.reporting.summary import MOST_REASONS, Look, Summary
         from fhcrawl.utils.text import printable
 
         verdicts: set[str] = set()
@@ -84,7 +83,11 @@ class Command(command.Command):
             elif opts.missing:
                 lines = (url for feed in feeds for url in store.sitemaps.find_missing(feed.feed))
             else:
-                lines = chain(as_table(feeds, look, none), _duplicate_lines(store, wanted))
+                summary = Summary(of_run=False, most_reasons=None if look.width is None else MOST_REASONS)
+                for feed in feeds:
+                    summary.add(feed, feed.verdict, feed.reasons)
+                table = summary.lines(look) if summary.verdicts else [none]
+                lines = chain(table, _duplicate_lines(store, wanted))
             for line in lines:
                 print(line)
         # A store without feeds fails too: it is more likely the wrong store than a complete one.
@@ -161,16 +164,3 @@ def _metadata(head: StoredHead | None) -> dict[str, object]:
         "copyright": known.copyright,
         "generator": known.generator,
     }
-
-
-def as_table(feeds: Iterable[Feed], look: Look, none: str) -> Iterator[str]:
-    """Yield the lines of the table, and of what is missing.
-
-    :param none: the line without feeds
-    """
-    from fhcrawl.reporting.summary import MOST_REASONS, Summary
-
-    summary = Summary(of_run=False, most_reasons=None if look.width is None else MOST_REASONS)
-    for feed in feeds:
-        summary.add(feed, feed.verdict, feed.reasons)
-    yield from summary.lines(look) if summary.verdicts else [none]

@@ -58,72 +58,41 @@ SUBJECTS = {
 OPEN_ENDED = frozenset({ReasonKind.NO_HISTORY, ReasonKind.PLATFORM, ReasonKind.LOOP})
 
 
-@dataclass(frozen=True, slots=True)
 class Stretch:
-    """Consecutive documents of a chain; mostly one.
+    """Consecutive documents of a chain, mostly one, the newest first."""
 
-    :param first, last: the newest document and the oldest one
-    :param states: number of documents in each state
-    :param fetched: time of the latest fetch of any of them
-    """
-
-    count: int
-    first: Document
-    last: Document
-    states: dict[str, int]
-    fetched: str | None
-
-    @property
-    def is_gap(self) -> bool:
-        """Whether a document has not been read, or has lost entries."""
-        return any(state != State.PROCESSED.value for state in self.states) or self.first.lost_entries != 0
-
-    @classmethod
-    def of(cls, documents: Sequence[Document]) -> Stretch:
-        """Summarise consecutive documents."""
-        states = dict(Counter(document.state for document in documents))
-        fetched = max((document.fetched or "" for document in documents), default="")
-        return cls(len(documents), documents[0], documents[-1], states, fetched or None)
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self.count = len(documents)
+        self.first, self.last = documents[0], documents[-1]
+        self.states = dict(Counter(document.state for document in documents))
+        self.fetched = max(document.fetched or "" for document in documents)
+        # All have lost the same number of entries.
+        self.is_gap = self.states.keys() != {State.PROCESSED.value} or self.first.lost_entries != 0
 
 
-@dataclass(frozen=True, slots=True)
 class Section:
-    """A feed in the report.
+    """A feed in the report, with its status, which is a key of STATUSES, and its summary, which explains it.
 
-    :param anchor: fragment identifier, the same in each report
-    :param status: a key of STATUSES
-    :param summary: why it has this status: a sentence without its full stop
-    :param gaps: reasons of the verdict that are gaps, the first of them
-    :param more_gaps: number of further gaps
-    :param remarks: reasons of the verdict that are no gaps
-    :param gap_before: time before which not all entries are known
-    :param dated: see `over_time`
-    :param undated: number of entries without a time
+    `anchor` is a fragment identifier, the same in each report. `gap_before` is the time before which not all
+    entries are known.
     """
 
-    anchor: str
-    feed: Feed
-    details: Details
-    status: str
-    summary: str
-    gaps: list[Reason]
-    more_gaps: int
-    remarks: list[Reason]
-    gap_before: str | None
-    dated: list[tuple[str, int, int]]
-    undated: int
-    chain: list[Stretch]
-    snapshot: list[Stretch]
-
-    @property
-    def name(self) -> str:
-        """The title of the feed, or its URL."""
-        return (self.feed.title or "").strip() or self.feed.feed
-
-    @property
-    def order(self) -> tuple[int, bool, str, str]:
-        """What feeds are sorted by, the worst first."""
-        return WORDS.index(self.status), not self.gaps, self.name.casefold(), self.feed.feed
+    def __init__(self, feed: Feed, details: Details) -> None:
+        gaps = [reason for reason in feed.reasons if reason.kind.is_gap]
+        is_open = any(reason.kind in OPEN_ENDED for reason in feed.reasons)
+        self.feed, self.details = feed, details
+        self.anchor = f"feed-{hashlib.sha256(feed.feed.encode()).hexdigest()[:12]}"
+        self.name = (feed.title or "").strip() or feed.feed
+        self.status = feed.verdict_in_words
+        self.summary = _summary(feed, details, gaps)
+        self.gaps, self.more_gaps = gaps[:MOST_REASONS], len(gaps[MOST_REASONS:])
+        self.remarks = [reason for reason in feed.reasons if not reason.kind.is_gap]
+        self.gap_before = details.gap_before or (details.first if is_open else None)
+        self.dated = over_time(details.months)
+        self.undated = sum(n for month, n in details.months.items() if not MONTH.fullmatch(month))
+        self.chain, self.snapshot = stretches(details.chain), stretches(details.snapshot)
+        # The worst feeds are first.
+        self.order = (WORDS.index(self.status), not gaps, self.name.casefold(), feed.feed)
 
 
 class Problem(NamedTuple):
@@ -136,11 +105,7 @@ class Problem(NamedTuple):
 
 @dataclass(slots=True)
 class Advised:
-    """An advice, and the problems that it applies to.
-
-    :param problems: the first of them
-    :param more: number of further problems
-    """
+    """An advice, the first problems that it applies to, and the number of further ones."""
 
     advice: str
     is_gap: bool
@@ -150,12 +115,7 @@ class Advised:
 
 @dataclass(slots=True)
 class Overview:
-    """Totals over all feeds, to which feeds are added one by one.
-
-    :param statuses: number of feeds with each status
-    :param advised: what is missing, by the advice on it
-    :param read_first, read_last: earliest and latest of the times at which feeds were last read
-    """
+    """Totals over all feeds, to which feeds are added one by one."""
 
     statuses: Counter[str] = field(default_factory=Counter)
     entries: int = 0
@@ -169,11 +129,6 @@ class Overview:
     def feeds(self) -> int:
         """The number of feeds."""
         return sum(self.statuses.values())
-
-    @property
-    def dated(self) -> list[tuple[str, int, int]]:
-        """The number of entries over time; see `over_time`."""
-        return over_time(self.months)
 
     @property
     def to_do(self) -> list[Advised]:
@@ -200,28 +155,6 @@ class Overview:
             advised.problems.append(problem)
         else:
             advised.more += 1
-
-
-def section_of(feed: Feed, details: Details) -> Section:
-    """Return the contents of the report on a feed."""
-    gaps = [reason for reason in feed.reasons if reason.kind.is_gap]
-    is_open = any(reason.kind in OPEN_ENDED for reason in feed.reasons)
-    gap_before = details.gap_before or (details.first if is_open else None)
-    return Section(
-        anchor=f"feed-{hashlib.sha256(feed.feed.encode()).hexdigest()[:12]}",
-        feed=feed,
-        details=details,
-        status=feed.verdict_in_words,
-        summary=_summary(feed, details, gaps),
-        gaps=gaps[:MOST_REASONS],
-        more_gaps=len(gaps[MOST_REASONS:]),
-        remarks=[reason for reason in feed.reasons if not reason.kind.is_gap],
-        gap_before=gap_before,
-        dated=over_time(details.months),
-        undated=sum(n for month, n in details.months.items() if not MONTH.fullmatch(month)),
-        chain=stretches(details.chain),
-        snapshot=stretches(details.snapshot),
-    )
 
 
 def _summary(feed: Feed, details: Details, gaps: list[Reason]) -> str:
@@ -264,7 +197,7 @@ def stretches(documents: Iterable[Document]) -> list[Stretch]:
             groups += [run[:1], run[1:-1], run[-1:]]
     if len(groups) > MOST_STRETCHES:
         groups[MOST_STRETCHES - 2 : -1] = [[*chain.from_iterable(groups[MOST_STRETCHES - 2 : -1])]]
-    return [Stretch.of(group) for group in groups]
+    return [Stretch(group) for group in groups]
 
 
 # With at most this many feeds, the details of all feeds are open, so that they are printed too.
@@ -307,7 +240,7 @@ def write(feeds: Iterable[tuple[Feed, Details]], file: IO[str], made: str, sever
     with tempfile.TemporaryFile() as sections:
         places = []
         for feed, details in feeds:
-            section = section_of(feed, details)
+            section = Section(feed, details)
             overview.add(section)
             begin = sections.tell()
             sections.write(part.render(section=section, is_open=not several).encode("utf-8", "replace"))
@@ -317,6 +250,7 @@ def write(feeds: Iterable[tuple[Feed, Details]], file: IO[str], made: str, sever
         style = resources.files("fhcrawl.reporting").joinpath("templates", "style.css").read_text("utf-8")
         values = {
             "overview": overview,
+            "dated": over_time(overview.months),
             "made": made,
             "version": __version__,
             "style": Markup(style),  # noqa: S704 - a file of this package
@@ -344,8 +278,9 @@ def _environment() -> Environment:
         "roles": ROLES,
         "most_shown": MOST_SHOWN,
     }
-    filters = (text, url, link, host, short, sentence, state, day, minute, number, shown_verdict)
-    environment.filters |= {one.__name__: one for one in filters}
+    filters = (text, url, link, host, short, sentence, day, minute, shown_verdict)
+    environment.filters |= {function.__name__: function for function in filters}
+    environment.filters |= {"number": "{:,}".format, "state": lambda state: STATES.get(state, state)}
     return environment
 
 
@@ -411,11 +346,6 @@ def sentence(said: str) -> str:
     return f"{said[:1].upper()}{said[1:].rstrip('.')}."
 
 
-def state(name: str) -> str:
-    """Return the state of a document in words."""
-    return STATES.get(name, name)
-
-
 def day(time: str) -> Markup:
     """Return the day of a time, ISO 8601 in UTC."""
     return Markup("<time>{}</time>").format(time[:TO_THE_DAY])
@@ -424,8 +354,3 @@ def day(time: str) -> Markup:
 def minute(time: str) -> Markup:
     """Return a time with a precision of minutes, ISO 8601 in UTC."""
     return Markup("<time>{}</time> UTC").format(time[:TO_THE_MINUTE].replace("T", " "))
-
-
-def number(value: int) -> str:
-    """Return a number with thousands separators."""
-    return f"{value:,}"
