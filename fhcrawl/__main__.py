@@ -6,54 +6,39 @@ import argparse
 import logging
 import os
 import sys
+from configparser import ConfigParser
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fhcrawl.utils import interrupts
 
-# Most of the time of short commands.
+# Most of the time of short commands; Scrapy, which takes longer, is imported only where it is needed.
 try:
     import shtab
-    from scrapy.cmdline import ScrapyArgumentParser
-    from scrapy.crawler import AsyncCrawlerProcess
-    from scrapy.exceptions import UsageError
-    from scrapy.settings import Settings
-    from scrapy.utils.project import get_project_settings, inside_project
 
     from fhcrawl import __version__
-    from fhcrawl.core import config
-    from fhcrawl.core.addons import add_environment, is_missing
-    from fhcrawl.core.command import no_option
+    from fhcrawl.commands import SUMMARIES
     from fhcrawl.exceptions import ArgumentError
-    from fhcrawl.utils.datadir import data_dir, user_data_dir
+    from fhcrawl.utils.datadir import data_dir, is_source, user_config_file, user_data_dir
     from fhcrawl.utils.text import PrintableFormatter, nearest, printable
 except KeyboardInterrupt:
     interrupts.end()
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from scrapy.settings import Settings
 
     from fhcrawl.core.command import Command
 
-# Their modules, in the order of the help.
-COMMANDS = (
-    "crawl",
-    "feeds",
-    "export",
-    "report",
-    "history",
-    "download",
-    "subscribe",
-    "unsubscribe",
-    "enqueue",
-    "copystore",
-    "checkhistory",
-    "showsettings",
-    "demo",
-)
-COMMANDS_MODULE = "fhcrawl.commands"
+# Commands whose names are those of commands of Scrapy, and so not those of their modules.
+MODULES = {"check": "checkhistory", "settings": "showsettings"}
+# Settings modules that do not name a place of the store, and environment variables that may.
+PLACELESS = {"fhcrawl.settings", "pipelines_config.embedded"}
+PLACING = ("FHCRAWL_DATA_DIR", "FHCRAWL_STORE_URL", "SCRAPY_PROJECT", "SCRAPY_SETTINGS_MODULE")
 DESCRIPTION = "Crawl the complete history of web feeds, and know whether anything is missing."
+COMPLETION = "--print-completion"
 # Commands that say where the store is.
 WRITING = {"crawl", "subscribe"}
 EPILOG = """\
@@ -82,46 +67,60 @@ def _main(arguments: Sequence[str] | None) -> None:
     # Whoever started this process may have closed it.
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in SUMMARIES:
+        build_parser({}).error(_no_command(arguments[0]))
+    # A script for a shell contains the options of all commands; its option may be shortened.
+    begins = [word.partition("=")[0] for word in arguments if word.startswith("--p")]
+    names = SUMMARIES if any(map(COMPLETION.startswith, begins)) else SUMMARIES.keys() & {*arguments}
+    if not names:
+        _run_without_command(arguments)
+        return
+    from scrapy.utils.project import inside_project
+
+    from fhcrawl.core import config
+
     try:
-        settings = read_settings()
+        settings, file, fault = _read_all_settings()
     except ArgumentError as error:
         build_parser({}).error(str(error))
-    own = None if inside_project() else config.user_file()
-    file, fault = (None, "") if own is None else config.read(settings, own, may_be_missing=True)
-    commands = load_commands(settings)
+    commands = load_commands(settings, names)
     parser = build_parser(commands)
-    parser.epilog = EPILOG.format(place=_place(settings))
-    arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments and not arguments[0].startswith("-") and arguments[0] not in commands:
-        parser.error(_no_command(arguments[0], commands))
     opts, unknown = parser.parse_known_args(arguments)
-    if opts.command is None:
-        if unknown:
-            parser.error(no_option(unknown, parser, "fhcrawl"))
-        parser.print_help()
-        return
     opts.operands += unknown
     command = commands[opts.command]
     if opts.config:
         settings = command.settings = read_settings()
         file, fault = config.read(settings, Path(opts.config))
     # In a project, components of its own may have settings with similar names.
-    fault = fault or ("" if own is None else config.fault_of(opts.set))
+    fault = fault or ("" if inside_project() else config.fault_of(opts.set))
     if fault:
         opts.parser.error(fault)
     command.config = file
     _start(command, opts, settings)
 
 
-def _no_command(word: str, commands: Iterable[str]) -> str:
+def _run_without_command(arguments: Sequence[str]) -> None:
+    parser = build_parser({})
+    _opts, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        from fhcrawl.core.command import no_option
+
+        parser.error(no_option(unknown, parser, "fhcrawl"))
+    parser.print_help()
+
+
+def _no_command(word: str) -> str:
     if "://" in word:
         return f"A command is required: fhcrawl crawl {printable(word)}"
-    near = nearest(word, commands)
+    near = nearest(word, SUMMARIES)
     guess = f"did you mean {near}? " if near else ""
     return f"There is no command {printable(word)}; {guess}`fhcrawl --help` lists all commands"
 
 
 def _start(command: Command, opts: argparse.Namespace, settings: Settings) -> None:
+    from scrapy.exceptions import UsageError
+
     settings.setdict(command.default_settings, priority="command")
     try:
         if opts.command in WRITING and not getattr(opts, "quiet", False) and sys.stderr.isatty():
@@ -139,6 +138,11 @@ def read_settings() -> Settings:
 
     :raises ArgumentError: if the project's settings cannot be read: it could be fhcrawl's, with other data
     """
+    from scrapy.settings import Settings
+    from scrapy.utils.project import get_project_settings, inside_project
+
+    from fhcrawl.core.addons import add_environment, is_missing
+
     if inside_project():
         try:
             settings = get_project_settings()
@@ -159,8 +163,19 @@ def read_settings() -> Settings:
     return settings
 
 
+def _read_all_settings() -> tuple[Settings, Path | None, str]:
+    """Return the settings with those of the user's config file, its path if it was read, and its fault."""
+    from scrapy.utils.project import inside_project
+
+    from fhcrawl.core import config
+
+    settings = read_settings()
+    if inside_project():
+        return settings, None, ""
+    return settings, *config.read(settings, user_config_file(), may_be_missing=True)
+
+
 def _place(settings: Settings) -> str:
-    """Return where the store is, for display."""
     if settings["FHCRAWL_STORE_URL"]:
         return "the database of FHCRAWL_STORE_URL"
     try:
@@ -169,36 +184,74 @@ def _place(settings: Settings) -> str:
         return "FHCRAWL_DATA_DIR"
 
 
-def load_commands(settings: Settings) -> dict[str, Command]:
-    """Return the commands by name."""
+def _default_place() -> str:
+    """Return where the store is by default, without Scrapy; '' if settings may name another place."""
+    here = Path.cwd()
+    project = next((folder for folder in (here, *here.parents) if (folder / "scrapy.cfg").exists()), None)
+    if project is None:
+        is_default = not user_config_file().exists()
+    else:
+        config = ConfigParser()
+        config.read(project / "scrapy.cfg")
+        is_default = is_source(project) and config.get("settings", "default", fallback="") in PLACELESS
+    is_default = is_default and not any(map(os.environ.get, PLACING))
+    return printable(str(user_data_dir())) if is_default else ""
+
+
+class Parser(argparse.ArgumentParser):
+    """The parser of the command line. Its help says where the store is, for which it may read settings."""
+
+    def format_help(self) -> str:
+        """Return the help."""
+        try:
+            place = _default_place() or _place(_read_all_settings()[0])
+        except ArgumentError as error:
+            self.error(str(error))
+        self.epilog = EPILOG.format(place=place)
+        return super().format_help()
+
+
+def load_commands(settings: Settings, names: Iterable[str] = SUMMARIES) -> dict[str, Command]:
+    """Return commands by name; all of them by default."""
     commands = {}
-    for name in COMMANDS:
-        command: Command = import_module(f"{COMMANDS_MODULE}.{name}").Command()
+    for name in names:
+        command: Command = import_module(f"fhcrawl.commands.{MODULES.get(name, name)}").Command()
         command.settings = settings
-        commands[command.name or name] = command
+        commands[name] = command
     return commands
 
 
-def build_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
-    """Return the parser of the command line, with a parser for each command."""
-    parser = argparse.ArgumentParser(
+def build_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
+    """Return the parser of the command line.
+
+    :param commands: those whose options it needs; of the others, the help has only the summaries
+    """
+    parser = Parser(
         "fhcrawl",
         usage="fhcrawl COMMAND …",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"fhcrawl {__version__}")
-    shtab.add_argument_to(parser, "--print-completion", help="print a completion script for a shell")
+    shtab.add_argument_to(parser, COMPLETION, help="print a completion script for a shell")
+    parser_class: type[argparse.ArgumentParser] = argparse.ArgumentParser
+    if commands:
+        from scrapy.cmdline import ScrapyArgumentParser
+
+        parser_class = ScrapyArgumentParser
     choices = parser.add_subparsers(
-        title="commands", dest="command", metavar="COMMAND", parser_class=ScrapyArgumentParser
+        title="commands", dest="command", metavar="COMMAND", parser_class=parser_class
     )
-    for name, command in commands.items():
-        _add_parser(choices, name, command)
+    for name, summary in SUMMARIES.items():
+        if name in commands:
+            _add_parser(choices, name, commands[name])
+        else:
+            choices.add_parser(name, help=summary)
     return parser
 
 
 def _add_parser(
-    choices: argparse._SubParsersAction[ScrapyArgumentParser], name: str, command: Command
+    choices: argparse._SubParsersAction[argparse.ArgumentParser], name: str, command: Command
 ) -> None:
     parser = choices.add_parser(
         name,
@@ -227,7 +280,10 @@ def _add_parser(
 
 
 def _run(command: Command, opts: argparse.Namespace, settings: Settings) -> None:
-    """:raises UsageError: if an argument or a setting cannot be used"""
+    from scrapy.crawler import AsyncCrawlerProcess
+
+    from fhcrawl.core import config
+
     if getattr(opts, "verbose", False) and not opts.loglevel:
         opts.loglevel = "INFO"
     operands = ["history", *opts.operands] if opts.command == "crawl" else opts.operands
@@ -244,6 +300,8 @@ def be_quiet(settings: Settings, level: int) -> None:
 
     :param level: records below it are not printed
     """
+    from fhcrawl.core import config
+
     settings.set("LOG_ENABLED", False, priority="cmdline")
     if (settings.getpriority("FHCRAWL_SUMMARY_ENABLED") or 0) < config.PRIORITY:
         settings.set("FHCRAWL_SUMMARY_ENABLED", True, priority="cmdline")

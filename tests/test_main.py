@@ -57,6 +57,20 @@ def test_shells_complete_the_commands(
     assert all(name in script for name in [*load_commands(defaults()), "reset"])
 
 
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_scrapy_is_not_imported_for_the_help(option: str, tmp_path: Path) -> None:
+    source = "import atexit, sys; from fhcrawl.__main__ import main\n"
+    source += f"atexit.register(lambda: print('scrapy' in sys.modules)); main(['{option}'])"
+    environment = {"PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": str(tmp_path)}
+    command = [sys.executable, "-c", source]
+    printed = subprocess.check_output(command, cwd=tmp_path, env=environment, text=True)
+    assert printed.endswith("\nFalse\n")
+    commands = load_commands(defaults())
+    assert option == "--version" or all(
+        command.summary in " ".join(printed.split()) for command in commands.values()
+    )
+
+
 class Anywhere:
     """A folder that is no project's, and the data directory of a user who runs `fhcrawl` there."""
 

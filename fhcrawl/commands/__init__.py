@@ -8,9 +8,6 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-from scrapy.exceptions import UsageError
-
-from fhcrawl.logical_feed import WORDS
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
@@ -18,6 +15,22 @@ if TYPE_CHECKING:
 
     from fhcrawl.store import Store
 
+# The commands by name, in the order of the help; `fhcrawl --help` prints them without importing Scrapy.
+SUMMARIES = {
+    "crawl": "Crawl the complete history of feeds, and report whether anything is missing",
+    "feeds": "List the feeds in the store, and what is missing from them",
+    "export": "Write all entries to a file",
+    "report": "Write an HTML report on the feeds in the store",
+    "history": "Show all stored versions of an entry, and where each came from",
+    "download": "Download the enclosures of a feed, such as the episodes of a podcast",
+    "subscribe": "Subscribe to feeds, so that a crawl without URLs includes them",
+    "unsubscribe": "Unsubscribe from feeds; their entries stay in the store",
+    "enqueue": "Distribute feeds to the workers of a cluster, by host",
+    "copystore": "Copy the store to another database",
+    "check": "Check the history of a feed that you publish",
+    "settings": "Print the settings, and where each is set",
+    "demo": "Serve a feed on this machine and crawl its complete history",
+}
 UTF_8 = "utf-8"  # RFC 8259, 8.1: the encoding of JSON
 SWITCH: dict[str, Any] = {"action": "store_true", "default": None}
 # The options that choose the columns of an export.
@@ -65,6 +78,8 @@ def is_failure(verdict: str, limit: str | None) -> bool:
 
     :param limit: the value of --fail-on; None if it is not given
     """
+    from fhcrawl.logical_feed import WORDS
+
     return limit is not None and WORDS.index(verdict) <= WORDS.index(limit)
 
 
@@ -119,6 +134,8 @@ def printing(encoding: str | None = None) -> Iterator[None]:
     :param encoding: encoding of the output; None: the environment's
     :raises UsageError: if the output cannot be written
     """
+    from scrapy.exceptions import UsageError
+
     end_with_reader()
     stdout = sys.stdout
     if stdout is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, ClassVar
 
-from fhcrawl.commands import UTF_8, printing
+from fhcrawl.commands import SUMMARIES, UTF_8, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 
@@ -22,7 +22,7 @@ class Command(command.Command):
     default_settings: ClassVar[dict[str, object]] = {}
     name = "check"
     usage = "[--json] [--strict] [--max-documents N] URL"
-    summary = "Check the history of a feed that you publish"
+    summary = SUMMARIES["check"]
     description = (
         "Read a feed's documents back to the oldest one, and report errors in its history (with the clause "
         "of the specification, the document and the line), possible improvements, and what is correct. "
@@ -79,7 +79,7 @@ class Command(command.Command):
 
     def _report(self, check: HistoryCheck, opts: argparse.Namespace) -> None:
         from fhcrawl.reporting import findings as shown
-        from fhcrawl.reporting.table import Look
+        from fhcrawl.reporting.summary import Look
 
         if check.wanted is not None:  # it was interrupted
             self.exitcode = 1

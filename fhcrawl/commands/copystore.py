@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fhcrawl.commands import printing
+from fhcrawl.commands import SUMMARIES, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 
@@ -23,7 +23,7 @@ class Command(command.Command):
     """Copies all rows of the store to an empty store."""
 
     usage = "URL"
-    summary = "Copy the store to another database"
+    summary = SUMMARIES["copystore"]
     description = (
         "Copy the entire store (FHCRAWL_STORE_URL) to an empty database, from SQLite to PostgreSQL or "
         "back. Run it only while no crawl is running."

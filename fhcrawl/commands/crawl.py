@@ -25,6 +25,7 @@ from fhcrawl.commands import (
     FAIL_ON,
     NOT_CSV,
     OF_COLUMNS,
+    SUMMARIES,
     SWITCH,
     UTF_8,
     is_failure,
@@ -105,15 +106,10 @@ NO_ADDON = (
 
 
 class Command(command.Command, crawl.Command):
-    """Scrapy's command, with checks before the first request, and exit code 1 if the run has failed.
-
-    --fail-on makes verdicts failures too.
-    """
-
     requires_crawler_process = True
     default_settings: ClassVar[dict[str, object]] = {}
     usage = "[URL …] [--feeds FILE] [--due] [-o FILE] [options]"
-    summary = "Crawl the complete history of feeds, and report whether anything is missing"
+    summary = SUMMARIES["crawl"]
     description = (
         "Crawl feeds back to their first entry. -o appends what has changed since the last export: one "
         "line for each new, updated or deleted entry. Without URLs and --feeds, the subscribed feeds are "
@@ -176,13 +172,11 @@ class Command(command.Command, crawl.Command):
         self._told: dict[str, tuple[Feed, Counts]] = {}
 
     def syntax(self) -> str:
-        """Return what follows `scrapy crawl` in its usage: the spider comes first."""
         return f"{SPIDER} {self.usage}"
 
     # Scrapy, Twisted and SQLAlchemy have some hundred thousand objects that never become garbage. The
     # collector's scans of them, during imports and in each full collection, took a tenth of a crawl's time.
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Process Scrapy's options, and disable garbage collection during imports, until `run`."""
         # The crawler's process does that too, but later: add-ons may add formats of -o.
         AddonManager.load_pre_crawler_settings(self.settings)
         names = check_formats([*(opts.output or ()), *(opts.overwrite_output or ())], self.settings)
@@ -209,7 +203,6 @@ class Command(command.Command, crawl.Command):
             import_module(f"scrapy.core.downloader.{name}")
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Check the arguments and the store, then crawl."""
         gc.freeze()
         gc.enable()
         if not args:
@@ -248,7 +241,6 @@ class Command(command.Command, crawl.Command):
                 print(line)
 
     def _print_feeds(self, crawler: Crawler, arguments: dict[str, str]) -> None:
-        """Print the feeds that a crawl would request, and why; exit code 1 if the list has other lines."""
         spider = cast("type[HistorySpider]", crawler.spidercls)
         if not spider.crawls_subscribed:
             raise ArgumentError("--dry-run is not for workers, which get their feeds from fhcrawl enqueue")
@@ -306,7 +298,6 @@ class Command(command.Command, crawl.Command):
 
 
 def _spider_arguments(urls: list[str], opts: argparse.Namespace) -> dict[str, str]:
-    """Return the spider's arguments that stand for URLs and options; -a feed=URL adds to the URLs."""
     names = [words["dest"] for words in SPIDER_OPTIONS.values() if getattr(opts, words["dest"]) is not None]
     found = {name.removeprefix(OF_SPIDER): getattr(opts, name) for name in names}
     if urls:
@@ -348,12 +339,12 @@ def start_crawl(command: command.Command, spider: Crawler | type[Spider], **argu
     """Crawl with a spider, until it is finished; the command's exit code is 1 if it could not begin."""
     crawl = command.crawler_process.crawl(spider, **arguments)
     if isinstance(crawl, asyncio.Task):
-        crawl.add_done_callback(log_error)
+        crawl.add_done_callback(_log_error)
     command.start_crawls()
 
 
-def log_error(crawl: asyncio.Task[None]) -> None:
-    """Log the error that ended a crawl before asyncio does; fhcrawl's own without a traceback."""
+# Before asyncio does; errors of fhcrawl without a traceback.
+def _log_error(crawl: asyncio.Task[None]) -> None:
     error = None if crawl.cancelled() else crawl.exception()
     if isinstance(error, FhcrawlError):
         logger.error("Cannot start the crawl: %s", error)
@@ -362,7 +353,6 @@ def log_error(crawl: asyncio.Task[None]) -> None:
 
 
 def _when(due: str | None, time: str) -> str:
-    """Return when a feed is due, in words."""
     if due is None:
         return "due now"
     return f"due since {due}" if due <= time else f"due at {due}"
@@ -404,23 +394,19 @@ def check_names(settings: BaseSettings, arguments: dict[str, str], spider: type[
 
     :raises ArgumentError: if an argument does not exist and is no placeholder of FEEDS or FHCRAWL_WARC
     """
-    known = argument_names(spider)
+    from fhcrawl.spiders.history import HistorySpider
+
+    # The arguments of `check`, and those of a subclass's `__init__`.
+    own = [vars(base) for base in spider.__mro__[: spider.__mro__.index(HistorySpider)]]
+    functions = [spider.check, *(attributes["__init__"] for attributes in own if "__init__" in attributes)]
+    parameters = chain.from_iterable(signature(function).parameters.values() for function in functions)
+    kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    known = {parameter.name for parameter in parameters if parameter.kind in kinds} - {"self", "settings"}
     storages = [*map(str, settings.getdict("FEEDS")), settings["FHCRAWL_WARC"] or ""]
     for name in arguments.keys() - known:
         # Arguments of Scrapyd begin with _.
         if not name.startswith("_") and not any(f"%({name})" in place for place in storages):
             raise ArgumentError(f"There is no argument {name}; valid arguments: {', '.join(sorted(known))}")
-
-
-def argument_names(spider: type[HistorySpider]) -> set[str]:
-    """Return the names of a spider's arguments: those of `check`, and those of a subclass's `__init__`."""
-    from fhcrawl.spiders.history import HistorySpider
-
-    own = [vars(one) for one in spider.__mro__[: spider.__mro__.index(HistorySpider)]]
-    functions = [spider.check, *(one["__init__"] for one in own if "__init__" in one)]
-    parameters = chain.from_iterable(signature(function).parameters.values() for function in functions)
-    named = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-    return {one.name for one in parameters if one.kind in named} - {"self", "settings"}
 
 
 def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: type[HistorySpider]) -> None:
@@ -449,13 +435,7 @@ def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: typ
         storages.refuse_store(place, store_url(settings))
         is_appended = not options.get("overwrite") and not storages.is_elsewhere(place)
         if is_appended and storages.takes_entries(options):
-            _check_file(place, options)
-
-
-def _check_file(place: str, options: dict[str, Any]) -> None:
-    from fhcrawl.exporters import storages
-
-    try:
-        storages.check_appending(Path(place), options)
-    except OSError as error:
-        raise ArgumentError(f"Cannot write to {place} ({error.strerror})") from error
+            try:
+                storages.check_appending(Path(place), options)
+            except OSError as error:
+                raise ArgumentError(f"Cannot write to {place} ({error.strerror})") from error

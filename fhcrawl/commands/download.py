@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import named, printing
+from fhcrawl.commands import SUMMARIES, named, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 
@@ -21,7 +21,7 @@ class Command(command.Command):
 
     requires_crawler_process = True
     usage = "-d FOLDER URL"
-    summary = "Download the enclosures of a feed, such as the episodes of a podcast"
+    summary = SUMMARIES["download"]
     description = (
         "Download the enclosures of a feed that `fhcrawl crawl` has read, oldest first, into a folder. Files "
         "are named by date and title. A file that is there is not downloaded again. The exit code is 1 if a "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import print_refused, printing
+from fhcrawl.commands import SUMMARIES, print_refused, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 
@@ -13,10 +13,8 @@ if TYPE_CHECKING:
 
 
 class Command(command.Command):
-    """Pushes feeds, grouped by their hosts, to the list of a cluster."""
-
     usage = "[URL|FILE …] [--due]"
-    summary = "Distribute feeds to the workers of a cluster, by host"
+    summary = SUMMARIES["enqueue"]
     description = (
         "Add the subscribed feeds, or the given ones, to the Redis list of a cluster, grouped by host. A "
         "host that is already in the list is not added again. Workers ('scrapy crawl history') take hosts "
@@ -29,7 +27,6 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Push the feeds."""
         from fhcrawl.crawling import subscriptions
         from fhcrawl.utils.clock import now
 

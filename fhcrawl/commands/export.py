@@ -16,7 +16,17 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import build_from_crawler, load_object
 
-from fhcrawl.commands import CSV, NOT_CSV, OF_COLUMNS, end_with_reader, is_failure, named, no_format, printing
+from fhcrawl.commands import (
+    CSV,
+    NOT_CSV,
+    OF_COLUMNS,
+    SUMMARIES,
+    end_with_reader,
+    is_failure,
+    named,
+    no_format,
+    printing,
+)
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.logical_feed import Verdict, shown_verdict
@@ -63,7 +73,7 @@ class Command(command.Command):
     """Writes the live entries of the store's feeds."""
 
     usage = "-o PLACE [--feed URL …] [options]"
-    summary = "Write all entries to a file"
+    summary = SUMMARIES["export"]
     description = (
         "Write the newest version of every entry in the store to a file. An existing file is replaced once "
         "the new one is complete."

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import FAIL_ON, UTF_8, is_failure, named, printing
+from fhcrawl.commands import FAIL_ON, SUMMARIES, UTF_8, is_failure, named, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import WORDS
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Mapping
 
-    from fhcrawl.reporting.table import Look
     from fhcrawl.store import Feed, Store
     from fhcrawl.store.feeds import StoredHead
 
@@ -33,10 +32,8 @@ NO_SUCH_FEED = "No feed has the verdict {}"
 
 
 class Command(command.Command):
-    """Lists the feeds in the store."""
-
     usage = "[URL …] [--verdict NAME] [--json] [--missing] [--wide] [--fail-on VERDICT]"
-    summary = "List the feeds in the store, and what is missing from them"
+    summary = SUMMARIES["feeds"]
     description = (
         "List the feeds in the store, or the given ones, worst first: title, number of entries, dates of "
         "the oldest and newest entries, and verdict (complete, incomplete, lossy, unknown, or not read if "
@@ -71,8 +68,7 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Print the list."""
-        from fhcrawl.reporting.table import Look
+        from fhcrawl.reporting.summary import MOST_REASONS, Look, Summary
         from fhcrawl.utils.text import printable
 
         verdicts: set[str] = set()
@@ -87,7 +83,11 @@ class Command(command.Command):
             elif opts.missing:
                 lines = (url for feed in feeds for url in store.sitemaps.find_missing(feed.feed))
             else:
-                lines = chain(as_table(feeds, look, none), _duplicate_lines(store, wanted))
+                summary = Summary(of_run=False, most_reasons=None if look.width is None else MOST_REASONS)
+                for feed in feeds:
+                    summary.add(feed, feed.verdict, feed.reasons)
+                table = summary.lines(look) if summary.verdicts else [none]
+                lines = chain(table, _duplicate_lines(store, wanted))
             for line in lines:
                 print(line)
         # A store without feeds fails too: it is more likely the wrong store than a complete one.
@@ -96,10 +96,6 @@ class Command(command.Command):
 
 
 def _read(store: Store, wanted: list[str]) -> Iterator[Feed]:
-    """Yield the feeds with some URLs; all feeds without URLs.
-
-    :raises FhcrawlError: if one of them is not in the store
-    """
     for url in wanted:
         if not store.feeds.has(url):
             raise FhcrawlError(f"{url} is not in the store; `fhcrawl feeds` lists the feeds in it")
@@ -107,10 +103,6 @@ def _read(store: Store, wanted: list[str]) -> Iterator[Feed]:
 
 
 def _chosen(feeds: Iterable[Feed], word: str | None, verdicts: set[str]) -> Iterator[Feed]:
-    """Yield the feeds with a verdict, and note the verdicts of all.
-
-    A feed that was subscribed, and never read, counts as not read.
-    """
     for feed in feeds:
         verdicts.add(feed.verdict_in_words if feed.crawled else ReasonKind.NOT_READ.value)
         if word is None or word in (feed.verdict.value, feed.verdict_in_words):
@@ -118,7 +110,6 @@ def _chosen(feeds: Iterable[Feed], word: str | None, verdicts: set[str]) -> Iter
 
 
 def _duplicate_lines(store: Store, wanted: list[str]) -> Iterator[str]:
-    """Yield a line for each feed that is another one in the store; only for some feeds if any are named."""
     from fhcrawl.utils.text import printable
 
     for kept, other in store.feeds.read_duplicates():
@@ -158,7 +149,6 @@ def as_json(
 
 
 def _metadata(head: StoredHead | None) -> dict[str, object]:
-    """Return the metadata of a feed, as its head section says it."""
     from fhcrawl.documents import metadata
 
     known = metadata.FeedMetadata() if head is None else metadata.read(head.original, head.document)
@@ -174,16 +164,3 @@ def _metadata(head: StoredHead | None) -> dict[str, object]:
         "copyright": known.copyright,
         "generator": known.generator,
     }
-
-
-def as_table(feeds: Iterable[Feed], look: Look, none: str) -> Iterator[str]:
-    """Yield the lines of the table, and of what is missing.
-
-    :param none: the line without feeds
-    """
-    from fhcrawl.reporting.summary import MOST_REASONS, Summary
-
-    summary = Summary(of_run=False, most_reasons=None if look.width is None else MOST_REASONS)
-    for feed in feeds:
-        summary.add(feed, feed.verdict, feed.reasons)
-    yield from summary.lines(look) if summary.verdicts else [none]

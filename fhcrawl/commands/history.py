@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import UTF_8, named, printing, typed
+from fhcrawl.commands import SUMMARIES, UTF_8, named, printing, typed
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 
@@ -25,7 +25,7 @@ class Command(command.Command):
     """Lists the versions of an entry."""
 
     usage = "[--json] FEED ID"
-    summary = "Show all stored versions of an entry, and where each came from"
+    summary = SUMMARIES["history"]
     description = (
         "Show the current version and earlier versions of an entry, newest first, each with the document "
         "that it came from. Earlier versions are kept only by crawls with FHCRAWL_KEEP_VERSIONS_ENABLED=1."

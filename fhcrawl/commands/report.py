@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import end_with_reader, printing
+from fhcrawl.commands import SUMMARIES, end_with_reader, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 
@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 
 
 class Command(command.Command):
-    """Writes a report on the feeds in the store."""
-
     usage = "-o FILE"
-    summary = "Write an HTML report on the feeds in the store"
+    summary = SUMMARIES["report"]
     description = (
         "Write a self-contained HTML page, suitable for e-mail: a table of all feeds in the store, worst "
         "first, with advice, and for each feed what is missing, its latest entries, its entries over time "
@@ -35,7 +33,6 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Write the report."""
         from fhcrawl.exporters.storages import STDOUT, open_stdout, refuse_store, replacing
         from fhcrawl.extensions.store import store_url
 

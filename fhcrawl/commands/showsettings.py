@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
 from fhcrawl import settings as ours
-from fhcrawl.commands import UTF_8, printing
+from fhcrawl.commands import SUMMARIES, UTF_8, printing
 from fhcrawl.core import addons, checks, command, config
 from fhcrawl.utils.addresses import without_credentials
 from fhcrawl.utils.datadir import user_data_dir
@@ -19,11 +19,9 @@ if TYPE_CHECKING:
 
 
 class Command(command.Command):
-    """Prints the settings."""
-
     name = "settings"  # Scrapy has a command of this name
     usage = "[--json] [options]"
-    summary = "Print the settings, and where each is set"
+    summary = SUMMARIES["settings"]
     description = (
         "Print all settings of fhcrawl, and those of Scrapy that fhcrawl or you set, with their values and "
         "sources: default (of fhcrawl), project, config file, environment, or command line."
@@ -34,7 +32,6 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Print the settings."""
         checks.check_settings(self.settings)
         least = SETTINGS_PRIORITIES["addon"]
         names = {name for name in self.settings if (self.settings.getpriority(name) or 0) >= least}
@@ -66,7 +63,6 @@ class Command(command.Command):
 
 
 def _masked(value: Any) -> Any:
-    """Return a value without the credentials in its URLs."""
     if isinstance(value, BaseSettings | dict):
         return {_masked(key): _masked(one) for key, one in value.items()}
     return without_credentials(value) if isinstance(value, str) else value

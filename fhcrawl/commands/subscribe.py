@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import print_refused, printing
+from fhcrawl.commands import SUMMARIES, print_refused, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 
@@ -13,10 +13,8 @@ if TYPE_CHECKING:
 
 
 class Command(command.Command):
-    """Adds subscriptions to the store."""
-
     usage = "URL|FILE …"
-    summary = "Subscribe to feeds, so that a crawl without URLs includes them"
+    summary = SUMMARIES["subscribe"]
     description = (
         "Save feeds in the store, so that 'fhcrawl crawl' without URLs crawls them, and 'fhcrawl crawl "
         "--due' crawls those that are due. A file is a list of feeds: one URL per line, OPML or TOML. "
@@ -36,7 +34,6 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Subscribe to the feeds."""
         from fhcrawl.core.checks import check_switch
         from fhcrawl.crawling import subscriptions
         from fhcrawl.utils.clock import now

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import named, printing
+from fhcrawl.commands import SUMMARIES, named, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 
@@ -18,13 +18,8 @@ MERGED = "is merged into {}; entries added: {:,}"
 
 
 class Command(command.Command):
-    """Removes subscriptions from the store; with --delete, also all that is stored of the feeds.
-
-    With --merge-into, what is stored of them becomes part of another feed.
-    """
-
     usage = "[--delete | --merge-into URL] URL …"
-    summary = "Unsubscribe from feeds; their entries stay in the store"
+    summary = SUMMARIES["unsubscribe"]
     description = (
         "Exclude feeds from 'fhcrawl crawl' without URLs. Their entries stay in the store, and 'fhcrawl "
         "export' still writes them. A feed that was never read is removed from the store, even if it was "
@@ -50,7 +45,6 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Unsubscribe from the feeds; from none of them if one cannot be removed."""
         from fhcrawl.utils.text import printable
 
         if not args:

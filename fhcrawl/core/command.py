@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from abc import abstractmethod
 from argparse import RawDescriptionHelpFormatter
-from contextlib import contextmanager
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
@@ -18,7 +18,6 @@ from fhcrawl.utils.text import nearest, printable
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy.crawler import AsyncCrawlerProcess
@@ -152,9 +151,8 @@ class Command(ScrapyCommand):
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Do what the command is for; an `FhcrawlError` that it raises is printed."""
 
-    @contextmanager
-    def opened_store(self, to_write: bool = False, settings: BaseSettings | None = None) -> Iterator[Store]:
-        """Open the store of the settings, and close it after the block.
+    def opened_store(self, to_write: bool = False, settings: BaseSettings | None = None) -> closing[Store]:
+        """Open the store of the settings; `with` closes it after its block.
 
         :param to_write: create it if it does not exist
         :param settings: those of a crawl; None: the command's
@@ -164,8 +162,4 @@ class Command(ScrapyCommand):
         from fhcrawl.store import Store
 
         url = store_url(settings or self.settings)
-        store = Store.open(url) if to_write else Store.open_to_read(url)
-        try:
-            yield store
-        finally:
-            store.close()
+        return closing(Store.open(url) if to_write else Store.open_to_read(url))

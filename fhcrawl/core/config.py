@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from platformdirs import user_config_path
 from scrapy.settings import SETTINGS_PRIORITIES, Settings, default_settings
 
 from fhcrawl.core.addons import ENVIRONMENT
@@ -33,11 +32,6 @@ KINDS: tuple[tuple[type, Any, str], ...] = (
 )
 
 
-def user_file() -> Path:
-    """Return the path of the user's own file: `~/.config/fhcrawl/config.toml` on Linux."""
-    return user_config_path("fhcrawl", appauthor=False) / "config.toml"
-
-
 def read(settings: BaseSettings, path: Path, may_be_missing: bool = False) -> tuple[Path | None, str]:
     """Add the settings of a file to others, except those that environment variables set.
 
@@ -55,7 +49,6 @@ def read(settings: BaseSettings, path: Path, may_be_missing: bool = False) -> tu
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """:raises ArgumentError: if it cannot be read, is not TOML, or has a setting that cannot be used"""
     try:
         given = parse_toml(path.read_bytes())
     except OSError as error:

@@ -18,7 +18,7 @@ from fhcrawl.extensions import Component
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed.listings import MOST_POSTS
 from fhcrawl.reporting.progress import Progress, line
-from fhcrawl.reporting.table import Look
+from fhcrawl.reporting.summary import Look
 from fhcrawl.utils.text import PrintableFormatter
 
 if TYPE_CHECKING:

@@ -6,14 +6,14 @@ import json
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from fhcrawl.reporting.table import BOLD, INDENT, RED, cut_in_middle
+from fhcrawl.reporting.summary import BOLD, INDENT, RED, cut_in_middle
 from fhcrawl.utils.text import LONGEST_SENTENCE, json_escaped, printable
 from fhcrawl.validation import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from fhcrawl.reporting.table import Look
+    from fhcrawl.reporting.summary import Look
     from fhcrawl.validation import Finding, Summary
 
 HEADINGS = {
@@ -50,7 +50,6 @@ def lines(findings: Sequence[Finding], summary: Summary, look: Look) -> Iterator
 
 
 def _sentence(same: Sequence[Finding], look: Look) -> Iterator[str]:
-    """Yield the lines of findings that say the same of several documents."""
     yield from look.wrap(f"{printable(same[0].text, LONGEST_SENTENCE)} [{same[0].clause}]", "-")
     by_fix: dict[str, list[Finding]] = {}
     for finding in same:
@@ -65,7 +64,6 @@ def _sentence(same: Sequence[Finding], look: Look) -> Iterator[str]:
 
 
 def _places(same: Iterable[Finding], look: Look) -> Iterator[str]:
-    """Yield the documents and lines; of many only the first."""
     found = [finding for finding in same if finding.document is not None]
     for finding in found[:MOST_DOCUMENTS]:
         at = "" if finding.line is None else f", line {finding.line}"

@@ -8,10 +8,8 @@ import re
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import datetime
 from importlib import resources
-from itertools import chain, groupby, pairwise
-from statistics import median
+from itertools import accumulate, chain, groupby
 from typing import IO, TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
@@ -22,22 +20,25 @@ from fhcrawl import __version__
 from fhcrawl.logical_feed import WORDS, Kind, Role, Verdict, shown_verdict
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.reporting import plot
 from fhcrawl.reporting.summary import with_kind_of_advice
 from fhcrawl.utils.text import LONGEST, UNFIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from fhcrawl.logical_feed import Reason
-    from fhcrawl.reporting.plot import Bin
     from fhcrawl.store import Details, Document, Feed
 
 # Of more consecutive documents with the same state, the first and last are shown, and the others counted.
 MOST_SINGLE = 3
 MOST_STRETCHES = 40
 MOST_REASONS = 20
-MOST_BINS = 24
+# With entries in more months than these, they are counted by year.
+MOST_MONTHS = 24
+MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")
+TO_THE_YEAR, TO_THE_MONTH, TO_THE_DAY, TO_THE_MINUTE = map(
+    len, ("2003", "2003-12", "2003-12-13", "2003-12-13T18:30")
+)
 # Explanations of the verdicts in words.
 STATUSES = {
     ReasonKind.NOT_READ.value: "could never be read",
@@ -55,87 +56,43 @@ SUBJECTS = {
 }
 # Reasons why nothing is known of the time before the oldest entry, although each document was read.
 OPEN_ENDED = frozenset({ReasonKind.NO_HISTORY, ReasonKind.PLATFORM, ReasonKind.LOOP})
-TO_THE_SECOND = len("2003-12-13T18:30:02")
-FEWEST_TIMES = 4
-UNITS = (
-    (365.25 * 86400, "year"),
-    (30.44 * 86400, "month"),
-    (7 * 86400, "week"),
-    (86400, "day"),
-    (3600, "hour"),
-    (60, "minute"),
-    (1, "second"),
-)
 
 
-@dataclass(frozen=True, slots=True)
 class Stretch:
-    """Consecutive documents of a chain; mostly one.
+    """Consecutive documents of a chain, mostly one, the newest first."""
 
-    :param first, last: the newest document and the oldest one
-    :param states: number of documents in each state
-    :param fetched: time of the latest fetch of any of them
-    """
-
-    count: int
-    first: Document
-    last: Document
-    states: dict[str, int]
-    fetched: str | None
-
-    @property
-    def is_gap(self) -> bool:
-        """Whether a document has not been read, or has lost entries."""
-        return any(state != State.PROCESSED.value for state in self.states) or self.first.lost_entries != 0
-
-    @classmethod
-    def of(cls, documents: Sequence[Document]) -> Stretch:
-        """Summarise consecutive documents."""
-        states = dict(Counter(document.state for document in documents))
-        fetched = max((document.fetched or "" for document in documents), default="")
-        return cls(len(documents), documents[0], documents[-1], states, fetched or None)
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self.count = len(documents)
+        self.first, self.last = documents[0], documents[-1]
+        self.states = dict(Counter(document.state for document in documents))
+        self.fetched = max(document.fetched or "" for document in documents)
+        # All have lost the same number of entries.
+        self.is_gap = self.states.keys() != {State.PROCESSED.value} or self.first.lost_entries != 0
 
 
-@dataclass(frozen=True, slots=True)
 class Section:
-    """A feed in the report.
+    """A feed in the report, with its status, which is a key of STATUSES, and its summary, which explains it.
 
-    :param anchor: fragment identifier, the same in each report
-    :param status: a key of STATUSES
-    :param summary: why it has this status: a sentence without its full stop
-    :param gaps: reasons of the verdict that are gaps, the first of them
-    :param more_gaps: number of further gaps
-    :param remarks: reasons of the verdict that are no gaps
-    :param interval: time between entries, in words; None if there are too few entries
-    :param gap_before: time before which not all entries are known
-    :param dated: number of entries over time
-    :param undated: number of entries without a time
+    `anchor` is a fragment identifier, the same in each report. `gap_before` is the time before which not all
+    entries are known.
     """
 
-    anchor: str
-    feed: Feed
-    details: Details
-    status: str
-    summary: str
-    gaps: list[Reason]
-    more_gaps: int
-    remarks: list[Reason]
-    interval: str | None
-    gap_before: str | None
-    dated: list[Bin]
-    undated: int
-    chain: list[Stretch]
-    snapshot: list[Stretch]
-
-    @property
-    def name(self) -> str:
-        """The title of the feed, or its URL."""
-        return (self.feed.title or "").strip() or self.feed.feed
-
-    @property
-    def order(self) -> tuple[int, bool, str, str]:
-        """What feeds are sorted by, the worst first."""
-        return WORDS.index(self.status), not self.gaps, self.name.casefold(), self.feed.feed
+    def __init__(self, feed: Feed, details: Details) -> None:
+        gaps = [reason for reason in feed.reasons if reason.kind.is_gap]
+        is_open = any(reason.kind in OPEN_ENDED for reason in feed.reasons)
+        self.feed, self.details = feed, details
+        self.anchor = f"feed-{hashlib.sha256(feed.feed.encode()).hexdigest()[:12]}"
+        self.name = (feed.title or "").strip() or feed.feed
+        self.status = feed.verdict_in_words
+        self.summary = _summary(feed, details, gaps)
+        self.gaps, self.more_gaps = gaps[:MOST_REASONS], len(gaps[MOST_REASONS:])
+        self.remarks = [reason for reason in feed.reasons if not reason.kind.is_gap]
+        self.gap_before = details.gap_before or (details.first if is_open else None)
+        self.dated = over_time(details.months)
+        self.undated = sum(n for month, n in details.months.items() if not MONTH.fullmatch(month))
+        self.chain, self.snapshot = stretches(details.chain), stretches(details.snapshot)
+        # The worst feeds are first.
+        self.order = (WORDS.index(self.status), not gaps, self.name.casefold(), feed.feed)
 
 
 class Problem(NamedTuple):
@@ -148,11 +105,7 @@ class Problem(NamedTuple):
 
 @dataclass(slots=True)
 class Advised:
-    """An advice, and the problems that it applies to.
-
-    :param problems: the first of them
-    :param more: number of further problems
-    """
+    """An advice, the first problems that it applies to, and the number of further ones."""
 
     advice: str
     is_gap: bool
@@ -162,12 +115,7 @@ class Advised:
 
 @dataclass(slots=True)
 class Overview:
-    """Totals over all feeds, to which feeds are added one by one.
-
-    :param statuses: number of feeds with each status
-    :param advised: what is missing, by the advice on it
-    :param read_first, read_last: earliest and latest of the times at which feeds were last read
-    """
+    """Totals over all feeds, to which feeds are added one by one."""
 
     statuses: Counter[str] = field(default_factory=Counter)
     entries: int = 0
@@ -181,11 +129,6 @@ class Overview:
     def feeds(self) -> int:
         """The number of feeds."""
         return sum(self.statuses.values())
-
-    @property
-    def dated(self) -> list[Bin]:
-        """The number of entries over time."""
-        return plot.bins(self.months)
 
     @property
     def to_do(self) -> list[Advised]:
@@ -214,29 +157,6 @@ class Overview:
             advised.more += 1
 
 
-def section_of(feed: Feed, details: Details) -> Section:
-    """Return the contents of the report on a feed."""
-    gaps = [reason for reason in feed.reasons if reason.kind.is_gap]
-    is_open = any(reason.kind in OPEN_ENDED for reason in feed.reasons)
-    gap_before = details.gap_before or (details.first if is_open else None)
-    return Section(
-        anchor=f"feed-{hashlib.sha256(feed.feed.encode()).hexdigest()[:12]}",
-        feed=feed,
-        details=details,
-        status=feed.verdict_in_words,
-        summary=_summary(feed, details, gaps),
-        gaps=gaps[:MOST_REASONS],
-        more_gaps=len(gaps[MOST_REASONS:]),
-        remarks=[reason for reason in feed.reasons if not reason.kind.is_gap],
-        interval=interval(details.recent),
-        gap_before=gap_before,
-        dated=plot.bins(details.months, MOST_BINS, gap_before),
-        undated=sum(n for month, n in details.months.items() if not plot.MONTH.fullmatch(month)),
-        chain=stretches(details.chain),
-        snapshot=stretches(details.snapshot),
-    )
-
-
 def _summary(feed: Feed, details: Details, gaps: list[Reason]) -> str:
     if gaps:
         roles = {document.url: document.role for document in (*details.snapshot, *details.chain)}
@@ -253,23 +173,17 @@ def _summary(feed: Feed, details: Details, gaps: list[Reason]) -> str:
     return f"Its chain of {documents:,} documents was read to its oldest document"
 
 
-def interval(times: Sequence[str]) -> str | None:
-    """Return the median interval between times, in words; None for too few times.
+def over_time(months: Mapping[str, int]) -> list[tuple[str, int, int]]:
+    """Return months, or years, with the number of entries in each and up to its end, oldest first.
 
-    :param times: ISO 8601 in UTC, newest first
+    :param months: numbers by `2003-12`; other keys are ignored
     """
-    if len(times) < FEWEST_TIMES:
-        return None
-    moments = [datetime.fromisoformat(time[:TO_THE_SECOND]) for time in times]
-    between = median((newer - older).total_seconds() for newer, older in pairwise(moments))
-    return in_words(max(between, 1))
-
-
-def in_words(seconds: float) -> str:
-    """Return an interval in words, such as `every 3 days`."""
-    length, unit = next((length, unit) for length, unit in UNITS if seconds >= length * 0.95)
-    number = round(seconds / length)
-    return f"every {unit}" if number == 1 else f"every {number} {unit}s"
+    dated = sorted(month for month in months if MONTH.fullmatch(month))
+    precision = TO_THE_MONTH if len(dated) <= MOST_MONTHS else TO_THE_YEAR
+    counts: Counter[str] = Counter()
+    for month in dated:
+        counts[month[:precision]] += months[month]
+    return [(*item, total) for item, total in zip(counts.items(), accumulate(counts.values()), strict=True)]
 
 
 def stretches(documents: Iterable[Document]) -> list[Stretch]:
@@ -283,7 +197,7 @@ def stretches(documents: Iterable[Document]) -> list[Stretch]:
             groups += [run[:1], run[1:-1], run[-1:]]
     if len(groups) > MOST_STRETCHES:
         groups[MOST_STRETCHES - 2 : -1] = [[*chain.from_iterable(groups[MOST_STRETCHES - 2 : -1])]]
-    return [Stretch.of(group) for group in groups]
+    return [Stretch(group) for group in groups]
 
 
 # With at most this many feeds, the details of all feeds are open, so that they are printed too.
@@ -326,22 +240,22 @@ def write(feeds: Iterable[tuple[Feed, Details]], file: IO[str], made: str, sever
     with tempfile.TemporaryFile() as sections:
         places = []
         for feed, details in feeds:
-            section = section_of(feed, details)
+            section = Section(feed, details)
             overview.add(section)
             begin = sections.tell()
             sections.write(part.render(section=section, is_open=not several).encode("utf-8", "replace"))
             places.append((section.order, begin, sections.tell() - begin))
         places.sort()
         page = environment.get_template("page.html")
-        style, script = _read("style.css"), _read("table.js")
+        style = resources.files("fhcrawl.reporting").joinpath("templates", "style.css").read_text("utf-8")
         values = {
             "overview": overview,
+            "dated": over_time(overview.months),
             "made": made,
             "version": __version__,
             "style": Markup(style),  # noqa: S704 - a file of this package
-            "script": Markup(script),  # noqa: S704 - a file of this package
-            "style_hash": _hash(style),
-            "script_hash": _hash(script),
+            # Content Security Policy Level 3, 2.3.1, hash-source: the hash of the element's exact content.
+            "style_hash": base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
             "few": not several,
             "sections": (_part(sections, begin, length) for _order, begin, length in places),
         }
@@ -360,23 +274,14 @@ def _environment() -> Environment:
     )
     environment.globals |= {
         "most_missing": MOST_MISSING,
-        "plot": plot,
         "statuses": STATUSES,
         "roles": ROLES,
         "most_shown": MOST_SHOWN,
     }
-    filters = (text, url, link, host, short, sentence, state, day, minute, number, shown_verdict)
-    environment.filters |= {one.__name__: one for one in filters}
+    filters = (text, url, link, host, short, sentence, day, minute, shown_verdict)
+    environment.filters |= {function.__name__: function for function in filters}
+    environment.filters |= {"number": "{:,}".format, "state": lambda state: STATES.get(state, state)}
     return environment
-
-
-def _read(name: str) -> str:
-    return resources.files("fhcrawl.reporting").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-# Content Security Policy Level 3, 2.3.1, hash-source: the hash of the element's exact content.
-def _hash(source: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
 
 
 def _part(file: IO[bytes], begin: int, length: int) -> Markup:
@@ -441,21 +346,11 @@ def sentence(said: str) -> str:
     return f"{said[:1].upper()}{said[1:].rstrip('.')}."
 
 
-def state(name: str) -> str:
-    """Return the state of a document in words."""
-    return STATES.get(name, name)
-
-
 def day(time: str) -> Markup:
     """Return the day of a time, ISO 8601 in UTC."""
-    return Markup("<time>{}</time>").format(time[: plot.TO_THE_DAY])
+    return Markup("<time>{}</time>").format(time[:TO_THE_DAY])
 
 
 def minute(time: str) -> Markup:
     """Return a time with a precision of minutes, ISO 8601 in UTC."""
-    return Markup("<time>{}</time> UTC").format(time[: plot.TO_THE_MINUTE].replace("T", " "))
-
-
-def number(value: int) -> str:
-    """Return a number with thousands separators."""
-    return f"{value:,}"
+    return Markup("<time>{}</time> UTC").format(time[:TO_THE_MINUTE].replace("T", " "))

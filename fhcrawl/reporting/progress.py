@@ -98,8 +98,8 @@ class Walk:
 class Rate(NamedTuple):
     """Numbers per second."""
 
-    documents: float
-    entries: float
+    documents: float = 0
+    entries: float = 0
 
 
 class Progress:
@@ -233,10 +233,10 @@ class Progress:
         while len(self._samples) > 2 and time - self._samples[1][0] >= WINDOW_SECONDS:  # noqa: PLR2004
             self._samples.popleft()
         begin, documents, entries = self._samples[0]
-        seconds = time - begin
-        if seconds <= 0:
-            return Rate(0, 0)
-        return Rate((self.total.documents - documents) / seconds, (self.total.entries - entries) / seconds)
+        if time <= begin:
+            return Rate()
+        total, seconds = self.total, time - begin
+        return Rate((total.documents - documents) / seconds, (total.entries - entries) / seconds)
 
 
 def line(progress: Progress, rate: Rate) -> str:
@@ -345,10 +345,7 @@ def running(progress: Progress, rate: Rate, seconds: float, size: ConsoleDimensi
             f"{progress.done:,} of {progress.feeds:,} done, {walks:,} in progress, {waiting:,} waiting",
         ),
         _line("Documents", f"{total.documents:,}  ({rate.documents:,.1f}/s)"),
-        _line(
-            "Entries",
-            f"{total.outcomes()}  ({rate.entries:,.0f}/s)",
-        ),
+        _line("Entries", f"{total.outcomes()}  ({rate.entries:,.0f}/s)"),
         _line("Time", _clock(seconds)),
     ]
     if progress.problems:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from platformdirs import user_data_path
-from scrapy.exceptions import NotConfigured
-from scrapy.utils.project import project_data_dir
+from platformdirs import user_config_path, user_data_path
 
 from fhcrawl.exceptions import ArgumentError
 
@@ -28,6 +26,9 @@ def data_dir(settings: BaseSettings) -> Path:
 
     :raises ArgumentError: if FHCRAWL_DATA_DIR is no absolute path
     """
+    from scrapy.exceptions import NotConfigured
+    from scrapy.utils.project import project_data_dir
+
     given = settings["FHCRAWL_DATA_DIR"]
     if given:
         if not Path(given).is_absolute():
@@ -39,13 +40,22 @@ def data_dir(settings: BaseSettings) -> Path:
         folder = Path(project_data_dir())
     except NotConfigured:
         return user_data_dir()
-    is_source = (folder.parent / "fhcrawl" / "__init__.py").exists()
-    return user_data_dir() if is_source else folder
+    return user_data_dir() if is_source(folder.parent) else folder
+
+
+def is_source(folder: Path) -> bool:
+    """Return whether a project's folder is that of fhcrawl's source."""
+    return (folder / "fhcrawl" / "__init__.py").exists()
 
 
 def user_data_dir() -> Path:
     """Return the data directory outside of projects: `~/.local/share/fhcrawl` on Linux."""
     return user_data_path("fhcrawl", appauthor=False)
+
+
+def user_config_file() -> Path:
+    """Return the path of the user's own settings: `~/.config/fhcrawl/config.toml` on Linux."""
+    return user_config_path("fhcrawl", appauthor=False) / "config.toml"
 
 
 def data_file(settings: BaseSettings, name: str) -> Path:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fhcrawl.demo import Publisher
+from fhcrawl.commands.demo import Publisher
 from tests.feeds import E, atom
 from tests.projects import USER_AGENT, Project
 from tests.server import FeedServer

@@ -21,7 +21,7 @@ from rich.style import Style
 from rich.terminal_theme import DIMMED_MONOKAI
 from rich.text import Text
 
-from fhcrawl.demo import TOPICS, Publisher
+from fhcrawl.commands.demo import TOPICS, Publisher
 from tests.browser import Browser
 from tests.docs import shell
 from tests.feeds import E, atom

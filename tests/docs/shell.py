@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from fhcrawl.demo import Publisher
+from fhcrawl.commands.demo import Publisher
 from tests.feeds import E, atom
 from tests.projects import ROOT
 from tests.server import Answer, FeedServer

@@ -60,19 +60,11 @@ def test_chain_of_which_something_else_is_said_everywhere_is_cut_short() -> None
     assert stretches[-2].is_gap
 
 
-@pytest.mark.parametrize(
-    ("times", "words"),
-    [
-        (["2004-01-04T00", "2004-01-03T00", "2004-01-02T00", "2003-01-01T00"], "every day"),
-        (["2004-03-01T00", "2004-02-21T00", "2004-02-11T00", "2004-02-01T00"], "every week"),
-        (["2004-04-01T00", "2004-03-01T00", "2004-02-01T00", "2004-01-01T00"], "every month"),
-        (["2004-01-01T06", "2004-01-01T04", "2004-01-01T02", "2004-01-01T00"], "every 2 hours"),
-        (["2004-01-01T06"] * 3, None),
-        ([], None),
-    ],
-)
-def test_how_often_a_feed_changes(times: list[str], words: str | None) -> None:
-    assert page.interval([f"{time}:00:00Z" for time in times]) == words
+def test_entries_of_many_months_are_counted_by_year() -> None:
+    months = {"2003-12": 3, "2004-02": 1, "": 9, "2004-13": 9}
+    assert page.over_time(months) == [("2003-12", 3, 3), ("2004-02", 1, 4)]
+    months |= {f"{year}-{month:02}": 1 for year in (2010, 2009) for month in range(1, 13)}
+    assert page.over_time(months) == [("2003", 3, 3), ("2004", 1, 4), ("2009", 12, 16), ("2010", 12, 28)]
 
 
 def test_overview_counts_each_feed() -> None:
@@ -83,7 +75,7 @@ def test_overview_counts_each_feed() -> None:
         [(Verdict.COMPLETE, []), (Verdict.INCOMPLETE, [gap, gap]), (Verdict.LOSSY, [paged])]
     ):
         feed = stored(f"http://x/{number}", verdict, reasons)
-        overview.add(page.section_of(feed, details(months={"": 2, "2004-01": 3})))
+        overview.add(page.Section(feed, details(months={"": 2, "2004-01": 3})))
     assert overview.feeds == 3
     assert (overview.entries, overview.documents) == (15, 6)
     assert overview.months == {"": 6, "2004-01": 9}
@@ -102,7 +94,7 @@ def reason(kind: ReasonKind, number: int = 1) -> Reason:
 def test_feed_that_could_never_be_read_is_not_read() -> None:
     reasons = [reason(ReasonKind.NOT_READ), reason(ReasonKind.HTTP_404)]
     never_read = replace(stored("http://x/", Verdict.UNKNOWN, reasons), kind=None, crawled=None)
-    section = page.section_of(never_read, details())
+    section = page.Section(never_read, details())
     assert (section.status, section.gaps) == ("not-read", reasons[1:])
 
 
@@ -117,7 +109,7 @@ def test_worst_feeds_come_first() -> None:
         replace(stored("http://x/6", Verdict.COMPLETE, []), title="a title"),
         replace(stored("http://x/5", Verdict.COMPLETE, []), title="B title"),
     ]
-    sections = [page.section_of(feed, details()) for feed in reversed(feeds)]
+    sections = [page.Section(feed, details()) for feed in reversed(feeds)]
     ordered = sorted(sections, key=lambda section: section.order)
     assert [section.feed for section in ordered] == feeds
 
@@ -147,17 +139,17 @@ def test_worst_feeds_come_first() -> None:
 )
 def test_summary_of_a_feed_is_a_sentence(feed: Feed, summary: str) -> None:
     chain = [document(0)._replace(role="subscription"), document(1)]
-    assert page.section_of(feed, details(chain=chain)).summary == summary
+    assert page.Section(feed, details(chain=chain)).summary == summary
 
 
 def test_only_document_of_an_archived_feed_is_no_chain() -> None:
     feed = stored("http://x/0", Verdict.COMPLETE, [])
-    said = page.section_of(feed, details(chain=[document(0)])).summary
+    said = page.Section(feed, details(chain=[document(0)])).summary
     assert said == "Its only document was read; there are no older ones"
 
 
 @pytest.mark.parametrize(
-    ("kind", "gap_before", "hatched_before"),
+    ("kind", "gap_before", "unknown_before"),
     [
         (ReasonKind.HTTP_404, "2004-02-01T00:00:00Z", "2004-02-01T00:00:00Z"),
         # Each document was read, and nobody knows what is behind them.
@@ -168,16 +160,15 @@ def test_only_document_of_an_archived_feed_is_no_chain() -> None:
     ],
 )
 def test_time_before_a_gap_is_not_known(
-    kind: ReasonKind, gap_before: str | None, hatched_before: str | None
+    kind: ReasonKind, gap_before: str | None, unknown_before: str | None
 ) -> None:
     feed = stored("http://x/0", Verdict.INCOMPLETE, [reason(kind)])
     known = details(months={"2003-12": 1, "2004-02": 1}, first="2003-12-13T00:00:00Z", gap_before=gap_before)
-    section = page.section_of(feed, known)
-    assert section.gap_before == hatched_before
-    assert all(span.is_known for span in section.dated) is (gap_before is None)
+    section = page.Section(feed, known)
+    assert section.gap_before == unknown_before
 
 
 def test_anchor_of_a_feed_stays() -> None:
     feed = stored("http://x/", Verdict.UNKNOWN, [])
-    section = page.section_of(feed, details())
+    section = page.Section(feed, details())
     assert section.anchor == "feed-37844e1d35c3"

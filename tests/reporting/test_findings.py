@@ -5,7 +5,7 @@ import json
 from rich.cells import cell_len
 
 from fhcrawl.reporting import findings as shown
-from fhcrawl.reporting.table import Look
+from fhcrawl.reporting.summary import Look
 from fhcrawl.validation import Finding, Severity, Summary
 
 SUMMARY = Summary("https://example.org/", None, 2, 7, True, 1, 0, "The archive was read to its end")

@@ -16,11 +16,11 @@ from fhcrawl.reporting.summary import (
     MOST_NAMED,
     MOST_PLAIN,
     MOST_REASONS,
+    Look,
     Summary,
     failures,
     with_kind_of_advice,
 )
-from fhcrawl.reporting.table import Look
 from fhcrawl.store import Feed
 from tests.reporting.test_progress import HOSTILE, UNFIT
 
