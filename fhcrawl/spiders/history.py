@@ -124,7 +124,7 @@ class HistorySpider(Spider):
     @cached_property
     def walk(self) -> Walk:
         """The walks of the crawl."""
-        return Walk(self)
+        return Walk(self.crawler, self._begin_elsewhere)
 
     async def start(self) -> AsyncIterator[Request]:
         """Yield the first requests of each feed."""
@@ -178,6 +178,18 @@ class HistorySpider(Spider):
         if options.probe and platforms.numbered_pages(store, known.feed, options) == (PROBE, True):
             known = known.anew()
         return self._requests(requests.first(known, options))
+
+    def _begin_elsewhere(self, feed: str, options: FeedOptions, is_under_way: bool) -> Iterator[Request]:
+        if self.walk.captures is not None:
+            self.feeds.setdefault(feed, options)
+        if is_under_way:
+            return
+        extension = StoreExtension.of(self.crawler)
+        if self.deltafetch_reset:
+            extension.forget([feed])
+        for start in extension.begin_walks({feed: options.plain()}):
+            with extension.under_way.begun(feed):
+                yield from self.first(start, options)
 
     # Scrapy passes the request's cb_kwargs to the callbacks; `context_of` reads them.
     def parse(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:

@@ -79,7 +79,6 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.contents import EarlierReading
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.spiders.captures import Captures
-    from fhcrawl.spiders.history import HistorySpider
 
     Output = Iterator[Request | EntryVersion]
 
@@ -102,20 +101,22 @@ class Row(NamedTuple):
 class Walk:
     """The walks of a crawl. Its methods yield requests without callbacks, and entries.
 
-    :param captures: set by the spider if it reads captures of feeds
+    :param begin_elsewhere: called with the URL of a feed to which another URL has led, its options, and
+        whether this run has it already; yields the first requests of its walk
     """
 
-    captures: Captures | None = None
-
-    def __init__(self, spider: HistorySpider) -> None:
-        self._spider = spider
-        self._crawler = spider.crawler
-        self._extension = StoreExtension.of(spider.crawler)
+    def __init__(
+        self, crawler: Crawler, begin_elsewhere: Callable[[str, FeedOptions, bool], Iterator[Request]]
+    ) -> None:
+        self._crawler = crawler
+        self._begin_elsewhere = begin_elsewhere
+        self._extension = StoreExtension.of(crawler)
         self._store = self._extension.store
-        self._commits = CommitMiddleware.of(spider.crawler)
-        self._reader = ReaderExtension.of(spider.crawler)
-        self._list_checks = ListChecks(spider.crawler)
-        self._sitemaps = Sitemaps(spider.crawler)
+        self._commits = CommitMiddleware.of(crawler)
+        self._reader = ReaderExtension.of(crawler)
+        self._list_checks = ListChecks(crawler)
+        self._sitemaps = Sitemaps(crawler)
+        self.captures: Captures | None = None  # the spider sets it if it reads captures
         # The last document that was read of each feed, by the URL that it links to.
         self._newer: dict[str, tuple[str | None, NewerDocument | None]] = {}
         # The feeds to which other URLs have led, and new feeds that have moved, by where they are now.
@@ -124,7 +125,7 @@ class Walk:
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
-        """Return the walks of a crawl; its spider is a `HistorySpider`."""
+        """Return the walks of a crawl whose spider is a `HistorySpider`."""
         spider: Any = crawler.spider
         walk: Self = spider.walk
         return walk
@@ -545,15 +546,7 @@ class Walk:
         given = walk.options if is_as_safe else replace(walk.options, headers={})
         stored = self._store.subscriptions.read_options([name]).get(name, {})
         options = FeedOptions(**{**stored, **given.plain()})
-        if self.captures is not None:
-            self._spider.feeds.setdefault(name, options)
-        if is_under_way:
-            return
-        if self._spider.deltafetch_reset:
-            extension.forget([name])
-        for start in extension.begin_walks({name: options.plain()}):
-            with extension.under_way.begun(name):
-                yield from self._spider.first(start, options)
+        yield from self._begin_elsewhere(name, options, is_under_way)
 
 
 def _was_conditional(response: Response) -> bool:
