@@ -84,7 +84,8 @@ class Leases:
             execute(connection, f"SELECT pg_try_advisory_lock({LOCK})", {"run": self.run})
         elif (path := _lock_file(connection, self.run)) is not None:
             try:
-                number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+                mode = path.with_name(path.name.rpartition("-")[0]).stat().st_mode & 0o666
+                number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
             except OSError as error:
                 raise StoreError(f"The store failed: {error}") from error
             self._lock.callback(os.close, number)

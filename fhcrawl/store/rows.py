@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed import Kind, Reason, Verdict, Version
     from fhcrawl.logical_feed.coverage import Hole, Span
-    from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch
+    from fhcrawl.logical_feed.results import Fetch
     from fhcrawl.logical_feed.sitemaps import SitemapReport
 
 JSON_FIELDS = ("authors", "categories", "enclosures")
@@ -287,37 +287,6 @@ def _winner(claimed: Order, others: Sequence[Any], latest: str) -> Winner:
     return Winner(counted, digest, bool(is_pending), exported, uncounted, document_time, enclosures)
 
 
-def document_row(
-    feed_id: int, result: DocumentResult, older_key: str | None, failure: DocumentFailure | None
-) -> dict[str, object]:
-    """Return the row of a document.
-
-    :param older_key: key of the older document, whose id the row gets
-    :param failure: why it does not count as processed, or None
-    """
-    fetch = result.fetch
-    return {
-        "feed_id": feed_id,
-        "key": fetch.key,
-        "url": fetch.requested_url,
-        "role": fetch.role.value,
-        "state": State.PROCESSED.value if failure is None else failure.state.value,
-        "walk": fetch.position.walk,
-        "step": fetch.position.step,
-        "behind_key": older_key,
-        "run": fetch.run,
-        "updated": result.updated,
-        "lost_entries": result.lost_entries,
-        "shared_id": result.shared_id,
-        "reason": failure and failure.kind.value,
-        "detail": failure and failure.detail,
-        "since": failure and fetch.fetched,
-        "fetched": fetch.fetched,
-        "moved_to": result.moved_to,
-        "uncounted": result.uncounted,
-    }
-
-
 def unread_row(fetch: Fetch) -> dict[str, object]:
     """Return the columns of a row for an unread older document."""
     place = fetch.position.before()
@@ -360,11 +329,6 @@ def tombstone_row(feed_id: int, version: Version) -> tuple[object, ...]:
     """Return the row of an entry that was deleted before it was read."""
     nothing = {**dict.fromkeys((*CONTENT, *TIMES)), **dict.fromkeys(JSON_FIELDS, ())}
     return entry_row(feed_id, version, nothing)
-
-
-def deletion_row(feed_id: int, version: Version) -> dict[str, object]:
-    """Return the columns that a deletion changes."""
-    return {"feed_id": feed_id, "id": version.id, **dict(zip(ORDER, version.stored_order, strict=True))}
 
 
 def times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[str, object]:
