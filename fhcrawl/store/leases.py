@@ -40,7 +40,12 @@ FINISHED = "this crawl has finished with it, and another crawl may be reading it
 # A lease is renewed after a third of its duration, so that two renewals may fail.
 RENEWALS = 3
 # A database may have several stores, in schemas of their own.
-LOCK = "CAST(CAST(CAST('runs' AS regclass) AS oid) AS int), :run"
+TRY_LOCK = "SELECT pg_try_advisory_lock(CAST(CAST(CAST('runs' AS regclass) AS oid) AS int), :run)"
+IS_LOCKED = """
+SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+WHERE locktype = 'advisory' AND datname = current_database()
+    AND classid = CAST(CAST('runs' AS regclass) AS oid) AND objid = CAST(:run AS oid)
+"""
 
 IS_REFERRED_TO = exists().where(feeds.c.run == runs.c.id) | exists().where(deliveries.c.run == runs.c.id)
 # The feeds of a delivery must not change while it is read. There are few deliveries, and mostly none; a feed
@@ -81,7 +86,7 @@ class Leases:
     def _take_lock(self, connection: Connection) -> None:
         if connection.dialect.name == POSTGRESQL:
             # The connection stays open in the engine's pool. If it is lost, the next renewal locks again.
-            execute(connection, f"SELECT pg_try_advisory_lock({LOCK})", {"run": self.run})
+            execute(connection, TRY_LOCK, {"run": self.run})
         elif (path := _lock_file(connection, self.run)) is not None:
             try:
                 mode = path.with_name(path.name.rpartition("-")[0]).stat().st_mode & 0o666
@@ -176,9 +181,8 @@ def _living_owner(connection: Connection, run: int) -> str | None:
 def _is_locked(connection: Connection, run: int) -> bool:
     """Return whether the lock of a run is taken, as far as this can be found out."""
     if connection.dialect.name == POSTGRESQL:
-        # Shared, so that two processes that look at the same time do not see each other's lock.
-        free = execute(connection, f"SELECT pg_try_advisory_xact_lock_shared({LOCK})", {"run": run}).scalar()
-        return not free
+        # Trying to lock would succeed in the session that has the lock.
+        return execute(connection, IS_LOCKED, {"run": run}).first() is not None
     path = _lock_file(connection, run)
     if path is None:
         return True

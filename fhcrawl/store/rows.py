@@ -353,7 +353,7 @@ def times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[st
 # The base is the document's URL unless it is stored.
 def _details(fields: dict[str, Any]) -> str:
     values = [fields.get(name) for name in model.DETAILS]
-    values[BASE] = None if values[BASE] == fields["document"] else values[BASE]
+    values[BASE] = None if values[BASE] in ("", fields["document"]) else values[BASE]
     return _details_to_json(*values)
 
 
