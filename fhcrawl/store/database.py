@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -25,24 +25,11 @@ if TYPE_CHECKING:
     from fhcrawl.store.leases import Leases
 
 T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
 
 # How long to wait for a silent server: its machine is gone then, or it has been stopped.
 ANSWER_SECONDS = 120
-
-
-class Sent(NamedTuple):
-    """A transaction that was sent.
-
-    :param resources: the open pipeline and its connection; closing them collects the results
-    :param result: for `answered` when the transaction is committed
-    :param loop: calls `Pipeline.settle` when results arrive; None if no event loop was running
-    """
-
-    resources: ExitStack
-    driver: psycopg.Connection[Any]
-    result: Any
-    answered: Callable[[Any], None]
-    loop: asyncio.AbstractEventLoop | None
 
 
 class Pipeline:
@@ -53,13 +40,9 @@ class Pipeline:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._sent: Sent | None = None
+        self._collect: Callable[[], None] | None = None
 
-    def send(
-        self,
-        write: Callable[[Connection], T],
-        answered: Callable[[T | Exception], None],
-    ) -> None:
+    def send(self, write: Callable[[Connection], T], answered: Callable[[T | Exception], None]) -> None:
         """Send a transaction, after the pending one.
 
         If this raises, nothing is written, and `answered` is not called.
@@ -69,9 +52,9 @@ class Pipeline:
             committed, or with the error that prevented it
         """
         self.settle()
-        with ExitStack() as resources:
-            connection = resources.enter_context(self._engine.connect())
-            driver = resources.enter_context(_pipeline(connection))
+        with ExitStack() as opened:
+            connection = opened.enter_context(self._engine.connect())
+            driver = opened.enter_context(_pipeline(connection))
             connection.exec_driver_sql("BEGIN")
             result = write(connection)
             connection.exec_driver_sql("COMMIT")
@@ -79,30 +62,31 @@ class Pipeline:
             driver.pgconn.send_flush_request()
             while driver.pgconn.flush():
                 _wait(driver, selectors.EVENT_READ | selectors.EVENT_WRITE)
-            self._sent = Sent(resources.pop_all(), driver, result, answered, self._watch(driver))
+            resources = opened.pop_all()
+
+        def collect() -> None:
+            outcome: T | Exception = result
+            if loop is not None and not loop.is_closed():
+                loop.remove_reader(driver)
+            try:
+                with resources:
+                    _wait(driver, selectors.EVENT_READ)
+            except driver.Error as error:
+                outcome = error
+            answered(outcome)
+
+        self._collect = collect
+        loop: asyncio.AbstractEventLoop | None = None
+        with suppress(RuntimeError):
+            loop = asyncio.get_running_loop()
+        if loop is not None:
+            loop.add_reader(driver, self.settle)
 
     def settle(self) -> None:
         """Wait for the pending transaction, if there is one."""
-        if self._sent is None:
-            return
-        (resources, driver, outcome, answered, loop), self._sent = self._sent, None
-        if loop is not None and not loop.is_closed():
-            loop.remove_reader(driver)
-        try:
-            with resources:
-                _wait(driver, selectors.EVENT_READ)
-        except driver.Error as error:
-            outcome = error
-        answered(outcome)
-
-    def _watch(self, driver: psycopg.Connection[Any]) -> asyncio.AbstractEventLoop | None:
-        """Let the running event loop call `settle` when results arrive; return the loop."""
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return None
-        loop.add_reader(driver, self.settle)
-        return loop
+        collect, self._collect = self._collect, None
+        if collect is not None:
+            collect()
 
 
 @contextmanager
@@ -162,24 +146,21 @@ class Database:
         opening.make_file(parsed)
         try:
             database = cls(opening.engine(parsed), place)
-            database._prepare()
+            try:
+                with database._engine.begin() as connection:
+                    is_current = schema.is_current(connection)
+                if not is_current:
+                    with database._writer.begin() as connection:
+                        schema.prepare(connection)
+            except BaseException:
+                database._engine.dispose()
+                raise
             database._file = opening.identity(database._engine)
         except (SQLAlchemyError, ImportError) as error:
             raise StoreError(
                 f"The store cannot be opened: {place} ({opening.cause(error)}); {opening.advice(error)}"
             ) from error
         return database
-
-    def _prepare(self) -> None:
-        try:
-            with self._engine.begin() as connection:
-                is_current = schema.is_current(connection)
-            if not is_current:
-                with self._writer.begin() as connection:
-                    schema.prepare(connection)
-        except BaseException:
-            self._engine.dispose()
-            raise
 
     def close(self) -> None:
         """Wait for all answers, and close all connections."""
@@ -199,9 +180,9 @@ class Database:
 
     def still(self) -> AbstractContextManager[Connection]:
         """Begin a transaction that only reads, in which all statements see one state of the database."""
-        if self.dialect.name == schema.POSTGRESQL:
-            return self._begin(self._engine.execution_options(isolation_level="REPEATABLE READ"))
-        return self._begin(self._engine)
+        if self.pipeline is None:
+            return self._begin(self._engine)
+        return self._begin(self._engine.execution_options(isolation_level="REPEATABLE READ"))
 
     @contextmanager
     def lookup(self) -> Iterator[Connection]:
@@ -258,9 +239,6 @@ def _failure(error: Exception) -> StoreError:
     return failure
 
 
-ROWS_AT_ONCE = 500
-
-
 def copy_rows(source: Connection, target: Connection, place: str) -> dict[str, int]:
     """Copy every row; return the number of rows by table.
 
@@ -268,7 +246,8 @@ def copy_rows(source: Connection, target: Connection, place: str) -> dict[str, i
     :param place: URL of the source, without passwords
     :raises StoreError: if the source has no feeds, or the target has some
     """
-    if not _has_feeds(source):
+    has_feeds = select(feeds.c.id).limit(1)
+    if source.execute(has_feeds).first() is None:
         raise StoreError(
             f"There are no feeds to copy in {place}: set FHCRAWL_STORE_URL to the store to copy "
             "from, or change "
@@ -277,35 +256,24 @@ def copy_rows(source: Connection, target: Connection, place: str) -> dict[str, i
         )
     # This locks the row that every crawl updates when it begins.
     target.execute(schema.store.update().values(runs=source.scalar(select(schema.store.c.runs))))
-    if _has_feeds(target):
+    if target.execute(has_feeds).first() is not None:
         raise StoreError("The target store already has feeds: use a new file or an empty database")
     tables = [table for table in schema.metadata.sorted_tables if table is not schema.store]
     return {table.name: _copy_table(source, target, table) for table in tables}
 
 
-def _has_feeds(connection: Connection) -> bool:
-    return connection.execute(select(schema.feeds.c.id).limit(1)).first() is not None
-
-
 def _copy_table(source: Connection, target: Connection, table: Table) -> int:
-    names = table.columns.keys()
-    mark = "?" if target.dialect.name == schema.SQLITE else "%s"
-    insertion = f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join([mark] * len(names))})"
     count = 0
-    found = source.execution_options(yield_per=ROWS_AT_ONCE).execute(select(table))
+    found = source.execution_options(yield_per=opening.ROWS_AT_ONCE).execute(select(table))
     for rows in found.partitions():
-        target.exec_driver_sql(insertion, [tuple(row) for row in rows])
+        target.execute(table.insert(), [row._asdict() for row in rows])
         count += len(rows)
-    if target.dialect.name == schema.POSTGRESQL and table.autoincrement_column is not None:
-        _count_on(target, table.autoincrement_column)
+    number = table.autoincrement_column
+    if target.dialect.name == schema.POSTGRESQL and number is not None:
+        # The next row gets the number after the greatest one.
+        sequence, greatest = func.pg_get_serial_sequence(table.name, number.name), func.max(number)
+        target.execute(select(func.setval(sequence, func.coalesce(greatest, 1), greatest.is_not(None))))
     return count
-
-
-def _count_on(target: Connection, number: Any) -> None:
-    """Set the sequence of a column, so that the next row gets the number after the greatest one."""
-    sequence = func.pg_get_serial_sequence(number.table.name, number.name)
-    greatest = func.max(number)
-    target.execute(select(func.setval(sequence, func.coalesce(greatest, 1), greatest.is_not(None))))
 
 
 FEEDS_REMEMBERED = 10_000
@@ -341,19 +309,17 @@ class Session:
 
         :raises StoreError: if the store does not know it
         """
-        if (known := self._feed_ids.get(feed)) is not None:
-            return known
-        found: int | None = connection.scalar(select(feeds.c.id).where(is_of(feed)))
-        if found is None:
-            raise StoreError(f"The feed {feed} is not in the store")
-        self.remember_ids({feed: found})
-        return found
+        feed_id = self._feed_ids.get(feed)
+        if feed_id is None:
+            feed_id = connection.scalar(select(feeds.c.id).where(is_of(feed)))
+            if feed_id is None:
+                raise StoreError(f"The feed {feed} is not in the store")
+            self.remember_ids({feed: feed_id})
+        return feed_id
 
     def remember_ids(self, feed_ids: dict[str, int]) -> None:
         """Keep the ids of feeds in memory, by URL."""
-        if len(self._feed_ids) + len(feed_ids) > FEEDS_REMEMBERED:
-            self._feed_ids.clear()
-        self._feed_ids |= feed_ids
+        _remember(self._feed_ids, feed_ids)
 
     def forget_id(self, feed: str) -> None:
         """Forget the id of a feed that the store does not have any more."""
@@ -361,13 +327,17 @@ class Session:
 
     def remember_heads(self, digests: dict[int, str]) -> None:
         """Keep the digests of feeds' heads in memory, by feed id."""
-        if len(self._heads) + len(digests) > FEEDS_REMEMBERED:
-            self._heads.clear()
-        self._heads |= digests
+        _remember(self._heads, digests)
 
     def take_head(self, feed_id: int) -> str | None:
         """Return the digest of a feed's head if it is in memory, once: another one may replace it."""
         return self._heads.pop(feed_id, None)
+
+
+def _remember(memory: dict[K, V], more: dict[K, V]) -> None:
+    if len(memory) + len(more) > FEEDS_REMEMBERED:
+        memory.clear()
+    memory.update(more)
 
 
 class Repository:

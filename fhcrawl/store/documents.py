@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sqlalchemy import select
 
@@ -28,41 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# A document and the end of its chain.
-_of_key = "feed_id = :feed_id AND KEY(key) = KEY(:key)"
-END_OF = f"""
-{statements.chain(_of_key)}
-SELECT start.id AS start_id, start.role AS start_role, start.run AS start_run, ends.*
-FROM (SELECT id, role, run FROM documents WHERE {_of_key}) AS start
-LEFT JOIN (
-    SELECT documents.* FROM documents JOIN chain ON chain.id = documents.id
-    WHERE chain.state <> 'processed' OR chain.behind_id IS NULL
-) AS ends ON true
-"""
-
-
-NEWER_THAN = f"""
-SELECT role, held FROM documents
-WHERE feed_id = :feed_id AND behind_id = {statements.id_of_document("key")} AND KEY(key) <> KEY(:key)
-    AND held IS NOT NULL
-ORDER BY walk DESC, step DESC LIMIT 1
-"""
-
-
-FORMED = f"""
-SELECT url FROM documents
-WHERE platform = :platform AND id = (SELECT behind_id FROM documents WHERE {_of_key})
-"""
-# A probe that was answered has no contents if there are no pages; without an answer, it was not received.
-PROBED = f"""
-SELECT sum(CASE WHEN platform = '{NUMBERED.name}' OR held IS NOT NULL THEN 1 ELSE 0 END) AS pages,
-    max(received) AS received
-FROM documents WHERE feed_id = :feed_id AND platform IN ('{NUMBERED.name}', '{PROBE.name}')
-    AND EXISTS (SELECT 1 FROM feeds WHERE feeds.id = :feed_id AND feeds.kind = 'single')
-"""
-SHOWN = """
-SELECT held FROM documents WHERE id = (SELECT feeds.subscription_id FROM feeds WHERE feeds.id = :feed_id)
-"""
+OF_KEY = "feed_id = :feed_id AND KEY(key) = KEY(:key)"
 
 
 class NewerDocument(NamedTuple):
@@ -85,10 +51,15 @@ class Documents(Repository):
         super().__init__(session)
         self.keeps_versions = False
 
+    def _select(self, sql: str, feed: str, **values: object) -> Any:
+        """Execute a query about a feed; return its first row, or None."""
+        with self._database.lookup() as connection:
+            values["feed_id"] = self._session.find_id(connection, feed)
+            return statements.execute(connection, sql, values).first()
+
     def find(self, feed: str, key: str) -> DocumentRef | None:
         """Return a document of a feed; None if it is not known."""
-        with self._database.lookup() as connection:
-            row = rows.find_document(connection, self._session.find_id(connection, feed), key)
+        row = self._select(f"SELECT * FROM documents WHERE {OF_KEY}", feed, key=key)
         return None if row is None else DocumentRef.of(row)
 
     def find_first_unread(self, feed: str, parts: list[ListedDocument]) -> int:
@@ -100,10 +71,11 @@ class Documents(Repository):
             feed_id = self._session.find_id(connection, feed)
             states = select(documents.c.key, documents.c.state).where(lists.is_part(feed_id))
             known = {key: State(state) for key, state in connection.execute(states)}
-        found = [known.get(part.key, State.KNOWN) for part in parts]
-        unread = [number for number, state in enumerate(found) if state is not State.PROCESSED]
-        untried = (number for number in unread if found[number] is State.KNOWN)
-        return next(untried, unread[0] if unread else len(parts))
+        for wanted in ({State.KNOWN}, set(State) - {State.PROCESSED}):
+            for number, part in enumerate(parts):
+                if known.get(part.key, State.KNOWN) in wanted:
+                    return number
+        return len(parts)
 
     def find_next_part(self, feed: str, key: str) -> DocumentRef | None:
         """Return the first part after another one that is not processed; None if all are."""
@@ -113,21 +85,21 @@ class Documents(Repository):
 
     def find_referrer(self, feed: str, key: str) -> str | None:
         """Return the URL of a document that links to another one of the feed; None if none is known."""
-        with self._database.lookup() as connection:
-            parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
-            front = f"""SELECT documents.url FROM documents
+        referrer = f"""SELECT url FROM documents
             WHERE feed_id = :feed_id AND behind_id = {statements.id_of_document("key")}"""
-            found: str | None = statements.execute(connection, front, parameters).scalar()
-        return found
+        row = self._select(referrer, feed, key=key)
+        return None if row is None else row.url
 
     def find_newer(self, feed: str, key: str) -> NewerDocument | None:
         """Return the newest document that links to another one of the feed, as it was last read.
 
         :return: None if it is not known, or never changes
         """
-        with self._database.lookup() as connection:
-            parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
-            row = statements.execute(connection, NEWER_THAN, parameters).first()
+        newer = f"""SELECT role, held FROM documents
+            WHERE feed_id = :feed_id AND behind_id = {statements.id_of_document("key")}
+            AND KEY(key) <> KEY(:key) AND held IS NOT NULL
+            ORDER BY walk DESC, step DESC LIMIT 1"""
+        row = self._select(newer, feed, key=key)
         return None if row is None else NewerDocument(Role(row.role), bytes(row.held))
 
     def find_formed(self, feed: str, key: str, platform: str) -> str | None:
@@ -135,28 +107,31 @@ class Documents(Repository):
 
         :param platform: the software that names it so; None is returned if it is another one
         """
-        with self._database.lookup() as connection:
-            parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
-            parameters |= {"platform": platform}
-            found: str | None = statements.execute(connection, FORMED, parameters).scalar()
-        return found
+        formed = f"""SELECT url FROM documents
+            WHERE platform = :platform AND id = (SELECT behind_id FROM documents WHERE {OF_KEY})"""
+        row = self._select(formed, feed, key=key, platform=platform)
+        return None if row is None else row.url
 
     def find_probe(self, feed: str) -> tuple[bool, str | None]:
         """Return whether a feed is known to have numbered pages, and when a probe for them was answered.
 
         :return: (False, None) for a feed that has never been probed, or that was not `single` last
         """
-        with self._database.lookup() as connection:
-            parameters = {"feed_id": self._session.find_id(connection, feed)}
-            row = statements.execute(connection, PROBED, parameters).one()
+        # A probe that was answered has no contents if there are no pages; without an answer, it was not
+        # received.
+        probed = """SELECT sum(CASE WHEN platform = :numbered OR held IS NOT NULL THEN 1 ELSE 0 END) AS pages,
+                max(received) AS received
+            FROM documents WHERE feed_id = :feed_id AND platform IN (:numbered, :probe)
+            AND EXISTS (SELECT 1 FROM feeds WHERE feeds.id = :feed_id AND feeds.kind = 'single')"""
+        row = self._select(probed, feed, numbered=NUMBERED.name, probe=PROBE.name)
         return bool(row.pages), row.received
 
     def count_shown(self, feed: str) -> int:
         """Return how many entries a feed's subscription document showed when it was read; 0 if unknown."""
-        with self._database.lookup() as connection:
-            parameters = {"feed_id": self._session.find_id(connection, feed)}
-            held = statements.execute(connection, SHOWN, parameters).scalar()
-        return 0 if held is None else sum(1 for _ in contents.ids_of(bytes(held)))
+        shown = """SELECT held FROM documents
+            WHERE id = (SELECT feeds.subscription_id FROM feeds WHERE feeds.id = :feed_id)"""
+        row = self._select(shown, feed)
+        return 0 if row is None or row.held is None else sum(1 for _ in contents.ids_of(bytes(row.held)))
 
     def find_end(self, feed: str, key: str, role: Role, run: int) -> ChainEnd | None:
         """Return the first document of a chain that is not processed, from a document on.
@@ -166,14 +141,20 @@ class Documents(Repository):
         :param run: number of this crawl: a chain that reaches the subscription document read in it is a loop
         :return: None if the store does not have that document, or has it with another role
         """
-        with self._database.lookup() as connection:
-            parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
-            row = statements.execute(connection, END_OF, parameters).first()
-            if row is None:
-                return None
-            if row.start_role != role.value:
-                return ChainEnd(None, loop=True) if row.start_run == run else None
-            if row.state is None:
+        end = f"""{statements.chain(OF_KEY)}
+            SELECT start.id AS start_id, start.role AS start_role, start.run AS start_run, ends.*
+            FROM (SELECT id, role, run FROM documents WHERE {OF_KEY}) AS start
+            LEFT JOIN (
+                SELECT documents.* FROM documents JOIN chain ON chain.id = documents.id
+                WHERE chain.state <> 'processed' OR chain.behind_id IS NULL
+            ) AS ends ON true"""
+        row = self._select(end, feed, key=key)
+        if row is None:
+            return None
+        if row.start_role != role.value:
+            return ChainEnd(None, loop=True) if row.start_run == run else None
+        if row.state is None:
+            with self._database.lookup() as connection:
                 return ChainEnd(_end_of_loop(connection, row.start_id), loop=True)
         return ChainEnd.of(row)
 
@@ -221,32 +202,18 @@ class Documents(Repository):
         self._written(result, CommitBatch(), Commit.write_failure)
 
     def note_confirmation(self, result: DocumentResult) -> None:
-        """Store that a feed's subscription document has not changed.
-
-        :raises LeaseError: if another crawl has taken the feed over
-        """
+        """Store that a feed's subscription document has not changed; errors as `note_failure`."""
         self._written(result, CommitBatch(), Commit.write_confirmation)
 
     def note_check(self, result: DocumentResult) -> None:
-        """Store that a document was checked, and has not changed, or could not be read.
-
-        :raises LeaseError: if another crawl has taken the feed over
-        """
+        """Store that a document was checked, and has not changed, or could not be read; as `note_failure`."""
         self._written(result, CommitBatch(), Commit.write_check)
 
     def note_doubt(self, result: DocumentResult) -> None:
-        """Store that a feed's server sends 304 for a document that has changed.
-
-        :raises LeaseError: if another crawl has taken the feed over
-        """
+        """Store that a feed's server sends 304 for a document that has changed; as `note_failure`."""
         self._written(result, CommitBatch(), Commit.write_doubt)
 
-    def _written(
-        self,
-        result: DocumentResult,
-        batch: CommitBatch,
-        write: Callable[[Commit], T],
-    ) -> T:
+    def _written(self, result: DocumentResult, batch: CommitBatch, write: Callable[[Commit], T]) -> T:
         answers: list[T | Exception] = []
         self._write(result, batch, write, answers.append)
         self._database.settle()
@@ -266,17 +233,15 @@ class Documents(Repository):
         answer: T | Exception
         try:
             before = self._before(result, batch)
-            if result.head is not None:
-                before = before._replace(head=self._session.take_head(before.feed_id))
-            leases = self._session.require_leases()
+            leases, pipeline = self._session.require_leases(), self._database.pipeline
 
             def commit(check: Callable[[Connection, int], None], connection: Connection) -> T:
                 check(connection, before.feed_id)
                 return write(Commit(connection, before, result, batch, self.keeps_versions))
 
             # What a snapshot replaces depends on the store's state at the time of the commit.
-            if self._database.pipeline is not None and result.replaces is None:
-                self._database.send(self._database.pipeline, partial(commit, leases.assert_owner), done)
+            if pipeline is not None and result.replaces is None:
+                self._database.send(pipeline, partial(commit, leases.assert_owner), done)
                 return
             with self._database.transaction() as connection:
                 answer = commit(leases.check, connection)
@@ -285,17 +250,14 @@ class Documents(Repository):
         done(answer)
 
     def _before(self, result: DocumentResult, batch: CommitBatch) -> StoredState:
-        matters = StoredState.matters(result)
-        known = self._session.remembered_id(result.fetch.feed)
-        if known is not None and not matters:
-            return StoredState(known, {}, [])
-        with self._database.lookup() as connection:
-            feed_id = self._session.find_id(connection, result.fetch.feed)
-            return (
-                StoredState.read(connection, feed_id, result, batch)
-                if matters
-                else StoredState(feed_id, {}, [])
-            )
+        feed_id = self._session.remembered_id(result.fetch.feed)
+        if feed_id is not None and not StoredState.matters(result):
+            before = StoredState(feed_id, {}, [])
+        else:
+            with self._database.lookup() as connection:
+                feed_id = self._session.find_id(connection, result.fetch.feed)
+                before = StoredState.read(connection, feed_id, result, batch)
+        return before if result.head is None else before._replace(head=self._session.take_head(feed_id))
 
 
 def _end_of_loop(connection: Connection, start: int) -> DocumentRef:

@@ -1,26 +1,30 @@
 """Leases: which crawl may write to a feed, one at a time.
 
-A feed belongs to the last run that began to walk it, until that run has finished with it (`released`) or has
-ended, its lease has expired, or its process has died. The clock is the database's.
+A feed belongs to the last run that began to walk it, until that run has finished with it (`released`) or is
+dead. A run holds a lock while its process lives: in PostgreSQL, an advisory lock of its session; beside a
+SQLite file, `flock` on the file `NAME-runNUMBER`. A suspended process, or one on a machine that is gone, may
+hold it for long: its lease expires unless it is renewed. The clock is the database's.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import socket
 import time
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, cast, exists, extract, func, select
 
-from fhcrawl.exceptions import LeaseError
+from fhcrawl.exceptions import LeaseError, StoreError
+from fhcrawl.store import opening
 from fhcrawl.store.schema import POSTGRESQL, Number, changes, deliveries, feeds, runs, store
 from fhcrawl.store.statements import execute
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from sqlalchemy import Connection, Row
 
@@ -35,17 +39,15 @@ EXPORTED = "its changes are being exported"
 FINISHED = "this crawl has finished with it, and another crawl may be reading it"
 # A lease is renewed after a third of its duration, so that two renewals may fail.
 RENEWALS = 3
-PROC = Path("/proc")
-NO_MACHINE = "-"
-HIDDEN = "hidden"
-# Indexes of the fields of /proc/PID/stat after the name: proc(5).
-STATE, START = 0, 19
+# A database may have several stores, in schemas of their own.
+TRY_LOCK = "SELECT pg_try_advisory_lock(CAST(CAST(CAST('runs' AS regclass) AS oid) AS int), :run)"
+IS_LOCKED = """
+SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+WHERE locktype = 'advisory' AND datname = current_database()
+    AND classid = CAST(CAST('runs' AS regclass) AS oid) AND objid = CAST(:run AS oid)
+"""
 
 IS_REFERRED_TO = exists().where(feeds.c.run == runs.c.id) | exists().where(deliveries.c.run == runs.c.id)
-HOLDER = """
-SELECT feeds.run, feeds.released, runs.owner FROM feeds LEFT JOIN runs ON runs.id = feeds.run
-WHERE feeds.id = :feed_id
-"""
 # The feeds of a delivery must not change while it is read. There are few deliveries, and mostly none; a feed
 # may have many changes.
 _is_delivered = exists().where(changes.c.feed_id == feeds.c.id, changes.c.delivery == deliveries.c.id)
@@ -64,10 +66,10 @@ class Leases:
     """
 
     def __init__(self, run: int, seconds: int = SECONDS) -> None:
-        self.owner = f"{this_process()} {run}"
         self.run = run
         self._seconds = seconds
         self._renewed = time.monotonic()
+        self._lock = contextlib.ExitStack()
 
     @property
     def pause(self) -> float:
@@ -76,21 +78,39 @@ class Leases:
 
     def begin(self, connection: Connection) -> None:
         """Store the run, and delete ended runs that no feed or delivery refers to."""
+        self._take_lock(connection)
         connection.execute(runs.delete().where(~LIVES, ~IS_REFERRED_TO))
-        living = NOW + self._seconds
-        connection.execute(runs.insert().values(id=self.run, owner=self.owner, expires=living))
+        owner = f"process {os.getpid()} on {socket.gethostname()}"
+        connection.execute(runs.insert().values(id=self.run, owner=owner, expires=NOW + self._seconds))
+
+    def _take_lock(self, connection: Connection) -> None:
+        if connection.dialect.name == POSTGRESQL:
+            # The connection stays open in the engine's pool. If it is lost, the next renewal locks again.
+            execute(connection, TRY_LOCK, {"run": self.run})
+        elif (path := _lock_file(connection, self.run)) is not None:
+            try:
+                mode = path.with_name(path.name.rpartition("-")[0]).stat().st_mode & 0o666
+                number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+            except OSError as error:
+                raise StoreError(f"The store failed: {error}") from error
+            self._lock.callback(os.close, number)
+            self._lock.callback(path.unlink, missing_ok=True)
+            with contextlib.suppress(OSError):  # a file system without locks: the lease has to expire
+                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def renew(self, connection: Connection) -> None:
         """Renew the lease, if a third of it has passed."""
         if time.monotonic() - self._renewed < self.pause:
             return
-        mine = (runs.c.id == self.run) & (runs.c.owner == self.owner)
-        connection.execute(runs.update().where(mine).values(expires=NOW + self._seconds))
+        connection.execute(runs.update().where(runs.c.id == self.run).values(expires=NOW + self._seconds))
+        if connection.dialect.name == POSTGRESQL:
+            self._take_lock(connection)
         self._renewed = time.monotonic()
 
     def end(self, connection: Connection) -> None:
         """End the lease."""
         connection.execute(runs.update().where(runs.c.id == self.run).values(expires=0))
+        self._lock.close()
 
     def released(self, connection: Connection, rows: Iterable[Row[Any]]) -> set[int]:
         """Return the ids of those feeds that their runs have finished with: any run may claim them.
@@ -98,27 +118,26 @@ class Leases:
         :param rows: the feeds' rows, locked by the transaction
         """
         numbers = [row.id for row in rows if row.released is not None]
-        if not numbers:
-            return set()
-        return set(connection.scalars(RELEASED, {"released": numbers}))
+        return set(connection.scalars(RELEASED, {"released": numbers})) if numbers else set()
 
     def claim(self, connection: Connection, run: int) -> None:
         """Check that a feed of another run may be taken over.
 
         :raises LeaseError: if not
         """
-        owner = _living_owner(connection, run)
-        if owner not in (None, self.owner):
-            raise LeaseError(f"another crawl is reading it ({shown(owner)})")
+        if run != self.run and (owner := _living_owner(connection, run)) is not None:
+            raise LeaseError(f"another crawl is reading it ({owner})")
 
     def check(self, connection: Connection, feed_id: int) -> None:
         """Check that a feed still belongs to this run, and lock it until the transaction ends.
 
         :raises LeaseError: if another run has taken it over, or this one has finished with it
         """
-        lock = "FOR UPDATE OF feeds" if connection.dialect.name == POSTGRESQL else ""
-        holder = execute(connection, f"{HOLDER} {lock}", {"feed_id": feed_id}).first()
-        if holder is None or holder.owner != self.owner:
+        lock = "FOR UPDATE" if connection.dialect.name == POSTGRESQL else ""
+        holder = execute(
+            connection, f"SELECT run, released FROM feeds WHERE id = :feed_id {lock}", {"feed_id": feed_id}
+        ).first()
+        if holder is None or holder.run != self.run:
             raise LeaseError(TAKEN_OVER)
         if holder.released is not None:
             raise LeaseError(FINISHED)
@@ -127,12 +146,11 @@ class Leases:
     def assert_owner(self, connection: Connection, feed_id: int) -> None:
         """Make the transaction fail, without a read, unless the feed is this run's (see `is_lease_error`)."""
         # `feeds.run` is NOT NULL.
-        is_held = "SELECT 1 FROM runs WHERE runs.id = feeds.run AND runs.owner = :owner"
         execute(
             connection,
-            f"""UPDATE feeds SET run = CASE WHEN EXISTS ({is_held}) AND released IS NULL THEN run END
+            """UPDATE feeds SET run = CASE WHEN run = :run AND released IS NULL THEN run END
             WHERE id = :feed_id""",
-            {"feed_id": feed_id, "owner": self.owner},
+            {"feed_id": feed_id, "run": self.run},
         )
         self.renew(connection)
 
@@ -156,62 +174,36 @@ def is_dead(connection: Connection, run: int) -> bool:
 
 
 def _living_owner(connection: Connection, run: int) -> str | None:
-    """Return the owner of a run that is alive; None if it is not."""
     owner: str | None = connection.scalar(select(runs.c.owner).where(runs.c.id == run, LIVES))
-    return None if owner is None or is_gone(owner) else owner
+    return owner if owner is not None and _is_locked(connection, run) else None
 
 
-@lru_cache(1)
-def this_process() -> str:
-    """Return the unique name of this process as an owner: its host, machine, number and start."""
-    pid = os.getpid()
-    return f"process {socket.gethostname()} {_machine()} {pid} {_start(pid)}"
-
-
-def _machine() -> str:
-    """Return an id of the space in which process numbers and start times are comparable.
-
-    That is one boot, one PID namespace, and one time namespace: it shifts the start times of processes.
-    """
+def _is_locked(connection: Connection, run: int) -> bool:
+    """Return whether the lock of a run is taken, as far as this can be found out."""
+    if connection.dialect.name == POSTGRESQL:
+        # Trying to lock would succeed in the session that has the lock.
+        return execute(connection, IS_LOCKED, {"run": run}).first() is not None
+    path = _lock_file(connection, run)
+    if path is None:
+        return True
     try:
-        boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
-        spaces = [PROC / "self/ns/pid"]
-        if (shifted := PROC / "self/ns/time").is_symlink():  # Linux has it since 5.6
-            spaces.append(shifted)
-        # Without a /proc of its own, a PID namespace shows the processes of another one.
-        is_own = str((PROC / "self").readlink()) == str(os.getpid())
-        return "/".join((boot, *(str(space.readlink()) for space in spaces))) if is_own else NO_MACHINE
-    except OSError:
-        return NO_MACHINE
-
-
-def _start(pid: int) -> str | None:
-    """Return when a process began; None if it does not exist; HIDDEN if only its owner can read that.
-
-    /proc may hide the processes of other users, or their start times: proc(5), hidepid.
-    """
-    try:
-        fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return HIDDEN if _is_of_another_user(pid) else None
-    return None if fields[STATE] in "ZX" else fields[START]
-
-
-def _is_of_another_user(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
+        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
-        return isinstance(error, PermissionError)
-    return False
+        return not isinstance(error, FileNotFoundError)
+    try:
+        fcntl.flock(number, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    else:
+        with contextlib.suppress(OSError):  # in a folder that is not writable
+            path.unlink()
+        return False
+    finally:
+        os.close(number)
 
 
-def is_gone(owner: str) -> bool:
-    """Return whether an owner is a process of this machine that has ended."""
-    _process, _host, machine, pid, start, _run = owner.split(" ")
-    return machine == _machine() != NO_MACHINE and _start(int(pid)) not in (start, HIDDEN)
-
-
-def shown(owner: str) -> str:
-    """Return an owner as messages show it."""
-    _process, host, _machine, pid, *_ = owner.split(" ")
-    return f"process {pid} on {host}"
+def _lock_file(connection: Connection, run: int) -> Path | None:
+    if (file := opening.file_of(connection.engine.url)) is None:
+        return None
+    resolved = file.resolve()
+    return resolved.with_name(f"{resolved.name}-run{run}")

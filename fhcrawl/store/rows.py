@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed import Kind, Reason, Verdict, Version
     from fhcrawl.logical_feed.coverage import Hole, Span
-    from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch
+    from fhcrawl.logical_feed.results import Fetch
     from fhcrawl.logical_feed.sitemaps import SitemapReport
 
 JSON_FIELDS = ("authors", "categories", "enclosures")
 NOT_FETCHED = "has not been fetched yet"
 UNREAD = {"state": State.KNOWN.value, "reason": ReasonKind.KNOWN.value, "detail": NOT_FETCHED}
-EMPTY_LIST = "[]"
+BASE = model.DETAILS.index("base")
 # Lists of authors and categories repeat.
 LISTS_REMEMBERED = 1000
 
@@ -69,8 +69,8 @@ class DocumentRef(NamedTuple):
     @classmethod
     def of(cls, row: Row[Any]) -> DocumentRef:
         """Return the document of a row of `documents`."""
-        place = ChainPosition(row.walk, row.step)
-        return cls(row.key, row.url, Role(row.role), place, row.run, row.platform)
+        position = ChainPosition(row.walk, row.step)
+        return cls(row.key, row.url, Role(row.role), position, row.run, row.platform)
 
 
 class ChainEnd(NamedTuple):
@@ -234,9 +234,8 @@ class StoredVersion(NamedTuple):
 
     @classmethod
     def of(cls, row: Row[Any]) -> StoredVersion:
-        """Return the version of a row of `VERSIONS`."""
-        fields = whole_fields(row)
-        return cls(fields, row.original, row.time, not row.digest)
+        """Return the version of a row of `entries_with_changes`."""
+        return cls(whole_fields(row), row.original, row.time, not row.digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,8 +263,8 @@ def kept_version(row: Row[Any], is_current: bool) -> KeptVersion:
 
 def find_document(connection: Connection, feed_id: int, key: str) -> Row[Any] | None:
     """Return the row of a document; None if it is not known."""
-    found = "SELECT * FROM documents WHERE feed_id = :feed_id AND KEY(key) = KEY(:key)"
-    row: Row[Any] | None = execute(connection, found, {"feed_id": feed_id, "key": key}).first()
+    of_key = "SELECT * FROM documents WHERE feed_id = :feed_id AND KEY(key) = KEY(:key)"
+    row: Row[Any] | None = execute(connection, of_key, {"feed_id": feed_id, "key": key}).first()
     return row
 
 
@@ -274,48 +273,24 @@ def winners(found: Iterable[Sequence[Any]], latest: str) -> dict[str, Winner]:
 
     :param latest: latest time to take into account
     """
-    return {row[0]: _winner(Order(*row[1:7]), row[7:], latest) for row in found}
+    return {row[0]: _winner(Order(*row[1:7]), latest, *row[7:]) for row in found}
 
 
-def _winner(claimed: Order, others: Sequence[Any], latest: str) -> Winner:
-    digest, is_pending, exported, document_updated, enclosures = others
-    counted = claimed.counted(latest)
-    uncounted = None if counted is claimed else claimed.time
+def _winner(
+    order: Order,
+    latest: str,
+    digest: str,
+    is_pending: bool,
+    exported: str | None,
+    document_updated: str | None,
+    enclosures: str | None,
+) -> Winner:
+    counted = order.counted(latest)
+    uncounted = None if counted is order else order.time
     document_time = comparable(document_updated)
     if document_time > latest:
         document_time = ""
     return Winner(counted, digest, bool(is_pending), exported, uncounted, document_time, enclosures)
-
-
-def document_row(
-    feed_id: int, result: DocumentResult, older_key: str | None, failure: DocumentFailure | None
-) -> dict[str, object]:
-    """Return the row of a document.
-
-    :param older_key: key of the older document, whose id the row gets
-    :param failure: why it does not count as processed, or None
-    """
-    fetch = result.fetch
-    return {
-        "feed_id": feed_id,
-        "key": fetch.key,
-        "url": fetch.requested_url,
-        "role": fetch.role.value,
-        "state": State.PROCESSED.value if failure is None else failure.state.value,
-        "walk": fetch.position.walk,
-        "step": fetch.position.step,
-        "behind_key": older_key,
-        "run": fetch.run,
-        "updated": result.updated,
-        "lost_entries": result.lost_entries,
-        "shared_id": result.shared_id,
-        "reason": failure and failure.kind.value,
-        "detail": failure and failure.detail,
-        "since": failure and fetch.fetched,
-        "fetched": fetch.fetched,
-        "moved_to": result.moved_to,
-        "uncounted": result.uncounted,
-    }
 
 
 def unread_row(fetch: Fetch) -> dict[str, object]:
@@ -344,7 +319,7 @@ def entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[o
         fields["summary"],
         fields["content"],
         fields["content_type"],
-        _enclosures(fields),
+        _encode(fields["enclosures"]) if fields["enclosures"] else "[]",
         fields["operation"],
         fields["document"],
         fields["document_updated"],
@@ -358,13 +333,7 @@ def entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[o
 
 def tombstone_row(feed_id: int, version: Version) -> tuple[object, ...]:
     """Return the row of an entry that was deleted before it was read."""
-    nothing = {**dict.fromkeys((*CONTENT, *TIMES)), **dict.fromkeys(JSON_FIELDS, ())}
-    return entry_row(feed_id, version, nothing)
-
-
-def deletion_row(feed_id: int, version: Version) -> dict[str, object]:
-    """Return the columns that a deletion changes."""
-    return {"feed_id": feed_id, "id": version.id, **dict(zip(ORDER, version.stored_order, strict=True))}
+    return entry_row(feed_id, version, dict.fromkeys((*CONTENT, *TIMES)) | dict.fromkeys(JSON_FIELDS, ()))
 
 
 def times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[str, object]:
@@ -377,29 +346,21 @@ def times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[st
         "digest": version.digest,
         ORIGINAL: version.original,
         DETAILS: _details(fields),
-        "enclosures": fields["enclosures"] and _enclosures(fields),
+        "enclosures": _encode(fields["enclosures"]) if fields["enclosures"] else None,
     }
 
 
-def _enclosures(fields: dict[str, Any]) -> str:
-    return _encode(fields["enclosures"]) if fields["enclosures"] else EMPTY_LIST
-
-
+# The base is the document's URL unless it is stored.
 def _details(fields: dict[str, Any]) -> str:
-    """Return an entry's optional fields as JSON, without those that have no value or their default."""
-    base = fields.get("base")
-    return _details_to_json(
-        fields.get("title_type"),
-        fields.get("summary_type"),
-        None if base == fields["document"] else base,
-        fields.get("language"),
-    )
+    values = [fields.get(name) for name in model.DETAILS]
+    values[BASE] = None if values[BASE] in ("", fields["document"]) else values[BASE]
+    return _details_to_json(*values)
 
 
 @lru_cache(LISTS_REMEMBERED)
 def _details_to_json(*values: str | None) -> str:
-    found = zip(model.DETAILS, values, strict=True)
-    return _encode({name: value for name, value in found if value is not None})
+    details = zip(model.DETAILS, values, strict=True)
+    return _encode({name: value for name, value in details if value is not None})
 
 
 def exported_fields(row: Sequence[Any]) -> dict[str, Any]:
@@ -418,9 +379,8 @@ def exported_fields(row: Sequence[Any]) -> dict[str, Any]:
 
 
 def whole_fields(row: Row[Any]) -> dict[str, Any]:
-    """Return the fields of an entry, with the optional ones and `original`, for a row of `WHOLE_ENTRIES`."""
+    """Return the same with the optional fields and `original`, for a row with details."""
     fields = exported_fields(row[: len(ENTRIES_COLUMNS)])
-    document = fields["document"]
-    found = {**dict.fromkeys(model.DETAILS), **json.loads(row.details)}
-    computed = {ORIGINAL: row.original, "former_ids": sorted(json.loads(row.former_ids))}
-    return fields | found | {"base": found["base"] or document, **computed}
+    details = {**dict.fromkeys(model.DETAILS), "base": fields["document"], **json.loads(row.details)}
+    former_ids = sorted(json.loads(row.former_ids))
+    return {**fields, **details, ORIGINAL: row.original, "former_ids": former_ids}

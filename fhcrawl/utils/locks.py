@@ -61,18 +61,16 @@ def _tries(path: Path) -> Iterator[contextlib.ExitStack | None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = path.with_name(f".{path.name}.lock")
     for _ in range(LOCK_TRIES):
-        number = _take(lock)
-        yield None if number is None else _held(number, lock, path)
+        if (number := _take(lock)) is None:
+            yield None
+            continue
+        _LOCKED.add(path)
+        held = contextlib.ExitStack()
+        held.callback(os.close, number)
+        held.callback(_remove, number, lock)
+        held.callback(_LOCKED.discard, path)
+        yield held
     raise OSError(errno.EBUSY, "another export is writing to it", str(path))
-
-
-def _held(number: int, lock: Path, path: Path) -> contextlib.ExitStack:
-    _LOCKED.add(path)
-    held = contextlib.ExitStack()
-    held.callback(os.close, number)
-    held.callback(_remove, number, lock)
-    held.callback(_LOCKED.discard, path)
-    return held
 
 
 def _take(lock: Path) -> int | None:

@@ -82,6 +82,7 @@ def test_file_of_a_store_is_its_owners_only(tmp_path: Path) -> None:
         "new.sqlite": 0o600,
         "new.sqlite-wal": 0o600,
         "new.sqlite-shm": 0o600,
+        "new.sqlite-run1": 0o600,
     }
     store.close()
     path.chmod(0o640)

@@ -16,7 +16,7 @@ from fhcrawl.exporters import storages
 from fhcrawl.logical_feed import ChainPosition, Role, Version
 from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch
 from fhcrawl.logical_feed.versions import Order
-from fhcrawl.store import Store, Subscription, leases
+from fhcrawl.store import Store, Subscription
 from tests.databases import Database
 from tests.stores import begin_walk
 
@@ -135,57 +135,44 @@ def test_lease_is_renewed_when_it_is_due(
     assert expires() > 1
 
 
-OTHER_MACHINE = "process elsewhere 0/pid:[1] 1 1 1"
+CRAWL = f"""
+import sys
+from fhcrawl.store import Store
+store = Store.open(sys.argv[1])
+run = store.begin_run()
+store.walks.begin(["{FEED}"], run, "{NOW}")
+print(store.exports.begin(run), flush=True)
+sys.stdin.read()
+"""
 
 
-def of_this_machine(pid: int, start: str | None) -> str:
-    _process, host, machine, *_ = leases.this_process().split(" ")
-    return f"process {host} {machine} {pid} {start} 1"
-
-
-def gone() -> str:
-    """The owner of a process that has ended."""
-    code = "from fhcrawl.store import leases; print(leases.this_process(), 1)"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-
-
-@pytest.mark.parametrize(
-    ("owner", "is_free"),
-    [
-        (gone().strip(), True),
-        (of_this_machine(os.getpid(), "1"), True),
-        (of_this_machine(1, leases._start(1)), False),
-        (OTHER_MACHINE, False),
-    ],
-    ids=["ended", "number used again", "living", "of another machine"],
-)
-def test_lease_of_a_process_that_is_gone_is_free_at_once(
-    one: Store, two: Store, database: Database, owner: str, is_free: bool
-) -> None:
-    begin_walk(one, FEED, one.begin_run(), NOW)
-    one.exports.begin(1)
-    database.execute(f"UPDATE runs SET owner = '{owner}'")
+def test_lease_of_a_process_that_is_gone_is_free_at_once(two: Store, database: Database) -> None:
     run = two.begin_run()
-    if is_free:
-        assert begin_walk(two, FEED, run, NOW).walk == 1
-    else:
-        with pytest.raises(LeaseError):
+    command = [sys.executable, "-c", CRAWL, database.url]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "3\n"
+        with pytest.raises(LeaseError, match=f"process {process.pid} on "):
             begin_walk(two, FEED, run, NOW)
-    assert bool(two.exports.find_dead()) is is_free
-    database.execute("UPDATE runs SET expires = 1 WHERE id = 1")
-    assert begin_walk(two, FEED, run, NOW).walk == 1
-    assert two.exports.find_dead()
+        assert two.exports.find_dead() == []
+        process.kill()
+        process.wait()
+        deadline = time.monotonic() + 60
+        # PostgreSQL may not have noticed yet.
+        while not two.exports.find_dead():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert begin_walk(two, FEED, run, NOW).walk == 1
 
 
-@pytest.mark.parametrize(("days", "is_free"), [(1, False), (3, True)])
-def test_lease_that_ends_later_than_any_can_is_free(
+@pytest.mark.parametrize(("days", "is_free"), [(-1, True), (1, False), (3, True)])
+def test_lease_that_has_expired_or_ends_later_than_any_can_is_free(
     one: Store, two: Store, database: Database, days: int, is_free: bool
 ) -> None:
-    """It was noted by a clock that was wrong, before the machine was started anew."""
+    """Its process is suspended, or it was noted by a wrong clock, before the machine was started anew."""
     begin_walk(one, FEED, first := one.begin_run(), NOW)
     one.exports.begin(first)
-    expires = int(time.time()) + days * 24 * 3600
-    database.execute(f"UPDATE runs SET owner = '{OTHER_MACHINE}', expires = {expires}")
+    database.execute(f"UPDATE runs SET expires = {int(time.time()) + days * 24 * 3600}")
     run = two.begin_run()
     assert bool(two.exports.find_dead()) is is_free
     if is_free:
@@ -195,38 +182,27 @@ def test_lease_that_ends_later_than_any_can_is_free(
             begin_walk(two, FEED, run, NOW)
 
 
-def test_process_that_proc_hides_is_living(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """It shows those of other users to nobody but root, if it was mounted so."""
-    ours, gone_by = of_this_machine(1, "1"), gone()
-
-    def kill(pid: int, sent: int) -> None:
-        assert sent == 0
-        raise PermissionError if pid == 1 else ProcessLookupError
-
-    machine = leases._machine()
-    monkeypatch.setattr(leases, "_machine", lambda: machine)
-    monkeypatch.setattr(leases, "PROC", tmp_path)
-    monkeypatch.setattr("fhcrawl.store.leases.os.kill", kill)
-    assert not leases.is_gone(ours)
-    assert leases.is_gone(gone_by)
-
-
-@pytest.mark.parametrize("number", [os.getpid(), 1], ids=["own /proc", "that of another PID namespace"])
-def test_processes_are_compared_where_their_numbers_and_start_times_can_be(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: int
+def test_file_system_without_locks_leaves_it_to_the_expiry(
+    one: Store, two: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    boot, spaces = tmp_path / "sys/kernel/random/boot_id", tmp_path / str(number) / "ns"
-    boot.parent.mkdir(parents=True)
-    boot.write_text("boot\n")
-    spaces.mkdir(parents=True)
-    (spaces / "pid").symlink_to("pid:[1]")
-    (tmp_path / "self").symlink_to(str(number))
-    monkeypatch.setattr(leases, "PROC", tmp_path)
-    is_own = number == os.getpid()
-    assert leases._machine() == ("boot/pid:[1]" if is_own else leases.NO_MACHINE)
-    # A time namespace shifts the start times of processes.
-    (spaces / "time").symlink_to("time:[2]")
-    assert leases._machine() == ("boot/pid:[1]/time:[2]" if is_own else leases.NO_MACHINE)
+    def refuse(number: int, how: int) -> None:
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr("fhcrawl.store.leases.fcntl.flock", refuse)
+    begin_walk(one, FEED, one.begin_run(), NOW)
+    with pytest.raises(LeaseError):
+        begin_walk(two, FEED, two.begin_run(), NOW)
+
+
+def test_run_leaves_no_lock_file(tmp_path: Path) -> None:
+    (tmp_path / "linked").symlink_to("store")
+    stores = [Store.open(f"sqlite:///{tmp_path}/{name}") for name in ("store", "linked")]
+    for store in stores:
+        store.begin_run()
+    assert sorted(path.name for path in tmp_path.glob("*-run*")) == ["store-run1", "store-run2"]
+    stores[0].close()
+    assert [path.name for path in tmp_path.glob("*-run*")] == ["store-run2"]
+    stores[1].close()
 
 
 def test_delivery_of_a_living_run_is_its_own(one: Store, two: Store, tmp_path: Path) -> None:
