@@ -14,7 +14,7 @@ from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
 from fhcrawl.logical_feed.results import CUT, State
 from fhcrawl.logical_feed.sitemaps import SitemapReport
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import coverage, renames, subscriptions
+from fhcrawl.store import coverage, subscriptions, walk_ends
 from fhcrawl.store.mementos import WARC_FILES
 from fhcrawl.store.rows import NOT_FETCHED, Feed
 from fhcrawl.store.statements import MOVED, chain, chain_ends, execute
@@ -54,6 +54,10 @@ ABSENT = """
 SELECT absences.feed_id, count(*)
 FROM absences JOIN entries ON entries.feed_id = absences.feed_id AND KEY(entries.id) = KEY(absences.id)
 WHERE absences.feed_id = ANY(:feeds) AND gone IS NOT NULL AND digest <> '' GROUP BY absences.feed_id
+"""
+RENAMED = f"""
+SELECT renames.feed_id, count(*) {walk_ends.BOTH_LIVE} AND renames.feed_id = ANY(:feeds)
+GROUP BY renames.feed_id
 """
 # Documents of chains and lists with entries that could not be kept.
 LOSING_ENTRIES = f"""
@@ -120,7 +124,7 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
     live = {row[0]: tuple(row[1:]) for row in execute(connection, LIVE_ENTRIES, some)}
     absent = {row[0]: row[1] for row in execute(connection, ABSENT, some)}
     obtained = _by_feed(execute(connection, OBTAINED, some))
-    renamed = {row[0]: row[1] for row in execute(connection, renames.COUNTS, some)}
+    renamed = {row[0]: row[1] for row in execute(connection, RENAMED, some)}
     feed_ids = [row.id for row in rows]
     own = coverage.read(connection, feed_ids)
     covered = coverage.with_captures(connection, feed_ids, own)
