@@ -8,7 +8,7 @@ from fhcrawl.logical_feed import FIRST_WALK, Role, absence
 from fhcrawl.logical_feed.coverage import coverage_after, doubted
 from fhcrawl.logical_feed.results import DocumentFailure, State, has_changes, joins, must_follow
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import coverage, lists, mementos, rechecks, rows, statements, subscriptions
+from fhcrawl.store import chains, coverage, mementos, rows, statements, subscriptions
 from fhcrawl.store.schema import changes, entries, versions
 from fhcrawl.store.statements import (
     ORDER,
@@ -169,7 +169,7 @@ class StoredState(NamedTuple):
             found = execute(connection, statements.WINNERS, {"feed_id": feed_id})
             whole = rows.winners(found, result.fetch.latest)
         if result.parts is not None:
-            unlisted = lists.unlisted(connection, feed_id, result.parts)
+            unlisted = chains.unlisted(connection, feed_id, result.parts)
         ends_earlier = False
         if _is_last_page(result):
             known = rows.find_document(connection, feed_id, result.fetch.key)
@@ -227,14 +227,14 @@ class Commit:
             and self._result.parts is None
             and self._result.failure is None
         ):
-            lists.forget_parts(self._connection, self._feed_id)
+            chains.forget_parts(self._connection, self._feed_id)
         if self._fetch.role is Role.INDEX:
-            lists.forget_others(self._connection, self._feed_id, self._result)
+            chains.forget_others(self._connection, self._feed_id, self._result)
         if self._result.lost is None:
-            self._execute(rechecks.FORGET_UNCONFIRMED)
-        execute_all(self._connection, rechecks.NOTE_LOST, rechecks.absence_rows(self._feed_id, self._result))
+            self._execute(chains.FORGET_UNCONFIRMED)
+        execute_all(self._connection, chains.NOTE_LOST, chains.absence_rows(self._feed_id, self._result))
         deleted = self._delete()
-        deleted += lists.replace(self._connection, self._feed_id, self._result, self._keeps_versions)
+        deleted += chains.replace(self._connection, self._feed_id, self._result, self._keeps_versions)
         self._write_feed(has_news=bool(self._batch.accepted) or deleted > 0)
         if _is_last_page(self._result) and not self._fetch.is_check:
             self._execute(f"UPDATE feeds SET unkept = {statements.UNKEPT} WHERE id = :feed_id", total=None)
@@ -323,7 +323,7 @@ class Commit:
             walk=fetch.position.walk,
             fresh=fetch.freshness_lifetime,
             special=fetch.special,
-            **rechecks.validators_row(self._result),
+            **chains.validators_row(self._result),
         )
         subscription = "(SELECT feeds.subscription_id FROM feeds WHERE feeds.id = :feed_id)"
         if self._result.older_document is not None and self._result.older_document.role is Role.PAGE:
@@ -355,7 +355,7 @@ class Commit:
             # It may count as unread because it could have grown.
             values |= {"state": State.PROCESSED.value, "reason": None, "detail": None, "run": fetch.run}
             values |= {"checked": fetch.fetched, "checked_walk": fetch.walk}
-            values |= rechecks.validators_row(self._result)
+            values |= chains.validators_row(self._result)
         changed = ", ".join(f"{name} = :{name}" for name in values)
         self._execute(f"UPDATE documents SET {changed} WHERE {OF_DOCUMENT}", **values)
 
@@ -388,7 +388,7 @@ class Commit:
         """Write the document and its link to the older one."""
         failure = self._result.failure or unless_lost
         row = rows.document_row(self._feed_id, self._result, self._write_behind(), failure)
-        row |= rechecks.content_row(self._result)
+        row |= chains.content_row(self._result)
         # The page that it linked to before counts as unread too: the link may change back.
         self._unread_page()
         self._unread_pages()
@@ -398,7 +398,7 @@ class Commit:
         is_of_walk = self._fetch.role in HAVE_OLDER_ARCHIVES and not self._fetch.is_check
         if is_of_walk and not joins(self._result, self._batch.stored):
             since = {"since": self._fetch.fetched, "run": self._fetch.run}
-            self._execute(UNREAD_ARCHIVE, **rows.UNREAD | {"detail": rechecks.MAY_HAVE_GROWN} | since)
+            self._execute(UNREAD_ARCHIVE, **rows.UNREAD | {"detail": chains.MAY_HAVE_GROWN} | since)
 
     # Entries move from page to page, under the same URLs: if a page has changes, the older pages must be read
     # again. They count as unread at once, so that a crash of this run hides nothing from the next one.
@@ -421,7 +421,7 @@ class Commit:
         """Write the older document, or the documents of a list; return the key of the next one."""
         result = self._result
         if result.parts is not None:
-            execute_all(self._connection, WRITE_PART, list(lists.part_rows(self._feed_id, result)))
+            execute_all(self._connection, WRITE_PART, list(chains.part_rows(self._feed_id, result)))
             if self._unlisted:
                 self._execute("DELETE FROM documents WHERE id = ANY(:numbers)", numbers=self._unlisted)
             return result.parts[0].key if result.parts else None
@@ -550,7 +550,7 @@ class Commit:
             "kind": result.kind,
             "walk": fetch.position.walk,
             "crawled": fetch.fetched,
-            **rechecks.validators_row(result),
+            **chains.validators_row(result),
             "body_digest": body_digest,
             "total": result.total,
             "software": result.software,

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.store import database, leases, opening, schema
+from fhcrawl.store.chains import Rechecks
 from fhcrawl.store.database import Database, Session
 from fhcrawl.store.documents import Documents
 from fhcrawl.store.entries import Entries, Exports
 from fhcrawl.store.feeds import Feeds
 from fhcrawl.store.leases import Leases
 from fhcrawl.store.mementos import Captures, Mementos
-from fhcrawl.store.rechecks import Rechecks
 from fhcrawl.store.sitemaps import Sitemaps
 from fhcrawl.store.subscriptions import Subscriptions
 from fhcrawl.store.walk_ends import WalkEnds

@@ -14,7 +14,7 @@ from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import State
 from fhcrawl.logical_feed.sitemaps import SitemapReport, is_due
 from fhcrawl.logical_feed.versions import latest_time
-from fhcrawl.store import lists, merging, subscriptions
+from fhcrawl.store import chains, merging, subscriptions
 from fhcrawl.store.database import Repository
 from fhcrawl.store.leases import EXPORTED, IS_DELIVERED_BY_ITS_RUN
 from fhcrawl.store.rows import UNREAD, Subscription
@@ -237,13 +237,13 @@ def _subscriptions(
     older = _numbered(connection, (row.behind_id for row in read.values()))
     for row in rows:
         index = indexes.get(row.id)
-        snapshot = None if index is None else lists.snapshot(connection, index)
+        snapshot = None if index is None else chains.snapshot(connection, index)
         known = row.url, row.location, row.walk + 1, run
         document = read.get(row.subscription_id)
         if document is None:
             yield row.id, Subscription(*known, crawled=row.crawled, snapshot=snapshot, special=row.special)
             continue
-        step = lists.first_unread(connection, older.get(document.behind_id))
+        step = chains.first_unread(connection, older.get(document.behind_id))
         # Without the URL, the validators are not sent.
         url = row.validated_url if row.not_modified_ignored is None else None
         validators = row.etag, row.last_modified, url, row.body_digest
