@@ -136,7 +136,7 @@ class Feeds(Repository):
         with self._database.snapshot() as connection:
             values: dict[str, object] = {"run": run}
             if chosen := list(urls):
-                values["feeds"] = list(connection.scalars(select(feeds.c.id).where(is_one_of(chosen))))
+                values["feeds"] = subscriptions.ids_of_feeds(self._session, connection, chosen)
                 where += " AND id = ANY(:feeds)"
             statement = f"SELECT * FROM feeds WHERE {where} ORDER BY url"
             with stream(connection, statement, values, FEEDS_AT_ONCE) as found:
@@ -279,8 +279,9 @@ class Feeds(Repository):
         :param forgets_unread: delete feeds that could never be read, unless they are subscribed
         """
         by_url = {one.feed: one for one in records}
-        of_run = select(feeds).where(is_one_of(list(by_url)), feeds.c.run == run)
         with self._database.transaction() as connection:
+            ids = subscriptions.ids_of_feeds(self._session, connection, by_url)
+            of_run = select(feeds).where(feeds.c.id.in_(ids), feeds.c.run == run)
             rows = connection.execute(of_run.order_by(feeds.c.id).with_for_update()).all()
             if rows:
                 is_released = {"released": int(released) or None}
@@ -292,6 +293,8 @@ class Feeds(Repository):
             if forgets_unread:
                 unread = [row for row in rows if is_not_read(by_url[row.url].reasons)]
                 subscriptions.forget_unread(connection, unread)
+                for row in unread:
+                    self._session.forget_id(row.url)
 
 
 def _noted(
