@@ -10,10 +10,9 @@ from fhcrawl.store.chains import Rechecks
 from fhcrawl.store.database import Database, Session
 from fhcrawl.store.documents import Documents
 from fhcrawl.store.entries import Entries, Exports
-from fhcrawl.store.feeds import Feeds
+from fhcrawl.store.feeds import Feeds, Sitemaps
 from fhcrawl.store.leases import Leases
 from fhcrawl.store.mementos import Captures, Mementos
-from fhcrawl.store.sitemaps import Sitemaps
 from fhcrawl.store.subscriptions import Subscriptions
 from fhcrawl.store.walk_ends import WalkEnds
 from fhcrawl.store.walks import Walks
