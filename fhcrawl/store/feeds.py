@@ -343,11 +343,9 @@ def _latest(connection: Connection, live: dict[str, object]) -> list[LatestEntry
     return [LatestEntry((row.title or "").strip() or row.id, row.link, row.time or None) for row in found]
 
 
+# If no version of an entry comes from the document at which the chain breaks off, the newer documents count,
+# one by one.
 def _gap_before(connection: Connection, live: dict[str, object], chain: Sequence[Document]) -> str | None:
-    """Return the time of the oldest entry of the document at which a chain breaks off.
-
-    If no version of an entry comes from that document, the newer documents are looked at, one by one.
-    """
     at = next((n for n, document in enumerate(chain) if document.state != State.PROCESSED.value), 0)
     if not at:
         return None
@@ -372,8 +370,7 @@ def _first(known: dict[int, Document], role: Role) -> int | None:
 
 
 def _chain(known: dict[int, Document], start: int | None) -> Iterator[Document]:
-    """Yield the documents of a chain, each once: a chain can be a loop."""
-    seen = set()
+    seen = set()  # a chain can be a loop
     while start in known and start not in seen:
         seen.add(start)
         yield known[start]
@@ -436,7 +433,6 @@ def _links(connection: Connection, feed_id: int) -> list[str]:
 
 
 def _compare_sitemaps(connection: Connection, feed_id: int) -> Pages:
-    """Return what the sitemaps of a feed's site list, as far as it looks like entries."""
     listed: dict[str, Iterable[str]] = {
         row.url: json.loads(row.pages)
         for row in connection.execute(select(sitemaps).where(sitemaps.c.feed_id == feed_id))

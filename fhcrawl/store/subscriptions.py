@@ -355,7 +355,6 @@ def merge(connection: Connection, old: Row[Any], new: Row[Any]) -> int:
 
 
 def _options_at(url: str, old: Row[Any]) -> str | None:
-    """Return the options of a feed for another URL of it."""
     if not old.options or may_have_headers(url, old.url):
         return old.options  # type: ignore[no-any-return]
     options = {name: value for name, value in json.loads(old.options).items() if name != "headers"}

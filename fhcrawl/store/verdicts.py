@@ -159,10 +159,6 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
 
 
 def _obtained(feed: Row[Any], found: list[Row[Any]]) -> list[str]:
-    """Return how the history of a feed was obtained, as of `Feed.obtained`.
-
-    :param found: the rows of `OBTAINED`
-    """
     ways = {(row.way, WAYS.get(row.way) or PAGES.get(row.name, f"{row.name} pages")) for row in found}
     listing = Listing.from_json(feed.listing)
     if listing is not None and listing.walk > NO_WALK:
@@ -172,7 +168,6 @@ def _obtained(feed: Row[Any], found: list[Row[Any]]) -> list[str]:
 
 # From when the last of the documents was first seen as it is, until the first of these checks, all were so.
 def _agreed(chain: list[Row[Any]]) -> str | None:
-    """Return when the pages of a feed were as they are known; None if they are not known to be all."""
     for row in chain:
         is_seen = None not in (row.checked, row.checked_walk, row.changed_walk, row.names_none)
         if not is_seen or (row.behind_id is None) != row.names_none:
@@ -184,7 +179,6 @@ def _agreed(chain: list[Row[Any]]) -> str | None:
 
 
 def _start_numbers(connection: Connection, rows: Sequence[Row[Any]]) -> list[int]:
-    """Return the ids of the documents where the feeds' chains begin."""
     never_read = [row.id for row in rows if row.subscription_id is None]
     starts = "SELECT id FROM documents WHERE feed_id = ANY(:feeds) AND role = 'subscription'"
     found = execute(connection, starts, {"feeds": never_read}) if never_read else ()
@@ -199,7 +193,6 @@ def _by_feed(found: Iterable[Row[Any]]) -> ByFeed:
 
 
 def _kind(feed: Row[Any], chain: list[Row[Any]]) -> Kind | None:
-    """Return the kind of a feed, by its subscription document and the pages of its chain."""
     kind = None if feed.kind is None else Kind(feed.kind)
     pages = [row for row in chain if row.role == Role.PAGE.value]
     # If there are only archives behind the page that a subscription document names as the next one, it is the
@@ -215,7 +208,6 @@ def _kind(feed: Row[Any], chain: list[Row[Any]]) -> Kind | None:
 
 
 def _gaps(feed: Row[Any], chain: list[Row[Any]], parts: list[Row[Any]]) -> Iterator[Reason]:
-    """Yield the gaps of a feed: the document at which its chain breaks off, lost parts, and lost entries."""
     ends = [row for row in chain if row.state != State.PROCESSED.value or row.behind_id is None]
     not_requested = State.KNOWN.value, NOT_FETCHED
     unread = [row for row in ends if row.role != Role.PART.value and not _is_unanswered_probe(row)]
@@ -242,7 +234,6 @@ def _is_unanswered_probe(row: Row[Any]) -> bool:
 
 
 def _loss(row: Row[Any]) -> tuple[ReasonKind, str, str]:
-    """Return why a document lacks entries: the first fields of a reason."""
     if row.lost_entries == CUT:
         return ReasonKind.CUT_PERIOD, row.url, MAY_BE_CUT
     detail = f"has entries that could not be kept: {row.lost_entries}"
@@ -253,7 +244,6 @@ def _loss(row: Row[Any]) -> tuple[ReasonKind, str, str]:
 
 
 def _left(feed: Row[Any], found: Row[Any] | None) -> Iterator[Reason]:
-    """Yield one reason for all documents of a list that have not been requested."""
     if found is not None:
         documents_have = "document that has" if found.number == 1 else "documents that have"
         detail = f"links to {found.number:,} more {documents_have} not been fetched yet"

@@ -204,7 +204,6 @@ def _check_free(connection: Connection, leases: Leases, row: Row[Any]) -> None:
 
 # A file may already have a change that is not marked as exported: if it changed again, no export would tell.
 def _unsettled(connection: Connection, rows: Sequence[Row[Any]], run: int) -> dict[int, UnsettledError]:
-    """Return errors for feeds whose last run died while it exported their changes, by feed id."""
     numbers = [row.id for row in rows if row.run not in (run, NO_RUN)]
     delivered = select(feeds.c.id).where(feeds.c.id.in_(numbers), IS_DELIVERED_BY_ITS_RUN)
     found = connection.scalars(delivered) if numbers else ()
@@ -220,7 +219,6 @@ def _refusal(connection: Connection, leases: Leases, run: int) -> LeaseError | N
 
 
 def _in_doubt(connection: Connection, rows: list[Row[Any]], latest: str) -> set[int]:
-    """Return the ids of feeds with documents that are to be read again."""
     parameters = {"feeds": [row.id for row in rows], "latest": latest}
     return set(execute(connection, IN_DOUBT, parameters).scalars())
 
