@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult
     from fhcrawl.store import Feed
-    from fhcrawl.store.renames import Renamed
+    from fhcrawl.store.walk_ends import WalkEnd
 
 logger = logging.getLogger(__name__)
 
@@ -143,14 +143,11 @@ class VerdictsExtension(Component):
         store, settings = extension.store, self._crawler.settings
         deletes = settings.getbool("FHCRAWL_DELETE_ABSENT")
         keeps_versions = store.documents.keeps_versions
-        # An entry with another id is not gone.
-        renamed = store.renames.settle(extension.run, urls, keeps_versions)
-        deleted = store.absences.settle(extension.run, urls, deletes, keeps_versions)
-        for url, number in (*deleted.items(), *((url, one.deleted) for url, one in renamed.items())):
-            self._count_deleted(url, number)
-        for url, found in renamed.items():
-            self._tell_renamed(url, found)
-        return bool(deleted or renamed)
+        ends = store.walk_ends.finish(extension.run, urls, deletes, keeps_versions)
+        for url, end in ends.items():
+            self._count_deleted(url, end.deleted)
+            self._tell_renamed(url, end)
+        return bool(ends)
 
     def _count_deleted(self, url: str, number: int) -> None:
         if number:
@@ -159,16 +156,16 @@ class VerdictsExtension(Component):
         if progress is not None:
             progress.progress.delete(url, number)
 
-    def _tell_renamed(self, url: str, found: Renamed) -> None:
-        if found.example is None:
+    def _tell_renamed(self, url: str, end: WalkEnd) -> None:
+        if end.example is None:
             return
-        self._crawler.stats.inc_value(RENAMED, found.number)
-        new, former = found.example
-        more = "" if found.deleted else "; --merge-renamed keeps only the new id"
+        self._crawler.stats.inc_value(RENAMED, end.renamed)
+        new, former = end.example
+        more = "" if end.merged else "; --merge-renamed keeps only the new id"
         logger.warning(
             "%s: entries whose id has changed: %d, for example from %s to %s%s",
             url,
-            found.number,
+            end.renamed,
             former,
             new,
             more,

@@ -13,7 +13,7 @@ is a guess, which is made only where two entries that differ cannot look like th
   that more entries share, say to a home page, names none of them.
 
 What could be the new id of several entries, or several new ids of one, is none. Apart from the first rule,
-nothing is said of entries without a time or a title.
+entries without a time or a title are not compared.
 """
 
 from __future__ import annotations
@@ -92,7 +92,6 @@ def with_other_scheme(entry_id: str) -> str | None:
 
 
 def _without_host(entry_id: str) -> str | None:
-    """Return an id without scheme and host; None for one without a host, or with nothing else."""
     found = WEB.fullmatch(entry_id) or TAG.fullmatch(entry_id)
     return None if found is None or found[1] in ("", "/") else found[1]
 

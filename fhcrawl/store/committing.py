@@ -8,7 +8,7 @@ from fhcrawl.logical_feed import FIRST_WALK, Role, absence
 from fhcrawl.logical_feed.coverage import coverage_after, doubted
 from fhcrawl.logical_feed.results import DocumentFailure, State, has_changes, joins, must_follow
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import coverage, lists, mementos, rechecks, rows, statements, subscriptions
+from fhcrawl.store import chains, coverage, mementos, rows, statements, subscriptions
 from fhcrawl.store.schema import changes, entries, versions
 from fhcrawl.store.statements import ORDER, TIMES, execute, execute_all, execute_among, insert_all
 
@@ -142,7 +142,7 @@ class StoredState(NamedTuple):
             found = execute(connection, statements.WINNERS, {"feed_id": feed_id})
             whole = rows.winners(found, result.fetch.latest)
         if result.parts is not None:
-            unlisted = lists.unlisted(connection, feed_id, result.parts)
+            unlisted = chains.unlisted(connection, feed_id, result.parts)
         if _is_last_page(result):
             known = rows.find_document(connection, feed_id, result.fetch.key)
             if known is not None and known.behind_id is not None and known.role == Role.PAGE.value:
@@ -195,13 +195,13 @@ class Commit:
             # to be read again, at new positions.
             self._execute("DELETE FROM documents WHERE feed_id = :feed_id AND KEY(key) <> KEY(:key)")
         if self._fetch.role is Role.SUBSCRIPTION and result.parts is None and result.failure is None:
-            lists.forget_parts(connection, feed_id)
+            chains.forget_parts(connection, feed_id)
         if self._fetch.role is Role.INDEX:
-            lists.forget_others(connection, feed_id, result)
+            chains.forget_others(connection, feed_id, result)
         if result.lost is None:
-            self._execute(rechecks.FORGET_UNCONFIRMED)
-        execute_all(connection, rechecks.NOTE_LOST, rechecks.absence_rows(feed_id, result))
-        deleted = self._delete() + lists.replace(connection, feed_id, result, self._keeps_versions)
+            self._execute(chains.FORGET_UNCONFIRMED)
+        execute_all(connection, chains.NOTE_LOST, chains.absence_rows(feed_id, result))
+        deleted = self._delete() + chains.replace(connection, feed_id, result, self._keeps_versions)
         self._write_feed({"news": self._fetch.fetched} if self._batch.accepted or deleted else {})
         self._write_memento()
         if _is_last_page(result) and not self._fetch.is_check:
@@ -233,7 +233,7 @@ class Commit:
             walk=fetch.position.walk,
             fresh=fetch.freshness_lifetime,
             special=fetch.special,
-            **rechecks.validators_row(result),
+            **chains.validators_row(result),
         )
         if result.older_document is not None and result.older_document.role is Role.PAGE:
             # The pages that this walk goes on to read are older than what the subscription document holds.
@@ -264,7 +264,7 @@ class Commit:
             # It may count as unread because it could have grown.
             values |= {"state": State.PROCESSED.value, "reason": None, "detail": None, "run": fetch.run}
             values |= {"checked": fetch.fetched, "checked_walk": fetch.walk}
-            values |= rechecks.validators_row(self._result)
+            values |= chains.validators_row(self._result)
         changed = ", ".join(f"{name} = :{name}" for name in values)
         self._execute(
             f"UPDATE documents SET {changed} WHERE feed_id = :feed_id AND KEY(key) = KEY(:key)", **values
@@ -308,7 +308,7 @@ class Commit:
             "fetched": fetch.fetched,
             "moved_to": result.moved_to,
             "uncounted": result.uncounted,
-            **rechecks.content_row(result),
+            **chains.content_row(result),
         }
         # Entries move from page to page, under the same URLs: if a page has changes, the older pages must be
         # read again. They count as unread at once, so that a crash of this run hides nothing from the next
@@ -331,13 +331,13 @@ class Commit:
             self._execute(UNREAD_PAGE, **unread)
         is_of_walk = fetch.role in (Role.SUBSCRIPTION, Role.ARCHIVE) and not fetch.is_check
         if is_of_walk and not joins(result, stored):
-            self._execute(UNREAD_ARCHIVE, **unread | {"detail": rechecks.MAY_HAVE_GROWN, "run": fetch.run})
+            self._execute(UNREAD_ARCHIVE, **unread | {"detail": chains.MAY_HAVE_GROWN, "run": fetch.run})
 
     def _write_behind(self) -> str | None:
         """Write the older document, or the documents of a list; return the key of the next one."""
         result = self._result
         if result.parts is not None:
-            execute_all(self._connection, WRITE_PART, list(lists.part_rows(self._feed_id, result)))
+            execute_all(self._connection, WRITE_PART, list(chains.part_rows(self._feed_id, result)))
             if self._before.unlisted:
                 self._execute("DELETE FROM documents WHERE id = ANY(:numbers)", numbers=self._before.unlisted)
             return result.parts[0].key if result.parts else None
@@ -400,7 +400,7 @@ class Commit:
             "kind": result.kind,
             "walk": fetch.position.walk,
             "crawled": fetch.fetched,
-            **rechecks.validators_row(result),
+            **chains.validators_row(result),
             "body_digest": body_digest,
             "total": result.total,
             "software": result.software,

@@ -14,7 +14,7 @@ from fhcrawl.store.statements import execute
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import Connection
 
 COLUMNS = tuple(field.name for field in dataclasses.fields(Coverage))
 # `Coverage.confirm`; before the feed is confirmed. If the unchanged document was empty, or of another kind,
@@ -33,13 +33,12 @@ ON CONFLICT (feed_id) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for n
 def read(connection: Connection, feed_ids: list[int]) -> dict[int, Coverage]:
     """Return the coverage of feeds, by id; feeds that have none are missing."""
     of_feeds = "SELECT * FROM coverage WHERE feed_id = ANY(:feeds)"
-    return {row.feed_id: _of(row) for row in execute(connection, of_feeds, {"feeds": feed_ids})}
-
-
-def _of(row: Row[Any]) -> Coverage:
-    values = {name: getattr(row, name) for name in COLUMNS}
-    values["earlier"] = tuple(EarlierSpan(*span) for span in json.loads(row.earlier))
-    return Coverage(**values)
+    coverages = {}
+    for row in execute(connection, of_feeds, {"feeds": feed_ids}):
+        values: dict[str, Any] = {name: getattr(row, name) for name in COLUMNS}
+        values["earlier"] = tuple(EarlierSpan(*span) for span in json.loads(row.earlier))
+        coverages[row.feed_id] = Coverage(**values)
+    return coverages
 
 
 def with_captures(

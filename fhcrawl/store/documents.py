@@ -10,7 +10,7 @@ from sqlalchemy import select
 from fhcrawl.logical_feed import CHAIN, Role, contents
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
 from fhcrawl.logical_feed.results import CommitBatch, State
-from fhcrawl.store import lists, rows, statements
+from fhcrawl.store import chains, rows, statements
 from fhcrawl.store.committing import Commit, StoredState
 from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import stream
@@ -69,7 +69,7 @@ class Documents(Repository):
         """
         with self._database.lookup() as connection:
             feed_id = self._session.find_id(connection, feed)
-            states = select(documents.c.key, documents.c.state).where(lists.is_part(feed_id))
+            states = select(documents.c.key, documents.c.state).where(chains.is_part(feed_id))
             known = {key: State(state) for key, state in connection.execute(states)}
         for wanted in ({State.KNOWN}, set(State) - {State.PROCESSED}):
             for number, part in enumerate(parts):
@@ -81,7 +81,7 @@ class Documents(Repository):
         """Return the first part after another one that is not processed; None if all are."""
         with self._database.lookup() as connection:
             row = rows.find_document(connection, self._session.find_id(connection, feed), key)
-            return None if row is None else lists.unread_older(connection, row)
+            return None if row is None else chains.unread_older(connection, row)
 
     def find_referrer(self, feed: str, key: str) -> str | None:
         """Return the URL of a document that links to another one of the feed; None if none is known."""

@@ -1,4 +1,4 @@
-"""Feeds in the store, with their verdicts and contents."""
+"""Feeds in the store, with their verdicts and contents, and what the sitemaps of their sites list."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Kind, Role, is_not_read
 from fhcrawl.logical_feed.listings import Listing, StoredEntries
 from fhcrawl.logical_feed.results import State
+from fhcrawl.logical_feed.sitemaps import Pages, SitemapReport, compare
 from fhcrawl.logical_feed.versions import latest_time
-from fhcrawl.store import coverage, merging, sitemaps, subscriptions, verdicts
+from fhcrawl.store import coverage, subscriptions, verdicts
 from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import stream
-from fhcrawl.store.schema import documents, entries, feeds, heads
+from fhcrawl.store.schema import documents, entries, feeds, heads, sitemaps
 from fhcrawl.store.statements import UNKEPT, counted_time, execute, is_of, is_one_of
 from fhcrawl.utils.clock import now
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Reason, Verdict
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.polling import Limits
+    from fhcrawl.store.database import Session
     from fhcrawl.store.rows import Feed
 
 TO_THE_MONTH = len("2003-12")
@@ -136,7 +138,7 @@ class Feeds(Repository):
         with self._database.snapshot() as connection:
             values: dict[str, object] = {"run": run}
             if chosen := list(urls):
-                values["feeds"] = list(connection.scalars(select(feeds.c.id).where(is_one_of(chosen))))
+                values["feeds"] = subscriptions.ids_of_feeds(self._session, connection, chosen)
                 where += " AND id = ANY(:feeds)"
             statement = f"SELECT * FROM feeds WHERE {where} ORDER BY url"
             with stream(connection, statement, values, FEEDS_AT_ONCE) as found:
@@ -164,13 +166,16 @@ class Feeds(Repository):
         with self._database.lookup() as connection:
             if url != besides and connection.scalar(select(feeds.c.id).where(is_of(url))) is not None:
                 return url
-            found = execute(connection, merging.AT_LOCATION, {"url": url, "besides": besides}).scalar()
+            moved = """SELECT url FROM feeds
+                WHERE KEY(location) = KEY(:url) AND location <> url AND url <> :besides
+                ORDER BY id LIMIT 1"""
+            found = execute(connection, moved, {"url": url, "besides": besides}).scalar()
         return None if found is None else str(found)
 
     def read_duplicates(self) -> list[tuple[str, str]]:
         """Return the feeds that have several names in the store: the one to keep, with each other one."""
         with self._database.snapshot() as connection:
-            return list(merging.duplicates(connection))
+            return subscriptions.duplicates(connection)
 
     def merge(self, kept: str, others: Iterable[str]) -> dict[str, int]:
         """Merge feeds into another one, in one transaction: their names leave the store.
@@ -221,10 +226,8 @@ class Feeds(Repository):
         :raises LeaseError: if another crawl has taken the feed over
         """
         with self._database.transaction() as connection:
-            number = self._session.find_id(connection, feed)
-            self._session.require_leases().check(connection, number)
-            noted = feeds.update().where(feeds.c.id == number).values(listing=listing.to_json())
-            connection.execute(noted)
+            number = _checked_id(self._session, connection, feed)
+            connection.execute(feeds.update().where(feeds.c.id == number).values(listing=listing.to_json()))
 
     def read_heads(self, urls: list[str]) -> dict[str, StoredHead]:
         """Return the heads of some feeds, by URL; feeds that have none are missing."""
@@ -257,7 +260,7 @@ class Feeds(Repository):
             recent, latest = _recent(connection, live), _latest(connection, live)
             chain = list(_chain(known, row.subscription_id or _first(known, Role.SUBSCRIPTION)))
             gap_before = _gap_before(connection, live, chain)
-            missing = sitemaps.compare_stored(connection, feed_id).missing
+            missing = _compare_sitemaps(connection, feed_id).missing
         snapshot = list(_chain(known, _first(known, Role.INDEX)))
         listed = [document for document in known.values() if document.role == Role.LISTED.value]
         beside = len(known.keys() - {document.id for document in (*chain, *snapshot, *listed)})
@@ -279,8 +282,9 @@ class Feeds(Repository):
         :param forgets_unread: delete feeds that could never be read, unless they are subscribed
         """
         by_url = {one.feed: one for one in records}
-        of_run = select(feeds).where(is_one_of(list(by_url)), feeds.c.run == run)
         with self._database.transaction() as connection:
+            ids = subscriptions.ids_of_feeds(self._session, connection, by_url)
+            of_run = select(feeds).where(feeds.c.id.in_(ids), feeds.c.run == run)
             rows = connection.execute(of_run.order_by(feeds.c.id).with_for_update()).all()
             if rows:
                 is_released = {"released": int(released) or None}
@@ -292,6 +296,8 @@ class Feeds(Repository):
             if forgets_unread:
                 unread = [row for row in rows if is_not_read(by_url[row.url].reasons)]
                 subscriptions.forget_unread(connection, unread)
+                for row in unread:
+                    self._session.forget_id(row.url)
 
 
 def _noted(
@@ -306,13 +312,13 @@ def _noted(
 def _merge(connection: Connection, kept: str, other: str) -> int:
     if kept == other:
         raise StoreError(f"{kept} is the feed to keep: add the URL of another feed")
-    rows = merging.rows_of(connection, kept, other)
+    rows = subscriptions.lock(connection, kept, other)
     for url in (kept, other):
         if url not in rows:
             raise StoreError(f"{url} is not in the store; `fhcrawl feeds` lists the feeds")
         if not subscriptions.is_free(connection, rows[url]):
             raise StoreError(f"A crawl is reading {url}: merge it after the crawl")
-    return merging.merge(connection, rows[other], rows[kept])
+    return subscriptions.merge(connection, rows[other], rows[kept])
 
 
 def _months(connection: Connection, live: dict[str, object]) -> tuple[dict[str, int], str | None, str | None]:
@@ -337,11 +343,9 @@ def _latest(connection: Connection, live: dict[str, object]) -> list[LatestEntry
     return [LatestEntry((row.title or "").strip() or row.id, row.link, row.time or None) for row in found]
 
 
+# If no version of an entry comes from the document at which the chain breaks off, the newer documents count,
+# one by one.
 def _gap_before(connection: Connection, live: dict[str, object], chain: Sequence[Document]) -> str | None:
-    """Return the time of the oldest entry of the document at which a chain breaks off.
-
-    If no version of an entry comes from that document, the newer documents are looked at, one by one.
-    """
     at = next((n for n, document in enumerate(chain) if document.state != State.PROCESSED.value), 0)
     if not at:
         return None
@@ -366,9 +370,71 @@ def _first(known: dict[int, Document], role: Role) -> int | None:
 
 
 def _chain(known: dict[int, Document], start: int | None) -> Iterator[Document]:
-    """Yield the documents of a chain, each once: a chain can be a loop."""
-    seen = set()
+    seen = set()  # a chain can be a loop
     while start in known and start not in seen:
         seen.add(start)
         yield known[start]
         start = known[start].older_id
+
+
+def _checked_id(session: Session, connection: Connection, feed: str) -> int:
+    number = session.find_id(connection, feed)
+    session.require_leases().check(connection, number)
+    return number
+
+
+class Sitemaps(Repository):
+    """What the sitemaps of feeds' sites list, and which of it is kept: `store.sitemaps`."""
+
+    def read_links(self, feed: str) -> list[str]:
+        """Return the links of a feed's live entries."""
+        with self._database.lookup() as connection:
+            return _links(connection, self._session.find_id(connection, feed))
+
+    def note(self, feed: str, url: str, pages: list[str], is_first: bool) -> None:
+        """Store what a sitemap lists.
+
+        :param pages: those that look like entries
+        :param is_first: it is the first one of a check: what earlier checks have stored is deleted
+        :raises LeaseError: if another crawl has taken the feed over
+        """
+        with self._database.transaction() as connection:
+            number = _checked_id(self._session, connection, feed)
+            if is_first:
+                connection.execute(sitemaps.delete().where(sitemaps.c.feed_id == number))
+            if pages:
+                row = {"feed_id": number, "url": url, "pages": json.dumps(pages, ensure_ascii=False)}
+                connection.execute(sitemaps.insert().values(row))
+
+    def settle(self, feed: str, read: str, is_part: bool) -> SitemapReport:
+        """Store and return what a check has found.
+
+        :param read: when the last sitemap was read: ISO 8601 in UTC
+        :param is_part: not all sitemaps were read
+        :raises LeaseError: if another crawl has taken the feed over
+        """
+        with self._database.transaction() as connection:
+            number = _checked_id(self._session, connection, feed)
+            pages = _compare_sitemaps(connection, number)
+            found = SitemapReport(read, len(pages.listed), len(pages.kept), is_part)
+            connection.execute(feeds.update().where(feeds.c.id == number).values(sitemap=found.to_json()))
+        return found
+
+    def find_missing(self, feed: str) -> list[str]:
+        """Return the URLs of the pages that look like entries of a feed, and that no entry links to."""
+        with self._database.snapshot() as connection:
+            number = connection.scalar(select(feeds.c.id).where(is_of(feed)))
+            return [] if number is None else _compare_sitemaps(connection, number).missing
+
+
+def _links(connection: Connection, feed_id: int) -> list[str]:
+    live = select(entries.c.link).where(entries.c.feed_id == feed_id, entries.c.digest != "")
+    return [link for link in connection.scalars(live) if link]
+
+
+def _compare_sitemaps(connection: Connection, feed_id: int) -> Pages:
+    listed: dict[str, Iterable[str]] = {
+        row.url: json.loads(row.pages)
+        for row in connection.execute(select(sitemaps).where(sitemaps.c.feed_id == feed_id))
+    }
+    return compare(listed, _links(connection, feed_id) if listed else ())

@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.store import database, leases, opening, schema
-from fhcrawl.store.absences import Absences
+from fhcrawl.store.chains import Rechecks
 from fhcrawl.store.database import Database, Session
 from fhcrawl.store.documents import Documents
 from fhcrawl.store.entries import Entries, Exports
-from fhcrawl.store.feeds import Feeds
+from fhcrawl.store.feeds import Feeds, Sitemaps
 from fhcrawl.store.leases import Leases
 from fhcrawl.store.mementos import Captures, Mementos
-from fhcrawl.store.rechecks import Rechecks
-from fhcrawl.store.renames import Renames
-from fhcrawl.store.sitemaps import Sitemaps
 from fhcrawl.store.subscriptions import Subscriptions
+from fhcrawl.store.walk_ends import WalkEnds
 from fhcrawl.store.walks import Walks
 
 if TYPE_CHECKING:
@@ -41,8 +39,7 @@ class Store:
         self.captures = Captures(session)
         self.mementos = Mementos(session)
         self.rechecks = Rechecks(session)
-        self.absences = Absences(session)
-        self.renames = Renames(session)
+        self.walk_ends = WalkEnds(session)
         self.sitemaps = Sitemaps(session)
 
     @classmethod

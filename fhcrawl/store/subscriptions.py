@@ -1,4 +1,4 @@
-"""The subscribed feeds, and when feeds are due."""
+"""The subscribed feeds, when feeds are due, and feeds that are one feed at the publisher."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from sqlalchemy import case, exists, func, null, select
 
 from fhcrawl.documents import UpdateSchedule
 from fhcrawl.exceptions import StoreError
-from fhcrawl.logical_feed import polling
+from fhcrawl.logical_feed import FIRST_WALK, polling, position_of_capture
 from fhcrawl.logical_feed.polling import Poll, interval
 from fhcrawl.logical_feed.results import State
 from fhcrawl.logical_feed.versions import latest_time
-from fhcrawl.store import leases, statements
+from fhcrawl.store import leases
 from fhcrawl.store.database import Repository
 from fhcrawl.store.schema import (
     absences,
@@ -29,7 +29,8 @@ from fhcrawl.store.schema import (
     timemaps,
     versions,
 )
-from fhcrawl.store.statements import is_of, is_one_of
+from fhcrawl.store.statements import execute, is_of, is_one_of, some_at_once
+from fhcrawl.utils.addresses import may_have_headers
 from fhcrawl.utils.clock import now as time_now
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.polling import Limits
     from fhcrawl.logical_feed.results import DocumentResult
+    from fhcrawl.store.database import Session
 
 # The run of feeds that were subscribed before any crawl claimed them.
 NO_RUN = 0
@@ -64,7 +66,7 @@ class Subscriptions(Repository):
         """
         with self._database.transaction() as connection:
             for feed in listed:
-                statements.execute(connection, ADD_FEED, {"url": feed, "since": now})
+                execute(connection, ADD_FEED, {"url": feed, "since": now})
             _add_titles(connection, titles or {})
             return sum(_add(connection, feed, options, now) for feed, options in listed.items())
 
@@ -109,7 +111,7 @@ class Subscriptions(Repository):
         """Return the options of those feeds that are subscribed with options."""
         found: dict[str, dict[str, Any]] = {}
         with self._database.snapshot() as connection:
-            for some in statements.some_at_once(list(urls)):
+            for some in some_at_once(list(urls)):
                 of_feeds = select(feeds.c.url, feeds.c.options).where(
                     is_one_of(some), feeds.c.options.is_not(None)
                 )
@@ -132,10 +134,19 @@ class Subscriptions(Repository):
         """Return when the feeds of some URLs that the store knows are due, subscribed or not; None: now."""
         found: dict[str, str | None] = {}
         with self._database.snapshot() as connection:
-            for some in statements.some_at_once(list(urls)):
+            for some in some_at_once(list(urls)):
                 of_feeds = select(feeds.c.url, _due(time_now())).where(is_one_of(some))
                 found |= {url: due for url, due in connection.execute(of_feeds)}  # noqa: C416 - a row is no pair for mypy
         return found
+
+
+def ids_of_feeds(session: Session, connection: Connection, urls: Iterable[str]) -> list[int]:
+    """Return the ids of those of some feeds that the store knows."""
+    ids = {url: session.remembered_id(url) for url in urls}
+    if others := [url for url, feed_id in ids.items() if feed_id is None]:
+        found = connection.execute(select(feeds.c.url, feeds.c.id).where(is_one_of(others)))
+        ids |= {row.url: row.id for row in found}
+    return [feed_id for feed_id in ids.values() if feed_id is not None]
 
 
 def _add_titles(connection: Connection, titles: Mapping[str, str]) -> None:
@@ -145,21 +156,24 @@ def _add_titles(connection: Connection, titles: Mapping[str, str]) -> None:
 
 
 def _add(connection: Connection, feed: str, options: dict[str, Any], now: str) -> bool:
-    """Subscribe a feed that has a row; return whether it was not subscribed before."""
     row = connection.execute(select(feeds).where(is_of(feed)).with_for_update()).one()
-    said = json.dumps(options, ensure_ascii=False, sort_keys=True) if options else None
-    values = {"subscribed": row.subscribed or now, "options": said}
-    if said != row.options:
+    values = {"subscribed": row.subscribed or now, "options": _to_json(options)}
+    if values["options"] != row.options:
         values["due"] = None
     connection.execute(feeds.update().where(feeds.c.id == row.id).values(values))
     return row.subscribed is None
 
 
-def _remove(connection: Connection, feed: str) -> bool:
-    """Unsubscribe a feed; return whether its row was deleted, since none of its documents was read.
+def _to_json(options: dict[str, Any]) -> str | None:
+    return json.dumps(options, ensure_ascii=False, sort_keys=True) if options else None
 
-    :raises StoreError: if it is not subscribed, and has documents or entries or is being crawled
-    """
+
+def _count_live(connection: Connection, feed_id: int) -> int:
+    live = select(func.count()).where(entries.c.feed_id == feed_id, entries.c.digest != "")
+    return connection.scalar(live) or 0
+
+
+def _remove(connection: Connection, feed: str) -> bool:
     row = connection.execute(select(feeds).where(is_of(feed)).with_for_update()).first()
     if row is not None and is_empty(connection, row.id) and is_free(connection, row):
         delete_rows(connection, [row.id])
@@ -173,17 +187,12 @@ def _remove(connection: Connection, feed: str) -> bool:
 
 
 def _delete_stored(connection: Connection, feed: str) -> int:
-    """Delete a feed; return the number of its live entries.
-
-    :raises StoreError: if a crawl has it, or the store does not know it
-    """
     row = connection.execute(select(feeds).where(is_of(feed)).with_for_update()).first()
     if row is None:
         raise StoreError(f"{feed} is not in the store; `fhcrawl feeds` lists the feeds")
     if not is_free(connection, row):
         raise StoreError(f"{feed} is being crawled; delete it when the crawl has ended")
-    live = select(func.count()).where(entries.c.feed_id == row.id, entries.c.digest != "")
-    count: int = connection.scalar(live) or 0
+    count = _count_live(connection, row.id)
     delete_rows(connection, [row.id])
     return count
 
@@ -263,3 +272,90 @@ def _poll(row: Row[Any], covered: Coverage | None) -> Poll:
     rhythm = UpdateSchedule(**json.loads(row.rhythm)) if row.rhythm else UpdateSchedule()
     half_replaced = None if covered is None else covered.half_replaced_in(row.polled)
     return Poll(row.polled, row.fresh_seconds, row.retry_after, rhythm, changed, average, half_replaced)
+
+
+# -- feeds that are one feed at the publisher -----------------------------------------------------
+
+_is_missing = (
+    "NOT EXISTS (SELECT 1 FROM entries AS kept WHERE kept.feed_id = :new AND KEY(kept.id) = KEY({}.id))"
+)
+_version = ", ".join(column.name for column in versions.c if column.name != "feed_id")
+MOVE = (
+    # What was exported of an entry by the name of the duplicate is not exported as new by that of the kept
+    # feed.
+    """UPDATE changes SET exported_digest = (
+        SELECT CASE WHEN moved.id IS NULL THEN nullif(entries.digest, '') ELSE moved.exported_digest END
+        FROM entries LEFT JOIN changes AS moved
+            ON moved.feed_id = entries.feed_id AND KEY(moved.id) = KEY(entries.id)
+        WHERE entries.feed_id = :old AND KEY(entries.id) = KEY(changes.id))
+    WHERE feed_id = :new AND exported_digest IS NULL""",
+    """DELETE FROM changes WHERE feed_id = :new AND delivery IS NULL AND exported_digest = (
+        SELECT digest FROM entries WHERE entries.feed_id = :new AND KEY(entries.id) = KEY(changes.id))""",
+    f"""INSERT INTO versions (feed_id, {_version}) SELECT CAST(:new AS INTEGER), {_version} FROM versions
+    WHERE feed_id = :old ON CONFLICT (feed_id, KEY(id), digest) DO NOTHING""",
+    f"UPDATE changes SET feed_id = :new WHERE feed_id = :old AND {_is_missing.format('changes')}",
+    # The walks of two feeds cannot be compared: an entry that moves counts as read from a copy of the kept
+    # feed, so that each walk's version of it is newer.
+    f"""UPDATE entries SET feed_id = :new,
+        order_overrides = CASE WHEN order_overrides >= {FIRST_WALK} THEN :walk ELSE order_overrides END,
+        order_step = CASE WHEN order_walk >= {FIRST_WALK} THEN 0 ELSE order_step END,
+        order_walk = CASE WHEN order_walk >= {FIRST_WALK} THEN :walk ELSE order_walk END
+    WHERE feed_id = :old AND {_is_missing.format("entries")}""",
+)
+
+
+def lock(connection: Connection, *urls: str) -> dict[str, Row[Any]]:
+    """Lock feeds, and return their rows by URL; without those that the store does not know."""
+    # In the order of `Walks.begin`, so that two crawls do not deadlock.
+    given = select(feeds).where(is_one_of([*urls])).order_by(feeds.c.id).with_for_update()
+    return {row.url: row for row in connection.execute(given)}
+
+
+def duplicates(connection: Connection) -> list[tuple[str, str]]:
+    """Return the feeds that are stored under two names: the one to keep, and the other one."""
+    # Two feeds that have moved to one URL, and a feed that has moved to the URL of another one.
+    found = execute(
+        connection,
+        """SELECT moved.location AS location, moved.url AS url, other.url AS other, other.id AS other_id
+        FROM feeds AS moved JOIN feeds AS other ON KEY(other.url) = KEY(moved.location)
+        WHERE moved.location <> moved.url AND other.location = other.url
+        UNION ALL
+        SELECT moved.location, moved.url, other.url, other.id
+        FROM feeds AS moved JOIN feeds AS other ON KEY(other.location) = KEY(moved.location)
+        WHERE moved.location <> moved.url AND other.location <> other.url AND other.id < moved.id""",
+    ).all()
+    # The feed that has its own URL; else the one that is known longest.
+    kept = {
+        row.location: row.other
+        for row in sorted(found, key=lambda row: (row.other == row.location, -row.other_id))
+    }
+    names = {(row.location, name) for row in found for name in (row.url, row.other)}
+    return [(kept[location], name) for location, name in sorted(names) if kept[location] != name]
+
+
+def merge(connection: Connection, old: Row[Any], new: Row[Any]) -> int:
+    """Move what only the first of two feeds has to the other one, and delete the first one.
+
+    :param old, new: their rows, locked by the transaction
+    :return: the number of live entries that were moved
+    """
+    values: dict[str, object] = {"title": new.title or old.title}
+    if old.subscribed is not None:
+        options = new.options or _options_at(new.url, old)
+        values |= {"subscribed": new.subscribed or old.subscribed, "options": options}
+        if options != new.options:
+            values["due"] = None
+    connection.execute(feeds.update().where(feeds.c.id == new.id).values(values))
+    before = _count_live(connection, new.id)
+    walk = position_of_capture(old.crawled or old.since, 0).walk
+    for statement in MOVE:
+        execute(connection, statement, {"old": old.id, "new": new.id, "walk": walk})
+    delete_rows(connection, [old.id])
+    return _count_live(connection, new.id) - before
+
+
+def _options_at(url: str, old: Row[Any]) -> str | None:
+    if not old.options or may_have_headers(url, old.url):
+        return old.options  # type: ignore[no-any-return]
+    options = {name: value for name, value in json.loads(old.options).items() if name != "headers"}
+    return _to_json(options)

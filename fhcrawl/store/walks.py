@@ -14,27 +14,22 @@ from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import State
 from fhcrawl.logical_feed.sitemaps import SitemapReport, is_due
 from fhcrawl.logical_feed.versions import latest_time
-from fhcrawl.store import lists, merging, subscriptions
+from fhcrawl.store import chains, subscriptions
 from fhcrawl.store.database import Repository
 from fhcrawl.store.leases import EXPORTED, IS_DELIVERED_BY_ITS_RUN
 from fhcrawl.store.rows import UNREAD, Subscription
-from fhcrawl.store.schema import documents, feeds, heads, timemaps
+from fhcrawl.store.schema import feeds, heads
 from fhcrawl.store.statements import MOVED, execute, execute_all, is_of, is_one_of
 from fhcrawl.store.subscriptions import ADD_FEED, NO_RUN
 from fhcrawl.utils.clock import now as time_now
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from sqlalchemy import Connection, Row
 
     from fhcrawl.store.leases import Leases
 
-BEGUN = """
-UPDATE feeds SET verdict = NULL, reasons = NULL, retry_after = NULL, due = NULL, released = NULL,
-    merge_renamed = NULL, run = :run
-WHERE id = ANY(:feeds)
-"""
 # Kinds of feeds whose documents need not name all entries.
 HAVE_SITEMAPS = (Kind.SINGLE.value, Kind.PAGED.value)
 NO_IDS: Mapping[str, str] = MappingProxyType({})
@@ -125,7 +120,7 @@ class Walks(Repository):
         with self._database.snapshot() as connection:
             row = connection.execute(select(feeds).where(is_of(feed))).one()
             in_doubt = _in_doubt(connection, [row], latest_time(time_now()))
-            return dict(_subscriptions(connection, [row], row.run, in_doubt))[row.id]
+            return _subscriptions(connection, [row], row.run, in_doubt)[row.id]
 
     def rename(self, feed: str, name: str, now: str, special: int | None) -> bool:
         """Let a new feed be the feed of another URL, in one transaction; its own name is free then.
@@ -142,16 +137,13 @@ class Walks(Repository):
         leases = session.require_leases()
         with self._database.transaction() as connection:
             added = execute(connection, ADD_FEED, {"url": name, "since": now}).rowcount
-            rows = merging.rows_of(connection, feed, name)
+            rows = subscriptions.lock(connection, feed, name)
             leases.check(connection, rows[feed].id)
             if not subscriptions.is_empty(connection, rows[feed].id):
-                for refusal in _refusals(connection, leases, [rows[name]]).values():
-                    if refusal is not None:
-                        raise refusal
+                _check_free(connection, leases, rows[name])
             if added:
-                known = feeds.update().where(feeds.c.id == rows[name].id).values(special=special)
-                connection.execute(known)
-            merging.merge(connection, rows[feed], rows[name])
+                connection.execute(feeds.update().where(feeds.c.id == rows[name].id).values(special=special))
+            subscriptions.merge(connection, rows[feed], rows[name])
         session.forget_id(feed)
         return bool(rows[name].run == leases.run)
 
@@ -160,33 +152,34 @@ class Walks(Repository):
 
         :raises LeaseError: if another crawl has the feed
         """
-        known = select(feeds.c.id).where(is_of(feed)).scalar_subquery()
-        unread = UNREAD | {"since": now}
         with self._database.transaction() as connection:
-            rows = connection.execute(select(feeds).where(is_of(feed)).with_for_update()).all()
-            for refusal in _refusals(connection, self._session.require_leases(), rows).values():
-                if refusal is not None:
-                    raise refusal
-            connection.execute(documents.update().where(documents.c.feed_id == known).values(unread))
-            connection.execute(feeds.update().where(is_of(feed)).values(not_modified_ignored=None))
-            connection.execute(timemaps.update().where(timemaps.c.feed_id == known).values(read=None))
-            for row in rows:
+            for row in subscriptions.lock(connection, feed).values():
+                _check_free(connection, self._session.require_leases(), row)
                 listing = Listing.from_json(row.listing)
-                if listing is not None:
-                    anew = feeds.update().where(feeds.c.id == row.id).values(listing=listing.anew().to_json())
-                    connection.execute(anew)
+                values = {"feed_id": row.id, "listing": listing and listing.anew().to_json()}
+                for statement in (
+                    UNREAD_ALL,
+                    "UPDATE feeds SET not_modified_ignored = NULL, listing = :listing WHERE id = :feed_id",
+                    "UPDATE timemaps SET read = NULL WHERE feed_id = :feed_id",
+                ):
+                    execute(connection, statement, {**UNREAD, **values, "since": now})
 
 
 def _begin(connection: Connection, rows: list[Row[Any]], run: int, since: str) -> dict[int, Subscription]:
-    """Begin the walks of feeds that this run has claimed; return their stored states, by feed id."""
-    execute(connection, BEGUN, {"feeds": [row.id for row in rows], "run": run})
+    execute(
+        connection,
+        """UPDATE feeds SET verdict = NULL, reasons = NULL, retry_after = NULL, due = NULL, released = NULL,
+            merge_renamed = NULL, run = :run
+        WHERE id = ANY(:feeds)""",
+        {"feeds": [row.id for row in rows], "run": run},
+    )
     latest = latest_time(since)
     in_doubt = _in_doubt(connection, rows, latest)
     if in_doubt:
         parameters = {"feeds": list(in_doubt), "latest": latest}
         replaced = list(execute(connection, HAVE_REPLACED, parameters).scalars())
         execute(connection, ASK_AGAIN, {**UNREAD, **parameters, "replaced": replaced, "since": since})
-    return dict(_subscriptions(connection, rows, run, in_doubt))
+    return _subscriptions(connection, rows, run, in_doubt)
 
 
 def _refusals(
@@ -203,9 +196,14 @@ def _refusals(
     return refusals
 
 
+def _check_free(connection: Connection, leases: Leases, row: Row[Any]) -> None:
+    refusal = _refusals(connection, leases, [row])[row.id]
+    if refusal is not None:
+        raise refusal
+
+
 # A file may already have a change that is not marked as exported: if it changed again, no export would tell.
 def _unsettled(connection: Connection, rows: Sequence[Row[Any]], run: int) -> dict[int, UnsettledError]:
-    """Return errors for feeds whose last run died while it exported their changes, by feed id."""
     numbers = [row.id for row in rows if row.run not in (run, NO_RUN)]
     delivered = select(feeds.c.id).where(feeds.c.id.in_(numbers), IS_DELIVERED_BY_ITS_RUN)
     found = connection.scalars(delivered) if numbers else ()
@@ -221,48 +219,52 @@ def _refusal(connection: Connection, leases: Leases, run: int) -> LeaseError | N
 
 
 def _in_doubt(connection: Connection, rows: list[Row[Any]], latest: str) -> set[int]:
-    """Return the ids of feeds with documents that are to be read again."""
     parameters = {"feeds": [row.id for row in rows], "latest": latest}
     return set(execute(connection, IN_DOUBT, parameters).scalars())
 
 
 def _subscriptions(
     connection: Connection, rows: list[Row[Any]], run: int, in_doubt: set[int]
-) -> Iterator[tuple[int, Subscription]]:
+) -> dict[int, Subscription]:
     of_feeds = "SELECT * FROM documents WHERE feed_id = ANY(:feeds) AND role = 'index'"
     found = execute(connection, of_feeds, {"feeds": [row.id for row in rows]})
-    indexes = {row.feed_id: row for row in found}
+    snapshots = {index.feed_id: chains.snapshot(connection, index) for index in found}
     read = _numbered(connection, (row.subscription_id for row in rows))
     read = {number: row for number, row in read.items() if row.state == State.PROCESSED.value}
     older = _numbered(connection, (row.behind_id for row in read.values()))
+    states = {}
     for row in rows:
-        index = indexes.get(row.id)
-        snapshot = None if index is None else lists.snapshot(connection, index)
-        known = row.url, row.location, row.walk + 1, run
-        document = read.get(row.subscription_id)
-        if document is None:
-            yield row.id, Subscription(*known, crawled=row.crawled, snapshot=snapshot, special=row.special)
-            continue
-        step = lists.first_unread(connection, older.get(document.behind_id))
-        # Without the URL, the validators are not sent.
-        url = row.validated_url if row.not_modified_ignored is None else None
-        validators = row.etag, row.last_modified, url, row.body_digest
-        others = row.crawled, snapshot, row.special
-        report = SitemapReport.from_json(row.sitemap)
-        was_read = None if report is None else report.read
-        subscription = Subscription(
-            *(*known, step, *validators, *others),
-            received=document.received,
-            is_listed=row.listing is not None,
-            has_due_sitemap=_may_have_more(row) and is_due(was_read, time_now()),
+        state = Subscription(
+            row.url,
+            row.location,
+            row.walk + 1,
+            run,
+            crawled=row.crawled,
+            snapshot=snapshots.get(row.id),
+            special=row.special,
         )
-        # Even if it is unchanged, its archives may have moved: it is read without conditions.
-        yield row.id, subscription.anew() if row.id in in_doubt else subscription
-
-
-def _may_have_more(row: Row[Any]) -> bool:
-    """Return whether a feed may have entries that its documents do not name."""
-    return row.kind in HAVE_SITEMAPS and row.verdict != Verdict.COMPLETE.value
+        if (document := read.get(row.subscription_id)) is not None:
+            sitemap = SitemapReport.from_json(row.sitemap)
+            was_read = None if sitemap is None else sitemap.read
+            # Its documents may not name all entries.
+            may_have_more = row.kind in HAVE_SITEMAPS and row.verdict != Verdict.COMPLETE.value
+            state = replace(
+                state,
+                older_document=chains.first_unread(connection, older.get(document.behind_id)),
+                etag=row.etag,
+                last_modified=row.last_modified,
+                # Without the URL, the validators are not sent.
+                validated_url=row.validated_url if row.not_modified_ignored is None else None,
+                body_digest=row.body_digest,
+                received=document.received,
+                is_listed=row.listing is not None,
+                has_due_sitemap=may_have_more and is_due(was_read, time_now()),
+            )
+            # Even if it is unchanged, its archives may have moved: it is read without conditions.
+            if row.id in in_doubt:
+                state = state.anew()
+        states[row.id] = state
+    return states
 
 
 def _numbered(connection: Connection, numbers: Iterable[int | None]) -> dict[int, Row[Any]]:

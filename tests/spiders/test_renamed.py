@@ -89,7 +89,7 @@ def test_moved_feed_has_both_and_says_so_once(
 
 
 def test_nothing_is_renamed_in_the_first_walk_nor_where_nothing_is_new(reader: Reader) -> None:
-    with mock.patch("fhcrawl.store.renames._arrivals") as look:
+    with mock.patch("fhcrawl.store.walk_ends._EndedWalk._arrivals") as look:
         reader.crawl(atom([*posts(OLD, 2), *posts(NEW, 2)]))
         reader.crawl(atom([*posts(OLD, 2), *posts(NEW, 2)]))
     look.assert_not_called()
@@ -248,8 +248,8 @@ def test_versions_stay_under_the_ids_that_they_had(reader: Reader, database: Dat
 
 
 def test_more_entries_than_are_looked_for_together(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fhcrawl.store.renames.ARRIVALS_AT_ONCE", 3)
-    monkeypatch.setattr("fhcrawl.store.renames.FEW", 2)
+    monkeypatch.setattr("fhcrawl.store.walk_ends.ARRIVALS_AT_ONCE", 3)
+    monkeypatch.setattr("fhcrawl.store.walk_ends.FEW", 2)
     numbers = range(20, 0, -1)
     reader.crawl(atom(posts(OLD, *numbers)))
     reader.crawl(atom(posts(NEW, *numbers)))
@@ -273,7 +273,7 @@ def test_option_of_one_feed_is_for_it_alone(database: Database) -> None:
 # What a publisher does: post, move to another site, post at an id of its own; and what becomes of the crawl.
 actions = st.sampled_from(["post", "post", "move", "edit", "rest"])
 ends = st.sampled_from(["", "", "in the entries", "before the look", "in the look"])
-DEATHS = {"before the look": "Renames.settle", "in the look": "_arrivals"}
+DEATHS = {"before the look": "WalkEnds.finish", "in the look": "_EndedWalk._arrivals"}
 SITES = [OLD, "https://old.example", NEW, NEXT]
 
 
@@ -395,6 +395,6 @@ def crawl(url: str, publisher: Publisher, end: str, more: dict[str, Any]) -> lis
     if method is None:
         return engine.crawl(FEED) or []
     # One that dies at the end of the walk has exported nothing.
-    with mock.patch(f"fhcrawl.store.renames.{method}", side_effect=Killed):
+    with mock.patch(f"fhcrawl.store.walk_ends.{method}", side_effect=Killed):
         engine.crawl_only(FEED)
     return []

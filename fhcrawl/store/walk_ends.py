@@ -1,0 +1,331 @@
+"""The end of walks: which entries are gone at the publisher, and which have another id now.
+
+Both compare entries with the ids that the documents of a chain contained when they were last read.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import select
+
+from fhcrawl.logical_feed import ChainPosition, Kind, Role
+from fhcrawl.logical_feed.absences import Seen, confirmed_walk, missed_since, snapshot_walk
+from fhcrawl.logical_feed.contents import digest_of_id, ids_of
+from fhcrawl.logical_feed.listings import Listing
+from fhcrawl.logical_feed.platforms import NAMED
+from fhcrawl.logical_feed.renames import NamedEntry, Search, confirmed, with_other_scheme
+from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch, State
+from fhcrawl.store import rows, statements
+from fhcrawl.store.committing import Commit, StoredState
+from fhcrawl.store.database import Repository
+from fhcrawl.store.opening import ROWS_AT_ONCE
+from fhcrawl.store.schema import feeds
+from fhcrawl.store.statements import execute, execute_all
+from fhcrawl.store.subscriptions import ids_of_feeds
+from fhcrawl.utils.clock import now
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from sqlalchemy import Connection, Row
+
+    from fhcrawl.logical_feed.renames import Renaming
+
+# New entries that are compared with all entries of the feed together.
+ARRIVALS_AT_ONCE = 10_000
+# Up to so many, the database narrows down the entries to compare with: databases limit parameters.
+FEW = 200
+
+ENTRIES = """
+SELECT entries.id, title, link, published, updated, order_walk, order_step
+FROM entries WHERE entries.feed_id = :feed_id
+"""
+# Entries that are live under an id and under a former one.
+BOTH_LIVE = """
+FROM renames
+    JOIN entries AS new ON new.feed_id = renames.feed_id AND KEY(new.id) = KEY(renames.id)
+    JOIN entries AS old ON old.feed_id = renames.feed_id AND KEY(old.id) = KEY(renames.former_id)
+WHERE new.digest <> '' AND old.digest <> ''
+"""
+# A walk has read the former id, in no older version, since the last one that has read the new one. The
+# publisher may have returned to it: it is compared as a new one is.
+HAS_RETURNED = "(old.order_walk > new.order_walk AND old.order_time >= new.order_time)"
+FORGET_ABSENCE = "DELETE FROM absences WHERE feed_id = :feed_id AND key = :key"
+
+
+class WalkEnd(NamedTuple):
+    """What the end of a walk has changed in a feed.
+
+    :param deleted: how many entries were deleted
+    :param renamed: how many entries have another id than before, as far as this was not known
+    :param example: the id of one of them, and its former id; None without any
+    :param merged: how many entries were deleted under their former ids
+    """
+
+    deleted: int
+    renamed: int
+    example: tuple[str, str] | None
+    merged: int
+
+
+class WalkEnds(Repository):
+    """The end of walks: `store.walk_ends`."""
+
+    def finish(
+        self, run: int, urls: Sequence[str], deletes: bool, keeps_versions: bool
+    ) -> dict[str, WalkEnd]:
+        """Note which entries of feeds have another id, and which are gone; each feed in one transaction.
+
+        :param urls: feeds whose walk has ended; those that another run has taken over are ignored
+        :param deletes: delete entries that are gone
+        :param keeps_versions: keep the versions of entries that are deleted
+        :return: by URL, of the feeds in which there was something to compare
+        """
+        ends = {}
+        with self._database.snapshot() as connection:
+            found = execute(
+                connection,
+                """SELECT id, EXISTS (SELECT 1 FROM renames WHERE feed_id = feeds.id) AS has_renames
+                FROM feeds
+                WHERE id = ANY(:feeds) AND run = :run AND (
+                    EXISTS (SELECT 1 FROM absences WHERE feed_id = feeds.id)
+                    OR EXISTS (SELECT 1 FROM renames WHERE feed_id = feeds.id))
+                ORDER BY id""",
+                {"feeds": ids_of_feeds(self._session, connection, urls), "run": run},
+            ).all()
+        for feed_id, has_renames in found:
+            with self._database.transaction() as connection:
+                of_run = select(feeds).where(feeds.c.id == feed_id, feeds.c.run == run).with_for_update()
+                if (feed := connection.execute(of_run).first()) is not None:
+                    walk = _EndedWalk(connection, feed, keeps_versions)
+                    # An entry with another id is not gone.
+                    number, example, merged = walk.resolve_renames() if has_renames else (0, None, 0)
+                    gone = walk.mark_gone(deletes)
+                    ends[feed.url] = WalkEnd(merged + gone, number, example, merged)
+        return ends
+
+
+class _EndedWalk:
+    def __init__(self, connection: Connection, feed: Row[Any], keeps_versions: bool) -> None:
+        self._connection, self._feed, self._keeps_versions = connection, feed, keeps_versions
+        self._chain: list[Row[Any]] = self._execute(
+            f"""{statements.chain("documents.id = :start")}
+            SELECT documents.id, role, documents.state, documents.behind_id, lost_entries, moved_to,
+                moved_walk, checked, changed_walk, checked_walk, held IS NOT NULL AS is_known, platform
+            FROM documents JOIN chain ON chain.id = documents.id""",
+            start=feed.subscription_id,
+        ).all()
+        self._is_plain = feed.kind == Kind.SINGLE.value and len(self._chain) == 1
+
+    def _execute(self, sql: str, **values: object) -> Any:
+        return execute(self._connection, sql, {"feed_id": self._feed.id, **values})
+
+    # Nothing can be concluded from a chain with a gap, nor while a document may have lost entries that it
+    # has, or may have moved.
+    @cached_property
+    def _is_complete(self) -> bool:
+        return any(row.behind_id is None for row in self._chain) and all(
+            row.state == State.PROCESSED.value
+            and row.is_known
+            and row.checked is not None
+            and not row.lost_entries
+            and not (row.moved_to is not None and row.moved_walk == self._feed.walk)
+            for row in self._chain
+        )
+
+    def _ids_by_document(self, wanted: Collection[bytes] | None = None) -> Iterator[set[bytes]]:
+        """Yield the digests of those ids that each document contained; `wanted`: those to look for."""
+        for row in self._chain:
+            if row.is_known:
+                held = self._execute("SELECT held FROM documents WHERE id = :id", id=row.id).scalar()
+                yield {key for key in ids_of(bytes(held or b"")) if wanted is None or key in wanted}
+
+    def _contained(self, wanted: Collection[bytes] | None = None) -> set[bytes]:
+        return set().union(*self._ids_by_document(wanted))
+
+    def _delete(self, ids: list[str]) -> int:
+        """Delete entries that no document contains; return the number of live ones among them."""
+        place = ChainPosition(self._feed.walk, 0)
+        fetch = Fetch(self._feed.url, "", "", "", Role.SUBSCRIPTION, place, now())
+        found = statements.execute_among(self._connection, statements.WINNERS, self._feed.id, ids)
+        winners = rows.winners(found, fetch.latest)
+        batch = CommitBatch(stored={i: winner for i, winner in winners.items() if winner.digest})
+        before, result = StoredState(self._feed.id, {}, []), DocumentResult(fetch)
+        commit = Commit(self._connection, before, result, batch, self._keeps_versions)
+        return commit.delete_absent(batch.stored)
+
+    # -- entries that are gone --------------------------------------------------------------------
+
+    def mark_gone(self, deletes: bool) -> int:
+        """Forget the absence of what a document contains again, and note what is gone.
+
+        :return: the number of deleted entries
+        """
+        absent = {
+            bytes(row.key): row for row in self._execute("SELECT * FROM absences WHERE feed_id = :feed_id")
+        }
+        below = {bytes(row.below) for row in absent.values() if row.below is not None}
+        contained = self._contained(absent.keys() | below) if absent else set()
+        if self._is_plain:
+            contained |= self._unproven(absent, contained)
+        missing = dict(self._live(absent.keys() - contained))
+        self._forget_absences(absent.keys() - missing.keys())
+        subscription = next((row for row in self._chain if row.id == self._feed.subscription_id), None)
+        if subscription is None or not missing:
+            return 0
+        snapshot = self._find_snapshot()
+        noted: list[dict[str, Any]] = []
+        for key, entry_id in missing.items():
+            row = absent[key]
+            # What the feed's chain has lost before it became a plain feed may be in documents that have left
+            # it.
+            proof = None if self._is_plain and row.below is None else snapshot
+            since = missed_since(row.walk, row.looked, subscription.changed_walk, self._feed.walk)
+            # What could not be read of this subscription document may have been the entry.
+            if subscription.lost_entries or subscription.state != State.PROCESSED.value:
+                since = self._feed.walk + 1
+            gone = row.gone or (now() if proof is not None and since <= proof else None)
+            noted.append({"key": key, "id": entry_id, "walk": since, "gone": gone})
+        execute_all(
+            self._connection,
+            """UPDATE absences SET id = :id, walk = :walk, looked = :looked, gone = :gone
+            WHERE feed_id = :feed_id AND key = :key""",
+            [{"feed_id": self._feed.id, "looked": self._feed.walk, **values} for values in noted],
+        )
+        gone_ids = {values["key"]: str(values["id"]) for values in noted if values["gone"]}
+        if not deletes or not gone_ids:
+            return 0
+        deleted = self._delete(list(gone_ids.values()))
+        self._forget_absences(gone_ids)
+        return deleted
+
+    def _forget_absences(self, keys: Collection[bytes]) -> None:
+        execute_all(
+            self._connection, FORGET_ABSENCE, [{"feed_id": self._feed.id, "key": key} for key in keys]
+        )
+
+    # An entry that is missing above another one is known to be removed only while that one is shown: the
+    # document may have dropped both since.
+    def _unproven(self, absent: Mapping[bytes, Row[Any]], contained: Collection[bytes]) -> set[bytes]:
+        """Return which entries a plain feed may have dropped, and which have another id now."""
+        if not absent:
+            return set()
+        former = self._execute(
+            "SELECT former_id FROM renames WHERE feed_id = :feed_id AND former_id IS NOT NULL"
+        )
+        return {digest_of_id(former_id) for (former_id,) in former} | {
+            key
+            for key, row in absent.items()
+            if row.below is not None and row.gone is None and bytes(row.below) not in contained
+        }
+
+    def _live(self, keys: Collection[bytes]) -> Iterator[tuple[bytes, str]]:
+        """Yield the digests and ids of those live entries whose digests are among some."""
+        if keys:
+            live = "SELECT id FROM entries WHERE feed_id = :feed_id AND digest <> ''"
+            for (entry_id,) in execute(self._connection, live, {"feed_id": self._feed.id}, ROWS_AT_ONCE):
+                if (key := digest_of_id(entry_id)) in keys:
+                    yield key, entry_id
+
+    def _find_snapshot(self) -> int | None:
+        """Return the last walk in which the documents, as they are known, were the feed; None for none."""
+        if not self._is_complete or not self._has_all_pages():
+            return None
+        seen = {row.id: Seen(row.changed_walk, row.checked_walk) for row in self._chain}
+        subscription = seen.pop(self._feed.subscription_id)
+        return confirmed_walk(subscription) if self._is_plain else snapshot_walk(seen.values(), subscription)
+
+    # A page that no link names, and that is missing (404), is the end, or an error; and caches answer any
+    # page with the first one. That there are no more pages is known only if those that were read contain all
+    # that the publisher lists.
+    def _has_all_pages(self) -> bool:
+        """Return whether the chain has all pages of its feed; True if links name all of them."""
+        is_linked = all(row.role != Role.PAGE.value for row in self._chain)
+        # The pages of an API link to each other.
+        is_linked |= any(row.platform in NAMED and NAMED[row.platform].has_api for row in self._chain)
+        if self._feed.kind != Kind.SINGLE.value or is_linked:
+            return True
+        listing = Listing.of_walk(self._feed.listing, self._feed.walk)
+        return listing is not None and listing.is_evidence and len(self._contained()) >= listing.total
+
+    # -- entries with another id ------------------------------------------------------------------
+
+    def resolve_renames(self) -> tuple[int, tuple[str, str] | None, int]:
+        """Find out whether new entries had other ids before; delete these if the user wants it.
+
+        :return: `renamed`, `example` and `merged` of `WalkEnd`
+        """
+        number, example = 0, None
+        self._execute(
+            f"""INSERT INTO renames (feed_id, id, since)
+            SELECT renames.feed_id, renames.former_id, renames.since
+            {BOTH_LIVE} AND renames.feed_id = :feed_id AND {HAS_RETURNED}"""
+        )
+        for arrivals in self._arrivals():
+            renamings = self._compare(arrivals)
+            self._note_renamings(renamings)
+            number += len(renamings)
+            example = example or next(((pair.new.id, pair.old.id) for pair in renamings), None)
+        self._execute("DELETE FROM renames WHERE feed_id = :feed_id AND former_id IS NULL")
+        return number, example, self._merge_renamed()
+
+    def _arrivals(self) -> Iterator[list[NamedEntry]]:
+        """Yield the new entries that are live, some at a time."""
+        arrivals = """SELECT DISTINCT id FROM renames
+            WHERE feed_id = :feed_id AND former_id IS NULL AND id > :after ORDER BY id LIMIT :limit"""
+        live, after = f"{ENTRIES} AND digest <> ''", ""
+        while ids := list(self._execute(arrivals, after=after, limit=ARRIVALS_AT_ONCE).scalars()):
+            after = ids[-1]
+            found = statements.execute_among(self._connection, live, self._feed.id, ids)
+            yield [_named(row) for row in found]
+
+    def _compare(self, arrivals: list[NamedEntry]) -> list[Renaming]:
+        # The publisher has deleted an entry with a tombstone: it is not the one that is new. One that a
+        # complete feed does not have any more can be.
+        others = f"""{ENTRIES} AND (digest <> '' OR order_tombstone = 0) AND NOT EXISTS (
+            SELECT 1 FROM renames
+            WHERE renames.feed_id = entries.feed_id AND KEY(renames.former_id) = KEY(entries.id))"""
+        values: dict[str, object] = {"feed_id": self._feed.id}
+        if len(arrivals) <= FEW:
+            others += (
+                " AND (id = ANY(:ids) OR link = ANY(:links) OR coalesce(published, updated) = ANY(:times))"
+            )
+            values["ids"] = [other for new in arrivals if (other := with_other_scheme(new.id))]
+            values["links"] = [new.link for new in arrivals if new.link is not None]
+            values["times"] = [time for new in arrivals if (time := new.published or new.updated)]
+        found = execute(self._connection, others, values, ROWS_AT_ONCE)
+        renamings = Search(arrivals, map(_named, found)).found()
+        wanted = {digest_of_id(entry.id) for pair in renamings for entry in (pair.new, pair.old)}
+        return confirmed(renamings, self._ids_by_document(wanted)) if renamings else []
+
+    def _note_renamings(self, renamings: list[Renaming]) -> None:
+        same = {"feed_id": self._feed.id, "since": self._feed.crawled}
+        pairs = [{**same, "id": pair.new.id, "former_id": pair.old.id} for pair in renamings]
+        for statement in (
+            # An id that returns is not a former one any more; those before it belong to the newest one.
+            "DELETE FROM renames WHERE feed_id = :feed_id AND KEY(former_id) = KEY(:id)",
+            """UPDATE renames SET id = :id
+            WHERE feed_id = :feed_id AND KEY(id) = KEY(:former_id) AND former_id IS NOT NULL""",
+            "INSERT INTO renames (feed_id, id, former_id, since) VALUES (:feed_id, :id, :former_id, :since)",
+        ):
+            execute_all(self._connection, statement, pairs)
+
+    # What a document still contains is no duplicate of its publisher's making, and would be read again.
+    def _merge_renamed(self) -> int:
+        """Delete entries under former ids that no document contains, if the user wants it."""
+        if not self._feed.merge_renamed or not self._is_complete:
+            return 0
+        found = self._execute(
+            f"""SELECT renames.former_id {BOTH_LIVE}
+            AND renames.feed_id = :feed_id AND NOT {HAS_RETURNED}"""
+        )
+        former = {digest_of_id(former_id): former_id for (former_id,) in found}
+        contained = self._contained(former.keys()) if former else set()
+        ids = [entry_id for key, entry_id in former.items() if key not in contained]
+        return self._delete(ids) if ids else 0
+
+
+def _named(row: Sequence[Any]) -> NamedEntry:
+    return NamedEntry(*row[:5], place=ChainPosition(*row[5:]))  # type: ignore[misc]
