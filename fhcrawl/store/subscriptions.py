@@ -83,7 +83,9 @@ class Subscriptions(Repository):
         :raises StoreError: if one of them is neither subscribed nor can be deleted; then nothing changes
         """
         with self._database.transaction() as connection:
-            return {url: _remove(connection, url) for url in urls}
+            removed = {url: _remove(connection, url) for url in urls}
+        self._forget(removed)
+        return removed
 
     def delete(self, urls: Iterable[str]) -> dict[str, int]:
         """Delete feeds with all that is stored of them, in one transaction.
@@ -92,7 +94,13 @@ class Subscriptions(Repository):
         :raises StoreError: if a crawl has one of them, or the store does not know it; then nothing changes
         """
         with self._database.transaction() as connection:
-            return {url: _delete_stored(connection, url) for url in urls}
+            entries_of = {url: _delete_stored(connection, url) for url in urls}
+        self._forget(entries_of)
+        return entries_of
+
+    def _forget(self, urls: Iterable[str]) -> None:
+        for url in urls:
+            self._session.forget_id(url)
 
     def read(self, due_at: str | None = None) -> dict[str, dict[str, Any]]:
         """Return the options of the subscribed feeds; those that have been due longest first.
