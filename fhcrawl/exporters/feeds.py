@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.exporters.documents import DocumentFormat
     from fhcrawl.store import Feed, Store
-    from fhcrawl.store.rows import StoredVersion
+    from fhcrawl.store.statements import StoredVersion
 
 # By its name in `fhcrawl export`.
 XML_FORMATS = {"atom": atom.FORMAT, "rss": rss.FORMAT}

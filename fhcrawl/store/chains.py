@@ -12,11 +12,10 @@ from fhcrawl.logical_feed import Role, absence
 from fhcrawl.logical_feed.absences import Seen
 from fhcrawl.logical_feed.contents import EarlierReading, FirstReading
 from fhcrawl.logical_feed.results import State
-from fhcrawl.store import rows, statements
+from fhcrawl.store import statements
 from fhcrawl.store.database import Repository
-from fhcrawl.store.rows import ChainEnd, DocumentRef, StoredSnapshot
 from fhcrawl.store.schema import documents, versions
-from fhcrawl.store.statements import execute
+from fhcrawl.store.statements import ChainEnd, DocumentRef, StoredSnapshot, execute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -191,7 +190,7 @@ def content_row(result: DocumentResult) -> dict[str, object]:
 def part_rows(feed_id: int, result: DocumentResult) -> Iterator[dict[str, object]]:
     """Yield the rows of the documents that a list names, the last one first: each refers to its successor."""
     parts, start = result.parts or [], result.fetch.position
-    same = rows.known_document_row(feed_id, result.fetch, "", "", Role.PART)
+    same = statements.known_document_row(feed_id, result.fetch, "", "", Role.PART)
     older_key: str | None = None
     for number in range(len(parts), 0, -1):
         key, url = parts[number - 1]
@@ -279,7 +278,7 @@ def forget_others(connection: Connection, feed_id: int, result: DocumentResult) 
         WHERE id = :feed_id AND {is_older}""",
         f"DELETE FROM documents WHERE {others}",
     ):
-        execute(connection, statement, {**rows.UNREAD, **values, "since": result.fetch.fetched})
+        execute(connection, statement, {**statements.UNREAD, **values, "since": result.fetch.fetched})
 
 
 # Snapshot: it is the whole state. A later one has another id, and so have all its entities: those of the

@@ -9,12 +9,11 @@ from sqlalchemy import exists, select
 
 from fhcrawl.exceptions import LeaseError
 from fhcrawl.logical_feed.versions import latest_time
-from fhcrawl.store import leases, rows, statements
+from fhcrawl.store import leases, statements
 from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import stream
-from fhcrawl.store.rows import KeptVersion, StoredVersion
 from fhcrawl.store.schema import changes, deliveries, feeds
-from fhcrawl.store.statements import by_counted_order
+from fhcrawl.store.statements import KeptVersion, StoredVersion, by_counted_order
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class Entries(Repository):
         with self._database.lookup() as connection:
             feed_id = self._session.find_id(connection, feed)
             found = statements.execute_among(connection, statements.WINNERS, feed_id, ids) if ids else ()
-            return rows.winners(found, latest)
+            return statements.winners(found, latest)
 
     def find_labels(self, feed: str, ids: list[str]) -> dict[str, Label]:
         """Return title and times of some entries of a feed, by id."""
@@ -95,7 +94,7 @@ class Entries(Repository):
                 f"SELECT * FROM versions WHERE {of_entry} ORDER BY {by_counted_order('versions', 'DESC')}",
                 {**wanted, "latest": latest_time(now())},
             ).all()
-        return [rows.kept_version(row, number == 0) for number, row in enumerate([*current, *before])]
+        return [statements.kept_version(row, number == 0) for number, row in enumerate([*current, *before])]
 
 
 def _stream_entries(
@@ -112,7 +111,7 @@ def _stream_entries(
     """
     order = f"entries.feed_id, {by_counted_order('entries')}, entries.id"
     statement = statements.entries_with_changes(where, order, only_changed, has_details)
-    fields_of = rows.whole_fields if has_details else rows.exported_fields
+    fields_of = statements.whole_fields if has_details else statements.exported_fields
     with stream(connection, statement, {**values, "latest": latest_time(now())}) as found:
         yield from map(fields_of, found)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.polling import Limits
     from fhcrawl.store.database import Session
-    from fhcrawl.store.rows import Feed
+    from fhcrawl.store.statements import Feed
 
 TO_THE_MONTH = len("2003-12")
 RECENT = 21

@@ -9,9 +9,8 @@ from fhcrawl.logical_feed.coverage import WINDOW, marks_of
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import coverage
 from fhcrawl.store.database import Repository
-from fhcrawl.store.rows import Capture
 from fhcrawl.store.schema import timemaps
-from fhcrawl.store.statements import execute, execute_all
+from fhcrawl.store.statements import Capture, execute, execute_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

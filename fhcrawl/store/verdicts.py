@@ -17,8 +17,7 @@ from fhcrawl.logical_feed.sitemaps import SitemapReport
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import coverage, subscriptions, walk_ends
 from fhcrawl.store.mementos import WARC_FILES
-from fhcrawl.store.rows import NOT_FETCHED, Feed
-from fhcrawl.store.statements import chain, execute
+from fhcrawl.store.statements import NOT_FETCHED, Feed, chain, execute
 from fhcrawl.utils.text import LONGEST_SENTENCE, printable
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.platforms import NAMED
 from fhcrawl.logical_feed.renames import NamedEntry, Search, confirmed, with_other_scheme
 from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch, State
-from fhcrawl.store import rows, statements
-from fhcrawl.store.committing import Commit, StoredState
+from fhcrawl.store import statements
 from fhcrawl.store.database import Repository
+from fhcrawl.store.documents import Commit, StoredState
 from fhcrawl.store.opening import ROWS_AT_ONCE
 from fhcrawl.store.schema import feeds
 from fhcrawl.store.statements import execute, execute_all
@@ -150,7 +150,7 @@ class _EndedWalk:
         place = ChainPosition(self._feed.walk, 0)
         fetch = Fetch(self._feed.url, "", "", "", Role.SUBSCRIPTION, place, now())
         found = statements.execute_among(self._connection, statements.WINNERS, self._feed.id, ids)
-        winners = rows.winners(found, fetch.latest)
+        winners = statements.winners(found, fetch.latest)
         batch = CommitBatch(stored={i: winner for i, winner in winners.items() if winner.digest})
         before, result = StoredState(self._feed.id, {}, []), DocumentResult(fetch)
         commit = Commit(self._connection, before, result, batch, self._keeps_versions)

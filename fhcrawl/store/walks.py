@@ -17,9 +17,8 @@ from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.store import chains, subscriptions
 from fhcrawl.store.database import Repository
 from fhcrawl.store.leases import EXPORTED, IS_DELIVERED_BY_ITS_RUN
-from fhcrawl.store.rows import UNREAD, Subscription
 from fhcrawl.store.schema import feeds, heads
-from fhcrawl.store.statements import MOVED, execute, execute_all, is_of, is_one_of
+from fhcrawl.store.statements import MOVED, UNREAD, Subscription, execute, execute_all, is_of, is_one_of
 from fhcrawl.store.subscriptions import ADD_FEED, NO_RUN
 from fhcrawl.utils.clock import now as time_now
 

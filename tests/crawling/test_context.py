@@ -34,7 +34,7 @@ from fhcrawl.logical_feed import ChainPosition, Role
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import DocumentRef, Subscription
-from fhcrawl.store.rows import StoredSnapshot
+from fhcrawl.store.statements import StoredSnapshot
 from fhcrawl.utils.addresses import AllowedHosts
 from tests.contexts import walk_request
 from tests.feeds import E, atom

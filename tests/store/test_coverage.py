@@ -8,7 +8,7 @@ from fhcrawl.documents.dates import elapsed
 from fhcrawl.logical_feed.coverage import Hole, Span
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import Store
-from fhcrawl.store.rows import Feed
+from fhcrawl.store.statements import Feed
 from tests.databases import Database
 from tests.engine import Engine
 from tests.faketime import clock_at
