@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scrapy.exceptions import DropItem
 
-from fhcrawl.crawling.pending import EntryVersion
+from fhcrawl.core.item_processor import EntryVersion
 from fhcrawl.logical_feed import Outcome, Winner, decide
 from fhcrawl.logical_feed.versions import have_same_files
 

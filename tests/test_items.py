@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from itemadapter import ItemAdapter
 
-from fhcrawl.crawling.pending import EntryVersion, PendingDocument
+from fhcrawl.core.item_processor import EntryVersion, PendingDocument
 from fhcrawl.items import ALL_FIELDS, EntryItem, added_fields
 from fhcrawl.logical_feed import Version
 

@@ -161,8 +161,8 @@ class RequestContext:
     :param empty: how many documents in a row before this one had no entries
     :param newer: the multipart page that links here, for the comparison of the two
     :param fetched: when a capture was made, ISO 8601 in UTC
-    :param memento: id of a capture in the store that a web archive is asked for
-    :param record: id of a capture in the store that is in a WARC file
+    :param capture_id: id of the requested capture in the store
+    :param is_in_warc: it is in a WARC file, not in a web archive
     :param checks: ids of the documents to be checked after this one; None if this request is no check
     :param doubted_since: only in a conditional request for a document that was just found to have changed, to
         see whether its server sends a 304 nevertheless: when it was received before
@@ -188,8 +188,8 @@ class RequestContext:
     empty: int = 0
     newer: NewerPage | None = None
     fetched: str | None = None
-    memento: int | None = None
-    record: int | None = None
+    capture_id: int | None = None
+    is_in_warc: bool = False
     checks: list[int] | None = None
     doubted_since: str | None = None
     list_check: ListCheck | None = None
@@ -266,7 +266,9 @@ def set_context(request: Request | Response, context: RequestContext) -> None:
 
 def is_of_web_archive(context: RequestContext | None) -> bool:
     """Return whether a request with this context is for a web archive."""
-    return context is not None and (context.role is Role.TIMEMAP or context.memento is not None)
+    if context is None:
+        return False
+    return context.role is Role.TIMEMAP or (context.role is Role.CAPTURE and not context.is_in_warc)
 
 
 def with_context(request: Request, context: RequestContext, **changes: Any) -> Request:

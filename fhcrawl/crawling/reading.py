@@ -12,7 +12,6 @@ from fhcrawl import logical_feed
 from fhcrawl.crawling import responses
 from fhcrawl.crawling.context import Referral, context_of
 from fhcrawl.crawling.failures import CHALLENGE, is_challenge
-from fhcrawl.crawling.pending import EntryVersion
 from fhcrawl.documents import TOO_MANY, Problem, snapshot
 from fhcrawl.exceptions import TimeIsOverError
 from fhcrawl.logical_feed import ChainPosition, Kind, Role, Version, contents, coverage
@@ -24,12 +23,11 @@ from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import DocumentRef
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from scrapy.http import Response
 
     from fhcrawl.crawling.context import RequestContext
-    from fhcrawl.crawling.pending import PendingDocument
     from fhcrawl.documents import DocumentList, Entry, FeedDocument
     from fhcrawl.exceptions import NotAFeedError
     from fhcrawl.logical_feed import Link
@@ -547,36 +545,3 @@ def first_uncounted(fetch: Fetch, versions: Iterable[Version]) -> str | None:
         return None
     claimed = (version.claimed for version in versions if version.claimed is not None)
     return min((order.time for order in claimed), default=None)
-
-
-def items(
-    pending: PendingDocument, document: FeedDocument, result: DocumentResult, found: list[Version | None]
-) -> Iterator[EntryVersion]:
-    """Yield the items of a document that is being committed."""
-    for entry, version in zip(document.entries, found, strict=True):
-        if version is None:
-            continue
-        item = EntryVersion(
-            result.fetch.feed,
-            version.id,
-            entry.title,
-            entry.link,
-            entry.published,
-            entry.updated,
-            entry.authors,
-            entry.categories,
-            entry.summary,
-            entry.content,
-            entry.content_type,
-            entry.enclosures,
-            entry.operation,
-            result.fetch.url,
-            result.updated,
-            title_type=entry.title_type,
-            summary_type=entry.summary_type,
-            base=entry.base or result.fetch.url,
-            language=entry.language or None,
-        )
-        item.version = version
-        item.pending = pending
-        yield item

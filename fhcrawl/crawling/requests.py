@@ -311,21 +311,32 @@ def again(request: Request, found: CheckedDocument) -> Request:
     )
 
 
-def capture(found: Memento, depth: int, place: str, walk: WalkContext) -> Request:
-    """Return the request for a capture in a WARC file.
+def capture(
+    found: Memento, depth: int, url: str, walk: WalkContext, documents: int = 0, is_in_warc: bool = False
+) -> Request:
+    """Return the request for a capture in a WARC file, or in a web archive.
 
     :param depth: number of links from a subscription document to it
-    :param place: URL of the file, with the offset of the record as its fragment
+    :param url: of the file, with the offset of the record as its fragment; or that the web archive has for it
+    :param documents: see `timemap`
     """
     # A version with a date in the future must not take precedence for ever.
     time = min(found.time, now())
-    position = logical_feed.position_of_capture(time, depth)
-    context = RequestContext(walk, found.url, Role.CAPTURE, position, fetched=time, record=found.id)
-    return _request(context, {**ALWAYS, DELTAFETCH_KEY: place}).replace(url=place)
+    context = RequestContext(
+        walk,
+        found.url,
+        Role.CAPTURE,
+        logical_feed.position_of_capture(time, depth),
+        documents=documents,
+        fetched=time,
+        capture_id=found.id,
+        is_in_warc=is_in_warc,
+    )
+    return _of_archive(context, url, **{DELTAFETCH_KEY: url})
 
 
 # Without the user's headers for the feed, which may be credentials.
-def _of_web_archive(context: RequestContext, url: str, **meta: Any) -> Request:
+def _of_archive(context: RequestContext, url: str, **meta: Any) -> Request:
     cb_kwargs = cb_kwargs_of(context)
     return Request(url, meta={**ALWAYS, **meta}, dont_filter=True, cb_kwargs=cb_kwargs)
 
@@ -338,27 +349,7 @@ def timemap(url: str, query: str, walk: WalkContext, documents: int) -> Request:
     """
     context = RequestContext(walk, url, Role.TIMEMAP, ChainPosition(EARLIEST_WALK, 0), documents=documents)
     slot = f"{urlsplit(walk.options.web_archive or '').hostname}{INDEX_SLOT}"
-    return _of_web_archive(context, query, download_maxsize=indexes.LONGEST_ANSWER, download_slot=slot)
-
-
-def memento(found: Memento, depth: int, archive: str, walk: WalkContext, documents: int) -> Request:
-    """Return the request for a capture that a web archive has.
-
-    :param depth: number of links from a subscription document to it
-    :param documents: see `timemap`
-    """
-    place = logical_feed.position_of_capture(found.time, depth)
-    context = RequestContext(
-        walk,
-        found.url,
-        Role.CAPTURE,
-        place,
-        documents=documents,
-        fetched=found.time,
-        memento=found.id,
-    )
-    url = indexes.capture_url(archive, found.time, found.url)
-    return _of_web_archive(context, url, **{DELTAFETCH_KEY: url})
+    return _of_archive(context, query, download_maxsize=indexes.LONGEST_ANSWER, download_slot=slot)
 
 
 def listed(fetch: Fetch, before: Request | Response, check: ListCheck) -> Request:

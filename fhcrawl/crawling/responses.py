@@ -100,7 +100,7 @@ def _fetch(request: Request, url: str) -> Fetch:
         location=_location(request, context.requested_url, url),
         special=special_hosts_to_store(context.walk),
         walk=context.walk.number,
-        memento=context.record if context.memento is None else context.memento,
+        capture_id=context.capture_id,
         is_check=context.checks is not None,
         has_joined=context.has_joined,
     )

@@ -112,7 +112,7 @@ class Fetch:
     :param freshness_lifetime: seconds for which the server declares a subscription document fresh
     :param retry_after: time before which the server wants no request, ISO 8601 in UTC
     :param walk: number of the walk
-    :param memento: id of the capture in the store, if it is one
+    :param capture_id: id of the capture in the store, if it is one
     :param is_check: an archive or page that was read before is requested again, to see whether it has changed
     :param has_joined: the walk's subscription document reaches back to what was known before: see `joins`
     """
@@ -131,7 +131,7 @@ class Fetch:
     freshness_lifetime: int | None = None
     retry_after: str | None = None
     walk: int = 0
-    memento: int | None = None
+    capture_id: int | None = None
     is_check: bool = False
     has_joined: bool = False
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from scrapy.utils.misc import load_object
 
 from fhcrawl import signals
-from fhcrawl.core.item_processor import ItemPipelineManager
+from fhcrawl.core.item_processor import EntryVersion, ItemPipelineManager, PendingDocument, name_of
 from fhcrawl.crawling import reading
 from fhcrawl.crawling.context import feed_of
-from fhcrawl.crawling.pending import EntryVersion, PendingDocument, name_of
 from fhcrawl.crawling.responses import fetch_from_response
 from fhcrawl.exceptions import ArgumentError, FhcrawlError, LeaseError, StoreError
 from fhcrawl.extensions import Component
@@ -189,7 +188,7 @@ class CommitMiddleware(Component):
         reading.log_problems(result, document)
         pending = self.record_document(response, result)
         yield from following
-        yield from reading.items(pending, document, result, found)
+        yield from _items(pending, document, result, found)
 
     def lose(self, fetch: Fetch, failure: DocumentFailure, of: str = "") -> None:
         """Log a failure, and store it.
@@ -317,3 +316,35 @@ class CommitMiddleware(Component):
 
     def _count(self, noun: str, outcome: str) -> None:
         self._crawler.stats.inc_value(f"fhcrawl/{noun}/{outcome}")
+
+
+def _items(
+    pending: PendingDocument, document: FeedDocument, result: DocumentResult, found: list[Version | None]
+) -> Iterator[EntryVersion]:
+    for entry, version in zip(document.entries, found, strict=True):
+        if version is None:
+            continue
+        item = EntryVersion(
+            result.fetch.feed,
+            version.id,
+            entry.title,
+            entry.link,
+            entry.published,
+            entry.updated,
+            entry.authors,
+            entry.categories,
+            entry.summary,
+            entry.content,
+            entry.content_type,
+            entry.enclosures,
+            entry.operation,
+            result.fetch.url,
+            result.updated,
+            title_type=entry.title_type,
+            summary_type=entry.summary_type,
+            base=entry.base or result.fetch.url,
+            language=entry.language or None,
+        )
+        item.version = version
+        item.pending = pending
+        yield item

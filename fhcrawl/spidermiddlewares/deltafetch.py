@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from fhcrawl.crawling.pending import PendingDocument
+    from fhcrawl.core.item_processor import PendingDocument
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
     from fhcrawl.store import DocumentRef
 

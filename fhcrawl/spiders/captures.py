@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
-    from fhcrawl.crawling.pending import EntryVersion
+    from fhcrawl.core.item_processor import EntryVersion
     from fhcrawl.crawling.subscriptions import Listed
     from fhcrawl.logical_feed.results import Fetch
     from fhcrawl.store import Memento, Store
@@ -280,7 +280,7 @@ class _WarcFiles:
             capture = state.take()
             place = self._index.place(capture.url, capture.digest)
             if place is not None:
-                yield requests.capture(capture, state.depth, place, state.walk)
+                yield requests.capture(capture, state.depth, place, state.walk, is_in_warc=True)
                 return
             state.failed.add(capture.id)
 
@@ -420,7 +420,9 @@ class _WebArchives:
         if (reading := state.reading) is not None:
             yield requests.timemap(reading.timemap.url, reading.requested, walk, state.requests)
         elif state.chosen:
-            yield requests.memento(state.take(), state.depth, url, walk, state.requests)
+            capture = state.take()
+            place = indexes.capture_url(url, capture.time, capture.url)
+            yield requests.capture(capture, state.depth, place, walk, state.requests)
 
     # First the TimeMaps, then the captures that are worth reading.
     def _choose(self, state: _FeedInArchive) -> None:
@@ -517,8 +519,8 @@ class _WebArchives:
             message = "Cannot find out what %s has of %s: the index %s"
             values = archive.url, fetch.requested_url, failure.detail
             logger.warning(message, *values, extra={"is_for_users": True})
-        elif fetch.memento is not None:
-            state.failed.add(fetch.memento)
+        elif fetch.capture_id is not None:
+            state.failed.add(fetch.capture_id)
         archive.failures += 1
         if archive.failures == MOST_FAILURES:
             _skip(archive, f"{MOST_FAILURES} consecutive requests have failed")
@@ -623,7 +625,7 @@ class Captures:
         fetch = responses.fetch_from_request(failure.request)  # type: ignore[attr-defined]
         source, reason = self._source(fetch), loss_of(failure)
         is_postponed = reason.state is State.KNOWN and source is self._in_archives
-        if fetch.memento is not None and not is_postponed:
+        if fetch.capture_id is not None and not is_postponed:
             self._lose(fetch, source.outcome_of(reason))
         yield from self._stored(fetch, source.lose(fetch, reason, wait_of(failure)))
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
     from typing_extensions import Self
 
-    from fhcrawl.crawling.pending import EntryVersion
+    from fhcrawl.core.item_processor import EntryVersion
     from fhcrawl.crawling.subscriptions import FeedList, FeedOptions, Listed
     from fhcrawl.store import Subscription
     from fhcrawl.store.subscriptions import Subscriptions

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from fhcrawl.crawling.pending import EntryVersion
+    from fhcrawl.core.item_processor import EntryVersion
     from fhcrawl.logical_feed.listings import ListCheck
     from fhcrawl.logical_feed.results import Fetch
     from fhcrawl.store import Store

@@ -72,8 +72,8 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
     from typing_extensions import Self
 
+    from fhcrawl.core.item_processor import EntryVersion
     from fhcrawl.crawling.context import RequestContext, WalkContext
-    from fhcrawl.crawling.pending import EntryVersion
     from fhcrawl.documents import FeedDocument
     from fhcrawl.logical_feed import Version
     from fhcrawl.logical_feed.contents import EarlierReading

@@ -370,7 +370,7 @@ class Commit:
     # A capture that cannot be read is not requested again; one that was cut off is, once.
     def _write_memento(self) -> None:
         failure = self._result.failure
-        if self._fetch.memento is None:
+        if self._fetch.capture_id is None:
             return
         if (
             failure is None
@@ -379,7 +379,7 @@ class Commit:
         ):
             self._execute(mementos.SETTLE, **mementos.settle_row(self._result))
         elif failure.state is State.FAILED:
-            self._execute(mementos.POSTPONE, id=self._fetch.memento)
+            self._execute(mementos.POSTPONE, id=self._fetch.capture_id)
 
     # -- the feed ---------------------------------------------------------------------------------
 

@@ -219,7 +219,7 @@ def settle_row(result: DocumentResult) -> dict[str, object]:
     """Return the parameters of SETTLE for a capture that was read, or that cannot be read."""
     failure = result.failure
     return {
-        "id": result.fetch.memento,
+        "id": result.fetch.capture_id,
         "state": READ if failure is None else failure.state.value,
         "captured": result.fetch.fetched,
         "marks": None if failure is not None or result.shown is None else "".join(result.shown[:WINDOW]),

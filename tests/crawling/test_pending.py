@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from scrapy import Request
 
-from fhcrawl.crawling.pending import PendingDocument, UnderWay
+from fhcrawl.core.item_processor import PendingDocument
+from fhcrawl.extensions.store import UnderWay
 from fhcrawl.logical_feed import ChainPosition, Role
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch, State
 from fhcrawl.reasons import ReasonKind

@@ -17,6 +17,7 @@ from fhcrawl.logical_feed.results import State
 from fhcrawl.store import Memento
 from fhcrawl.utils.addresses import AllowedHosts
 from fhcrawl.utils.clock import now
+from fhcrawl.warc.indexes import capture_url
 
 FEED, ARCHIVE = "https://example.org/feed", "https://archive.example/web"
 THEN = "2009-01-02T03:04:05Z"
@@ -25,9 +26,9 @@ HEADERS = {"Memento-Datetime": "Fri, 02 Jan 2009 03:04:05 GMT"}
 
 def capture(archive: str = ARCHIVE, feed: str = FEED, depth: int = 0) -> Request:
     options = FeedOptions(web_archive=archive, headers={"X-Key": "secret"})
-    return requests.memento(
-        Memento(7, feed, "2012-01-01T00:00:00Z", "", None), depth, archive, WalkContext(feed, 1, options), 1
-    )
+    found = Memento(7, feed, "2012-01-01T00:00:00Z", "", None)
+    url = capture_url(archive, found.time, feed)
+    return requests.capture(found, depth, url, WalkContext(feed, 1, options), 1)
 
 
 def timemap(archive: str = ARCHIVE) -> Request:
@@ -48,7 +49,7 @@ def test_capture_has_the_url_and_the_time_of_what_was_captured() -> None:
     assert request.headers == {}
     assert served(request).url == FEED
     context = context_of(request)
-    assert (context.fetched, context.position, context.memento) == (THEN, position_of_capture(THEN, 2), 7)
+    assert (context.fetched, context.position, context.capture_id) == (THEN, position_of_capture(THEN, 2), 7)
 
 
 def test_capture_from_the_future_is_from_now() -> None:

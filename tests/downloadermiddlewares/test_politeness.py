@@ -26,6 +26,7 @@ from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.downloadermiddlewares.politeness import PolitenessMiddleware
 from fhcrawl.logical_feed.polling import LONGEST
 from fhcrawl.store import Memento
+from fhcrawl.warc.indexes import capture_url
 from tests.feeds import E, atom
 from tests.in_process import MemoryServer
 from tests.projects import Project
@@ -265,7 +266,8 @@ def test_web_archive_gets_a_request_a_second_and_its_index_24_a_minute(
     found = Memento(1, walk.feed, "2009-01-01T00:00:00Z", "", None)
     for _ in range(2):
         middleware.process_request(requests.timemap(walk.feed, f"{archive}/cdx", walk, 1))
-        middleware.process_request(requests.memento(found, 0, archive, walk, 1))
+        url = capture_url(archive, found.time, found.url)
+        middleware.process_request(requests.capture(found, 0, url, walk, 1))
     for name, seconds in ((host, delay), (index, of_index)):
         slot, given = downloader.slots[name], downloader.per_slot_settings[name]
         assert (slot.concurrency, slot.delay) == (1, seconds)

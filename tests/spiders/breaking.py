@@ -7,7 +7,7 @@ from typing import Any
 from scrapy import Request
 from scrapy.http import Response
 
-from fhcrawl.crawling.pending import EntryVersion
+from fhcrawl.core.item_processor import EntryVersion
 from fhcrawl.spiders.history import HistorySpider
 from tests.pipelines.faulty import CHOSEN
 
