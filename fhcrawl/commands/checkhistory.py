@@ -83,8 +83,7 @@ class Command(command.Command):
 
         if check.wanted is not None:  # it was interrupted
             self.exitcode = 1
-        findings = check.finish()
-        summary = check.summary(findings)
+        findings, summary = check.finish()
         with printing(UTF_8 if opts.json else None):
             if opts.json:
                 print(shown.as_json(findings, summary))

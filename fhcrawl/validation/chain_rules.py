@@ -1,0 +1,330 @@
+"""Rules of RFC 5005 about the documents of a chain: their links, and what neighbours say of each other."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from fhcrawl.documents.dates import elapsed
+from fhcrawl.logical_feed import Kind, Role
+from fhcrawl.logical_feed.versions import comparable
+from fhcrawl.validation.chain import MOST_ENTRIES
+from fhcrawl.validation.model import Needs, advice, error, good, of_chain, warning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fhcrawl.validation.chain import Chain, Clash, KeptDocument, Loss, Wanted
+    from fhcrawl.validation.model import Finding
+
+OLDER = {Role.ARCHIVE: "prev-archive", Role.PAGE: "next"}
+NOT_MODIFIED = 304
+AGAIN = "Check it again, with a higher limit if one was reached."
+TURNED = (
+    "If prev-archive leads to newer archives, reverse the links: the subscription document links to "
+    "the newest archive, prev-archive to the one before, next-archive to the one after."
+)
+SHOWN = 100  # characters of an id
+DAY = 24 * 60 * 60
+# A gap that is so many times as long as the longest one within the documents is unusual.
+UNUSUAL = 3
+FEWEST = 5  # entries that show what is usual
+
+
+# RFC 5005, 4.2: "This process should be repeated recursively until the client encounters […] (the end of the
+# archive is indicated by a missing prev-archive link relation) or an error is encountered."
+@of_chain("RFC 5005, 4.2", Needs.ALL)
+def walk_ends(chain: Chain) -> Iterator[Finding]:
+    """The links lead from document to document, up to the oldest one."""
+    documents = chain.documents
+    if chain.missing is not None:
+        yield _cut(chain, *chain.missing)
+    elif chain.loop is not None:
+        number, url = chain.loop
+        last, first = documents[-1], documents[number]
+        relation = "prev-archive" if url == last.links.get("prev-archive") else "next"
+        to = url if url in (first.requested_url, first.url) else f"{url}, which redirects to {first.url}"
+        text = f"Its {relation} link leads to {to}, which has been read already: the chain forms a loop."
+        fix = "Link to the older document, or remove the link if there is none."
+        if first is not last and first.digest == last.digest:
+            text = f"It is the same as {first.requested_url}, which links to it."
+            fix = f"Serve older entries there; if there are none, remove the link in {first.requested_url}."
+        yield error(text, last.lines.get(relation), fix, last.requested_url)
+    elif chain.limit is not None:
+        text = f"The check stopped after {chain.limit:,} documents: older documents were not checked."
+        yield warning(text, None, "Check it with a higher --max-documents.")
+    elif chain.kind is Kind.ARCHIVED and documents[-1].is_whole:
+        yield good(f"The chain leads to its oldest document, {documents[-1].requested_url}.")
+
+
+def _cut(chain: Chain, missing: Wanted, loss: Loss) -> Finding:
+    if missing.number == 0:
+        fix = "Give the URL of a feed, and make sure that its server responds with the feed."
+        return error(f"It {loss.detail}.", None, AGAIN if loss.is_limit else fix, missing.url)
+    via, relation = chain.documents[missing.number - 1], OLDER[missing.role]
+    at, where = via.lines.get(relation), via.requested_url
+    if loss.is_limit:
+        text = f"{missing.url}, to which it links, {loss.detail}: older documents were not checked."
+        return warning(text, at, AGAIN, where)
+    # RFC 5005, 4.1: publishers "may refuse to serve […] or be unable to serve […] an archive document".
+    fix = "Correct the link, or serve that document: older entries cannot be found."
+    text = f"The chain is broken: its {relation} link leads to {missing.url}, which {loss.detail}."
+    return error(text, at, fix, where)
+
+
+def _elsewhere(chain: Chain, url: str, expected: str) -> str:
+    """Return where a link leads that does not lead to the expected document, or why it leads nowhere."""
+    failure = chain.elsewhere.get(url)
+    return f"{url}, which {failure}" if failure else f"{url}, not to {expected}"
+
+
+# RFC 5005, 4: "Archive documents SHOULD also contain an fh:archive element in their head sections".
+@of_chain("RFC 5005, 4", Needs.ALL)
+def archive_marks(chain: Chain) -> Iterator[Finding]:
+    """Every archive has fh:archive."""
+    unmarked = [document for document in chain.archives if not document.archive]
+    fix = (
+        "Add <fh:archive/> to its head section, so that readers that find it first recognise it as an "
+        "archive."
+    )
+    for document in unmarked:
+        if document.is_whole:
+            yield warning("The archive has no fh:archive.", document.head_line, fix, document.requested_url)
+    if chain.archives and not unmarked:
+        yield good("Every archive is marked with fh:archive.")
+
+
+# RFC 5005, 4: "next-archive" is "the immediately following archive document"; archive documents "SHOULD also
+# have a "next-archive" link relation, unless there are no following archives available".
+@of_chain("RFC 5005, 4", Needs.ALL)
+def next_archive(chain: Chain) -> Iterator[Finding]:
+    """The next-archive link of an archive leads back to the archive that names it."""
+    archives = chain.archives
+    count = 0
+    for newer, document in zip([None, *archives], archives, strict=False):
+        wrong = list(_of_newest(chain, document) if newer is None else _following(chain, document, newer))
+        count += bool(wrong) or not chain.is_seen(document.links.get("next-archive", document.url))
+        count += newer is not None and "next-archive" not in document.links
+        yield from wrong
+    if len(archives) > 1 and not count:
+        yield good("Every next-archive link leads back to the archive that links to its document.")
+
+
+# RFC 5005, 4: "although another archive […] may be under construction, it would be an error to link to it
+# before completion".
+def _of_newest(chain: Chain, document: KeptDocument) -> Iterator[Finding]:
+    first, url = chain.documents[0], document.links.get("next-archive")
+    at, where = document.lines.get("next-archive"), document.requested_url
+    if chain.begins_with_archive:
+        # Without a link to another one, it may be the subscription document, and marked wrongly.
+        if first.links.get("current") not in (None, first.requested_url, first.url):
+            yield from _following(chain, document, first)
+    elif url is not None and chain.find(url) == 0:
+        fix = "Remove it: the current link leads to the document after the newest archive."
+        yield warning("Its next-archive link leads to the subscription document.", at, fix, where)
+    elif url is not None and chain.is_seen(url):
+        fix = "Remove the link: there is no newer archive."
+        if chain.is_other(url):
+            fix = (
+                f"If that is a newer archive, and finished, let prev-archive links lead from "
+                f"{first.requested_url} to it, and from it to {document.link_url}; else remove the link."
+            )
+        to = _elsewhere(chain, url, "an archive that a prev-archive link leads to")
+        if chain.find(url) is not None:
+            to = f"{url}, which is not a newer archive"
+        yield error(f"Its next-archive link leads to {to}.", at, fix, where)
+
+
+def _following(chain: Chain, document: KeptDocument, newer: KeptDocument) -> Iterator[Finding]:
+    url, where = document.links.get("next-archive"), document.requested_url
+    if url is None:
+        if document.is_whole:
+            fix = TURNED if _is_turned(newer, document) else f"Add a next-archive link to {newer.link_url}."
+            yield warning("The archive has no next-archive link.", document.head_line, fix, where)
+    elif chain.find(url) != newer.number and chain.is_seen(url):
+        fix = TURNED if _is_turned(newer, document) else f"Link to {newer.link_url}."
+        if chain.is_other(url):
+            fix = (
+                f"If that is an archive older than {newer.requested_url}, let prev-archive links lead from "
+                f"there to it, and from it to {document.link_url}; else link to {newer.link_url}."
+            )
+        text = f"Its next-archive link leads to {_elsewhere(chain, url, newer.requested_url)}."
+        yield error(text, document.lines.get("next-archive"), fix, where)
+
+
+# RFC 5005, 4: "Archive documents SHOULD indicate their associated subscription documents using the "current"
+# link relation"; it "returns a feed document containing the most recent entries in the feed".
+@of_chain("RFC 5005, 4", Needs.ALL)
+def current(chain: Chain) -> Iterator[Finding]:
+    """The current link of an archive leads to the subscription document."""
+    count = 0
+    if chain.begins_with_archive:
+        return
+    for document in chain.archives:
+        url, where = document.links.get("current"), document.requested_url
+        there = chain.documents[0].link_url
+        if url is not None and chain.find(url) == 0:
+            continue
+        count += 1
+        if url is None and document.is_whole:
+            fix = f"Add a current link to {there}."
+            yield warning("The archive has no current link.", document.head_line, fix, where)
+        if url is None or not chain.is_seen(url):
+            continue
+        text = f"Its current link leads to {_elsewhere(chain, url, 'the subscription document')}."
+        yield error(text, document.lines.get("current"), f"Link to {there}.", where)
+    if chain.archives and not count:
+        yield good("Every archive links to the subscription document.")
+
+
+# RFC 4287, 4.2.7.2: "self" is "a resource equivalent to the containing element".
+@of_chain("RFC 4287, 4.2.7.2")
+def self_link(chain: Chain) -> Iterator[Finding]:
+    """A self link leads to its own document."""
+    for document in chain.documents:
+        url = document.links.get("self")
+        if url is None or chain.find(url) == document.number or not chain.is_seen(url):
+            continue
+        text = f"Its self link leads to {_elsewhere(chain, url, document.url)}."
+        fix = f"Write {document.link_url}."
+        yield warning(text, document.lines.get("self"), fix, document.requested_url)
+
+
+# RFC 5005, 3: "previous" is "the immediately preceding document in a series of documents", "first" "the
+# furthest preceding document".
+@of_chain("RFC 5005, 3")
+def pages(chain: Chain) -> Iterator[Finding]:
+    """The previous and first links of pages lead back."""
+    for document in chain.documents:
+        if document.role is not Role.PAGE:
+            continue
+        back = {"previous": document.number - 1, "prev": document.number - 1, "first": 0}
+        if not back.keys().isdisjoint(chain.documents[0].links.keys() - {"first"}):
+            del back["first"]  # the URL of a page was given, which is not the first one
+        for relation, number in back.items():
+            url = document.links.get(relation)
+            if url is not None and chain.find(url) != number and chain.is_seen(url):
+                there = chain.documents[number].link_url
+                text = f"Its {relation} link leads to {_elsewhere(chain, url, there)}."
+                at = document.lines.get(relation)
+                yield error(text, at, f"Link to {there}.", document.requested_url)
+
+
+# RFC 9110, 8.8 and 13.1: validators let a client ask whether a document has changed.
+@of_chain("RFC 9110, 13.1")
+def conditional_requests(chain: Chain) -> Iterator[Finding]:
+    """The server responds with 304 if a document has not changed."""
+    requested = [document for document in chain.documents[:2] if document.url.startswith("http")]
+    for document in requested:
+        where = document.requested_url
+        if not document.validators:
+            fix = "Send ETag or Last-Modified: readers then fetch it only when it has changed."
+            yield advice("The response has neither ETag nor Last-Modified.", None, fix, where)
+        elif document.conditional is not None and document.conditional != NOT_MODIFIED:
+            fix = "Respond with 304 while it has not changed."
+            text = f"The response to a conditional request was {document.conditional}."
+            yield advice(text, None, fix, where)
+    if requested and all(document.conditional == NOT_MODIFIED for document in requested):
+        yield good("The server responds with 304 if the document has not changed.")
+
+
+# RFC 5005, 4.1: "Publishers SHOULD construct their feed documents in such a way as to make duplicate removal
+# unambiguous"; 4.2: the entry's update time decides, else the document's. Between two archives, which do not
+# change, a version that differs has another update time (RFC 4287, 4.2.15).
+@of_chain("RFC 5005, 4.1 and 4.2", Needs.ALL)
+def one_newest_version(chain: Chain) -> Iterator[Finding]:
+    """Of an entry in several documents, it is clear which version is the newest."""
+    for clash in chain.entries.clashes:
+        yield _clash(chain, clash)
+    is_all = all(document.is_whole for document in chain.documents) and not chain.entries.is_full
+    if chain.entries.repeated and not chain.entries.clashes and is_all:
+        yield good("Of each entry in several documents, it is clear which version is the newest.")
+    if chain.entries.is_full:
+        yield warning(f"Only {MOST_ENTRIES:,} entries were compared with those of other documents.")
+
+
+def _clash(chain: Chain, clash: Clash) -> Finding:
+    newer, older = chain.documents[clash.newer], chain.documents[clash.older]
+    text = f"The entry {clash.id[:SHOWN]} differs from that in {newer.requested_url}"
+    fix, where = "Give the newer version, or its document, a later update time.", older.requested_url
+    if comparable(newer.updated) <= comparable(older.updated):
+        return error(f"{text}, and no time shows which of them is newer.", clash.line, fix, where)
+    if not clash.is_timed:
+        return advice(f"{text}; only the times of the documents show which is newer.", clash.line, fix, where)
+    report = error if newer.role is Role.ARCHIVE else warning
+    return report(f"{text}, with the same atom:updated.", clash.line, fix, where)
+
+
+# RFC 4287, 4.2.6: an atom:id "MUST NOT change over time"; RSS 2.0, guid: it "uniquely identifies the item".
+@of_chain("RFC 4287, 4.2.6; RSS 2.0, guid")
+def ids_stay(chain: Chain) -> Iterator[Finding]:
+    """An entry has the same id in all documents."""
+    for changed in chain.entries.changed_ids:
+        where = chain.documents[changed.number].requested_url
+        text = f"Entries with the link {changed.link[:SHOWN]} have different ids: are they one entry?"
+        yield advice(text, changed.line, "Never change the id of an entry.", where)
+
+
+# RFC 4287, 4.2.6: atom:id is "a permanent, universally unique identifier for an entry or feed".
+@of_chain("RFC 4287, 4.2.6", Needs.MARKUP)
+def one_feed(chain: Chain) -> Iterator[Finding]:
+    """All documents of Atom have one feed's atom:id."""
+    for document in chain.documents[1:]:
+        first, own = chain.documents[0].feed_id, document.feed_id
+        if None not in (first, own) and own != first:
+            text = f"Its atom:id is {own}, and that of the subscription document {first}."
+            fix = "Give all documents of the feed the same atom:id."
+            yield warning(text, document.head_line, fix, document.requested_url)
+
+
+# RFC 5005, 4: "Archive documents are feed documents that contain less recent entries in the feed."
+@of_chain("RFC 5005, 4")
+def order_of_dates(chain: Chain) -> Iterator[Finding]:
+    """A document that prev-archive names has older entries."""
+    for newer, older in pairwise(chain.documents):
+        if _is_turned(newer, older):
+            text = (
+                f"All its entries are newer than those of {newer.requested_url}, which links to it as older."
+            )
+            yield warning(text, None, TURNED, older.requested_url)
+
+
+def _is_turned(newer: KeptDocument, older: KeptDocument) -> bool:
+    return comparable(older.oldest) > comparable(newer.newest) != ""
+
+
+# RFC 5005, 4.2: of entries with one update time, "the entry sourced from the most recently updated feed
+# document SHOULD replace all other duplicates".
+@of_chain("RFC 5005, 4.2")
+def order_of_documents(chain: Chain) -> Iterator[Finding]:
+    """No archive is updated later than the document that names it."""
+    for newer, older in pairwise(chain.documents):
+        if chain.kind is Kind.ARCHIVED and comparable(older.updated) > comparable(newer.updated) != "":
+            text = f"Its update time, {older.updated}, is later than that of {newer.requested_url}."
+            fix = (
+                "Give an archive the time of its last change: of equal versions, the later document's counts."
+            )
+            yield advice(text, older.head_line, fix, older.requested_url)
+
+
+# RFC 5005, 4: archived feeds "enable clients to do this without losing entries". That no entry was lost
+# between two documents is certain only if they share one.
+@of_chain("RFC 5005, 4")
+def no_hole(chain: Chain) -> Iterator[Finding]:
+    """The newest archive begins where the subscription document ends."""
+    if chain.kind is not Kind.ARCHIVED or chain.begins_with_archive or not chain.documents[1:]:
+        return
+    newer, older = chain.documents[:2]
+    if older.shared:
+        yield good(
+            "The newest archive and the subscription document overlap, so that no entry is lost in between."
+        )
+    elif newer.oldest is not None and older.newest is not None and newer.entries + older.entries >= FEWEST:
+        seconds = elapsed(older.newest, newer.oldest)
+        if seconds > max(UNUSUAL * max(newer.widest, older.widest), DAY):
+            text = (
+                f"Its newest entry is {seconds // DAY} days older than the oldest one of the subscription "
+                "document, a longer gap than any within them: make sure that no entry is lost in between."
+            )
+            fix = "Keep entries in the subscription document until an archive has them."
+            yield advice(text, None, fix, older.requested_url)
