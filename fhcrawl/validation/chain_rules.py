@@ -14,8 +14,8 @@ from fhcrawl.validation.model import Needs, advice, error, good, of_chain, warni
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fhcrawl.validation.chain import Chain, Clash, KeptDocument, Loss, Wanted
-    from fhcrawl.validation.model import Finding
+    from fhcrawl.validation.chain import Chain, Clash, Loss, Wanted
+    from fhcrawl.validation.model import Document, Finding
 
 OLDER = {Role.ARCHIVE: "prev-archive", Role.PAGE: "next"}
 NOT_MODIFIED = 304
@@ -43,13 +43,13 @@ def walk_ends(chain: Chain) -> Iterator[Finding]:
         number, url = chain.loop
         last, first = documents[-1], documents[number]
         relation = "prev-archive" if url == last.links.get("prev-archive") else "next"
-        to = url if url in (first.requested_url, first.url) else f"{url}, which redirects to {first.url}"
+        to = url if url in first.own else f"{url}, which redirects to {first.response.url}"
         text = f"Its {relation} link leads to {to}, which has been read already: the chain forms a loop."
         fix = "Link to the older document, or remove the link if there is none."
         if first is not last and first.digest == last.digest:
             text = f"It is the same as {first.requested_url}, which links to it."
             fix = f"Serve older entries there; if there are none, remove the link in {first.requested_url}."
-        yield error(text, last.lines.get(relation), fix, last.requested_url)
+        yield error(text, last.markup.link_lines.get(relation), fix, last.requested_url)
     elif chain.limit is not None:
         text = f"The check stopped after {chain.limit:,} documents: older documents were not checked."
         yield warning(text, None, "Check it with a higher --max-documents.")
@@ -62,7 +62,7 @@ def _cut(chain: Chain, missing: Wanted, loss: Loss) -> Finding:
         fix = "Give the URL of a feed, and make sure that its server responds with the feed."
         return error(f"It {loss.detail}.", None, AGAIN if loss.is_limit else fix, missing.url)
     via, relation = chain.documents[missing.number - 1], OLDER[missing.role]
-    at, where = via.lines.get(relation), via.requested_url
+    at, where = via.markup.link_lines.get(relation), via.requested_url
     if loss.is_limit:
         text = f"{missing.url}, to which it links, {loss.detail}: older documents were not checked."
         return warning(text, at, AGAIN, where)
@@ -72,24 +72,33 @@ def _cut(chain: Chain, missing: Wanted, loss: Loss) -> Finding:
     return error(text, at, fix, where)
 
 
-def _elsewhere(chain: Chain, url: str, expected: str) -> str:
-    """Return where a link leads that does not lead to the expected document, or why it leads nowhere."""
+def _misled(chain: Chain, document: Document, relation: str, to: int, expected: str) -> str:
+    """Return a sentence if a link of a document is known to lead to another one, or nowhere; else ''.
+
+    :param to: number of the document that it should lead to
+    """
+    url = document.links.get(relation)
+    if url is None or chain.find(url) == to or not chain.is_seen(url):
+        return ""
     failure = chain.elsewhere.get(url)
-    return f"{url}, which {failure}" if failure else f"{url}, not to {expected}"
+    end = f"which {failure}" if failure else f"not to {expected}"
+    return f"Its {relation} link leads to {url}, {end}."
 
 
 # RFC 5005, 4: "Archive documents SHOULD also contain an fh:archive element in their head sections".
 @of_chain("RFC 5005, 4", Needs.ALL)
 def archive_marks(chain: Chain) -> Iterator[Finding]:
     """Every archive has fh:archive."""
-    unmarked = [document for document in chain.archives if not document.archive]
+    unmarked = [document for document in chain.archives if not document.feed.archive]
     fix = (
         "Add <fh:archive/> to its head section, so that readers that find it first recognise it as an "
         "archive."
     )
     for document in unmarked:
         if document.is_whole:
-            yield warning("The archive has no fh:archive.", document.head_line, fix, document.requested_url)
+            yield warning(
+                "The archive has no fh:archive.", document.markup.head_line, fix, document.requested_url
+            )
     if chain.archives and not unmarked:
         yield good("Every archive is marked with fh:archive.")
 
@@ -103,7 +112,7 @@ def next_archive(chain: Chain) -> Iterator[Finding]:
     count = 0
     for newer, document in zip([None, *archives], archives, strict=False):
         wrong = list(_of_newest(chain, document) if newer is None else _following(chain, document, newer))
-        count += bool(wrong) or not chain.is_seen(document.links.get("next-archive", document.url))
+        count += bool(wrong) or not chain.is_seen(document.links.get("next-archive", document.requested_url))
         count += newer is not None and "next-archive" not in document.links
         yield from wrong
     if len(archives) > 1 and not count:
@@ -112,44 +121,45 @@ def next_archive(chain: Chain) -> Iterator[Finding]:
 
 # RFC 5005, 4: "although another archive […] may be under construction, it would be an error to link to it
 # before completion".
-def _of_newest(chain: Chain, document: KeptDocument) -> Iterator[Finding]:
+def _of_newest(chain: Chain, document: Document) -> Iterator[Finding]:
     first, url = chain.documents[0], document.links.get("next-archive")
-    at, where = document.lines.get("next-archive"), document.requested_url
+    at, where = document.markup.link_lines.get("next-archive"), document.requested_url
     if chain.begins_with_archive:
         # Without a link to another one, it may be the subscription document, and marked wrongly.
-        if first.links.get("current") not in (None, first.requested_url, first.url):
+        if first.links.get("current") not in (None, *first.own):
             yield from _following(chain, document, first)
     elif url is not None and chain.find(url) == 0:
         fix = "Remove it: the current link leads to the document after the newest archive."
         yield warning("Its next-archive link leads to the subscription document.", at, fix, where)
-    elif url is not None and chain.is_seen(url):
+    elif url is not None:
+        expected = "an archive that a prev-archive link leads to"
+        text = _misled(chain, document, "next-archive", -1, expected)
         fix = "Remove the link: there is no newer archive."
-        if chain.is_other(url):
+        if chain.find(url) is not None:
+            text = f"Its next-archive link leads to {url}, which is not a newer archive."
+        elif chain.is_other(url):
             fix = (
                 f"If that is a newer archive, and finished, let prev-archive links lead from "
                 f"{first.requested_url} to it, and from it to {document.link_url}; else remove the link."
             )
-        to = _elsewhere(chain, url, "an archive that a prev-archive link leads to")
-        if chain.find(url) is not None:
-            to = f"{url}, which is not a newer archive"
-        yield error(f"Its next-archive link leads to {to}.", at, fix, where)
+        if text:
+            yield error(text, at, fix, where)
 
 
-def _following(chain: Chain, document: KeptDocument, newer: KeptDocument) -> Iterator[Finding]:
+def _following(chain: Chain, document: Document, newer: Document) -> Iterator[Finding]:
     url, where = document.links.get("next-archive"), document.requested_url
     if url is None:
         if document.is_whole:
             fix = TURNED if _is_turned(newer, document) else f"Add a next-archive link to {newer.link_url}."
-            yield warning("The archive has no next-archive link.", document.head_line, fix, where)
-    elif chain.find(url) != newer.number and chain.is_seen(url):
+            yield warning("The archive has no next-archive link.", document.markup.head_line, fix, where)
+    elif text := _misled(chain, document, "next-archive", newer.number, newer.requested_url):
         fix = TURNED if _is_turned(newer, document) else f"Link to {newer.link_url}."
         if chain.is_other(url):
             fix = (
                 f"If that is an archive older than {newer.requested_url}, let prev-archive links lead from "
                 f"there to it, and from it to {document.link_url}; else link to {newer.link_url}."
             )
-        text = f"Its next-archive link leads to {_elsewhere(chain, url, newer.requested_url)}."
-        yield error(text, document.lines.get("next-archive"), fix, where)
+        yield error(text, document.markup.link_lines.get("next-archive"), fix, where)
 
 
 # RFC 5005, 4: "Archive documents SHOULD indicate their associated subscription documents using the "current"
@@ -157,23 +167,16 @@ def _following(chain: Chain, document: KeptDocument, newer: KeptDocument) -> Ite
 @of_chain("RFC 5005, 4", Needs.ALL)
 def current(chain: Chain) -> Iterator[Finding]:
     """The current link of an archive leads to the subscription document."""
-    count = 0
     if chain.begins_with_archive:
         return
     for document in chain.archives:
-        url, where = document.links.get("current"), document.requested_url
-        there = chain.documents[0].link_url
-        if url is not None and chain.find(url) == 0:
-            continue
-        count += 1
-        if url is None and document.is_whole:
+        there, where = chain.documents[0].link_url, document.requested_url
+        if "current" not in document.links and document.is_whole:
             fix = f"Add a current link to {there}."
-            yield warning("The archive has no current link.", document.head_line, fix, where)
-        if url is None or not chain.is_seen(url):
-            continue
-        text = f"Its current link leads to {_elsewhere(chain, url, 'the subscription document')}."
-        yield error(text, document.lines.get("current"), f"Link to {there}.", where)
-    if chain.archives and not count:
+            yield warning("The archive has no current link.", document.markup.head_line, fix, where)
+        if text := _misled(chain, document, "current", 0, "the subscription document"):
+            yield error(text, document.markup.link_lines.get("current"), f"Link to {there}.", where)
+    if chain.archives and all(chain.find(document.links.get("current")) == 0 for document in chain.archives):
         yield good("Every archive links to the subscription document.")
 
 
@@ -182,12 +185,9 @@ def current(chain: Chain) -> Iterator[Finding]:
 def self_link(chain: Chain) -> Iterator[Finding]:
     """A self link leads to its own document."""
     for document in chain.documents:
-        url = document.links.get("self")
-        if url is None or chain.find(url) == document.number or not chain.is_seen(url):
-            continue
-        text = f"Its self link leads to {_elsewhere(chain, url, document.url)}."
-        fix = f"Write {document.link_url}."
-        yield warning(text, document.lines.get("self"), fix, document.requested_url)
+        if text := _misled(chain, document, "self", document.number, document.response.url):
+            at, fix = document.markup.link_lines.get("self"), f"Write {document.link_url}."
+            yield warning(text, at, fix, document.requested_url)
 
 
 # RFC 5005, 3: "previous" is "the immediately preceding document in a series of documents", "first" "the
@@ -202,11 +202,9 @@ def pages(chain: Chain) -> Iterator[Finding]:
         if not back.keys().isdisjoint(chain.documents[0].links.keys() - {"first"}):
             del back["first"]  # the URL of a page was given, which is not the first one
         for relation, number in back.items():
-            url = document.links.get(relation)
-            if url is not None and chain.find(url) != number and chain.is_seen(url):
-                there = chain.documents[number].link_url
-                text = f"Its {relation} link leads to {_elsewhere(chain, url, there)}."
-                at = document.lines.get(relation)
+            there = chain.documents[number].link_url
+            if text := _misled(chain, document, relation, number, there):
+                at = document.markup.link_lines.get(relation)
                 yield error(text, at, f"Link to {there}.", document.requested_url)
 
 
@@ -214,10 +212,10 @@ def pages(chain: Chain) -> Iterator[Finding]:
 @of_chain("RFC 9110, 13.1")
 def conditional_requests(chain: Chain) -> Iterator[Finding]:
     """The server responds with 304 if a document has not changed."""
-    requested = [document for document in chain.documents[:2] if document.url.startswith("http")]
+    requested = [document for document in chain.documents[:2] if document.is_http]
     for document in requested:
         where = document.requested_url
-        if not document.validators:
+        if not document.conditions:
             fix = "Send ETag or Last-Modified: readers then fetch it only when it has changed."
             yield advice("The response has neither ETag nor Last-Modified.", None, fix, where)
         elif document.conditional is not None and document.conditional != NOT_MODIFIED:
@@ -235,7 +233,7 @@ def conditional_requests(chain: Chain) -> Iterator[Finding]:
 def one_newest_version(chain: Chain) -> Iterator[Finding]:
     """Of an entry in several documents, it is clear which version is the newest."""
     for clash in chain.entries.clashes:
-        yield _clash(chain, clash)
+        yield _clash(clash)
     is_all = all(document.is_whole for document in chain.documents) and not chain.entries.is_full
     if chain.entries.repeated and not chain.entries.clashes and is_all:
         yield good("Of each entry in several documents, it is clear which version is the newest.")
@@ -243,15 +241,15 @@ def one_newest_version(chain: Chain) -> Iterator[Finding]:
         yield warning(f"Only {MOST_ENTRIES:,} entries were compared with those of other documents.")
 
 
-def _clash(chain: Chain, clash: Clash) -> Finding:
-    newer, older = chain.documents[clash.newer], chain.documents[clash.older]
+def _clash(clash: Clash) -> Finding:
+    newer, older = clash.newer, clash.older
     text = f"The entry {clash.id[:SHOWN]} differs from that in {newer.requested_url}"
     fix, where = "Give the newer version, or its document, a later update time.", older.requested_url
-    if comparable(newer.updated) <= comparable(older.updated):
+    if comparable(newer.feed.updated) <= comparable(older.feed.updated):
         return error(f"{text}, and no time shows which of them is newer.", clash.line, fix, where)
     if not clash.is_timed:
         return advice(f"{text}; only the times of the documents show which is newer.", clash.line, fix, where)
-    report = error if newer.role is Role.ARCHIVE else warning
+    report = error if newer.is_archive else warning
     return report(f"{text}, with the same atom:updated.", clash.line, fix, where)
 
 
@@ -259,10 +257,9 @@ def _clash(chain: Chain, clash: Clash) -> Finding:
 @of_chain("RFC 4287, 4.2.6; RSS 2.0, guid")
 def ids_stay(chain: Chain) -> Iterator[Finding]:
     """An entry has the same id in all documents."""
-    for changed in chain.entries.changed_ids:
-        where = chain.documents[changed.number].requested_url
-        text = f"Entries with the link {changed.link[:SHOWN]} have different ids: are they one entry?"
-        yield advice(text, changed.line, "Never change the id of an entry.", where)
+    for link, document, at in chain.entries.changed_ids:
+        text = f"Entries with the link {link[:SHOWN]} have different ids: are they one entry?"
+        yield advice(text, at, "Never change the id of an entry.", document.requested_url)
 
 
 # RFC 4287, 4.2.6: atom:id is "a permanent, universally unique identifier for an entry or feed".
@@ -270,11 +267,11 @@ def ids_stay(chain: Chain) -> Iterator[Finding]:
 def one_feed(chain: Chain) -> Iterator[Finding]:
     """All documents of Atom have one feed's atom:id."""
     for document in chain.documents[1:]:
-        first, own = chain.documents[0].feed_id, document.feed_id
+        first, own = chain.documents[0].markup.feed_id, document.markup.feed_id
         if None not in (first, own) and own != first:
             text = f"Its atom:id is {own}, and that of the subscription document {first}."
             fix = "Give all documents of the feed the same atom:id."
-            yield warning(text, document.head_line, fix, document.requested_url)
+            yield warning(text, document.markup.head_line, fix, document.requested_url)
 
 
 # RFC 5005, 4: "Archive documents are feed documents that contain less recent entries in the feed."
@@ -289,7 +286,7 @@ def order_of_dates(chain: Chain) -> Iterator[Finding]:
             yield warning(text, None, TURNED, older.requested_url)
 
 
-def _is_turned(newer: KeptDocument, older: KeptDocument) -> bool:
+def _is_turned(newer: Document, older: Document) -> bool:
     return comparable(older.oldest) > comparable(newer.newest) != ""
 
 
@@ -299,12 +296,15 @@ def _is_turned(newer: KeptDocument, older: KeptDocument) -> bool:
 def order_of_documents(chain: Chain) -> Iterator[Finding]:
     """No archive is updated later than the document that names it."""
     for newer, older in pairwise(chain.documents):
-        if chain.kind is Kind.ARCHIVED and comparable(older.updated) > comparable(newer.updated) != "":
-            text = f"Its update time, {older.updated}, is later than that of {newer.requested_url}."
+        if (
+            chain.kind is Kind.ARCHIVED
+            and comparable(older.feed.updated) > comparable(newer.feed.updated) != ""
+        ):
+            text = f"Its update time, {older.feed.updated}, is later than that of {newer.requested_url}."
             fix = (
                 "Give an archive the time of its last change: of equal versions, the later document's counts."
             )
-            yield advice(text, older.head_line, fix, older.requested_url)
+            yield advice(text, older.markup.head_line, fix, older.requested_url)
 
 
 # RFC 5005, 4: archived feeds "enable clients to do this without losing entries". That no entry was lost

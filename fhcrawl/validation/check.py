@@ -14,7 +14,7 @@ from fhcrawl.validation.chain import Chain, Loss, Wanted
 from fhcrawl.validation.model import (
     CHAIN_RULES,
     DOCUMENT_RULES,
-    CheckedDocument,
+    Document,
     Fetched,
     Finding,
     Severity,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     Steps = Generator[Wanted, Fetched | Loss, None]
 
-MOST_DOCUMENTS = 1000
 # The links back that name no URL of a document of the chain, and are requested to see where they lead.
 MOST_PROBES = 10
 BACK = ("next-archive", "current", "previous", "first", "self")
@@ -53,7 +52,7 @@ class HistoryCheck:
     :param max_entries: maximum number of entries of one document; 0 is no limit
     """
 
-    def __init__(self, url: str, max_documents: int = MOST_DOCUMENTS, max_entries: int = 0) -> None:
+    def __init__(self, url: str, max_documents: int, max_entries: int = 0) -> None:
         self._max_documents = max_documents
         self._max_entries = max_entries
         self._chain = Chain(url)
@@ -74,10 +73,9 @@ class HistoryCheck:
         yield from self._follow_links_back()
         # The newest archive represents all of them.
         for document in self._chain.documents[:2]:
-            if document.validators:
-                answer = yield Wanted(
-                    document.url, document.role, document.number, headers=document.validators
-                )
+            if conditions := document.conditions:
+                url = document.response.url
+                answer = yield Wanted(url, document.role, document.number, None, conditions)
                 if isinstance(answer, Fetched):
                     document.conditional = answer.status
 
@@ -97,11 +95,10 @@ class HistoryCheck:
             for url in filter(None, map(document.links.get, BACK)):
                 if count < MOST_PROBES and not chain.is_seen(url):
                     count += 1
-                    answer = yield Wanted(url, Role.ARCHIVE, len(chain.documents), document.url)
+                    answer = yield Wanted(url, Role.ARCHIVE, len(chain.documents), document.response.url)
                     chain.note_target(url, answer)
 
     def _read(self, wanted: Wanted, response: Fetched) -> Wanted | Loss | None:
-        """Check a document; return the next older one, unless the walk ends here."""
         chain = self._chain
         if (number := chain.find(response.url)) is not None:
             chain.loop = number, wanted.url
@@ -121,7 +118,7 @@ class HistoryCheck:
             return TOO_MUCH_MEMORY
         return self._older(document)
 
-    def _document(self, wanted: Wanted, response: Fetched) -> CheckedDocument:
+    def _document(self, wanted: Wanted, response: Fetched) -> Document:
         headers = response.headers
         feed = documents.as_feed(
             documents.read(
@@ -133,10 +130,10 @@ class HistoryCheck:
                 max_entries=self._max_entries,
             )
         )
-        markup, fault_line = read_markup(response)
-        return CheckedDocument(wanted.number, wanted.role, wanted.url, response, feed, markup, fault_line)
+        return Document(wanted.number, wanted.role, wanted.url, response, feed, read_markup(response))
 
-    def _older(self, document: CheckedDocument) -> Wanted | None:
+    def _older(self, document: Document) -> Wanted | None:
+        """Return the next older document, unless the walk ends here."""
         chain, response = self._chain, document.response
         older = logical_feed.older_document(document.feed, document.own)
         if older is None:

@@ -174,14 +174,27 @@ class Markup:
 
     :ivar head: atom:feed, or RSS's channel
     :ivar entries: the elements of the entries, in document order
+    :ivar head_line: line of the head section
+    :ivar feed_id: its atom:id
+    :ivar link_lines: the lines of its links, by the relations that matter for history
+    :ivar fault_line: where the document is not well-formed
     """
 
-    def __init__(self, root: _Element | None) -> None:
+    def __init__(self, root: _Element | None, fault_line: int | None = None) -> None:
         self.is_known = root is not None
+        self.fault_line = fault_line
         self.root = etree.Element("none") if root is None else root
         channel = next(self.root.iterchildren(*CHANNELS), None)
         self.head = self.root if channel is None else channel
         self.entries = [*self.root.iter(*ENTRIES)]
+        self.head_line = line(self.head)
+        feed_id = next(self.in_head(f"{elements.ATOM}id"), None)
+        self.feed_id = None if feed_id is None else elements.identifier(feed_id)
+        self.link_lines: dict[str, int | None] = {}
+        for link in self.in_head("{*}link"):
+            for relation in relations(link):
+                if relation in HISTORY or relation == "self":
+                    self.link_lines.setdefault(relation, line(link))
 
     def in_head(self, *tags: str) -> Iterator[_Element]:
         """Yield children of the head section."""
@@ -201,19 +214,10 @@ class Markup:
                 return line(entry)
         return None
 
-    def feed_id(self) -> str | None:
-        """Return the atom:id of the head section; None if it has none."""
-        element = next(self.in_head(f"{elements.ATOM}id"), None)
-        return None if element is None else elements.identifier(element)
-
-    def link_lines(self) -> dict[str, int]:
-        """Return the lines of the head section's links, by the relations that matter for history."""
-        lines: dict[str, int] = {}
-        for link in self.in_head("{*}link"):
-            for relation in relations(link):
-                if relation in HISTORY or relation == "self":
-                    lines.setdefault(relation, line(link) or 0)
-        return {relation: number for relation, number in lines.items() if number}
+    def drop_elements(self) -> None:
+        """Free the memory of the elements."""
+        self.root = self.head = etree.Element("none")
+        self.entries = []
 
 
 def relations(link: _Element) -> list[str]:
@@ -226,28 +230,34 @@ def line(element: _Element | None) -> int | None:
     return None if element is None else cast("int | None", element.sourceline)
 
 
-def read_markup(response: Fetched) -> tuple[Markup, int | None]:
-    """Return the elements of a document that is well-formed XML, and the line where it is not well-formed.
+def read_markup(response: Fetched) -> Markup:
+    """Return the elements of a document, if it is well-formed XML.
 
     :param response: with a body that `documents.read` has accepted, which checks more
     """
     content_type = response.headers.get("content-type")
     if detection.boundary(content_type) or jsonfeed.is_json(response.body):
-        return Markup(None), None
+        return Markup(None)
     # Not the reader's repairs, which have other lines; but its namespaces.
     source, _repair = encoding.source(response.body, detection.declared(content_type)[1] or None)
     try:
-        return Markup(parsers.parse_strict(namespaces.canonicalise(source).body)), None
+        return Markup(parsers.parse_strict(namespaces.canonicalise(source).body))
     except etree.XMLSyntaxError as error:
-        return Markup(None), error.lineno or None
+        return Markup(None, error.lineno or None)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedDocument:
-    """A document while the rules look at it.
+@dataclass(slots=True)
+class Document:
+    """A document of the chain; `Chain.add` sets the fields with defaults, and drops entries and elements.
 
     :param number: its place in the chain; 0 is the subscription document, 1 the document that it names, …
-    :param fault_line: where it is not well-formed
+    :param links: the head section's links that matter for history, by relation; as a crawl follows them
+    :param digest: of its body
+    :param entries: number of its entries
+    :param oldest, newest: the times of its oldest and its newest entry; None if no entry has one
+    :param widest: the longest time between two entries that follow each other, in seconds
+    :param shared: how many of its entries are in the next newer document too
+    :param conditional: the status of the response to a conditional request; None if it was not made
     """
 
     number: int
@@ -256,12 +266,29 @@ class CheckedDocument:
     response: Fetched
     feed: FeedDocument
     markup: Markup
-    fault_line: int | None
+    links: dict[str, str] = field(default_factory=dict)
+    digest: bytes = b""
+    entries: int = 0
+    oldest: str | None = None
+    newest: str | None = None
+    widest: int = 0
+    shared: int = 0
+    conditional: int | None = None
 
     @property
     def own(self) -> tuple[str, str]:
         """Its URLs, before and after redirects."""
         return self.requested_url, self.response.url
+
+    @property
+    def link_url(self) -> str:
+        """What links to it should name: the URL that it has moved to, else the requested one."""
+        return self.response.url if self.response.is_moved else self.requested_url
+
+    @property
+    def is_http(self) -> bool:
+        """Whether it has a server."""
+        return self.response.url.startswith(("http:", "https:"))
 
     @property
     def is_archive(self) -> bool:
@@ -270,8 +297,14 @@ class CheckedDocument:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has no fault that ends it, and the announced length."""
+        """Whether it has no fault that ends it, and the announced length: what is not in it, is missing."""
         return self.feed.fault is None and not self.response.is_cut
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """Header fields of a conditional request."""
+        fields = (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified"))
+        return {name: value for name, key in fields if (value := self.response.headers.get(key))}
 
     def has(self, needs: Needs) -> bool:
         """Return whether the document has what a rule needs; JSON has no elements to check."""

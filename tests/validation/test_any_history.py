@@ -33,7 +33,7 @@ HISTORY = st.fixed_dictionaries(dict.fromkeys(PATHS[:-1], DOCUMENT))
 
 @given(HISTORY)
 def test_check_of_any_links_ends_and_does_not_contradict_itself(history: dict[str, str]) -> None:
-    responses, checking = served(history), HistoryCheck(FEED)
+    responses, checking = served(history), HistoryCheck(FEED, 100)
     requests = 0
     while (wanted := checking.wanted) is not None:
         requests += 1

@@ -284,7 +284,7 @@ def test_gzip_is_to_be_declared() -> None:
 
 
 def test_feed_that_was_not_fetched_since_the_check_was_interrupted_is_to_be_checked_again() -> None:
-    [finding] = found_by("walk-ends", HistoryCheck(histories.FEED).finish()[0])
+    [finding] = found_by("walk-ends", HistoryCheck(histories.FEED, 1).finish()[0])
     assert finding.fix.startswith("Check it again")
     findings, _summary = check({histories.FEED: "is behind a browser challenge (403)"})
     assert [f.fix for f in found_by("walk-ends", findings)] == [
