@@ -11,11 +11,11 @@ from fhcrawl.documents.dates import elapsed
 from fhcrawl.documents.head_links import HISTORY
 from fhcrawl.logical_feed.versions import comparable
 from fhcrawl.utils.addresses import secured
-from fhcrawl.validation.model import line
+from fhcrawl.validation.model import Document, line
 
 if TYPE_CHECKING:
     from fhcrawl.logical_feed import Kind, Role
-    from fhcrawl.validation.model import Document, Fetched
+    from fhcrawl.validation.model import Fetched
 
 MOST_ENTRIES = 300_000
 MOST_CLASHES = 1000
@@ -59,8 +59,12 @@ class Clash(NamedTuple):
     is_timed: bool
 
 
+# A document, and the digests of an entry's update time (0 without one) and content.
+Version = tuple[Document, int, int]
+
+
 class EntryIndex:
-    """The entries of a chain, by digests, whose documents are added from the newest to the oldest.
+    """The entries of a chain, by digests of their ids.
 
     :ivar changed_ids: entries that have the link of a newer one but another id: link, document and line
     :ivar number: how many entries there are, each counted once
@@ -73,16 +77,15 @@ class EntryIndex:
         self.changed_ids: list[tuple[str, Document, int | None]] = []
         self.number = self.repeated = 0
         self.is_full = False
-        # For each id: the document, and the digests of update time (0 without one) and content.
-        self._seen: dict[int, tuple[Document, int, int]] = {}
+        self._seen: dict[int, Version] = {}
         self._links: dict[int, int] = {}
 
     def add(self, document: Document) -> None:
-        """Add the entries of a document."""
+        """Add the entries of the next older document."""
         feed, elements = document.feed, document.markup.entries
         # The reader can have left out an entry: then the elements are others.
         has_lines = len(elements) == len(feed.entries)
-        own: dict[int, tuple[Document, int, int]] = {}
+        own: dict[int, Version] = {}
         for position, entry in enumerate(feed.entries):
             identity = logical_feed.identity(entry, feed)
             if identity is None:
@@ -93,23 +96,17 @@ class EntryIndex:
             if key not in own:
                 content = _digest(entry.digest or logical_feed.digest(entry))
                 own[key] = document, _digest(comparable(entry.updated)), content
-                self._compare(identity, self._seen.get(key), own[key], at)
+                if before := self._seen.get(key):
+                    self._compare(identity, before, own[key], at)
+                else:
+                    self.number += 1
             if entry.id is not None and entry.link is not None:
                 self._note_link(entry.link, key, document, at)
         self.is_full = self.is_full or len(own) > MOST_ENTRIES - len(self._seen)
         if not self.is_full:
             self._seen.update(own)
 
-    def _compare(
-        self,
-        identity: str,
-        before: tuple[Document, int, int] | None,
-        version: tuple[Document, int, int],
-        at: int | None,
-    ) -> None:
-        if before is None:
-            self.number += 1
-            return
+    def _compare(self, identity: str, before: Version, version: Version, at: int | None) -> None:
         (newer, time, newer_content), (document, updated, content) = before, version
         self.repeated += 1
         document.shared += newer.number == document.number - 1
@@ -127,19 +124,17 @@ class EntryIndex:
 def _digest(text: str) -> int:
     if not text:
         return 0
-    return int.from_bytes(
-        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
-    )
+    octets = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(octets, "big")
 
 
 @dataclass(slots=True)
 class Chain:
     """All documents of a walk, from the subscription document to the oldest one.
 
-    :param url: the URL that is checked
     :param missing: the document at which the chain is cut
-    :param loop: a document that the oldest one leads back to, also by a redirect, or is the same as, and the
-        URL of that link
+    :param loop: number of a document that the oldest one leads back to, also by a redirect, or is the same
+        as, and the URL of that link
     :param limit: the number of documents at which the walk was stopped
     :param elsewhere: links that lead to no document of the chain: why the target could not be fetched; ''
         if it could

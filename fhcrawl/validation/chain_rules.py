@@ -49,7 +49,7 @@ def walk_ends(chain: Chain) -> Iterator[Finding]:
         if first is not last and first.digest == last.digest:
             text = f"It is the same as {first.requested_url}, which links to it."
             fix = f"Serve older entries there; if there are none, remove the link in {first.requested_url}."
-        yield error(text, last.markup.link_lines.get(relation), fix, last.requested_url)
+        yield error(text, last.markup.link_lines.get(relation), fix, last)
     elif chain.limit is not None:
         text = f"The check stopped after {chain.limit:,} documents: older documents were not checked."
         yield warning(text, None, "Check it with a higher --max-documents.")
@@ -60,16 +60,18 @@ def walk_ends(chain: Chain) -> Iterator[Finding]:
 def _cut(chain: Chain, missing: Wanted, loss: Loss) -> Finding:
     if missing.number == 0:
         fix = "Give the URL of a feed, and make sure that its server responds with the feed."
-        return error(f"It {loss.detail}.", None, AGAIN if loss.is_limit else fix, missing.url)
+        return error(f"It {loss.detail}.", None, AGAIN if loss.is_limit else fix)._replace(
+            document=missing.url
+        )
     via, relation = chain.documents[missing.number - 1], OLDER[missing.role]
-    at, where = via.markup.link_lines.get(relation), via.requested_url
+    at = via.markup.link_lines.get(relation)
     if loss.is_limit:
         text = f"{missing.url}, to which it links, {loss.detail}: older documents were not checked."
-        return warning(text, at, AGAIN, where)
+        return warning(text, at, AGAIN, via)
     # RFC 5005, 4.1: publishers "may refuse to serve […] or be unable to serve […] an archive document".
     fix = "Correct the link, or serve that document: older entries cannot be found."
     text = f"The chain is broken: its {relation} link leads to {missing.url}, which {loss.detail}."
-    return error(text, at, fix, where)
+    return error(text, at, fix, via)
 
 
 def _misled(chain: Chain, document: Document, relation: str, to: int, expected: str) -> str:
@@ -96,9 +98,7 @@ def archive_marks(chain: Chain) -> Iterator[Finding]:
     )
     for document in unmarked:
         if document.is_whole:
-            yield warning(
-                "The archive has no fh:archive.", document.markup.head_line, fix, document.requested_url
-            )
+            yield warning("The archive has no fh:archive.", document.markup.head_line, fix, document)
     if chain.archives and not unmarked:
         yield good("Every archive is marked with fh:archive.")
 
@@ -123,14 +123,14 @@ def next_archive(chain: Chain) -> Iterator[Finding]:
 # before completion".
 def _of_newest(chain: Chain, document: Document) -> Iterator[Finding]:
     first, url = chain.documents[0], document.links.get("next-archive")
-    at, where = document.markup.link_lines.get("next-archive"), document.requested_url
+    at = document.markup.link_lines.get("next-archive")
     if chain.begins_with_archive:
         # Without a link to another one, it may be the subscription document, and marked wrongly.
         if first.links.get("current") not in (None, *first.own):
             yield from _following(chain, document, first)
     elif url is not None and chain.find(url) == 0:
         fix = "Remove it: the current link leads to the document after the newest archive."
-        yield warning("Its next-archive link leads to the subscription document.", at, fix, where)
+        yield warning("Its next-archive link leads to the subscription document.", at, fix, document)
     elif url is not None:
         expected = "an archive that a prev-archive link leads to"
         text = _misled(chain, document, "next-archive", -1, expected)
@@ -143,15 +143,15 @@ def _of_newest(chain: Chain, document: Document) -> Iterator[Finding]:
                 f"{first.requested_url} to it, and from it to {document.link_url}; else remove the link."
             )
         if text:
-            yield error(text, at, fix, where)
+            yield error(text, at, fix, document)
 
 
 def _following(chain: Chain, document: Document, newer: Document) -> Iterator[Finding]:
-    url, where = document.links.get("next-archive"), document.requested_url
+    url = document.links.get("next-archive")
     if url is None:
         if document.is_whole:
             fix = TURNED if _is_turned(newer, document) else f"Add a next-archive link to {newer.link_url}."
-            yield warning("The archive has no next-archive link.", document.markup.head_line, fix, where)
+            yield warning("The archive has no next-archive link.", document.markup.head_line, fix, document)
     elif text := _misled(chain, document, "next-archive", newer.number, newer.requested_url):
         fix = TURNED if _is_turned(newer, document) else f"Link to {newer.link_url}."
         if chain.is_other(url):
@@ -159,7 +159,7 @@ def _following(chain: Chain, document: Document, newer: Document) -> Iterator[Fi
                 f"If that is an archive older than {newer.requested_url}, let prev-archive links lead from "
                 f"there to it, and from it to {document.link_url}; else link to {newer.link_url}."
             )
-        yield error(text, document.markup.link_lines.get("next-archive"), fix, where)
+        yield error(text, document.markup.link_lines.get("next-archive"), fix, document)
 
 
 # RFC 5005, 4: "Archive documents SHOULD indicate their associated subscription documents using the "current"
@@ -170,12 +170,12 @@ def current(chain: Chain) -> Iterator[Finding]:
     if chain.begins_with_archive:
         return
     for document in chain.archives:
-        there, where = chain.documents[0].link_url, document.requested_url
+        there = chain.documents[0].link_url
         if "current" not in document.links and document.is_whole:
             fix = f"Add a current link to {there}."
-            yield warning("The archive has no current link.", document.markup.head_line, fix, where)
+            yield warning("The archive has no current link.", document.markup.head_line, fix, document)
         if text := _misled(chain, document, "current", 0, "the subscription document"):
-            yield error(text, document.markup.link_lines.get("current"), f"Link to {there}.", where)
+            yield error(text, document.markup.link_lines.get("current"), f"Link to {there}.", document)
     if chain.archives and all(chain.find(document.links.get("current")) == 0 for document in chain.archives):
         yield good("Every archive links to the subscription document.")
 
@@ -187,7 +187,7 @@ def self_link(chain: Chain) -> Iterator[Finding]:
     for document in chain.documents:
         if text := _misled(chain, document, "self", document.number, document.response.url):
             at, fix = document.markup.link_lines.get("self"), f"Write {document.link_url}."
-            yield warning(text, at, fix, document.requested_url)
+            yield warning(text, at, fix, document)
 
 
 # RFC 5005, 3: "previous" is "the immediately preceding document in a series of documents", "first" "the
@@ -205,7 +205,7 @@ def pages(chain: Chain) -> Iterator[Finding]:
             there = chain.documents[number].link_url
             if text := _misled(chain, document, relation, number, there):
                 at = document.markup.link_lines.get(relation)
-                yield error(text, at, f"Link to {there}.", document.requested_url)
+                yield error(text, at, f"Link to {there}.", document)
 
 
 # RFC 9110, 8.8 and 13.1: validators let a client ask whether a document has changed.
@@ -214,14 +214,13 @@ def conditional_requests(chain: Chain) -> Iterator[Finding]:
     """The server responds with 304 if a document has not changed."""
     requested = [document for document in chain.documents[:2] if document.is_http]
     for document in requested:
-        where = document.requested_url
         if not document.conditions:
             fix = "Send ETag or Last-Modified: readers then fetch it only when it has changed."
-            yield advice("The response has neither ETag nor Last-Modified.", None, fix, where)
+            yield advice("The response has neither ETag nor Last-Modified.", None, fix, document)
         elif document.conditional is not None and document.conditional != NOT_MODIFIED:
             fix = "Respond with 304 while it has not changed."
             text = f"The response to a conditional request was {document.conditional}."
-            yield advice(text, None, fix, where)
+            yield advice(text, None, fix, document)
     if requested and all(document.conditional == NOT_MODIFIED for document in requested):
         yield good("The server responds with 304 if the document has not changed.")
 
@@ -244,13 +243,13 @@ def one_newest_version(chain: Chain) -> Iterator[Finding]:
 def _clash(clash: Clash) -> Finding:
     newer, older = clash.newer, clash.older
     text = f"The entry {clash.id[:SHOWN]} differs from that in {newer.requested_url}"
-    fix, where = "Give the newer version, or its document, a later update time.", older.requested_url
+    fix = "Give the newer version, or its document, a later update time."
     if comparable(newer.feed.updated) <= comparable(older.feed.updated):
-        return error(f"{text}, and no time shows which of them is newer.", clash.line, fix, where)
+        return error(f"{text}, and no time shows which of them is newer.", clash.line, fix, older)
     if not clash.is_timed:
-        return advice(f"{text}; only the times of the documents show which is newer.", clash.line, fix, where)
+        return advice(f"{text}; only the times of the documents show which is newer.", clash.line, fix, older)
     report = error if newer.is_archive else warning
-    return report(f"{text}, with the same atom:updated.", clash.line, fix, where)
+    return report(f"{text}, with the same atom:updated.", clash.line, fix, older)
 
 
 # RFC 4287, 4.2.6: an atom:id "MUST NOT change over time"; RSS 2.0, guid: it "uniquely identifies the item".
@@ -259,7 +258,7 @@ def ids_stay(chain: Chain) -> Iterator[Finding]:
     """An entry has the same id in all documents."""
     for link, document, at in chain.entries.changed_ids:
         text = f"Entries with the link {link[:SHOWN]} have different ids: are they one entry?"
-        yield advice(text, at, "Never change the id of an entry.", document.requested_url)
+        yield advice(text, at, "Never change the id of an entry.", document)
 
 
 # RFC 4287, 4.2.6: atom:id is "a permanent, universally unique identifier for an entry or feed".
@@ -271,7 +270,7 @@ def one_feed(chain: Chain) -> Iterator[Finding]:
         if None not in (first, own) and own != first:
             text = f"Its atom:id is {own}, and that of the subscription document {first}."
             fix = "Give all documents of the feed the same atom:id."
-            yield warning(text, document.markup.head_line, fix, document.requested_url)
+            yield warning(text, document.markup.head_line, fix, document)
 
 
 # RFC 5005, 4: "Archive documents are feed documents that contain less recent entries in the feed."
@@ -283,7 +282,7 @@ def order_of_dates(chain: Chain) -> Iterator[Finding]:
             text = (
                 f"All its entries are newer than those of {newer.requested_url}, which links to it as older."
             )
-            yield warning(text, None, TURNED, older.requested_url)
+            yield warning(text, None, TURNED, older)
 
 
 def _is_turned(newer: Document, older: Document) -> bool:
@@ -304,7 +303,7 @@ def order_of_documents(chain: Chain) -> Iterator[Finding]:
             fix = (
                 "Give an archive the time of its last change: of equal versions, the later document's counts."
             )
-            yield advice(text, older.markup.head_line, fix, older.requested_url)
+            yield advice(text, older.markup.head_line, fix, older)
 
 
 # RFC 5005, 4: archived feeds "enable clients to do this without losing entries". That no entry was lost
@@ -327,4 +326,4 @@ def no_hole(chain: Chain) -> Iterator[Finding]:
                 "document, a longer gap than any within them: make sure that no entry is lost in between."
             )
             fix = "Keep entries in the subscription document until an archive has them."
-            yield advice(text, None, fix, older.requested_url)
+            yield advice(text, None, fix, older)

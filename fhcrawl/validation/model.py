@@ -47,11 +47,11 @@ class Needs(Enum):
 class Finding(NamedTuple):
     """What a rule yields.
 
-    :param rule, clause: of the rule; '' until the check has added them
-    :param document: URL of the document; None for the chain, and for the document that a rule is given
+    :param rule, clause: '' until the check has added them
+    :param document: URL; None for the chain, and for the document that a rule is given
     :param line: from 1; None if it is unknown, or the complete document is meant
     :param text: a sentence
-    :param fix: what the publisher can do, as a sentence; '' if that is nothing
+    :param fix: what the publisher can do, as a sentence; '' for nothing
     """
 
     severity: Severity
@@ -68,7 +68,6 @@ class Summary(NamedTuple):
 
     :param kind: how the feed publishes its history; None if its document cannot be read
     :param is_whole: whether the chain was walked to its end
-    :param sentence: the result as a sentence
     """
 
     url: str
@@ -82,12 +81,13 @@ class Summary(NamedTuple):
 
 
 def _finding(
-    severity: Severity, text: str, line: int | None = None, fix: str = "", document: str | None = None
+    severity: Severity, text: str, line: int | None = None, fix: str = "", document: Document | None = None
 ) -> Finding:
-    return Finding(severity, "", "", document, line, text, fix)
+    url = None if document is None else document.requested_url
+    return Finding(severity, "", "", url, line, text, fix)
 
 
-# What rules yield: a sentence, its line, what to do, and, from rules of the chain, the document's URL.
+# What rules yield: a sentence, its line, what to do, and, from rules of the chain, the document.
 error = partial(_finding, Severity.ERROR)
 warning = partial(_finding, Severity.WARNING)
 advice = partial(_finding, Severity.ADVICE)
@@ -100,9 +100,6 @@ Check = Callable[..., Iterator[Finding]]
 class Rule(NamedTuple):
     """A rule, without its function.
 
-    :param name: the name of its function, with hyphens
-    :param clause: the specification's clause
-    :param summary: the first line of the function's docstring
     :param needs: a document without it is not checked; by a rule of the chain, for what is missing
     """
 
@@ -127,7 +124,7 @@ def _register(
     return register
 
 
-# Decorators: they register a rule about one document, or about all documents of a chain, with its clause.
+# Decorators: they register a rule about one document, or about the chain, with its clause.
 of_document = partial(_register, DOCUMENT_RULES)
 of_chain = partial(_register, CHAIN_RULES)
 
@@ -141,7 +138,7 @@ class Fetched:
     """A response.
 
     :param url: its URL, after redirects
-    :param headers: its header fields, by their names in lower case
+    :param headers: by names in lower case
     :param links: the values of the Link headers
     :param redirects: the statuses of the redirects that led to it
     :param fetched: when it was fetched, ISO 8601 in UTC; '' if that does not matter
@@ -174,9 +171,8 @@ class Markup:
 
     :ivar head: atom:feed, or RSS's channel
     :ivar entries: the elements of the entries, in document order
-    :ivar head_line: line of the head section
-    :ivar feed_id: its atom:id
-    :ivar link_lines: the lines of its links, by the relations that matter for history
+    :ivar feed_id: the atom:id of the head section
+    :ivar link_lines: the lines of the head section's links, by the relations that matter for history
     :ivar fault_line: where the document is not well-formed
     """
 
@@ -197,15 +193,15 @@ class Markup:
                     self.link_lines.setdefault(relation, line(link))
 
     def in_head(self, *tags: str) -> Iterator[_Element]:
-        """Yield children of the head section."""
+        """Yield children of the head section, up to MOST_ELEMENTS."""
         return islice(self.head.iterchildren(*tags), MOST_ELEMENTS)
 
     def everywhere(self, *tags: str) -> Iterator[_Element]:
-        """Yield elements of the document."""
+        """Yield elements of the document, up to MOST_ELEMENTS."""
         return islice(self.root.iter(*tags), MOST_ELEMENTS)
 
     def line_of(self, name: str) -> int | None:
-        """Return the line of an entry, by the name that a Problem has for it: its id, or its position."""
+        """Return the line of an entry, by the name in a `Problem`: its id, or its position."""
         kind, _, number = name.rpartition(" ")
         if kind in ("entry", "item") and number.isdecimal() and 0 < int(number) <= len(self.entries):
             return line(self.entries[int(number) - 1])
@@ -253,7 +249,6 @@ class Document:
     :param number: its place in the chain; 0 is the subscription document, 1 the document that it names, …
     :param links: the head section's links that matter for history, by relation; as a crawl follows them
     :param digest: of its body
-    :param entries: number of its entries
     :param oldest, newest: the times of its oldest and its newest entry; None if no entry has one
     :param widest: the longest time between two entries that follow each other, in seconds
     :param shared: how many of its entries are in the next newer document too
@@ -287,7 +282,7 @@ class Document:
 
     @property
     def is_http(self) -> bool:
-        """Whether it has a server."""
+        """Whether it has header fields of HTTP."""
         return self.response.url.startswith(("http:", "https:"))
 
     @property
