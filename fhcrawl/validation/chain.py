@@ -167,13 +167,13 @@ class Chain:
         document.entries = len(feed.entries)
         self.entries.add(document)
         self.kind = self.kind or logical_feed.kind(feed)
-        for url in document.own:
-            self._urls.setdefault(url, document.number)
-        self._digests.setdefault(document.digest, document.number)
         document.response = replace(response, body=b"")
         document.feed = replace(feed, entries=[], problems=[], tombstones=[])
         document.markup.drop_elements()
         self.documents.append(document)
+        for url in document.own:
+            self._urls.setdefault(url, document.number)
+        self._digests.setdefault(document.digest, document.number)
 
     # A crawl does the same; a rule on links reports those with http:.
     def secured(self, url: str, response: Fetched) -> str:

@@ -84,8 +84,7 @@ class HistoryCheck:
         wanted: Wanted | None = Wanted(chain.url, Role.SUBSCRIPTION, 0)
         while wanted is not None:
             chain.missing = wanted, INTERRUPTED
-            answer = yield wanted
-            following = self._read(wanted, answer) if isinstance(answer, Fetched) else answer
+            following = self._read(wanted, (yield wanted))
             chain.missing = (wanted, following) if isinstance(following, Loss) else None
             wanted = following if isinstance(following, Wanted) else None
 
@@ -95,11 +94,14 @@ class HistoryCheck:
             for url in filter(None, map(document.links.get, BACK)):
                 if count < MOST_PROBES and not chain.is_seen(url):
                     count += 1
-                    answer = yield Wanted(url, Role.ARCHIVE, len(chain.documents), document.response.url)
-                    chain.note_target(url, answer)
+                    via = document.response.url
+                    chain.note_target(url, (yield Wanted(url, Role.ARCHIVE, len(chain.documents), via)))
 
-    def _read(self, wanted: Wanted, response: Fetched) -> Wanted | Loss | None:
+    def _read(self, wanted: Wanted, response: Fetched | Loss) -> Wanted | Loss | None:
+        """Check a document; return the next older one, why there is none, or None where the walk ends."""
         chain = self._chain
+        if isinstance(response, Loss):
+            return response
         if (number := chain.find(response.url)) is not None:
             chain.loop = number, wanted.url
             return None
@@ -133,7 +135,6 @@ class HistoryCheck:
         return Document(wanted.number, wanted.role, wanted.url, response, feed, read_markup(response))
 
     def _older(self, document: Document) -> Wanted | None:
-        """Return the next older document, unless the walk ends here."""
         chain, response = self._chain, document.response
         older = logical_feed.older_document(document.feed, document.own)
         if older is None:
