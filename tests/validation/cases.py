@@ -37,6 +37,7 @@ class Case:
     redirects: tuple[int, ...] = ()
     is_cut: bool = False
     leads_to: str = ""  # where a redirect leads
+    fix: str = ""  # words of what to do
 
     def responses(self) -> dict[str, Fetched]:
         path = self.document
@@ -143,7 +144,13 @@ CASES = [
     ),
     Case("media-type", ERROR, "Its Content-Type is text/html.", headers={"content-type": HTML}),
     Case("media-type", WARNING, "Its Content-Type is text/plain.", headers={"content-type": "text/plain"}),
-    Case("media-type", WARNING, "application/gzip.", headers={"content-type": "application/gzip"}),
+    Case(
+        "media-type",
+        WARNING,
+        "application/gzip.",
+        headers={"content-type": "application/gzip"},
+        fix="Serve it as application/atom+xml, with Content-Encoding: gzip.",
+    ),
     Case("media-type", ADVICE, "Its Content-Type is text/xml.", headers={"content-type": "text/xml"}),
     Case(
         "one-encoding",
