@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fhcrawl.commands import SUMMARIES, UTF_8, printing
 from fhcrawl.core import command
@@ -11,8 +11,6 @@ from fhcrawl.exceptions import ArgumentError
 
 if TYPE_CHECKING:
     import argparse
-
-    from fhcrawl.validation import HistoryCheck
 
 
 class Command(command.Command):
@@ -34,20 +32,16 @@ class Command(command.Command):
     )
     operand = ("URL", "URL of the feed to which readers subscribe")
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options."""
-        from fhcrawl.validation.check import MOST_DOCUMENTS
-
-        super().add_options(parser)
-        parser.add_argument("--json", action="store_true", help="print JSON")
-        parser.add_argument("--strict", action="store_true", help="exit with code 1 for warnings too")
-        parser.add_argument(
-            "--max-documents",
-            metavar="N",
-            type=int,
-            default=MOST_DOCUMENTS,
-            help=f"maximum number of documents to read (default: {MOST_DOCUMENTS:,})",
-        )
+    options: ClassVar[dict[str, dict[str, Any]]] = {
+        "--json": {"action": "store_true", "help": "print JSON"},
+        "--strict": {"action": "store_true", "help": "exit with code 1 for warnings too"},
+        "--max-documents": {
+            "metavar": "N",
+            "type": int,
+            "default": 1000,
+            "help": "maximum number of documents to read (default: 1,000)",
+        },
+    }
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Process Scrapy's options; logging is off unless the user asks for it."""
@@ -57,8 +51,13 @@ class Command(command.Command):
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the feed, and print what was found."""
+        from fhcrawl.commands.crawl import start_crawl
         from fhcrawl.core.checks import check_settings
         from fhcrawl.crawling import subscriptions
+        from fhcrawl.reporting import findings as report
+        from fhcrawl.reporting.summary import Look
+        from fhcrawl.spiders.check import CheckSpider
+        from fhcrawl.validation import HistoryCheck
 
         if len(args) != 1:
             raise ArgumentError("One URL is required: fhcrawl check https://example.org/index.atom")
@@ -66,30 +65,15 @@ class Command(command.Command):
             raise ArgumentError("--max-documents must be 1 or more")
         check_settings(self.settings)
         [url] = subscriptions.from_arguments(args[0], None)
-        self._report(self._crawl(url, opts.max_documents), opts)
-
-    def _crawl(self, url: str, max_documents: int) -> HistoryCheck:
-        from fhcrawl.commands.crawl import start_crawl
-        from fhcrawl.spiders.check import CheckSpider
-        from fhcrawl.validation import HistoryCheck
-
-        check = HistoryCheck(url, max_documents, self.settings.getint("FHCRAWL_MAX_ENTRIES"))
+        check = HistoryCheck(url, opts.max_documents, self.settings.getint("FHCRAWL_MAX_ENTRIES"))
         start_crawl(self, CheckSpider, check=check, url=url)
-        return check
-
-    def _report(self, check: HistoryCheck, opts: argparse.Namespace) -> None:
-        from fhcrawl.reporting import findings as shown
-        from fhcrawl.reporting.summary import Look
-
-        if check.wanted is not None:  # it was interrupted
-            self.exitcode = 1
-        findings = check.finish()
-        summary = check.summary(findings)
+        findings, summary = check.finish()
         with printing(UTF_8 if opts.json else None):
             if opts.json:
-                print(shown.as_json(findings, summary))
+                print(report.as_json(findings, summary))
             else:
-                for line in shown.lines(findings, summary, Look.of(sys.stdout)):
+                for line in report.lines(findings, summary, Look.of(sys.stdout)):
                     print(line)
-        if summary.errors or (opts.strict and summary.warnings):
+        is_interrupted = check.wanted is not None
+        if is_interrupted or summary.errors or (opts.strict and summary.warnings):
             self.exitcode = 1

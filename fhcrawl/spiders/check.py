@@ -10,20 +10,19 @@ from fhcrawl.crawling import responses
 from fhcrawl.crawling.context import RequestContext, WalkContext, cb_kwargs_of, context_of
 from fhcrawl.crawling.failures import loss_of
 from fhcrawl.crawling.parser import limited_memory
-from fhcrawl.extensions.reader import TOO_MUCH_MEMORY
-from fhcrawl.logical_feed import FIRST_WALK, ChainPosition, Role
+from fhcrawl.logical_feed import FIRST_WALK, ChainPosition
 from fhcrawl.logical_feed.results import State
 from fhcrawl.utils.clock import now
-from fhcrawl.validation import Fetched, HistoryCheck, Purpose
+from fhcrawl.validation import Fetched, Loss
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
-    from fhcrawl.validation import Wanted
+    from fhcrawl.validation import HistoryCheck
 
 # The components that need a store, or serve one.
 WITHOUT = {
@@ -83,49 +82,43 @@ class CheckSpider(Spider):
         for request in self._next():
             yield request
 
-    def parse(self, response: Response, **cb_kwargs: Any) -> Iterator[Request]:
-        """Pass a response to the check; yield the request for what it wants next."""
+    def parse(self, response: Response, **cb_kwargs: Any) -> list[Request]:
+        """Pass a response to the check; return the request for what it wants next."""
         self._walk = context_of(response).walk
-        meta = responses.request_of(response).meta
-        names = {name.lower(): responses.header(response, name) for name in FIELDS}
+        headers = {name.lower(): responses.header(response, name) for name in FIELDS}
         lines = (line.decode("latin-1") for line in response.headers.getlist("Cache-Control"))
-        names["cache-control"] = ", ".join(lines)
+        headers["cache-control"] = ", ".join(lines)
         fetched = Fetched(
             url=response.url,
             body=response.body,
             status=response.status,
-            headers={name: value for name, value in names.items() if value},
+            headers={name: value for name, value in headers.items() if value},
             links=tuple(responses.links(response)),
-            redirects=tuple(meta.get("redirect_reasons", ())),
+            redirects=tuple(responses.request_of(response).meta.get("redirect_reasons", ())),
             fetched=now(),
             is_cut="dataloss" in response.flags,
         )
-        try:
-            with limited_memory(self.settings.getint("FHCRAWL_READER_MEMORY")):
-                self._check.take(fetched)
-        except MemoryError:
-            self._check.lose(f"could not be read: {TOO_MUCH_MEMORY}")
-        yield from self._next()
+        with limited_memory(self.settings.getint("FHCRAWL_READER_MEMORY")):
+            self._check.take(fetched)
+        return self._next()
 
     def lose(self, failure: Failure) -> list[Request]:
         """Tell the check why a document could not be fetched; return the request for what it wants next."""
         reason = loss_of(failure)
-        self._check.lose(reason.detail, is_limit=reason.state is State.KNOWN)
-        return list(self._next())
+        self._check.take(Loss(reason.detail, reason.state is State.KNOWN))
+        return self._next()
 
-    def _next(self) -> Iterator[Request]:
+    def _next(self) -> list[Request]:
         wanted = self._check.wanted
-        if wanted is not None:
-            yield self._request(wanted)
-
-    def _request(self, wanted: Wanted) -> Request:
+        if wanted is None:
+            return []
         context = RequestContext(
             self._walk,
             wanted.url,
             wanted.role,
             ChainPosition(FIRST_WALK, -wanted.number),
             via=wanted.via,
-            documents=0 if wanted.role is Role.SUBSCRIPTION else wanted.number,
+            documents=wanted.number,
         )
         request = Request(
             **responses.request_target(wanted.url, self._walk),
@@ -134,7 +127,7 @@ class CheckSpider(Spider):
             dont_filter=True,
             cb_kwargs=cb_kwargs_of(context),
         )
-        if wanted.purpose is Purpose.CONDITION:
+        if wanted.headers:
             request.meta["handle_httpstatus_list"] = [responses.NOT_MODIFIED]
             request.headers.update(wanted.headers)
-        return request
+        return [request]

@@ -1,336 +1,224 @@
-"""Rules of RFC 5005 about the documents of a chain: their links, and what neighbours say of each other."""
+"""The documents of a walk, as far as the rules of the chain need them."""
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import TYPE_CHECKING
+import hashlib
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
 
+from fhcrawl import logical_feed
 from fhcrawl.documents.dates import elapsed
-from fhcrawl.logical_feed import Kind, Role
+from fhcrawl.documents.head_links import HISTORY
 from fhcrawl.logical_feed.versions import comparable
-from fhcrawl.validation.entries import MOST_ENTRIES
-from fhcrawl.validation.model import Needs, advice, error, good, of_chain, warning
+from fhcrawl.utils.addresses import secured
+from fhcrawl.validation.model import Document, line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from fhcrawl.logical_feed import Kind, Role
+    from fhcrawl.validation.model import Fetched
 
-    from fhcrawl.validation.entries import Clash
-    from fhcrawl.validation.model import Chain, Finding, KeptDocument, Missing
-
-NOT_MODIFIED = 304
-BREAK = "Correct the link, or serve that document: older entries cannot be found."
-AGAIN = "Check it again, with a higher limit if one was reached."
-TURNED = (
-    "If prev-archive leads to newer archives, reverse the links: the subscription document links to "
-    "the newest archive, prev-archive to the one before, next-archive to the one after."
-)
-LOOP = "Link to the older document, or remove the link if there is none."
+MOST_ENTRIES = 300_000
+MOST_CLASHES = 1000
 
 
-# RFC 5005, 4.2: "This process should be repeated recursively until the client encounters […] (the end of the
-# archive is indicated by a missing prev-archive link relation) or an error is encountered."
-@of_chain("RFC 5005, 4.2", Needs.ALL)
-def walk_ends(chain: Chain) -> Iterator[Finding]:
-    """The links lead from document to document, up to the oldest one."""
-    documents = chain.documents
-    if chain.missing is not None:
-        yield _cut(chain, chain.missing)
-    elif chain.loop is not None:
-        number, url = chain.loop
-        last, first = documents[-1], documents[number]
-        relation = "prev-archive" if url == last.links.get("prev-archive") else "next"
-        to = url if url in (first.requested_url, first.url) else f"{url}, which redirects to {first.url}"
-        text = f"Its {relation} link leads to {to}, which has been read already: the chain forms a loop."
-        fix = LOOP
-        if first is not last and first.digest == last.digest:
-            text = f"It is the same as {first.requested_url}, which links to it."
-            fix = f"Serve older entries there; if there are none, remove the link in {first.requested_url}."
-        yield error(text, last.lines.get(relation), fix, last.requested_url)
-    elif chain.limit is not None:
-        text = f"The check stopped after {chain.limit:,} documents: older documents were not checked."
-        yield warning(text, None, "Check it with a higher --max-documents.")
-    elif chain.kind is Kind.ARCHIVED and documents[-1].is_whole:
-        yield good(f"The chain leads to its oldest document, {documents[-1].requested_url}.")
+class Wanted(NamedTuple):
+    """A document to fetch.
+
+    :param number: its place in the chain
+    :param via: URL of the document that names it
+    :param headers: header fields that make the request conditional
+    """
+
+    url: str
+    role: Role
+    number: int
+    via: str | None = None
+    headers: dict[str, str] = {}  # noqa: RUF012 - a plain value, which nobody changes
 
 
-def _cut(chain: Chain, missing: Missing) -> Finding:
-    if missing.via is None:
-        fix = "Give the URL of a feed, and make sure that its server responds with the feed."
-        return error(f"It {missing.detail}.", None, AGAIN if missing.is_limit else fix, missing.url)
-    via = chain.documents[missing.via]
-    at, where = via.lines.get(missing.relation), via.requested_url
-    if missing.is_limit:
-        text = f"{missing.url}, to which it links, {missing.detail}: older documents were not checked."
-        return warning(text, at, AGAIN, where)
-    # RFC 5005, 4.1: publishers "may refuse to serve […] or be unable to serve […] an archive document".
-    text = f"The chain is broken: its {missing.relation} link leads to {missing.url}, which {missing.detail}."
-    return error(text, at, BREAK, where)
+class Loss(NamedTuple):
+    """Why a document could not be fetched or read, as a sentence without its subject.
+
+    :param is_limit: whether a limit of the user has left it out
+    """
+
+    detail: str
+    is_limit: bool = False
 
 
-def _elsewhere(chain: Chain, url: str, expected: str) -> str:
-    """Return where a link leads that does not lead to the expected document, or why it leads nowhere."""
-    probe = chain.probes.get(url)
-    return f"{url}, which {probe.failure}" if probe and probe.failure else f"{url}, not to {expected}"
+class Clash(NamedTuple):
+    """Two versions of an entry with the same update time, or without one, and with different contents.
+
+    :param line: in the older document
+    """
+
+    id: str
+    newer: Document
+    older: Document
+    line: int | None
+    is_timed: bool
 
 
-def _is_whole(document: KeptDocument) -> bool:
-    return document.is_whole
+# A document, and the digests of an entry's update time (0 without one) and content.
+Version = tuple[Document, int, int]
 
 
-# RFC 5005, 4: "Archive documents SHOULD also contain an fh:archive element in their head sections".
-@of_chain("RFC 5005, 4", Needs.ALL)
-def archive_marks(chain: Chain) -> Iterator[Finding]:
-    """Every archive has fh:archive."""
-    unmarked = [document for document in chain.archives if not document.archive]
-    for document in filter(_is_whole, unmarked):
-        fix = (
-            "Add <fh:archive/> to its head section, so that readers that find it first recognise it "
-            "as an archive."
-        )
-        yield warning("The archive has no fh:archive.", document.head_line, fix, document.requested_url)
-    if chain.archives and not unmarked:
-        yield good("Every archive is marked with fh:archive.")
+class EntryIndex:
+    """The entries of a chain, by digests of their ids.
+
+    :ivar changed_ids: entries that have the link of a newer one but another id: link, document and line
+    :ivar number: how many entries there are, each counted once
+    :ivar repeated: how many entries are in more than one document
+    :ivar is_full: whether there are more entries than are remembered
+    """
+
+    def __init__(self) -> None:
+        self.clashes: list[Clash] = []
+        self.changed_ids: list[tuple[str, Document, int | None]] = []
+        self.number = self.repeated = 0
+        self.is_full = False
+        self._seen: dict[int, Version] = {}
+        self._links: dict[int, int] = {}
+
+    def add(self, document: Document) -> None:
+        """Add the entries of the next older document."""
+        feed, elements = document.feed, document.markup.entries
+        # The reader can have left out an entry: then the elements are others.
+        has_lines = len(elements) == len(feed.entries)
+        own: dict[int, Version] = {}
+        for position, entry in enumerate(feed.entries):
+            identity = logical_feed.identity(entry, feed)
+            if identity is None:
+                self.number += 1
+                continue
+            at = line(elements[position]) if has_lines else None
+            key = _digest(identity)
+            if key not in own:
+                content = _digest(entry.digest or logical_feed.digest(entry))
+                own[key] = document, _digest(comparable(entry.updated)), content
+                if before := self._seen.get(key):
+                    self._compare(identity, before, own[key], at)
+                else:
+                    self.number += 1
+            if entry.id is not None and entry.link is not None:
+                self._note_link(entry.link, key, document, at)
+        self.is_full = self.is_full or len(own) > MOST_ENTRIES - len(self._seen)
+        if not self.is_full:
+            self._seen.update(own)
+
+    def _compare(self, identity: str, before: Version, version: Version, at: int | None) -> None:
+        (newer, time, newer_content), (document, updated, content) = before, version
+        self.repeated += 1
+        document.shared += newer.number == document.number - 1
+        if time == updated and newer_content != content and len(self.clashes) < MOST_CLASHES:
+            self.clashes.append(Clash(identity, newer, document, at, bool(updated)))
+
+    def _note_link(self, link: str, key: int, document: Document, at: int | None) -> None:
+        first = self._links.get(digest := _digest(link))
+        if first is None and not self.is_full:
+            self._links[digest] = key
+        elif first not in (None, key) and len(self.changed_ids) < MOST_CLASHES:
+            self.changed_ids.append((link, document, at))
 
 
-# RFC 5005, 4: "next-archive" is "the immediately following archive document"; archive documents "SHOULD also
-# have a "next-archive" link relation, unless there are no following archives available".
-@of_chain("RFC 5005, 4", Needs.ALL)
-def next_archive(chain: Chain) -> Iterator[Finding]:
-    """The next-archive link of an archive leads back to the archive that names it."""
-    archives = chain.archives
-    count = 0
-    for newer, document in zip([None, *archives], archives, strict=False):
-        wrong = list(_of_newest(chain, document) if newer is None else _following(chain, document, newer))
-        count += bool(wrong) or not chain.is_seen(document.links.get("next-archive", document.url))
-        count += newer is not None and "next-archive" not in document.links
-        yield from wrong
-    if len(archives) > 1 and not count:
-        yield good("Every next-archive link leads back to the archive that links to its document.")
+def _digest(text: str) -> int:
+    if not text:
+        return 0
+    octets = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(octets, "big")
 
 
-# RFC 5005, 4: "although another archive […] may be under construction, it would be an error to link to it
-# before completion".
-def _of_newest(chain: Chain, document: KeptDocument) -> Iterator[Finding]:
-    first, url = chain.documents[0], document.links.get("next-archive")
-    at, where = document.lines.get("next-archive"), document.requested_url
-    if chain.begins_with_archive:
-        # Without a link to another one, it may be the subscription document, and marked wrongly.
-        if first.links.get("current") not in (None, first.requested_url, first.url):
-            yield from _following(chain, document, first)
-    elif url is not None and chain.find(url) == 0:
-        fix = "Remove it: the current link leads to the document after the newest archive."
-        yield warning("Its next-archive link leads to the subscription document.", at, fix, where)
-    elif url is not None and chain.is_seen(url):
-        fix = "Remove the link: there is no newer archive."
-        if chain.is_other(url):
-            fix = (
-                f"If that is a newer archive, and finished, let prev-archive links lead from "
-                f"{first.requested_url} to it, and from it to {document.link_url}; else remove the link."
-            )
-        to = _elsewhere(chain, url, "an archive that a prev-archive link leads to")
-        if chain.find(url) is not None:
-            to = f"{url}, which is not a newer archive"
-        yield error(f"Its next-archive link leads to {to}.", at, fix, where)
+@dataclass(slots=True)
+class Chain:
+    """All documents of a walk, from the subscription document to the oldest one.
+
+    :param missing: the document at which the chain is cut
+    :param loop: number of a document that the oldest one leads back to, also by a redirect, or is the same
+        as, and the URL of that link
+    :param limit: the number of documents at which the walk was stopped
+    :param elsewhere: links that lead to no document of the chain: why the target could not be fetched; ''
+        if it could
+    """
+
+    url: str
+    entries: EntryIndex = field(default_factory=EntryIndex)
+    kind: Kind | None = None
+    documents: list[Document] = field(default_factory=list)
+    missing: tuple[Wanted, Loss] | None = None
+    loop: tuple[int, str] | None = None
+    limit: int | None = None
+    elsewhere: dict[str, str] = field(default_factory=dict)
+    _urls: dict[str, int] = field(default_factory=dict)
+    _digests: dict[bytes, int] = field(default_factory=dict)
+
+    def add(self, document: Document) -> None:
+        """Add the next older document, and drop its entries and elements."""
+        feed, response = document.feed, document.response
+        times = sorted(filter(None, (e.published or e.updated for e in feed.entries)), key=comparable)
+        if times:
+            document.oldest, document.newest = times[0], times[-1]
+            document.widest = max(map(elapsed, times, times[1:]), default=0)
+        document.links = {
+            name: self.secured(url, response)
+            for name, url in feed.links.items()
+            if name in HISTORY or name == "self"
+        }
+        document.digest = _sha256(response)
+        document.entries = len(feed.entries)
+        self.entries.add(document)
+        self.kind = self.kind or logical_feed.kind(feed)
+        document.response = replace(response, body=b"")
+        document.feed = replace(feed, entries=[], problems=[], tombstones=[])
+        document.markup.drop_elements()
+        self.documents.append(document)
+        for url in document.own:
+            self._urls.setdefault(url, document.number)
+        self._digests.setdefault(document.digest, document.number)
+
+    # A crawl does the same; a rule on links reports those with http:.
+    def secured(self, url: str, response: Fetched) -> str:
+        """Return the URL of a link in a document, with https: if it is on a host that was reached with it."""
+        return secured(url, [self.url], [self.url, response.url])
+
+    def note_target(self, url: str, answer: Fetched | Loss) -> None:
+        """Note where a link leads that names no URL of a document of the chain."""
+        if isinstance(answer, Loss):
+            self.elsewhere[url] = answer.detail
+            return
+        number = self._urls.get(answer.url, self._digests.get(_sha256(answer)))
+        if number is None:
+            self.elsewhere[url] = ""
+        else:
+            self._urls[url] = number
+
+    def find(self, url: str | None) -> int | None:
+        """Return the number of the document that a URL leads to; None if that is none of the chain."""
+        return self._urls.get(url or "")
+
+    def is_seen(self, url: str) -> bool:
+        """Return whether it is known where a URL leads to."""
+        return url in self._urls or url in self.elsewhere
+
+    def is_other(self, url: str) -> bool:
+        """Return whether a URL leads to a document that is not of the chain."""
+        return self.elsewhere.get(url) == ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the walk came to the chain's end, through complete documents."""
+        is_cut = self.missing or self.loop or self.limit
+        return not is_cut and all(document.is_whole for document in self.documents)
+
+    @property
+    def archives(self) -> list[Document]:
+        """The archive documents, the newest first."""
+        return [document for document in self.documents if document.is_archive]
+
+    @property
+    def begins_with_archive(self) -> bool:
+        """Whether an archive's URL was given: the subscription document is unknown then."""
+        return any(first.feed.archive or "next-archive" in first.links for first in self.documents[:1])
 
 
-def _following(chain: Chain, document: KeptDocument, newer: KeptDocument) -> Iterator[Finding]:
-    url, where = document.links.get("next-archive"), document.requested_url
-    if url is None:
-        if document.is_whole:
-            fix = TURNED if _is_turned(newer, document) else f"Add a next-archive link to {newer.link_url}."
-            yield warning("The archive has no next-archive link.", document.head_line, fix, where)
-    elif chain.find(url) != newer.number and chain.is_seen(url):
-        fix = TURNED if _is_turned(newer, document) else f"Link to {newer.link_url}."
-        if chain.is_other(url):
-            fix = (
-                f"If that is an archive older than {newer.requested_url}, let prev-archive links lead from "
-                f"there to it, and from it to {document.link_url}; else link to {newer.link_url}."
-            )
-        text = f"Its next-archive link leads to {_elsewhere(chain, url, newer.requested_url)}."
-        yield error(text, document.lines.get("next-archive"), fix, where)
-
-
-# RFC 5005, 4: "Archive documents SHOULD indicate their associated subscription documents using the "current"
-# link relation"; it "returns a feed document containing the most recent entries in the feed".
-@of_chain("RFC 5005, 4", Needs.ALL)
-def current(chain: Chain) -> Iterator[Finding]:
-    """The current link of an archive leads to the subscription document."""
-    count = 0
-    if chain.begins_with_archive:
-        return
-    for document in chain.archives:
-        url, where = document.links.get("current"), document.requested_url
-        there = chain.documents[0].link_url
-        if url is not None and chain.find(url) == 0:
-            continue
-        count += 1
-        if url is None and document.is_whole:
-            fix = f"Add a current link to {there}."
-            yield warning("The archive has no current link.", document.head_line, fix, where)
-        if url is None or not chain.is_seen(url):
-            continue
-        text = f"Its current link leads to {_elsewhere(chain, url, 'the subscription document')}."
-        yield error(text, document.lines.get("current"), f"Link to {there}.", where)
-    if chain.archives and not count:
-        yield good("Every archive links to the subscription document.")
-
-
-# RFC 4287, 4.2.7.2: "self" is "a resource equivalent to the containing element".
-@of_chain("RFC 4287, 4.2.7.2")
-def self_link(chain: Chain) -> Iterator[Finding]:
-    """A self link leads to its own document."""
-    for document in chain.documents:
-        url = document.links.get("self")
-        if url is None or chain.find(url) == document.number or not chain.is_seen(url):
-            continue
-        text = f"Its self link leads to {_elsewhere(chain, url, document.url)}."
-        fix = f"Write {document.link_url}."
-        yield warning(text, document.lines.get("self"), fix, document.requested_url)
-
-
-# RFC 5005, 3: "previous" is "the immediately preceding document in a series of documents", "first" "the
-# furthest preceding document".
-@of_chain("RFC 5005, 3")
-def pages(chain: Chain) -> Iterator[Finding]:
-    """The previous and first links of pages lead back."""
-    for document in chain.documents:
-        if document.role is not Role.PAGE:
-            continue
-        back = {"previous": document.number - 1, "prev": document.number - 1, "first": 0}
-        if not back.keys().isdisjoint(chain.documents[0].links.keys() - {"first"}):
-            del back["first"]  # the URL of a page was given, which is not the first one
-        for relation, number in back.items():
-            url = document.links.get(relation)
-            if url is not None and chain.find(url) != number and chain.is_seen(url):
-                there = chain.documents[number].link_url
-                text = f"Its {relation} link leads to {_elsewhere(chain, url, there)}."
-                at = document.lines.get(relation)
-                yield error(text, at, f"Link to {there}.", document.requested_url)
-
-
-# RFC 9110, 8.8 and 13.1: validators let a client ask whether a document has changed.
-@of_chain("RFC 9110, 13.1")
-def conditional_requests(chain: Chain) -> Iterator[Finding]:
-    """The server responds with 304 if a document has not changed."""
-    asked = [document for document in chain.documents[:2] if document.url.startswith("http")]
-    for document in asked:
-        where = document.requested_url
-        if not document.has_validators:
-            fix = "Send ETag or Last-Modified: readers then fetch it only when it has changed."
-            yield advice("The response has neither ETag nor Last-Modified.", None, fix, where)
-        elif document.conditional is not None and document.conditional != NOT_MODIFIED:
-            fix = "Respond with 304 while it has not changed."
-            yield advice(
-                f"The response to a conditional request was {document.conditional}.", None, fix, where
-            )
-    if asked and all(document.conditional == NOT_MODIFIED for document in asked):
-        yield good("The server responds with 304 if the document has not changed.")
-
-
-SHOWN = 100  # characters of an id
-DAY = 24 * 60 * 60
-# A silence that is so many times as long as the longest one within the documents is worth a look.
-UNUSUAL = 3
-FEWEST = 5  # entries that tell what is usual
-
-
-# RFC 5005, 4.1: "Publishers SHOULD construct their feed documents in such a way as to make duplicate removal
-# unambiguous"; 4.2: the entry's update time decides, else the document's. Between two archives, which do not
-# change, a version that differs has another update time (RFC 4287, 4.2.15).
-@of_chain("RFC 5005, 4.1 and 4.2", Needs.ALL)
-def one_newest_version(chain: Chain) -> Iterator[Finding]:
-    """Of an entry in several documents, it is clear which version is the newest."""
-    for clash in chain.entries.clashes:
-        yield _clash(chain, clash)
-    is_all = all(map(_is_whole, chain.documents)) and not chain.entries.is_full
-    if chain.entries.repeated and not chain.entries.clashes and is_all:
-        yield good("Of each entry in several documents, it is clear which version is the newest.")
-    if chain.entries.is_full:
-        yield warning(f"Only {MOST_ENTRIES:,} entries were compared with those of other documents.")
-
-
-def _clash(chain: Chain, clash: Clash) -> Finding:
-    newer, older = chain.documents[clash.newer], chain.documents[clash.older]
-    text = f"The entry {clash.id[:SHOWN]} differs from that in {newer.requested_url}"
-    fix, where = "Give the newer version, or its document, a later update time.", older.requested_url
-    if comparable(newer.updated) <= comparable(older.updated):
-        return error(f"{text}, and no time shows which of them is newer.", clash.line, fix, where)
-    if not clash.is_timed:
-        return advice(f"{text}; only the times of the documents show which is newer.", clash.line, fix, where)
-    say = error if newer.role is Role.ARCHIVE else warning
-    return say(f"{text}, with the same atom:updated.", clash.line, fix, where)
-
-
-# RFC 4287, 4.2.6: an atom:id "MUST NOT change over time"; RSS 2.0, guid: it "uniquely identifies the item".
-@of_chain("RFC 4287, 4.2.6; RSS 2.0, guid")
-def ids_stay(chain: Chain) -> Iterator[Finding]:
-    """An entry has the same id in all documents."""
-    for changed in chain.entries.changed_ids:
-        where = chain.documents[changed.number].requested_url
-        text = f"Entries with the link {changed.link[:SHOWN]} have different ids: are they one entry?"
-        yield advice(text, changed.line, "Never change the id of an entry.", where)
-
-
-# RFC 4287, 4.2.6: atom:id is "a permanent, universally unique identifier for an entry or feed".
-@of_chain("RFC 4287, 4.2.6", Needs.MARKUP)
-def one_feed(chain: Chain) -> Iterator[Finding]:
-    """All documents of Atom have one feed's atom:id."""
-    for document in chain.documents[1:]:
-        first, own = chain.documents[0].feed_id, document.feed_id
-        if None not in (first, own) and own != first:
-            text = f"Its atom:id is {own}, and that of the subscription document {first}."
-            fix = "Give all documents of the feed the same atom:id."
-            yield warning(text, document.head_line, fix, document.requested_url)
-
-
-# RFC 5005, 4: "Archive documents are feed documents that contain less recent entries in the feed."
-@of_chain("RFC 5005, 4")
-def order_of_dates(chain: Chain) -> Iterator[Finding]:
-    """A document that prev-archive names has older entries."""
-    for newer, older in pairwise(chain.documents):
-        if _is_turned(newer, older):
-            text = (
-                f"All its entries are newer than those of {newer.requested_url}, which links to it as older."
-            )
-            yield warning(text, None, TURNED, older.requested_url)
-
-
-def _is_turned(newer: KeptDocument, older: KeptDocument) -> bool:
-    return comparable(older.oldest) > comparable(newer.newest) != ""
-
-
-# RFC 5005, 4.2: of entries with one update time, "the entry sourced from the most recently updated feed
-# document SHOULD replace all other duplicates".
-@of_chain("RFC 5005, 4.2")
-def order_of_documents(chain: Chain) -> Iterator[Finding]:
-    """No archive is updated later than the document that names it."""
-    for newer, older in pairwise(chain.documents):
-        if chain.kind is Kind.ARCHIVED and comparable(older.updated) > comparable(newer.updated) != "":
-            text = f"Its update time, {older.updated}, is later than that of {newer.requested_url}."
-            fix = (
-                "Give an archive the time of its last change: of equal versions, the later document's counts."
-            )
-            yield advice(text, older.head_line, fix, older.requested_url)
-
-
-# RFC 5005, 4: archived feeds "enable clients to do this without losing entries". That no entry was lost
-# between two documents is certain only if they share one.
-@of_chain("RFC 5005, 4")
-def no_hole(chain: Chain) -> Iterator[Finding]:
-    """The newest archive begins where the subscription document ends."""
-    if chain.kind is not Kind.ARCHIVED or chain.begins_with_archive or not chain.documents[1:]:
-        return
-    newer, older = chain.documents[:2]
-    if older.shared:
-        yield good(
-            "The newest archive and the subscription document overlap, so that no entry is lost in between."
-        )
-    elif newer.oldest is not None and older.newest is not None and newer.entries + older.entries >= FEWEST:
-        seconds = elapsed(older.newest, newer.oldest)
-        if seconds > max(UNUSUAL * max(newer.widest, older.widest), DAY):
-            text = (
-                f"Its newest entry is {seconds // DAY} days older than the oldest one of the subscription "
-                "document, a longer gap than any within them: make sure that no entry is lost in between."
-            )
-            fix = "Keep entries in the subscription document until an archive has them."
-            yield advice(text, None, fix, older.requested_url)
+def _sha256(response: Fetched) -> bytes:
+    return hashlib.sha256(response.body).digest()

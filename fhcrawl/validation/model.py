@@ -1,4 +1,4 @@
-"""Values of a check (what was fetched, what is kept, what the rules say), and the registry of rules."""
+"""The registry of rules, the findings that they yield, and the documents that they are given."""
 
 from __future__ import annotations
 
@@ -6,50 +6,52 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from fhcrawl.validation.markup import NONE
+from lxml import etree
+
+from fhcrawl.documents import detection
+from fhcrawl.documents.formats import jsonfeed
+from fhcrawl.documents.head_links import HISTORY
+from fhcrawl.documents.xml import elements, encoding, namespaces, parsers
+from fhcrawl.documents.xml.elements import ENTRIES
+from fhcrawl.logical_feed import Role
 
 if TYPE_CHECKING:
+    from lxml.etree import _Element
+
     from fhcrawl.documents import FeedDocument
-    from fhcrawl.logical_feed import Kind, Role
-    from fhcrawl.validation.entries import EntryIndex
-    from fhcrawl.validation.markup import Markup
+    from fhcrawl.logical_feed import Kind
+
+# -- findings and rules --------------------------------------------------------------------------------
 
 
 class Severity(str, Enum):
-    """How bad a finding is, the worst first.
+    """How bad a finding is, the worst first."""
 
-    A specification says MUST, or the history cannot be rebuilt; it says SHOULD, or the history may be rebuilt
-    wrongly; nothing is wrong, but could be better; it is as it should be.
-    """
-
-    ERROR = "error"
-    WARNING = "warning"
+    ERROR = "error"  # a specification says MUST, or the history cannot be rebuilt
+    WARNING = "warning"  # a specification says SHOULD, or the history may be rebuilt wrongly
     ADVICE = "advice"
     GOOD = "good"
 
 
 class Needs(Enum):
-    """What a rule needs to know of a document, to say anything, or to say that something is missing.
-
-    What readers recover of the document; that, and nothing that is lost behind a fault; its elements as they
-    were written.
-    """
+    """What a rule needs of a document, to check it or to report that something is missing."""
 
     NOTHING = "nothing"
-    ALL = "all"
-    MARKUP = "markup"
+    ALL = "all"  # the complete document, without a fault that ends it
+    MARKUP = "markup"  # the elements as they were written
 
 
 class Finding(NamedTuple):
-    """What a rule says.
+    """What a rule yields.
 
-    :param rule, clause: of the rule; '' until the check has added them
-    :param document: URL of the document; None for the chain, and for the document that a rule is given
-    :param line: line of the document, from 1; None if it is not known, or the whole document is meant
+    :param rule, clause: '' until the check has added them
+    :param document: URL; None for the chain, and for the document that a rule is given
+    :param line: from 1; None if it is unknown, or the complete document is meant
     :param text: a sentence
-    :param fix: what the publisher can do, as a sentence; '' if that is nothing
+    :param fix: what the publisher can do, as a sentence; '' for nothing
     """
 
     severity: Severity
@@ -66,7 +68,6 @@ class Summary(NamedTuple):
 
     :param kind: how the feed publishes its history; None if its document cannot be read
     :param is_whole: whether the chain was walked to its end
-    :param sentence: the result as a sentence
     """
 
     url: str
@@ -79,203 +80,18 @@ class Summary(NamedTuple):
     sentence: str
 
 
-PERMANENT = (301, 308)
+def _finding(
+    severity: Severity, text: str, line: int | None = None, fix: str = "", document: Document | None = None
+) -> Finding:
+    url = None if document is None else document.requested_url
+    return Finding(severity, "", "", url, line, text, fix)
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """A response.
-
-    :param url: its URL, after redirects
-    :param headers: its header fields, by their names in lower case
-    :param links: the values of the Link headers
-    :param redirects: the statuses of the redirects that led to it
-    :param fetched: when it was fetched, ISO 8601 in UTC; '' if that does not matter
-    :param is_cut: whether it is shorter than announced
-    """
-
-    url: str
-    body: bytes
-    status: int = 200
-    headers: dict[str, str] = field(default_factory=dict)
-    links: tuple[str, ...] = ()
-    redirects: tuple[int, ...] = ()
-    fetched: str = ""
-    is_cut: bool = False
-
-    @property
-    def is_moved(self) -> bool:
-        """Whether it has moved to `url` for good (RFC 9110, 15.4.2 and 15.4.9)."""
-        return bool(self.redirects) and all(status in PERMANENT for status in self.redirects)
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedDocument:
-    """A document while the rules look at it.
-
-    :param number: its place in the chain; 0 is the subscription document, 1 the document that it names, …
-    :param markup: its elements; `markup.NONE` if it is not XML, or not well-formed
-    :param fault_line: where it is not well-formed
-    """
-
-    number: int
-    role: Role
-    requested_url: str
-    response: Fetched
-    feed: FeedDocument
-    markup: Markup
-    fault_line: int | None
-
-    @property
-    def is_archive(self) -> bool:
-        """Whether the document is an archive: a prev-archive link has led to it."""
-        return self.role.value == "archive"
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing of it is lost: it has no fault that ends it, and the announced length."""
-        return self.feed.fault is None and not self.response.is_cut
-
-    def has(self, needs: Needs) -> bool:
-        """Return whether the document has what a rule needs; JSON has no elements to check."""
-        if needs is Needs.MARKUP:
-            return self.markup is not NONE or self.feed.format in ("activitystreams", "json", "multipart")
-        return needs is Needs.NOTHING or self.is_whole
-
-
-@dataclass(slots=True)
-class KeptDocument:
-    """What is kept of a document, for the rules of the chain.
-
-    :param link_url: what links to it should name: the URL that it has moved to, else the requested one
-    :param links: the head section's links by relation, those that matter for history
-    :param lines: the lines of these links, as far as they are known
-    :param head_line: the line of the head section
-    :param feed_id: its atom:id
-    :param oldest, newest: the times of its oldest and its newest entry; None if no entry has one
-    :param shared: how many of its entries are in the next newer document too
-    :param widest: the longest time between two entries that follow each other, in seconds
-    :param has_validators: whether its response has ETag or Last-Modified
-    :param is_whole: whether nothing of it is lost: what is not found in it, is not there
-    :param conditional: the status of the answer to a conditional request; None if it was not made
-    """
-
-    number: int
-    role: Role
-    requested_url: str
-    url: str
-    link_url: str
-    digest: bytes
-    links: dict[str, str]
-    lines: dict[str, int]
-    head_line: int | None
-    archive: bool
-    updated: str | None
-    feed_id: str | None
-    entries: int
-    oldest: str | None
-    newest: str | None
-    shared: int
-    widest: int
-    has_validators: bool
-    is_whole: bool
-    conditional: int | None = None
-
-
-class Missing(NamedTuple):
-    """A document that could not be read.
-
-    :param via: number of the document that names it; None for the subscription document
-    :param detail: why, as a sentence without its subject
-    :param is_limit: whether a limit of the user has left it out
-    """
-
-    url: str
-    relation: str
-    via: int | None
-    detail: str
-    is_limit: bool = False
-
-
-class Probe(NamedTuple):
-    """Where a link back has led to.
-
-    :param url: the URL after redirects
-    :param digest: of the body
-    :param failure: why it could not be read, as a sentence without its subject; '' if it could
-    """
-
-    url: str
-    digest: bytes
-    failure: str = ""
-
-
-@dataclass(slots=True)
-class Chain:
-    """All documents of a walk, from the subscription document to the oldest one.
-
-    :param missing: the document at which the chain is cut
-    :param loop: a document that the oldest one leads back to, also by a redirect, or is the same as, and the
-        URL of that link
-    :param limit: the number of documents at which the walk was stopped
-    :param probes: where links back lead that name no URL of a document of the chain
-    """
-
-    entries: EntryIndex
-    kind: Kind | None = None
-    documents: list[KeptDocument] = field(default_factory=list)
-    missing: Missing | None = None
-    loop: tuple[int, str] | None = None
-    limit: int | None = None
-    probes: dict[str, Probe] = field(default_factory=dict)
-    _urls: dict[str, int] = field(default_factory=dict)
-    _digests: dict[bytes, int] = field(default_factory=dict)
-
-    def add(self, document: KeptDocument) -> None:
-        """Add the next older document."""
-        self.documents.append(document)
-        for url in (document.requested_url, document.url):
-            self._urls.setdefault(url, document.number)
-        self._digests.setdefault(document.digest, document.number)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the walk came to the chain's end, through documents that are whole."""
-        if self.missing or self.loop or self.limit:
-            return False
-        return all(document.is_whole for document in self.documents)
-
-    @property
-    def archives(self) -> list[KeptDocument]:
-        """The archive documents, the newest first."""
-        return [document for document in self.documents if document.role.value == "archive"]
-
-    @property
-    def begins_with_archive(self) -> bool:
-        """Whether an archive's URL was given: nothing is known of the subscription document then."""
-        return any(one.archive or "next-archive" in one.links for one in self.documents[:1])
-
-    def find(self, url: str) -> int | None:
-        """Return the number of the document that a URL leads to; None if that is none of the chain."""
-        probe = self.probes.get(url)
-        if url in self._urls or probe is None or probe.failure:
-            return self._urls.get(url)
-        return self._urls.get(probe.url, self._digests.get(probe.digest))
-
-    def is_seen(self, url: str) -> bool:
-        """Return whether it is known where a URL leads to."""
-        return url in self._urls or url in self.probes
-
-    def is_other(self, url: str) -> bool:
-        """Return whether a URL leads to a document that is not of the chain."""
-        probe = self.probes.get(url)
-        return probe is not None and not probe.failure and self.find(url) is None
-
-    def same_as_last(self) -> int | None:
-        """Return the number of the document before the last, if the two are the same."""
-        *_others, before, last = [None, *self.documents]
-        return before.number if before and last and before.digest == last.digest else None
-
+# What rules yield: a sentence, its line, what to do, and, from rules of the chain, the document.
+error = partial(_finding, Severity.ERROR)
+warning = partial(_finding, Severity.WARNING)
+advice = partial(_finding, Severity.ADVICE)
+good = partial(_finding, Severity.GOOD)
 
 # A function of a document, or of the chain.
 Check = Callable[..., Iterator[Finding]]
@@ -284,10 +100,7 @@ Check = Callable[..., Iterator[Finding]]
 class Rule(NamedTuple):
     """A rule, without its function.
 
-    :param name: the name of its function, with hyphens
-    :param clause: the specification's clause
-    :param summary: what it checks, as the first line of the function's docstring says it
-    :param needs: a document that does not have it is not checked; by a rule of the chain, for what is missing
+    :param needs: a document without it is not checked; by a rule of the chain, for what is missing
     """
 
     name: str
@@ -311,19 +124,185 @@ def _register(
     return register
 
 
-# Decorators: they register a rule about one document, or about all documents of a chain, with its clause.
+# Decorators: they register a rule about one document, or about the chain, with its clause.
 of_document = partial(_register, DOCUMENT_RULES)
 of_chain = partial(_register, CHAIN_RULES)
 
+# -- documents -----------------------------------------------------------------------------------------
 
-def _finding(
-    severity: Severity, text: str, line: int | None = None, fix: str = "", document: str | None = None
-) -> Finding:
-    return Finding(severity, "", "", document, line, text, fix)
+PERMANENT = (301, 308)
 
 
-# What rules yield: a sentence, its line, what to do, and, from rules of the chain, the document's URL.
-error = partial(_finding, Severity.ERROR)
-warning = partial(_finding, Severity.WARNING)
-advice = partial(_finding, Severity.ADVICE)
-good = partial(_finding, Severity.GOOD)
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A response.
+
+    :param url: its URL, after redirects
+    :param headers: by names in lower case
+    :param links: the values of the Link headers
+    :param redirects: the statuses of the redirects that led to it
+    :param fetched: when it was fetched, ISO 8601 in UTC; '' if that does not matter
+    :param is_cut: whether it is shorter than announced
+    """
+
+    url: str
+    body: bytes
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    links: tuple[str, ...] = ()
+    redirects: tuple[int, ...] = ()
+    fetched: str = ""
+    is_cut: bool = False
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether it has moved to `url` for good (RFC 9110, 15.4.2 and 15.4.9)."""
+        return bool(self.redirects) and all(status in PERMANENT for status in self.redirects)
+
+
+CHANNELS = tuple(f"{namespace}channel" for namespace in (*elements.RSS_NAMESPACES, *elements.RDF_NAMESPACES))
+# Of one document, for each rule: nobody reads more.
+MOST_ELEMENTS = 1000
+LONGEST_REL = 1000  # characters
+
+
+class Markup:
+    """The elements of an XML document as it was written, with their lines; none without a root.
+
+    :ivar head: atom:feed, or RSS's channel
+    :ivar entries: the elements of the entries, in document order
+    :ivar feed_id: the atom:id of the head section
+    :ivar link_lines: the lines of the head section's links, by the relations that matter for history
+    :ivar fault_line: where the document is not well-formed
+    """
+
+    def __init__(self, root: _Element | None, fault_line: int | None = None) -> None:
+        self.is_known = root is not None
+        self.fault_line = fault_line
+        self.root = etree.Element("none") if root is None else root
+        channel = next(self.root.iterchildren(*CHANNELS), None)
+        self.head = self.root if channel is None else channel
+        self.entries = [*self.root.iter(*ENTRIES)]
+        self.head_line = line(self.head)
+        feed_id = next(self.in_head(f"{elements.ATOM}id"), None)
+        self.feed_id = None if feed_id is None else elements.identifier(feed_id)
+        self.link_lines: dict[str, int | None] = {}
+        for link in self.in_head("{*}link"):
+            for relation in relations(link):
+                if relation in HISTORY or relation == "self":
+                    self.link_lines.setdefault(relation, line(link))
+
+    def in_head(self, *tags: str) -> Iterator[_Element]:
+        """Yield children of the head section, up to MOST_ELEMENTS."""
+        return islice(self.head.iterchildren(*tags), MOST_ELEMENTS)
+
+    def everywhere(self, *tags: str) -> Iterator[_Element]:
+        """Yield elements of the document, up to MOST_ELEMENTS."""
+        return islice(self.root.iter(*tags), MOST_ELEMENTS)
+
+    def line_of(self, name: str) -> int | None:
+        """Return the line of an entry, by the name in a `Problem`: its id, or its position."""
+        kind, _, number = name.rpartition(" ")
+        if kind in ("entry", "item") and number.isdecimal() and 0 < int(number) <= len(self.entries):
+            return line(self.entries[int(number) - 1])
+        for entry in self.entries:
+            if name in (elements.identifier(child) for child in entry):
+                return line(entry)
+        return None
+
+    def drop_elements(self) -> None:
+        """Free the memory of the elements."""
+        self.root = self.head = etree.Element("none")
+        self.entries = []
+
+
+def relations(link: _Element) -> list[str]:
+    """Return the short names of the relations of a link; none of an attribute that is too long."""
+    return elements.relations(link) if len(link.get("rel") or "") <= LONGEST_REL else []
+
+
+def line(element: _Element | None) -> int | None:
+    """Return the line of an element; None without one."""
+    return None if element is None else cast("int | None", element.sourceline)
+
+
+def read_markup(response: Fetched) -> Markup:
+    """Return the elements of a document, if it is well-formed XML.
+
+    :param response: with a body that `documents.read` has accepted, which checks more
+    """
+    content_type = response.headers.get("content-type")
+    if detection.boundary(content_type) or jsonfeed.is_json(response.body):
+        return Markup(None)
+    # Not the reader's repairs, which have other lines; but its namespaces.
+    source, _repair = encoding.source(response.body, detection.declared(content_type)[1] or None)
+    try:
+        return Markup(parsers.parse_strict(namespaces.canonicalise(source)[0]))
+    except etree.XMLSyntaxError as error:
+        return Markup(None, error.lineno or None)
+
+
+@dataclass(slots=True)
+class Document:
+    """A document of the chain; `Chain.add` sets the fields with defaults, and drops entries and elements.
+
+    :param number: its place in the chain; 0 is the subscription document, 1 the document that it names, …
+    :param links: the head section's links that matter for history, by relation; as a crawl follows them
+    :param digest: of its body
+    :param oldest, newest: the times of its oldest and its newest entry; None if no entry has one
+    :param widest: the longest time between two entries that follow each other, in seconds
+    :param shared: how many of its entries are in the next newer document too
+    :param conditional: the status of the response to a conditional request; None if it was not made
+    """
+
+    number: int
+    role: Role
+    requested_url: str
+    response: Fetched
+    feed: FeedDocument
+    markup: Markup
+    links: dict[str, str] = field(default_factory=dict)
+    digest: bytes = b""
+    entries: int = 0
+    oldest: str | None = None
+    newest: str | None = None
+    widest: int = 0
+    shared: int = 0
+    conditional: int | None = None
+
+    @property
+    def own(self) -> tuple[str, str]:
+        """Its URLs, before and after redirects."""
+        return self.requested_url, self.response.url
+
+    @property
+    def link_url(self) -> str:
+        """What links to it should name: the URL that it has moved to, else the requested one."""
+        return self.response.url if self.response.is_moved else self.requested_url
+
+    @property
+    def is_http(self) -> bool:
+        """Whether it has header fields of HTTP."""
+        return self.response.url.startswith(("http:", "https:"))
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether a prev-archive link has led to it."""
+        return self.role is Role.ARCHIVE
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has no fault that ends it, and the announced length: what is not in it, is missing."""
+        return self.feed.fault is None and not self.response.is_cut
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """Header fields of a conditional request."""
+        fields = (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified"))
+        return {name: value for name, key in fields if (value := self.response.headers.get(key))}
+
+    def has(self, needs: Needs) -> bool:
+        """Return whether the document has what a rule needs; JSON has no elements to check."""
+        if needs is Needs.MARKUP:
+            return self.markup.is_known or self.feed.format in ("activitystreams", "json", "multipart")
+        return needs is Needs.NOTHING or self.is_whole

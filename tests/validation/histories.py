@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 
-from fhcrawl.validation import Fetched, Finding, HistoryCheck, Purpose, Summary
+from fhcrawl.validation import Fetched, Finding, HistoryCheck, Loss, Summary
 
 SITE = "https://example.org"
 FEED = f"{SITE}/index"
@@ -111,12 +111,11 @@ def check(
     """Check a history; a response that is a text says why there is none."""
     checking = HistoryCheck(url, max_documents)
     while (wanted := checking.wanted) is not None:
-        found = responses.get(wanted.url, "is missing (404)")
-        if isinstance(found, str):
-            checking.lose(found)
-        elif wanted.purpose is Purpose.CONDITION and found.headers.get("x-forgets") is None:
-            checking.take(replace(found, status=304, body=b""))
+        answer = responses.get(wanted.url, "is missing (404)")
+        if isinstance(answer, str):
+            checking.take(Loss(answer))
+        elif wanted.headers and answer.headers.get("x-forgets") is None:
+            checking.take(replace(answer, status=304, body=b""))
         else:
-            checking.take(found)
-    findings = checking.finish()
-    return findings, checking.summary(findings)
+            checking.take(answer)
+    return checking.finish()

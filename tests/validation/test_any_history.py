@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhcrawl.validation import HistoryCheck, Severity
+from fhcrawl.validation import HistoryCheck, Loss, Severity
 from fhcrawl.validation.check import MOST_PROBES
 from tests.validation import histories
 from tests.validation.histories import (
@@ -33,21 +33,18 @@ HISTORY = st.fixed_dictionaries(dict.fromkeys(PATHS[:-1], DOCUMENT))
 
 @given(HISTORY)
 def test_check_of_any_links_ends_and_does_not_contradict_itself(history: dict[str, str]) -> None:
-    responses, checking = served(history), HistoryCheck(FEED)
+    responses, checking = served(history), HistoryCheck(FEED, 100)
     requests = 0
     while (wanted := checking.wanted) is not None:
         requests += 1
         assert requests <= len(PATHS) + MOST_PROBES + 2
-        if wanted.url in responses:
-            checking.take(responses[wanted.url])
-        else:
-            checking.lose("is missing (404)")
-    findings = checking.finish()
+        checking.take(responses.get(wanted.url, Loss("is missing (404)")))
+    findings, summary = checking.finish()
     by_severity = {s: {f.rule for f in findings if f.severity is s} for s in Severity}
     # What is good is not wrong in another document.
     assert not by_severity[Severity.GOOD] & (by_severity[Severity.ERROR] | by_severity[Severity.WARNING])
     walks = "walk-ends" in by_severity[Severity.ERROR]
-    assert checking.summary(findings).is_whole is not walks
+    assert summary.is_whole is not walks
     assert {f.document for f in findings} <= {None, *(f"{SITE}/{path}" for path in PATHS[:-1])}
 
 

@@ -1,0 +1,329 @@
+"""Rules of RFC 5005 about the documents of a chain: their links, and what neighbours say of each other."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from fhcrawl.documents.dates import elapsed
+from fhcrawl.logical_feed import Kind, Role
+from fhcrawl.logical_feed.versions import comparable
+from fhcrawl.validation.chain import MOST_ENTRIES
+from fhcrawl.validation.model import Needs, advice, error, good, of_chain, warning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fhcrawl.validation.chain import Chain, Clash, Loss, Wanted
+    from fhcrawl.validation.model import Document, Finding
+
+OLDER = {Role.ARCHIVE: "prev-archive", Role.PAGE: "next"}
+NOT_MODIFIED = 304
+AGAIN = "Check it again, with a higher limit if one was reached."
+TURNED = (
+    "If prev-archive leads to newer archives, reverse the links: the subscription document links to "
+    "the newest archive, prev-archive to the one before, next-archive to the one after."
+)
+SHOWN = 100  # characters of an id
+DAY = 24 * 60 * 60
+# A gap that is so many times as long as the longest one within the documents is unusual.
+UNUSUAL = 3
+FEWEST = 5  # entries that show what is usual
+
+
+# RFC 5005, 4.2: "This process should be repeated recursively until the client encounters […] (the end of the
+# archive is indicated by a missing prev-archive link relation) or an error is encountered."
+@of_chain("RFC 5005, 4.2", Needs.ALL)
+def walk_ends(chain: Chain) -> Iterator[Finding]:
+    """The links lead from document to document, up to the oldest one."""
+    documents = chain.documents
+    if chain.missing is not None:
+        yield _cut(chain, *chain.missing)
+    elif chain.loop is not None:
+        number, url = chain.loop
+        last, first = documents[-1], documents[number]
+        relation = "prev-archive" if url == last.links.get("prev-archive") else "next"
+        to = url if url in first.own else f"{url}, which redirects to {first.response.url}"
+        text = f"Its {relation} link leads to {to}, which has been read already: the chain forms a loop."
+        fix = "Link to the older document, or remove the link if there is none."
+        if first is not last and first.digest == last.digest:
+            text = f"It is the same as {first.requested_url}, which links to it."
+            fix = f"Serve older entries there; if there are none, remove the link in {first.requested_url}."
+        yield error(text, last.markup.link_lines.get(relation), fix, last)
+    elif chain.limit is not None:
+        text = f"The check stopped after {chain.limit:,} documents: older documents were not checked."
+        yield warning(text, None, "Check it with a higher --max-documents.")
+    elif chain.kind is Kind.ARCHIVED and documents[-1].is_whole:
+        yield good(f"The chain leads to its oldest document, {documents[-1].requested_url}.")
+
+
+def _cut(chain: Chain, missing: Wanted, loss: Loss) -> Finding:
+    if missing.number == 0:
+        fix = "Give the URL of a feed, and make sure that its server responds with the feed."
+        return error(f"It {loss.detail}.", None, AGAIN if loss.is_limit else fix)._replace(
+            document=missing.url
+        )
+    via, relation = chain.documents[missing.number - 1], OLDER[missing.role]
+    at = via.markup.link_lines.get(relation)
+    if loss.is_limit:
+        text = f"{missing.url}, to which it links, {loss.detail}: older documents were not checked."
+        return warning(text, at, AGAIN, via)
+    # RFC 5005, 4.1: publishers "may refuse to serve […] or be unable to serve […] an archive document".
+    fix = "Correct the link, or serve that document: older entries cannot be found."
+    text = f"The chain is broken: its {relation} link leads to {missing.url}, which {loss.detail}."
+    return error(text, at, fix, via)
+
+
+def _misled(chain: Chain, document: Document, relation: str, to: int, expected: str) -> str:
+    """Return a sentence if a link of a document is known to lead to another one, or nowhere; else ''.
+
+    :param to: number of the document that it should lead to
+    """
+    url = document.links.get(relation)
+    if url is None or chain.find(url) == to or not chain.is_seen(url):
+        return ""
+    failure = chain.elsewhere.get(url)
+    end = f"which {failure}" if failure else f"not to {expected}"
+    return f"Its {relation} link leads to {url}, {end}."
+
+
+# RFC 5005, 4: "Archive documents SHOULD also contain an fh:archive element in their head sections".
+@of_chain("RFC 5005, 4", Needs.ALL)
+def archive_marks(chain: Chain) -> Iterator[Finding]:
+    """Every archive has fh:archive."""
+    unmarked = [document for document in chain.archives if not document.feed.archive]
+    fix = (
+        "Add <fh:archive/> to its head section, so that readers that find it first recognise it as an "
+        "archive."
+    )
+    for document in unmarked:
+        if document.is_whole:
+            yield warning("The archive has no fh:archive.", document.markup.head_line, fix, document)
+    if chain.archives and not unmarked:
+        yield good("Every archive is marked with fh:archive.")
+
+
+# RFC 5005, 4: "next-archive" is "the immediately following archive document"; archive documents "SHOULD also
+# have a "next-archive" link relation, unless there are no following archives available".
+@of_chain("RFC 5005, 4", Needs.ALL)
+def next_archive(chain: Chain) -> Iterator[Finding]:
+    """The next-archive link of an archive leads back to the archive that names it."""
+    archives = chain.archives
+    count = 0
+    for newer, document in zip([None, *archives], archives, strict=False):
+        wrong = list(_of_newest(chain, document) if newer is None else _following(chain, document, newer))
+        count += bool(wrong) or not chain.is_seen(document.links.get("next-archive", document.requested_url))
+        count += newer is not None and "next-archive" not in document.links
+        yield from wrong
+    if len(archives) > 1 and not count:
+        yield good("Every next-archive link leads back to the archive that links to its document.")
+
+
+# RFC 5005, 4: "although another archive […] may be under construction, it would be an error to link to it
+# before completion".
+def _of_newest(chain: Chain, document: Document) -> Iterator[Finding]:
+    first, url = chain.documents[0], document.links.get("next-archive")
+    at = document.markup.link_lines.get("next-archive")
+    if chain.begins_with_archive:
+        # Without a link to another one, it may be the subscription document, and marked wrongly.
+        if first.links.get("current") not in (None, *first.own):
+            yield from _following(chain, document, first)
+    elif url is not None and chain.find(url) == 0:
+        fix = "Remove it: the current link leads to the document after the newest archive."
+        yield warning("Its next-archive link leads to the subscription document.", at, fix, document)
+    elif url is not None:
+        expected = "an archive that a prev-archive link leads to"
+        text = _misled(chain, document, "next-archive", -1, expected)
+        fix = "Remove the link: there is no newer archive."
+        if chain.find(url) is not None:
+            text = f"Its next-archive link leads to {url}, which is not a newer archive."
+        elif chain.is_other(url):
+            fix = (
+                f"If that is a newer archive, and finished, let prev-archive links lead from "
+                f"{first.requested_url} to it, and from it to {document.link_url}; else remove the link."
+            )
+        if text:
+            yield error(text, at, fix, document)
+
+
+def _following(chain: Chain, document: Document, newer: Document) -> Iterator[Finding]:
+    url = document.links.get("next-archive")
+    if url is None:
+        if document.is_whole:
+            fix = TURNED if _is_turned(newer, document) else f"Add a next-archive link to {newer.link_url}."
+            yield warning("The archive has no next-archive link.", document.markup.head_line, fix, document)
+    elif text := _misled(chain, document, "next-archive", newer.number, newer.requested_url):
+        fix = TURNED if _is_turned(newer, document) else f"Link to {newer.link_url}."
+        if chain.is_other(url):
+            fix = (
+                f"If that is an archive older than {newer.requested_url}, let prev-archive links lead from "
+                f"there to it, and from it to {document.link_url}; else link to {newer.link_url}."
+            )
+        yield error(text, document.markup.link_lines.get("next-archive"), fix, document)
+
+
+# RFC 5005, 4: "Archive documents SHOULD indicate their associated subscription documents using the "current"
+# link relation"; it "returns a feed document containing the most recent entries in the feed".
+@of_chain("RFC 5005, 4", Needs.ALL)
+def current(chain: Chain) -> Iterator[Finding]:
+    """The current link of an archive leads to the subscription document."""
+    if chain.begins_with_archive:
+        return
+    for document in chain.archives:
+        there = chain.documents[0].link_url
+        if "current" not in document.links and document.is_whole:
+            fix = f"Add a current link to {there}."
+            yield warning("The archive has no current link.", document.markup.head_line, fix, document)
+        if text := _misled(chain, document, "current", 0, "the subscription document"):
+            yield error(text, document.markup.link_lines.get("current"), f"Link to {there}.", document)
+    if chain.archives and all(chain.find(document.links.get("current")) == 0 for document in chain.archives):
+        yield good("Every archive links to the subscription document.")
+
+
+# RFC 4287, 4.2.7.2: "self" is "a resource equivalent to the containing element".
+@of_chain("RFC 4287, 4.2.7.2")
+def self_link(chain: Chain) -> Iterator[Finding]:
+    """A self link leads to its own document."""
+    for document in chain.documents:
+        if text := _misled(chain, document, "self", document.number, document.response.url):
+            at, fix = document.markup.link_lines.get("self"), f"Write {document.link_url}."
+            yield warning(text, at, fix, document)
+
+
+# RFC 5005, 3: "previous" is "the immediately preceding document in a series of documents", "first" "the
+# furthest preceding document".
+@of_chain("RFC 5005, 3")
+def pages(chain: Chain) -> Iterator[Finding]:
+    """The previous and first links of pages lead back."""
+    for document in chain.documents:
+        if document.role is not Role.PAGE:
+            continue
+        back = {"previous": document.number - 1, "prev": document.number - 1, "first": 0}
+        if not back.keys().isdisjoint(chain.documents[0].links.keys() - {"first"}):
+            del back["first"]  # the URL of a page was given, which is not the first one
+        for relation, number in back.items():
+            there = chain.documents[number].link_url
+            if text := _misled(chain, document, relation, number, there):
+                at = document.markup.link_lines.get(relation)
+                yield error(text, at, f"Link to {there}.", document)
+
+
+# RFC 9110, 8.8 and 13.1: validators let a client ask whether a document has changed.
+@of_chain("RFC 9110, 13.1")
+def conditional_requests(chain: Chain) -> Iterator[Finding]:
+    """The server responds with 304 if a document has not changed."""
+    requested = [document for document in chain.documents[:2] if document.is_http]
+    for document in requested:
+        if not document.conditions:
+            fix = "Send ETag or Last-Modified: readers then fetch it only when it has changed."
+            yield advice("The response has neither ETag nor Last-Modified.", None, fix, document)
+        elif document.conditional is not None and document.conditional != NOT_MODIFIED:
+            fix = "Respond with 304 while it has not changed."
+            text = f"The response to a conditional request was {document.conditional}."
+            yield advice(text, None, fix, document)
+    if requested and all(document.conditional == NOT_MODIFIED for document in requested):
+        yield good("The server responds with 304 if the document has not changed.")
+
+
+# RFC 5005, 4.1: "Publishers SHOULD construct their feed documents in such a way as to make duplicate removal
+# unambiguous"; 4.2: the entry's update time decides, else the document's. Between two archives, which do not
+# change, a version that differs has another update time (RFC 4287, 4.2.15).
+@of_chain("RFC 5005, 4.1 and 4.2", Needs.ALL)
+def one_newest_version(chain: Chain) -> Iterator[Finding]:
+    """Of an entry in several documents, it is clear which version is the newest."""
+    for clash in chain.entries.clashes:
+        yield _clash(clash)
+    is_all = all(document.is_whole for document in chain.documents) and not chain.entries.is_full
+    if chain.entries.repeated and not chain.entries.clashes and is_all:
+        yield good("Of each entry in several documents, it is clear which version is the newest.")
+    if chain.entries.is_full:
+        yield warning(f"Only {MOST_ENTRIES:,} entries were compared with those of other documents.")
+
+
+def _clash(clash: Clash) -> Finding:
+    newer, older = clash.newer, clash.older
+    text = f"The entry {clash.id[:SHOWN]} differs from that in {newer.requested_url}"
+    fix = "Give the newer version, or its document, a later update time."
+    if comparable(newer.feed.updated) <= comparable(older.feed.updated):
+        return error(f"{text}, and no time shows which of them is newer.", clash.line, fix, older)
+    if not clash.is_timed:
+        return advice(f"{text}; only the times of the documents show which is newer.", clash.line, fix, older)
+    report = error if newer.is_archive else warning
+    return report(f"{text}, with the same atom:updated.", clash.line, fix, older)
+
+
+# RFC 4287, 4.2.6: an atom:id "MUST NOT change over time"; RSS 2.0, guid: it "uniquely identifies the item".
+@of_chain("RFC 4287, 4.2.6; RSS 2.0, guid")
+def ids_stay(chain: Chain) -> Iterator[Finding]:
+    """An entry has the same id in all documents."""
+    for link, document, at in chain.entries.changed_ids:
+        text = f"Entries with the link {link[:SHOWN]} have different ids: are they one entry?"
+        yield advice(text, at, "Never change the id of an entry.", document)
+
+
+# RFC 4287, 4.2.6: atom:id is "a permanent, universally unique identifier for an entry or feed".
+@of_chain("RFC 4287, 4.2.6", Needs.MARKUP)
+def one_feed(chain: Chain) -> Iterator[Finding]:
+    """All documents of Atom have one feed's atom:id."""
+    for document in chain.documents[1:]:
+        first, own = chain.documents[0].markup.feed_id, document.markup.feed_id
+        if None not in (first, own) and own != first:
+            text = f"Its atom:id is {own}, and that of the subscription document {first}."
+            fix = "Give all documents of the feed the same atom:id."
+            yield warning(text, document.markup.head_line, fix, document)
+
+
+# RFC 5005, 4: "Archive documents are feed documents that contain less recent entries in the feed."
+@of_chain("RFC 5005, 4")
+def order_of_dates(chain: Chain) -> Iterator[Finding]:
+    """A document that prev-archive names has older entries."""
+    for newer, older in pairwise(chain.documents):
+        if _is_turned(newer, older):
+            text = (
+                f"All its entries are newer than those of {newer.requested_url}, which links to it as older."
+            )
+            yield warning(text, None, TURNED, older)
+
+
+def _is_turned(newer: Document, older: Document) -> bool:
+    return comparable(older.oldest) > comparable(newer.newest) != ""
+
+
+# RFC 5005, 4.2: of entries with one update time, "the entry sourced from the most recently updated feed
+# document SHOULD replace all other duplicates".
+@of_chain("RFC 5005, 4.2")
+def order_of_documents(chain: Chain) -> Iterator[Finding]:
+    """No archive is updated later than the document that names it."""
+    for newer, older in pairwise(chain.documents):
+        if (
+            chain.kind is Kind.ARCHIVED
+            and comparable(older.feed.updated) > comparable(newer.feed.updated) != ""
+        ):
+            text = f"Its update time, {older.feed.updated}, is later than that of {newer.requested_url}."
+            fix = (
+                "Give an archive the time of its last change: of equal versions, the later document's counts."
+            )
+            yield advice(text, older.markup.head_line, fix, older)
+
+
+# RFC 5005, 4: archived feeds "enable clients to do this without losing entries". That no entry was lost
+# between two documents is certain only if they share one.
+@of_chain("RFC 5005, 4")
+def no_hole(chain: Chain) -> Iterator[Finding]:
+    """The newest archive begins where the subscription document ends."""
+    if chain.kind is not Kind.ARCHIVED or chain.begins_with_archive or not chain.documents[1:]:
+        return
+    newer, older = chain.documents[:2]
+    if older.shared:
+        yield good(
+            "The newest archive and the subscription document overlap, so that no entry is lost in between."
+        )
+    elif newer.oldest is not None and older.newest is not None and newer.entries + older.entries >= FEWEST:
+        seconds = elapsed(older.newest, newer.oldest)
+        if seconds > max(UNUSUAL * max(newer.widest, older.widest), DAY):
+            text = (
+                f"Its newest entry is {seconds // DAY} days older than the oldest one of the subscription "
+                "document, a longer gap than any within them: make sure that no entry is lost in between."
+            )
+            fix = "Keep entries in the subscription document until an archive has them."
+            yield advice(text, None, fix, older)
