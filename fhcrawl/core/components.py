@@ -76,10 +76,10 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
 HANDLERS = "DOWNLOAD_HANDLERS"
 DOWNLOAD_HANDLERS = {
     # HTTP11DownloadHandler connects to any address that a name resolves to.
-    "http": "fhcrawl.downloadhandlers.guarded.GuardedDownloadHandler",
-    "https": "fhcrawl.downloadhandlers.guarded.GuardedDownloadHandler",
+    "http": "fhcrawl.downloadhandlers.GuardedDownloadHandler",
+    "https": "fhcrawl.downloadhandlers.GuardedDownloadHandler",
     # FileDownloadHandler does not support folders.
-    "file": "fhcrawl.downloadhandlers.folders.FolderDownloadHandler",
+    "file": "fhcrawl.downloadhandlers.FolderDownloadHandler",
 }
 # What cannot be switched off, and what would happen without it.
 ESSENTIAL = {
