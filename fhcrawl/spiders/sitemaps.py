@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 from scrapy.utils.gz import gunzip
 from scrapy.utils.sitemap import Sitemap
 
-from fhcrawl.core import robotstxt
 from fhcrawl.crawling import requests, responses
 from fhcrawl.crawling.context import context_of
+from fhcrawl.downloadermiddlewares import politeness
 from fhcrawl.exceptions import LeaseError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role, sitemaps
@@ -59,7 +59,7 @@ class Sitemaps:
             # Of a feed that links to many sites, none has all entries.
             if 2 * number < len(known):
                 return
-            named = robotstxt.sitemaps(self._crawler, site) or [f"{site}/sitemap.xml"]
+            named = politeness.sitemaps(self._crawler, site) or [f"{site}/sitemap.xml"]
             check = SitemapCheck().with_more(filter(responses.is_fetchable, named))
             yield from self._next(fetch, response, check)
 

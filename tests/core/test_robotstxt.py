@@ -1,6 +1,6 @@
 import pytest
 
-from fhcrawl.core.robotstxt import LARGEST, MOST_RULES, beginning
+from fhcrawl.downloadermiddlewares.politeness import LARGEST, MOST_RULES, beginning
 from tests.feeds import E, atom
 from tests.projects import Project
 from tests.server import FeedServer

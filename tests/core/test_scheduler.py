@@ -10,7 +10,7 @@ from scrapy import Request
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
-from fhcrawl.core.scheduler import Scheduler
+from fhcrawl.core.engine import Scheduler
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.spiders.history import HistorySpider
 from fhcrawl.store import Store

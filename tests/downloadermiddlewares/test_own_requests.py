@@ -11,9 +11,9 @@ from scrapy.settings import Settings
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.test import get_crawler
 
-from fhcrawl.crawling.context import is_own
+from fhcrawl.crawling.context import context_of, is_own
 from fhcrawl.downloadermiddlewares.limits import LimitsMiddleware
-from fhcrawl.downloadermiddlewares.redirect import RedirectMiddleware
+from fhcrawl.downloadermiddlewares.responses import RedirectMiddleware
 from fhcrawl.exceptions import ContextError
 from fhcrawl.spidermiddlewares.httperror import HttpErrorMiddleware
 from fhcrawl.spiders.history import HistorySpider
@@ -67,7 +67,6 @@ def test_part_of_a_document_is_an_answer_to_an_own_request(crawler: Crawler) -> 
         errors.process_spider_input(Response(URL, status=206, request=walk_request(URL, FEED)))
 
 
-def test_own_request_without_a_callback_is_explained(crawler: Crawler) -> None:
-    spider = HistorySpider.from_crawler(crawler, feed=FEED)
+def test_own_request_without_a_callback_is_explained() -> None:
     with pytest.raises(ContextError, match="give your own requests their own callback"):
-        list(spider.parse(Response(URL, request=Request(URL))))
+        context_of(Request(URL))
