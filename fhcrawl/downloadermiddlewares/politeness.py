@@ -69,7 +69,7 @@ class PolitenessMiddleware(Component):
     def spider_opened(self, spider: Spider) -> None:
         """Warn if USER_AGENT has no contact, unless all feeds are on this machine."""
         agent = self._crawler.settings["USER_AGENT"] or ""
-        if not CONTACT.search(agent) and not _stays_here(spider):
+        if not CONTACT.search(agent) and not _is_local(spider):
             logger.warning(
                 "USER_AGENT has no contact for server administrators: add one, for example with "
                 "-s USER_AGENT='%s (+%s)' or in settings.py",
@@ -94,9 +94,9 @@ class PolitenessMiddleware(Component):
 
     def _slow_down(self, host: str, delay: float, **others: float) -> None:
         """Set the least delay of a host, and other settings of its slot."""
-        known = self._downloader.per_slot_settings.setdefault(host, {})
-        delay = max(delay, known.get("delay", self._crawler.settings.getfloat("DOWNLOAD_DELAY")))
-        known.update(others, delay=delay)
+        settings = self._downloader.per_slot_settings.setdefault(host, {})
+        delay = max(delay, settings.get("delay", self._crawler.settings.getfloat("DOWNLOAD_DELAY")))
+        settings.update(others, delay=delay)
         self._delays[host] = delay
         slot = self._downloader.slots.get(host)
         if slot is not None:
@@ -104,8 +104,8 @@ class PolitenessMiddleware(Component):
             for name, value in others.items():
                 setattr(slot, name, value)
 
+    # The user may have set a delay.
     def _has_delay(self, host: str) -> bool:
-        """Return whether the user has set a delay for a host."""
         return "delay" in self._crawler.settings.getdict("DOWNLOAD_SLOTS").get(host, {})
 
     def response_downloaded(self, request: Request) -> None:
@@ -155,8 +155,8 @@ class PolitenessMiddleware(Component):
         if wait > 0:
             key = self._downloader.get_slot_key(request)
             if self._is_too_long(wait):
-                asks = f"its server requires a pause of {wait:.0f} seconds ({response.status})"
-                self._pauses[domain_of(key)] = asks, monotonic() + wait
+                refusal = f"its server requires a pause of {wait:.0f} seconds ({response.status})"
+                self._pauses[domain_of(key)] = refusal, monotonic() + wait
             else:
                 pause(self._downloader, key, wait)
             if not is_own(request):
@@ -170,8 +170,8 @@ class PolitenessMiddleware(Component):
         if host in self._refused:
             raise LimitReached(f"{self._refused[host]}, which is more than {SETTING} allows")
         if domain in self._pauses:
-            asks, until = self._pauses[domain]
-            raise LimitReached(f"{asks}, which is more than {SETTING} allows", max(0, until - monotonic()))
+            refusal, until = self._pauses[domain]
+            raise LimitReached(f"{refusal}, which is more than {SETTING} allows", max(0, until - monotonic()))
 
     def _is_too_long(self, seconds: float) -> bool:
         return bool(self._longest) and seconds > self._longest
@@ -182,8 +182,7 @@ class PolitenessMiddleware(Component):
         return downloader
 
 
-def _stays_here(spider: Spider) -> bool:
-    """Return whether all feeds are on this machine."""
+def _is_local(spider: Spider) -> bool:
     try:
         feeds = getattr(spider, "feeds", ())
         return bool(feeds) and all(map(is_of_this_machine, feeds))
@@ -199,13 +198,14 @@ MOST_RULES = 100_000
 # What Protego may take for a line of a user agent, and what surely ends the user agents of a group.
 AGENT = re.compile(rb"\s*user[\s-]*agent", re.IGNORECASE)
 CLEAR_AGENT = re.compile(rb"\s*user-agent\s*:", re.IGNORECASE)
-# Of each crawl: the sitemaps that robots.txt files have named, by the sitemaps' scheme and host; a file says
-# nothing of those on other hosts (sitemaps.org/protocol.html, 'Sitemap file location').
+# Of each crawl: the sitemaps that robots.txt files have named, by the sitemaps' scheme and host
+# (sitemaps.org/protocol.html, 'Sitemap file location').
 SITEMAPS: WeakKeyDictionary[Crawler, LocalCache[str, list[str]]] = WeakKeyDictionary()
 HOSTS_REMEMBERED, MOST_SITEMAPS = 10_000, 5
 CLEAR_RULE = re.compile(rb"\s*(?:allow|disallow|crawl-delay)\s*:", re.IGNORECASE)
 
 
+# Scrapy's parser has no limit of size.
 class BoundedRobotParser(ProtegoRobotParser):
     """Parses the first 500 KiB of a robots.txt: 32 MiB would block the crawl for 15 seconds."""
 
@@ -213,12 +213,12 @@ class BoundedRobotParser(ProtegoRobotParser):
     def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> Self:
         """Return the parser of the lines within the limit."""
         body = beginning(robotstxt_body)
-        named = SITEMAPS.setdefault(crawler, LocalCache(HOSTS_REMEMBERED))
+        by_site = SITEMAPS.setdefault(crawler, LocalCache(HOSTS_REMEMBERED))
         for url in sitemap_urls_from_robots(body):
             with contextlib.suppress(ValueError):
                 parts = urlsplit(url)
-                urls = named.get(f"{parts.scheme}://{parts.netloc}", [])
-                named[f"{parts.scheme}://{parts.netloc}"] = list(dict.fromkeys([*urls, url]))[:MOST_SITEMAPS]
+                site = f"{parts.scheme}://{parts.netloc}"
+                by_site[site] = list(dict.fromkeys([*by_site.get(site, []), url]))[:MOST_SITEMAPS]
         return super().from_crawler(crawler, body)
 
 
@@ -250,5 +250,5 @@ def sitemaps(crawler: Crawler, site: str) -> Sequence[str]:
 
     :param site: their scheme and host
     """
-    named = SITEMAPS.get(crawler)
-    return [] if named is None else named.get(site, [])
+    by_site = SITEMAPS.get(crawler)
+    return [] if by_site is None else by_site.get(site, [])
