@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
     from scrapy import Request
+    from scrapy.crawler import Crawler
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -56,6 +57,10 @@ class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
     Flags a response with an incomplete body `dataloss`, as Scrapy does if Content-Length is larger.
     """
 
+    def __init__(self, *, crawler: Crawler) -> None:
+        super().__init__(crawler=crawler)
+        self._limit = crawler.settings.getint("DOWNLOAD_MAXSIZE")
+
     def process_response(self, request: Request, response: Response, *_: Any) -> Request | Response:
         """Decompress a response.
 
@@ -74,7 +79,7 @@ class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
     def _decompressed(self, request: Request, response: Response) -> Response:
         # Scrapy removes the header when it decompresses the body.
         encodings = response.headers.getlist("Content-Encoding")
-        limit = request.meta.get("download_maxsize", self._max_size)
+        limit = request.meta.get("download_maxsize", self._limit)
         has_end = is_whole(response.body, encodings, limit)
         done = super().process_response(request, response)
         assert isinstance(done, Response)  # noqa: S101 - Scrapy's annotation is that of all middlewares
