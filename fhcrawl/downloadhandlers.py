@@ -154,10 +154,7 @@ class GuardedDownloadHandler(BaseDownloadHandler):
         self._checked = BoundedDownloadHandler(crawler, self._allowed)
 
     async def download_request(self, request: Request) -> Response:
-        """Download a request.
-
-        :raises RefusedUrl: if the host is at a special address that is not allowed
-        """
+        """Download a request; raise RefusedUrl if the host is at a special address that is not allowed."""
         if request.meta.get(ANY_ADDRESS) or request.meta.get("proxy"):
             return await self._anywhere.download_request(request)
         url = urlparse_cached(request)

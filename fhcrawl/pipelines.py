@@ -26,10 +26,7 @@ class DuplicatesPipeline:
     """
 
     def process_item(self, item: object) -> object:
-        """Pass on an entry that is new or updated.
-
-        :raises DropItem: if it is neither
-        """
+        """Pass on an entry that is new or updated; raise DropItem if it is neither."""
         if not isinstance(item, EntryVersion):
             return item
         version, batch = item.version, item.pending.batch
@@ -58,10 +55,7 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
     _has_checked = False
 
     async def process_item_async(self, item: Any) -> Any:
-        """Pass an item through all pipelines.
-
-        :raises DropItem: if one of them drops it
-        """
+        """Pass an item through all pipelines; raise DropItem if one of them drops it."""
         if not isinstance(item, EntryVersion):
             output = await super().process_item_async(item)
             self._warn_of_unexported(item)

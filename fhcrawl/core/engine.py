@@ -79,10 +79,7 @@ def pauses(downloader: downloader.Downloader) -> dict[str, float]:
 
 
 def pause(downloader: downloader.Downloader, key: str, seconds: float) -> None:
-    """Send no requests to the hosts of a registered domain for some time.
-
-    :param key: of the slot of one of these hosts
-    """
+    """Send no requests to the registered domain of the host of a slot for some time."""
     domain, ends = domain_of(key), pauses(downloader)
     ends[domain] = max(ends.get(domain, 0.0), monotonic() + seconds)
     for other, slot in downloader.slots.items():

@@ -142,10 +142,7 @@ class OctetsMiddleware(Component):
         crawler.signals.connect(self.response_downloaded, signal=signals.response_downloaded)
 
     def process_request(self, request: Request) -> None:
-        """Check the octets of a request's feed against the limit.
-
-        :raises LimitReached: if the limit is reached
-        """
+        """Check the octets of a request's feed; raise LimitReached if they reach the limit."""
         context = find_context(request)
         if self._count(request, 0) >= self._limit and context is not None and context.documents != 1:
             raise LimitReached(f"{OCTETS} limits a crawl to {self._limit} bytes")
@@ -203,10 +200,7 @@ class DiskMiddleware(Component):
         self._logged: set[Path] = set()
 
     def process_request(self, request: Request) -> None:
-        """Check for room before a document is requested.
-
-        :raises DiskFull: if there may be no room for it
-        """
+        """Check for room before a document is requested; raise DiskFull if there may be no room for it."""
         # A robots.txt passes: without it, every URL of the host would be allowed.
         if feed_of(request) is None:
             return

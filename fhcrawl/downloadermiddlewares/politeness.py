@@ -116,10 +116,7 @@ class PolitenessMiddleware(Component):
             slot.delay = max(slot.delay, self._delays[key])
 
     def process_request(self, request: Request) -> None:
-        """Check whether the host of a request may be sent requests.
-
-        :raises LimitReached: if it asks for more than FHCRAWL_MAX_WAIT
-        """
+        """Check the host of a request; raise LimitReached if it asks for more than FHCRAWL_MAX_WAIT."""
         if is_own(request):
             return
         # The key of the slot that the request was already in, or the host.
@@ -246,9 +243,6 @@ def beginning(robotstxt_body: bytes) -> bytes:
 
 
 def sitemaps(crawler: Crawler, site: str) -> Sequence[str]:
-    """Return the URLs of the sitemaps that a robots.txt of this crawl has named; [] if none has.
-
-    :param site: their scheme and host
-    """
+    """Return the URLs of the sitemaps with this scheme and host that a robots.txt of this crawl has named."""
     by_site = SITEMAPS.get(crawler)
     return [] if by_site is None else by_site.get(site, [])

@@ -86,10 +86,7 @@ class Origin(NamedTuple):
 
 
 def origin(url: str) -> Origin:
-    """Return the host and port of a URL.
-
-    :raises ValueError: if the URL or its port is invalid
-    """
+    """Return the host and port of a URL; raise ValueError if the URL or its port is invalid."""
     parts = urlsplit(url)
     port = PORTS.get(parts.scheme, 0) if parts.port is None else parts.port
     return Origin(canonical(parts.hostname or ""), port)
@@ -269,10 +266,7 @@ def _host_and_port(entry: str) -> tuple[str, int | None]:
 
 
 def has_credentials(url: str) -> bool:
-    """Return whether a URL contains a user name or a password.
-
-    :raises ValueError: if it is no URL
-    """
+    """Return whether a URL contains a user name or a password; raise ValueError if it is no URL."""
     return "@" in urlsplit(url).netloc
 
 
