@@ -1,14 +1,173 @@
-"""Drops duplicate and stale versions of entries, and passes on the newest ones."""
+"""The item pipelines: the one that drops duplicates, and what notifies documents of the outcome."""
 
 from __future__ import annotations
 
+import logging
+from asyncio import CancelledError
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from scrapy import pipelines
 from scrapy.exceptions import DropItem
 
-from fhcrawl.core.item_processor import EntryVersion
+from fhcrawl.extensions.feedexport import ItemExporter
+from fhcrawl.items import EntryItem, added_fields
 from fhcrawl.logical_feed import Outcome, Winner, decide
+from fhcrawl.logical_feed.results import ADDED, CommitBatch, DocumentFailure, DocumentResult, State
 from fhcrawl.logical_feed.versions import have_same_files
+from fhcrawl.reasons import ReasonKind
 
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from fhcrawl.logical_feed import Version
+    from fhcrawl.logical_feed.results import Fetch
+
+logger = logging.getLogger(__name__)
+
+DROPPED = object()
 STATS = {outcome: f"fhcrawl/entry/{outcome.value}" for outcome in Outcome}
+
+
+class EntryVersion(EntryItem):
+    """An entry that passes through the item pipelines.
+
+    It refers to its version and its document; these are not fields of the item, so that pipelines may copy
+    it, turn it into a dictionary or replace it by another EntryItem. Pipelines may also set attributes, which
+    are fields that they add: see `added_fields`.
+    """
+
+    version: Version
+    pending: PendingDocument
+
+    def __copy__(self) -> EntryVersion:
+        """Return an item with the same fields, of the same document."""
+        copied = object.__new__(EntryVersion)
+        vars(copied).update(vars(self))
+        return copied
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return the fields alone: deep copies and pickles are of the class EntryItem."""
+        return object.__new__, (EntryItem,), dict(self)
+
+
+# Libraries choose the rules for an item by the name of its class.
+EntryVersion.__name__ = EntryVersion.__qualname__ = EntryItem.__name__
+
+
+class PendingDocument:
+    """A response that the spider is parsing, until the commit of its document has succeeded or failed.
+
+    :param before: done when this document may be read; None if no document of the feed precedes it
+    :param turn: done when the next document of the feed may be read
+    :param fetch: the request and the response; None if they are not known
+    :param result: the content of the document; None until the spider has parsed it
+    :param batch: the entries that the pipelines returned
+    :param is_compared: the spider has parsed the document, and its entries were compared with the store
+    :param answer: done when the commit has succeeded or failed; None until it is sent
+    :param is_left: `process_spider_output` has ended, and waits no longer for the answer
+    """
+
+    def __init__(
+        self,
+        before: asyncio.Future[None] | None,
+        turn: asyncio.Future[None],
+        done: Callable[[PendingDocument], None],
+    ) -> None:
+        self.before = before
+        self.turn = turn
+        self.fetch: Fetch | None = None
+        self.result: DocumentResult | None = None
+        self.batch = CommitBatch()
+        self.is_compared = False
+        self.answer: asyncio.Future[None] | None = None
+        self.is_left = False
+        self._done = done
+        self._on_the_way = 0
+        self._exhausted = False
+
+    def yielded(self) -> None:
+        """Count an item that is sent to the pipelines."""
+        self._on_the_way += 1
+
+    def exhausted(self) -> None:
+        """Note that the spider has yielded all items."""
+        self._exhausted = True
+        self._check()
+
+    def on_item_done(self, version: Version, item: object, error: BaseException | None) -> None:
+        """Add an item that the pipelines have processed to the batch.
+
+        :param item: what the last pipeline returned, or DROPPED
+        :param error: the exception that a pipeline raised, if any
+        """
+        self._on_the_way -= 1
+        if error is not None:
+            self.mark_failed(
+                ReasonKind.PIPELINE_ERROR, f"lost an entry to an error in the pipelines ({name_of(error)})"
+            )
+        elif isinstance(item, EntryItem):
+            self._accept(version, item)
+        elif item is not DROPPED:
+            detail = f"lost an entry to a pipeline that returns {type(item).__name__} instead of EntryItem"
+            self.mark_failed(ReasonKind.PIPELINE_ERROR, detail)
+        self._check()
+
+    def _accept(self, version: Version, item: EntryItem) -> None:
+        fields = vars(item)
+        if added := added_fields(item):
+            try:
+                fields = {**fields, ADDED: orjson.dumps(added).decode()}
+            except orjson.JSONEncodeError as error:
+                names = ", ".join(added)
+                detail = (
+                    "lost an entry to a pipeline that adds fields that cannot be written as JSON "
+                    f"({names}: {error})"
+                )
+                self.mark_failed(ReasonKind.PIPELINE_ERROR, detail)
+                return
+        self.batch.accept(version, fields)
+
+    def mark_failed(self, kind: ReasonKind, detail: str) -> None:
+        """Add a failure, unless there is one, so that the document is not marked as processed."""
+        result = self.result
+        if result is None and self.fetch is not None:
+            result = DocumentResult(self.fetch)
+        if result is not None and result.failure is None:
+            self._fail(result, DocumentFailure(State.FAILED, kind, detail))
+
+    def end_in_loop(self, url: str, keeps_link: bool) -> None:
+        """End the walk at this document, whose links lead back to it, or to one that the run has read.
+
+        :param keeps_link: store its link, so that the documents of the loop are checked
+        """
+        if self.result is not None:
+            self._fail(
+                self.result if keeps_link else replace(self.result, older_document=None),
+                DocumentFailure(
+                    State.INVALID, ReasonKind.LOOP, f"links back to {url}: the chain forms a loop"
+                ),
+            )
+
+    def _fail(self, result: DocumentResult, failure: DocumentFailure) -> None:
+        self.result = result.failed(failure)
+        logger.warning("%s %s", result.fetch.requested_url, failure.detail)
+
+    def note(self, **fields: Any) -> None:
+        """Set fields of the result, if there is one."""
+        if self.result is not None:
+            self.result = replace(self.result, **fields)
+
+    def _check(self) -> None:
+        if self._exhausted and not self._on_the_way and not self.turn.done():
+            self._done(self)
+
+
+def name_of(error: BaseException) -> str:
+    """Return the type and the message of an error, for the detail of a reason."""
+    return f"{type(error).__name__}: {error}"
 
 
 class DuplicatesPipeline:
@@ -18,10 +177,7 @@ class DuplicatesPipeline:
     """
 
     def process_item(self, item: object) -> object:
-        """Pass on an entry that is new or updated.
-
-        :raises DropItem: if it is neither
-        """
+        """Pass on an entry that is new or updated; raise DropItem if it is neither."""
         if not isinstance(item, EntryVersion):
             return item
         version, batch = item.version, item.pending.batch
@@ -40,3 +196,45 @@ class DuplicatesPipeline:
             same = {} if have_same_files(winner, item.enclosures) else {"enclosures": None}
             batch.confirmed[version.id] = (version, {**vars(item), **same})
         raise DropItem(f"{outcome.value} version of {version.id!r}", log_level="DEBUG")
+
+
+# Scrapy reports each item, but not that all items of a response are done; nor does it report a lost item if
+# that was cancelled.
+class ItemPipelineManager(pipelines.ItemPipelineManager):
+    """Calls the entry's document when the entry is accepted, dropped, or lost to an error."""
+
+    _has_checked = False
+
+    async def process_item_async(self, item: Any) -> Any:
+        """Pass an item through all pipelines; raise DropItem if one of them drops it."""
+        if not isinstance(item, EntryVersion):
+            output = await super().process_item_async(item)
+            self._warn_of_unexported(item)
+            return output
+        try:
+            output = await super().process_item_async(item)
+        except DropItem:
+            item.pending.on_item_done(item.version, DROPPED, None)
+            raise
+        except CancelledError as error:
+            # Something that a pipeline waits for was cancelled. Scrapy would end this response's task only.
+            cancelled = RuntimeError("a pipeline was cancelled")
+            item.pending.on_item_done(item.version, None, cancelled)
+            raise cancelled from error
+        except Exception as error:
+            item.pending.on_item_done(item.version, None, error)
+            raise
+        item.pending.on_item_done(item.version, output, None)
+        return output
+
+    def _warn_of_unexported(self, item: Any) -> None:
+        crawler = self.crawler
+        if crawler is None or self._has_checked or not crawler.settings.getdict("FEEDS"):
+            return
+        self._has_checked = True
+        if crawler.get_extension(ItemExporter) is None:
+            logger.warning(
+                "Items of type %s are not exported, because -o exports only entries of feeds; to export "
+                "them, add a destination with item_classes to FEEDS",
+                type(item).__name__,
+            )

@@ -185,7 +185,7 @@ DOWNLOADER = "fhcrawl.core.engine.Downloader"
 # JOBDIR, feeds are released and changes are exported only at the end of the crawl. If a crawl with JOBDIR is
 # killed, it can leave a queue that Scrapy cannot read. In this case, delete that folder; the crawl continues
 # from the state in the store.
-SCHEDULER = "fhcrawl.core.scheduler.Scheduler"
+SCHEDULER = "fhcrawl.core.engine.Scheduler"
 # scrapy.pqueues.DownloaderAwarePriorityQueue: a host with a delay must not block other hosts.
 SCHEDULER_PRIORITY_QUEUE = "fhcrawl.core.engine.PoliteQueue"
 # 1 GiB: a document is parsed in memory, which takes up to ten times its size; recovering a malformed one can
@@ -217,7 +217,7 @@ REFERER_ENABLED = False
 
 # scrapy.robotstxt.ProtegoRobotParser: it has no size limit, and uses 9 MB of memory for each host with a
 # robots.txt of 500 KiB. This one reads the first 500 KiB of a robots.txt, and keeps only those parsed last.
-ROBOTSTXT_PARSER = "fhcrawl.core.robotstxt.BoundedRobotParser"
+ROBOTSTXT_PARSER = "fhcrawl.downloadermiddlewares.politeness.BoundedRobotParser"
 
 # 2083: an archive should not be skipped because its URL is long.
 URLLENGTH_LIMIT = 0
@@ -238,7 +238,7 @@ CONCURRENT_ITEMS = 8
 
 # scrapy.pipelines.ItemPipelineManager: it does not report when all pipelines have processed the entries of a
 # document.
-ITEM_PROCESSOR = "fhcrawl.core.item_processor.ItemPipelineManager"
+ITEM_PROCESSOR = "fhcrawl.pipelines.ItemPipelineManager"
 
 # True: a crawl that finds no changes should not create an empty file.
 FEED_STORE_EMPTY = False

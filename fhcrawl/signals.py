@@ -1,7 +1,7 @@
 """Signals that fhcrawl sends in addition to Scrapy's.
 
 They only notify: nothing depends on who listens. `result` is a `logical_feed.results.DocumentResult`, `batch`
-the `logical_feed.batches.CommitBatch` of its entries.
+the `logical_feed.results.CommitBatch` of its entries.
 
 `document_read(result, batch, response)`: the spider has read a document and is about to yield its entries.
 `document_lost(result)`: a document could not be fetched or read; see `result.failure`.

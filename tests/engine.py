@@ -21,9 +21,9 @@ from twisted.python.failure import Failure
 
 from fhcrawl import signals as our_signals
 from fhcrawl.core.components import COMPONENTS
-from fhcrawl.core.item_processor import ItemPipelineManager
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed.results import CommitBatch, DocumentResult
+from fhcrawl.pipelines import ItemPipelineManager
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.spidermiddlewares.deltafetch import DeltaFetch
 from fhcrawl.spiders.history import HistorySpider

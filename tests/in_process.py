@@ -35,7 +35,7 @@ from twisted.logger import globalLogPublisher
 from typing_extensions import Self
 
 from fhcrawl.crawling.context import ANY_ADDRESS, FIRST_USE
-from fhcrawl.downloadhandlers import guarded
+from fhcrawl.downloadhandlers import GuardedDownloadHandler
 from fhcrawl.utils.addresses import canonical
 from tests import projects
 from tests.projects import Process, Project, Stream
@@ -66,7 +66,7 @@ class MemoryServer(FeedServer):
         return f"http://{self._netloc}"
 
 
-class MemoryDownloadHandler(guarded.GuardedDownloadHandler):
+class MemoryDownloadHandler(GuardedDownloadHandler):
     """Asks the servers of this process; every address is a private one that the user has given."""
 
     def __init__(self, crawler: Crawler) -> None:

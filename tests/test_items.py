@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 from itemadapter import ItemAdapter
 
-from fhcrawl.core.item_processor import EntryVersion, PendingDocument
 from fhcrawl.items import ALL_FIELDS, EntryItem, added_fields
 from fhcrawl.logical_feed import Version
+from fhcrawl.pipelines import EntryVersion, PendingDocument
 
 VALUES: dict[str, Any] = {name: [name] if name in ("authors", "categories") else name for name in ALL_FIELDS}
 

@@ -33,12 +33,12 @@ class Command(command.Command):
         try:
             from scrapy_redis.defaults import START_URLS_KEY
 
-            from fhcrawl.cluster import hosts
+            from fhcrawl import cluster
         except ModuleNotFoundError as error:
             raise ArgumentError(
                 "scrapy-redis is not installed; run pip install 'fhcrawl[cluster]'"
             ) from error
-        server = hosts.connect(self.settings)
+        server = cluster.connect(self.settings)
         given = subscriptions.from_words(args, self.settings.getbool(subscriptions.LISTED_FILES))
         self.exitcode = print_refused(given.refused)
         with self.opened_store(to_write=True) as store:
@@ -48,6 +48,6 @@ class Command(command.Command):
         # Workers read the options of subscriptions, headers among them, from the store.
         feeds = {url: given[url].plain() if url in given else {} for url in chosen}
         key = self.settings.get("REDIS_START_URLS_KEY", START_URLS_KEY) % {"name": "history"}
-        pushed = hosts.enqueue(server, key, feeds, opts.due)
+        pushed = cluster.enqueue(server, key, feeds, opts.due)
         with printing():
             print(why_none if not feeds else "Added to the list: hosts: {}, feeds: {}".format(*pushed))

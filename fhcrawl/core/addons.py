@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.settings import BaseSettings, default_settings
 from scrapy.utils.misc import load_object
 
 from fhcrawl import settings as ours
-from fhcrawl.core.components import PRIORITY, add_components, check_components
+from fhcrawl.core.components import PRIORITY, add_components, check_components, merge
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from scrapy.crawler import Crawler
     from typing_extensions import Self
+
 
 PREFIX = "FHCRAWL_"
 PACKAGE = "fhcrawl."
@@ -36,10 +35,13 @@ SWITCHED = {
     "REMOTE_CONTROL_ENABLED": ("EXTENSIONS", "scrapy.extensions.remote_control.RemoteControl"),
     "TELNETCONSOLE_ENABLED": ("EXTENSIONS", "scrapy.extensions.telnet.TelnetConsole"),
 }
-SECRETS = (
-    *("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "FTP_PASSWORD", "HTTPAUTH_PASS"),
+SECRETS = [
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "FTP_PASSWORD",
+    "HTTPAUTH_PASS",
     "TELNETCONSOLE_PASSWORD",
-)
+]
 
 
 class Addon:
@@ -48,13 +50,12 @@ class Addon:
     The settings are those of `fhcrawl.settings`, with the priority of add-ons: what the project, the spider
     or the command line sets wins. Dictionaries are merged, those of components by `add_components`.
 
-    :param is_of_history: whether the spider of the crawl is one of these
-    :param is_check: whether it is the one of checks or downloads, which have no store
+    :param is_of_history: whether the crawl is one of these
+    :param is_check: whether it is a check or a download, which has no store
     """
 
-    def __init__(self, is_of_history: bool, is_check: bool = False) -> None:
-        self._is_of_history = is_of_history or is_check
-        self._is_check = is_check
+    def __init__(self, is_of_history: bool, is_check: bool) -> None:
+        self._is_of_history, self._is_check = is_of_history, is_check
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -63,8 +64,8 @@ class Addon:
         from fhcrawl.spiders.enclosures import EnclosuresSpider
         from fhcrawl.spiders.history import HistorySpider
 
-        without_store = (CheckSpider, EnclosuresSpider)
-        return cls(issubclass(crawler.spidercls, HistorySpider), issubclass(crawler.spidercls, without_store))
+        is_check = issubclass(crawler.spidercls, (CheckSpider, EnclosuresSpider))
+        return cls(is_check or issubclass(crawler.spidercls, HistorySpider), is_check)
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
@@ -77,9 +78,9 @@ class Addon:
             if name.startswith(PREFIX):
                 settings.set(name, value, PRIORITY)
         # Scrapy's commands check the formats before there is a crawl, for any spider.
-        known = settings["FEED_EXPORTERS_BASE"]
-        more = {name: path for name, path in ours.FEED_EXPORTERS.items() if name not in known}
-        _merge(settings, "FEED_EXPORTERS", more)
+        base = settings["FEED_EXPORTERS_BASE"]
+        formats = {name: path for name, path in ours.FEED_EXPORTERS.items() if name not in base}
+        merge(settings["FEED_EXPORTERS"], formats)
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Add fhcrawl's settings, or take its components out for another spider.
@@ -108,7 +109,7 @@ def add_settings(settings: BaseSettings) -> None:
     add_environment(settings)
     for name, value in OURS.items():
         if name in MERGED:
-            _merge(settings, name, value)
+            merge(settings[name], value)
         else:
             settings.set(name, value, PRIORITY)
     from fhcrawl.exporters import columns
@@ -130,7 +131,7 @@ def add_environment(settings: BaseSettings) -> None:
 def has_addon(settings: BaseSettings) -> bool:
     """Return whether ADDONS has the add-on."""
     addons = settings.getdict("ADDONS").items()
-    return Addon in (load_object(one) for one, order in addons if order is not None)
+    return Addon in (load_object(addon) for addon, order in addons if order is not None)
 
 
 def is_missing(settings: BaseSettings) -> bool:
@@ -138,15 +139,9 @@ def is_missing(settings: BaseSettings) -> bool:
     return settings["ITEM_PROCESSOR"] != ours.ITEM_PROCESSOR and not has_addon(settings)
 
 
-def _merge(settings: BaseSettings, name: str, values: Mapping[str, Any]) -> None:
-    """Add values to a dictionary; those that the project has keep what it says."""
-    there = settings[name]
-    there.update({key: value for key, value in values.items() if key not in there}, PRIORITY)
-
-
-# A project whose settings module is made of `fhcrawl.settings` gives them to each of its spiders.
+# A project whose settings module is made of `fhcrawl.settings` gives them to each of its spiders: replace
+# fhcrawl's components by Scrapy's own, and export all fields of items.
 def _remove_components(settings: BaseSettings) -> None:
-    """Replace fhcrawl's components by Scrapy's own, and export all fields of items."""
     for name in list(settings):
         value = settings[name]
         if isinstance(value, BaseSettings):

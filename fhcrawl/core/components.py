@@ -12,7 +12,7 @@ from scrapy.utils.reactor import install_reactor, is_reactor_installed
 from fhcrawl.exceptions import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from scrapy.settings import BaseSettings
 
@@ -25,23 +25,23 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
         "fhcrawl.downloadermiddlewares.guard.GuardMiddleware": 55,
         # Like them, before middlewares that return responses; it sees responses after they are decompressed.
         "fhcrawl.downloadermiddlewares.limits.OctetsMiddleware": 61,
-        "fhcrawl.downloadermiddlewares.disk.DiskMiddleware": 62,
+        "fhcrawl.downloadermiddlewares.limits.DiskMiddleware": 62,
         # Next to RetryMiddleware, between the engine and HttpCompressionMiddleware.
         "fhcrawl.downloadermiddlewares.httpcompression.CutOffMiddleware": 555,
         # After decompression, and before RetryMiddleware sees the response.
-        "fhcrawl.downloadermiddlewares.nopage.NoPageMiddleware": 565,
+        "fhcrawl.downloadermiddlewares.responses.NoPageMiddleware": 565,
         # Scrapy's middleware does not detect that a compressed body is truncated.
         "fhcrawl.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": 590,
         "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
         # After RobotsTxtMiddleware, whose signal it handles, and before RetryMiddleware sees the response.
         "fhcrawl.downloadermiddlewares.politeness.PolitenessMiddleware": 560,
         # Scrapy's middleware would send the headers of a feed to another host.
-        "fhcrawl.downloadermiddlewares.redirect.RedirectMiddleware": 600,
+        "fhcrawl.downloadermiddlewares.responses.RedirectMiddleware": 600,
         "scrapy.downloadermiddlewares.redirect.RedirectMiddleware": None,
-        # A captured error or redirect is none of the archive's.
+        # Before RedirectMiddleware: a captured redirect or error is not the archive's own response.
         "fhcrawl.downloadermiddlewares.mementos.MementosMiddleware": 605,
         # After RedirectMiddleware, which copies header fields.
-        "fhcrawl.downloadermiddlewares.redirect.ValidatorsMiddleware": 610,
+        "fhcrawl.downloadermiddlewares.responses.ValidatorsMiddleware": 610,
     },
     "SPIDER_MIDDLEWARES": {
         # Scrapy's middleware would pass a part of a document (206, 226) as a whole one.
@@ -76,10 +76,10 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
 HANDLERS = "DOWNLOAD_HANDLERS"
 DOWNLOAD_HANDLERS = {
     # HTTP11DownloadHandler connects to any address that a name resolves to.
-    "http": "fhcrawl.downloadhandlers.guarded.GuardedDownloadHandler",
-    "https": "fhcrawl.downloadhandlers.guarded.GuardedDownloadHandler",
+    "http": "fhcrawl.downloadhandlers.GuardedDownloadHandler",
+    "https": "fhcrawl.downloadhandlers.GuardedDownloadHandler",
     # FileDownloadHandler does not support folders.
-    "file": "fhcrawl.downloadhandlers.folders.FolderDownloadHandler",
+    "file": "fhcrawl.downloadhandlers.FolderDownloadHandler",
 }
 # What cannot be switched off, and what would happen without it.
 ESSENTIAL = {
@@ -90,7 +90,7 @@ ESSENTIAL = {
     "fhcrawl.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": (
         "compressed documents could not be read"
     ),
-    "fhcrawl.downloadermiddlewares.redirect.RedirectMiddleware": "redirects would not be followed",
+    "fhcrawl.downloadermiddlewares.responses.RedirectMiddleware": "redirects would not be followed",
     "fhcrawl.spidermiddlewares.httperror.HttpErrorMiddleware": "error pages would be read as documents",
     "fhcrawl.spidermiddlewares.commit.CommitMiddleware": "nothing would be stored",
     "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch": (
@@ -112,20 +112,19 @@ def add_components(settings: BaseSettings) -> None:
 
     :raises ArgumentError: if a component cannot be loaded
     """
-    for name, ours in COMPONENTS.items():
+    for name, components in COMPONENTS.items():
         given = settings[name]
-        others = {key: order for key, order in given.items() if key not in ours}
+        others = {key: order for key, order in given.items() if key not in components}
         if others:
             _prepare_imports(settings)
         named = [(_load(name, key), order) for key, order in others.items()]
         missing = {
             path: order
-            for path, order in ours.items()
-            if path not in given and not (named and _is_named(load_object(path), order, named))
+            for path, order in components.items()
+            if path not in given and not (named and _is_replaced(load_object(path), order, named))
         }
         given.update(missing, PRIORITY)
-    handlers = settings[HANDLERS]
-    handlers.update({key: path for key, path in DOWNLOAD_HANDLERS.items() if key not in handlers}, PRIORITY)
+    merge(settings[HANDLERS], DOWNLOAD_HANDLERS)
 
 
 # Scrapy does this a moment later. A module of the user's may import the reactor, which would install another
@@ -144,29 +143,26 @@ def _load(name: str, key: Any) -> Any:
         raise ArgumentError(f"Cannot load {key!s} in {name} ({cause})") from error
 
 
-def _is_named(ours: type, order: int | None, named: Iterable[tuple[Any, Any]]) -> bool:
-    """Return whether the user has named a component, or a subclass of it that is on."""
+# By the class itself, or by a subclass that is on.
+def _is_replaced(component: type, order: int | None, named: Iterable[tuple[Any, Any]]) -> bool:
     return any(
-        one is ours or (order is not None and other_order is not None and _is_a(one, ours))
-        for one, other_order in named
+        other is component or (order is not None and other_order is not None and _is_a(other, component))
+        for other, other_order in named
     )
 
 
-def _is_a(one: object, ours: type) -> bool:
-    return isclass(one) and issubclass(one, ours)
+def _is_a(component: object, base: type) -> bool:
+    return isclass(component) and issubclass(component, base)
 
 
 def check_components(settings: BaseSettings) -> None:
-    """Check that a crawl has the components that it needs.
-
-    :raises ArgumentError: if it has not
-    """
-    for name, ours in COMPONENTS.items():
-        if dict(settings[name]) == ours:
+    """Check that a crawl has the components that it needs; raise ArgumentError if it has not."""
+    for name, components in COMPONENTS.items():
+        if dict(settings[name]) == components:
             continue
         enabled = [_load(name, key) for key, order in settings[name].items() if order is not None]
         for path, reason in ESSENTIAL.items():
-            if path in ours and not any(_is_a(one, load_object(path)) for one in enabled):
+            if path in components and not any(_is_a(one, load_object(path)) for one in enabled):
                 raise ArgumentError(f"{name} must contain {path}; without it, {reason}")
     for scheme, path in DOWNLOAD_HANDLERS.items():
         given = settings.getwithbase(HANDLERS)[scheme]
@@ -175,3 +171,8 @@ def check_components(settings: BaseSettings) -> None:
             raise ArgumentError(
                 f"{HANDLERS} has {shown} for {scheme}; remove it, or make it a subclass of {path}"
             )
+
+
+def merge(settings: BaseSettings, values: Mapping[str, Any]) -> None:
+    """Add values to a dictionary that the user may have extended; the user's own win."""
+    settings.update({key: value for key, value in values.items() if key not in settings}, PRIORITY)

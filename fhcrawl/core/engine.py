@@ -1,4 +1,4 @@
-"""Parts of Scrapy's engine: its private attributes (Scrapy 2.19), the downloader, and the priority queue."""
+"""The downloader, the priority queue, the scheduler, and private attributes of the engine (Scrapy 2.19)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from scrapy.core import downloader
+from scrapy import signals
+from scrapy.core import downloader, scheduler
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from fhcrawl.core.components import check_components
+from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.utils.addresses import registered_domain
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable
 
-    from scrapy import Request
+    from scrapy import Request, Spider
     from scrapy.core.downloader import Slot
     from scrapy.core.engine import ExecutionEngine
     from scrapy.crawler import Crawler
@@ -30,25 +32,18 @@ def requests_in_progress(engine: ExecutionEngine | None) -> set[Request]:
 
     A signal for the end of a request could replace it: `request_left_downloader` is sent before the callback.
     """
-    slot = _slot(engine)
-    return set() if slot is None else slot.inprogress
+    return set() if engine is None or engine._slot is None else engine._slot.inprogress
 
 
 def is_closing(engine: ExecutionEngine | None) -> bool:
     """Return whether the engine takes no more requests."""
-    slot = _slot(engine)
-    return slot is None or slot.closing is not None
+    return engine is None or engine._slot is None or engine._slot.closing is not None
 
 
-def _slot(engine: ExecutionEngine | None) -> Any:
-    return None if engine is None else engine._slot
-
-
+# Scrapy 2.19 can exceed the limit per host: one loop sends the queued requests of a slot and looks at
+# `slot.transferring`, to which asyncio tasks add their requests only after the loop.
 class Downloader(downloader.Downloader):
     """Counts a request as being transferred before its task starts.
-
-    Scrapy 2.19 can exceed the limit per host: one loop sends the queued requests of a slot and looks at
-    `slot.transferring`, to which asyncio tasks add their requests only after the loop.
 
     :raises ArgumentError: if the crawl lacks a component that it needs, because another add-on has removed it
     """
@@ -56,11 +51,12 @@ class Downloader(downloader.Downloader):
     def __init__(self, crawler: Crawler) -> None:
         check_components(crawler.settings)
         super().__init__(crawler)
+        crawler.signals.connect(self.request_reached_downloader, signal=signals.request_reached_downloader)
 
-    def _get_slot(self, request: Request, *args: Any) -> tuple[str, Slot]:
-        key, slot = super()._get_slot(request, *args)
-        _delay(slot, pauses(self).get(domain_of(key), 0.0))
-        return key, slot
+    def request_reached_downloader(self, request: Request) -> None:
+        """Let the slot of a request, which may be new, observe the pause of its domain."""
+        key = self.get_slot_key(request)
+        _delay(self.slots[key], pauses(self).get(domain_of(key), 0.0))
 
     def _wait_for_download(
         self, slot: Slot, request: Request, queue_dfd: Deferred[Response]
@@ -83,15 +79,12 @@ def pauses(downloader: downloader.Downloader) -> dict[str, float]:
 
 
 def pause(downloader: downloader.Downloader, key: str, seconds: float) -> None:
-    """Send no requests to the hosts of a registered domain for some time.
-
-    :param key: of the slot of one of these hosts
-    """
-    domain, known = domain_of(key), pauses(downloader)
-    known[domain] = max(known.get(domain, 0.0), monotonic() + seconds)
+    """Send no requests to the registered domain of the host of a slot for some time."""
+    domain, ends = domain_of(key), pauses(downloader)
+    ends[domain] = max(ends.get(domain, 0.0), monotonic() + seconds)
     for other, slot in downloader.slots.items():
         if domain_of(other) == domain:
-            _delay(slot, known[domain])
+            _delay(slot, ends[domain])
 
 
 def _delay(slot: Slot, until: float) -> None:
@@ -116,15 +109,14 @@ ENGINE_LOOKS_AGAIN = 5.0
 SLOW = 10.0
 
 
+# Scrapy's queue also returns requests that have to wait for their host; in the downloader, these would use up
+# CONCURRENT_REQUESTS and stop all other hosts. And it looks at all hosts for each request.
 class PoliteQueue(DownloaderAwarePriorityQueue):
     """Skips the hosts that can be sent no request now; the other ones take turns.
 
     The hosts of a registered domain are taken for one server: together they get as many requests at a time as
-    one host, or one after the domain has asked for a pause. They share a turn.
-
-    The domain with the most requests has every second turn, because the crawl cannot end before its feeds. In
-    the downloader, requests that wait for their host would use up CONCURRENT_REQUESTS and stop all other
-    hosts. Scrapy's queue looks at all hosts for each request.
+    one host, or one after the domain has asked for a pause. They share a turn. The domain with the most
+    requests has every second turn, because the crawl cannot end before its feeds.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -133,8 +125,8 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
         self._domains: dict[str, dict[str, None]] = {}
         for key in self.pqueues:
             self._add(key)
-        given = self.crawler.settings.getdict("DOWNLOAD_SLOTS").items()
-        self._concurrency = {key: int(slot["concurrency"]) for key, slot in given if "concurrency" in slot}
+        slots = self.crawler.settings.getdict("DOWNLOAD_SLOTS").items()
+        self._concurrency = {key: int(slot["concurrency"]) for key, slot in slots if "concurrency" in slot}
         self._fullest: str | None = None
         self._last: str | None = None
         self._turns = 0  # left until the domain with the most requests is determined again
@@ -180,20 +172,18 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
 
     def _first(self) -> list[str]:
         """Return the domain with the most requests (determined once a round), unless it had the last turn."""
+
+        def count(domain: str) -> int:
+            return sum(len(self.pqueues[key]) for key in self._domains[domain])
+
         if self._turns <= 0:
             self._turns = len(self.pqueues)
-            self._fullest = max(self._domains, key=self._count, default=None)
+            self._fullest = max(self._domains, key=count, default=None)
         is_its_turn = self._fullest in self._domains and self._fullest != self._last
         return [self._fullest] if self._fullest is not None and is_its_turn else []
 
-    def _count(self, domain: str) -> int:
-        return sum(len(self.pqueues[key]) for key in self._domains[domain])
-
     def _allowed(self, domain: str, active: int) -> Iterable[str]:
-        """Return the keys of the slots of a domain to which it allows one more request.
-
-        :param active: how many requests it has
-        """
+        """Return the keys of a domain's slots that may have a request more, if it has `active` ones."""
         downloader, keys = self.crawler.engine.downloader, self._domains[domain]
         until = pauses(downloader).get(host_of(domain))
         if until is not None:
@@ -228,3 +218,39 @@ def _is_free(downloader: downloader.Downloader, host: str, active: int) -> bool:
         return bool(active < given.get("concurrency", downloader.domain_concurrency))
     waits = slot.lastseen + slot.delay - monotonic() if slot.delay else 0.0
     return active < slot.concurrency and waits <= ENGINE_LOOKS_AGAIN
+
+
+# Scrapy's scheduler does not know which requests belong together.
+class Scheduler(scheduler.Scheduler):
+    """Counts the requests of each feed."""
+
+    def open(self, spider: Spider) -> Deferred[None] | None:
+        """Open the queues, and start to count."""
+        self._engine = spider.crawler.engine
+        self._under_way = StoreExtension.of(spider.crawler).under_way
+        opened = super().open(spider)
+        # Requests from a JOBDIR were not counted: feeds are done only when the crawl ends.
+        self._counts_all = not self.has_pending_requests()
+        return opened
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Enqueue a request; return False if it was dropped as a duplicate."""
+        waits = super().enqueue_request(request)
+        if waits:
+            self._under_way.wait(request)
+        return waits
+
+    def next_request(self) -> Request | None:
+        """Return the next request; None if no request can be sent now."""
+        request = super().next_request()
+        if request is not None:
+            self._under_way.take(request)
+        return request
+
+    def note_ended(self) -> None:
+        """Forget the requests that have ended, which would be kept until `done` is called."""
+        self._under_way.end(requests_in_progress(self._engine))
+
+    def done(self) -> list[str]:
+        """Return the feeds that have been done since the last call; none if requests came from a JOBDIR."""
+        return self._under_way.done(requests_in_progress(self._engine)) if self._counts_all else []

@@ -22,14 +22,10 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from typing_extensions import Self
 
-
-CRAWLS = "scrapy.crawler"
-SCRAPER = "scrapy.core.scraper"
-ROBOTSTXT = "scrapy.downloadermiddlewares.robotstxt"
 UNREACHABLE = (ReasonKind.NO_HOST, ReasonKind.CONNECTION_REFUSED)
 
 
-def write_only_what_is_printable() -> None:
+def escape_records() -> None:
     """Set a PrintableFormatter on Scrapy's root log handler, if there is one."""
     handler = get_scrapy_root_handler()
     if handler is not None:
@@ -41,11 +37,10 @@ def reword_robots_error(record: logging.LogRecord) -> bool:
     """Reword Scrapy's record of a robots.txt that could not be fetched: one line, with the reason."""
     arguments: Any = record.args
     if isinstance(arguments, Mapping) and "f_exception" in arguments:
-        request, error = arguments["request"], arguments["f_exception"]
-        loss = loss_of_error(error)
-        level = logging.INFO if loss.kind in UNREACHABLE else logging.WARNING
-        record.levelno, record.levelname = level, logging.getLevelName(level)
-        url = urljoin(request.url, "/robots.txt")
+        loss = loss_of_error(arguments["f_exception"])
+        record.levelno = logging.INFO if loss.kind in UNREACHABLE else logging.WARNING
+        record.levelname = logging.getLevelName(record.levelno)
+        url = urljoin(arguments["request"].url, "/robots.txt")
         record.msg, record.args = "%s %s; all URLs are treated as allowed", (url, loss.detail)
         record.exc_info = record.exc_text = None
     return True
@@ -53,7 +48,7 @@ def reword_robots_error(record: logging.LogRecord) -> bool:
 
 def leave_out_own_settings(settings: BaseSettings) -> None:
     """Leave fhcrawl's own settings out of Scrapy's next record of settings that differ from its defaults."""
-    crawls = logging.getLogger(CRAWLS)
+    crawls = logging.getLogger("scrapy.crawler")
 
     def leave_out(record: logging.LogRecord) -> bool:
         if str(record.msg).startswith("Overridden settings"):
@@ -67,16 +62,17 @@ def leave_out_own_settings(settings: BaseSettings) -> None:
     crawls.addFilter(leave_out)
 
 
+# Scrapy has no setting for the class of its handler's formatter, nor for the records of its components.
 class LogFormatter(logformatter.LogFormatter):
     """Scrapy's formatter, for a log without control characters and without fhcrawl's own settings."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Make Scrapy's handler write only printable characters."""
+        """Return a formatter, and install the filters."""
         # Scrapy may replace its handler until the spider is opened.
-        crawler.signals.connect(write_only_what_is_printable, signal=signals.spider_opened)
-        logging.getLogger(ROBOTSTXT).addFilter(reword_robots_error)
+        crawler.signals.connect(escape_records, signal=signals.spider_opened)
+        logging.getLogger("scrapy.downloadermiddlewares.robotstxt").addFilter(reword_robots_error)
         leave_out_own_settings(crawler.settings)
         # Else the scraper creates a record of each item for a handler that discards it.
-        logging.getLogger(SCRAPER).setLevel(crawler.settings["LOG_LEVEL"])
+        logging.getLogger("scrapy.core.scraper").setLevel(crawler.settings["LOG_LEVEL"])
         return cls()

@@ -41,10 +41,7 @@ PRIVATE_HOSTS = "FHCRAWL_ALLOWED_PRIVATE_HOSTS"
 
 
 def allowed_hosts(settings: BaseSettings) -> AllowedHosts:
-    """Read FHCRAWL_ALLOWED_PRIVATE_HOSTS.
-
-    :raises ArgumentError: if an entry is invalid
-    """
+    """Read FHCRAWL_ALLOWED_PRIVATE_HOSTS; raise ArgumentError if an entry is invalid."""
     return AllowedHosts.of(map(str, settings.getlist(PRIVATE_HOSTS)))
 
 
@@ -64,17 +61,11 @@ class GuardMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read the setting.
-
-        :raises ArgumentError: if it is invalid
-        """
+        """Read the setting; raise ArgumentError if it is invalid."""
         return cls(allowed_hosts(crawler.settings))
 
     def process_request(self, request: Request) -> None:
-        """Check the URL of a request.
-
-        :raises RefusedUrl: if it must not be fetched
-        """
+        """Check the URL of a request; raise RefusedUrl if it must not be fetched."""
         for key in (ANY_ADDRESS, FIRST_USE, WAS_PUBLIC):
             request.meta.pop(key, None)
         context = find_context(request)
@@ -119,8 +110,8 @@ class GuardMiddleware:
         if refusal is not None:
             raise RefusedUrl(ReasonKind.PRIVATE_ADDRESS, refusal)
 
+    # The key to set in the meta of a request for a host of the user's; None for another host.
     def _key(self, request: Request, context: RequestContext | None, where: Origin) -> str | None:
-        """Return the key to set in the meta of a request for a host of the user's; None for another host."""
         if context is not None:
             key = _key_of_given(request, context, where)
             if key is not None:
@@ -129,8 +120,7 @@ class GuardMiddleware:
         # RobotsTxtMiddleware's requests do not name the feed. The target of a redirected robots.txt is not a
         # host that the user gave.
         hops = request.meta.get("redirect_urls", ())
-        is_there = all(addresses.origin(hop) == where for hop in hops)
-        return self._feeds.get(where) if is_there else None
+        return self._feeds.get(where) if all(addresses.origin(hop) == where for hop in hops) else None
 
 
 def _key_of_given(request: Request, context: RequestContext, where: Origin) -> str | None:
@@ -139,22 +129,18 @@ def _key_of_given(request: Request, context: RequestContext, where: Origin) -> s
         return ANY_ADDRESS if is_fixed(where.host) else None
     if where not in map(addresses.origin, given_urls(context.walk)):
         return None
-    carried = context.walk.special_hosts
-    if is_fixed(where.host) or carried.get(where.host):
+    special_hosts = context.walk.special_hosts
+    if is_fixed(where.host) or special_hosts.get(where.host):
         return ANY_ADDRESS
-    if where.host in carried:
+    if where.host in special_hosts:
         return WAS_PUBLIC
-    return FIRST_USE if _is_users(request, context) else None
-
-
-def _is_users(request: Request, context: RequestContext) -> bool:
-    """Return whether the user gave the URL of a request: no link and no redirect led to it."""
+    # The user gave the URL if neither a link nor a redirect led to it.
     is_link = context.via is not None or context.role in (Role.ARCHIVE, Role.PAGE)
-    return not is_link and "redirect_urls" not in request.meta
+    return None if is_link or "redirect_urls" in request.meta else FIRST_USE
 
 
+# A captured redirect may lead to the publisher's site.
 def _check_archive(url: str, context: RequestContext | None) -> None:
-    """Check that a request stays at the web archive: a captured redirect may lead to the publisher's site."""
     archive = None if context is None else context.walk.options.web_archive
     if archive is None or addresses.origin(url) != addresses.origin(archive):
         raise RefusedUrl(ReasonKind.REFUSED_URL, "it is not in the web archive")

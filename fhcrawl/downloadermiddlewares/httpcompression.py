@@ -20,9 +20,10 @@ from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.extensions import Component
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from scrapy import Request
+    from scrapy.crawler import Crawler
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -49,11 +50,16 @@ class NoEndError(FhcrawlError):
     """A compressed body whose end is missing or wrong."""
 
 
+# Scrapy's middleware does not detect a truncated body, nor gzip that no header declares.
 class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
     """Decompresses gzip by its magic number, whatever the headers say: no feed begins like that.
 
     Flags a response with an incomplete body `dataloss`, as Scrapy does if Content-Length is larger.
     """
+
+    def __init__(self, *, crawler: Crawler) -> None:
+        super().__init__(crawler=crawler)
+        self._limit = crawler.settings.getint("DOWNLOAD_MAXSIZE")
 
     def process_response(self, request: Request, response: Response, *_: Any) -> Request | Response:
         """Decompress a response.
@@ -73,7 +79,7 @@ class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
     def _decompressed(self, request: Request, response: Response) -> Response:
         # Scrapy removes the header when it decompresses the body.
         encodings = response.headers.getlist("Content-Encoding")
-        limit = request.meta.get("download_maxsize", self._max_size)
+        limit = request.meta.get("download_maxsize", self._limit)
         has_end = is_whole(response.body, encodings, limit)
         done = super().process_response(request, response)
         assert isinstance(done, Response)  # noqa: S101 - Scrapy's annotation is that of all middlewares
@@ -81,9 +87,8 @@ class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
 
 
 # Some archives and crawlers keep decompressed bodies with the original header, and some servers declare twice
-# what they have compressed once.
+# what they have compressed once: declare gzip as the last coding once if the body begins so, and else not.
 def _as_it_begins(response: Response) -> Response:
-    """Return a response that declares gzip as its last coding once if its body is such, and else not."""
     names = _names(response.headers.getlist("Content-Encoding"))
     if names[-1] not in GZIP_NAMES:
         return response
@@ -106,8 +111,6 @@ def _names(encodings: list[bytes]) -> list[bytes]:
 def is_whole(body: bytes, encodings: list[bytes], limit: int) -> bool:
     """Return whether a compressed body is complete, with the right checksum and length, or too large.
 
-    :param body: the body as it was received
-    :param encodings: the Content-Encoding headers
     :param limit: how many octets it may have when it is decompressed; 0 is no limit
     :raises TooManyStreams: if it consists of too many streams
     """
@@ -138,8 +141,7 @@ def _gzip(body: bytes) -> Iterator[bytes]:
     position = streams = 0
     while member := NO_PADDING.search(body, position):
         streams = _count(streams)
-        stream = zlib.decompressobj(GZIP)
-        position = yield from _inflated(stream, body, member.start())
+        position = yield from _inflated(zlib.decompressobj(GZIP), body, member.start())
 
 
 # RFC 9110, 8.4.1.2: deflate is zlib's format; "some non-conformant implementations send the "deflate"
@@ -154,8 +156,8 @@ def _deflate(body: bytes) -> Iterator[bytes]:
         raise NoEndError
 
 
-def _inflated(stream: Any, body: bytes, position: int) -> Any:
-    """Yield the decompressed pieces of a stream, and return the position after it."""
+# Returns the position after the stream.
+def _inflated(stream: Any, body: bytes, position: int) -> Generator[bytes, None, int]:
     size = FIRST_CHUNK
     while not stream.eof:
         piece = body[position : position + size]
@@ -206,10 +208,9 @@ DECOMPRESS: dict[bytes, Callable[[bytes], Iterator[bytes]]] = {
 
 
 class CutOffMiddleware(Component):
-    """With DOWNLOAD_FAIL_ON_DATALOSS off, retries like Scrapy's RetryMiddleware (RETRY_TIMES).
+    """With DOWNLOAD_FAIL_ON_DATALOSS off, retries truncated responses (RETRY_TIMES), and logs timeouts.
 
-    The last attempt's response is passed on, because the entries before the cut are useful. Timeouts, which
-    that middleware retries in silence, are logged.
+    The last attempt's response is passed on, because the entries before the cut are useful.
     """
 
     def process_response(self, request: Request, response: Response) -> Request | Response:

@@ -1,23 +1,35 @@
-"""Ends a walk at the limits on documents, time and octets; the verdict reports it."""
+"""Refuses requests beyond the limits on documents, time, octets and disk space; the verdict reports it."""
 
 from __future__ import annotations
 
+import logging
+import os
+import tempfile
 from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.exceptions import DownloadTimeoutError, NotConfigured
 
-from fhcrawl.crawling.context import RECEIVED, find_context, is_of_web_archive, is_own, set_walk
+from fhcrawl.crawling.context import RECEIVED, feed_of, find_context, is_of_web_archive, is_own, set_walk
 from fhcrawl.crawling.failures import LimitReached, NothingNew
 from fhcrawl.extensions import Component
+from fhcrawl.extensions.feedexport import FeedExporter
+from fhcrawl.extensions.store import store_url
+from fhcrawl.extensions.warc import WarcExtension
 from fhcrawl.logical_feed import Role
+from fhcrawl.reasons import ReasonKind
+from fhcrawl.store.opening import file_of
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+
+logger = logging.getLogger(__name__)
 
 SETTINGS = {
     Role.ARCHIVE: "FHCRAWL_MAX_ARCHIVES",
@@ -36,11 +48,11 @@ MOST_BARREN = 20
 
 
 class LimitsMiddleware(Component):
-    """FHCRAWL_MAX_ARCHIVES and its neighbours, or a feed's own limit, and FHCRAWL_MAX_SECONDS, in one run.
+    """FHCRAWL_MAX_ARCHIVES, …_PAGES and …_CAPTURES, or a feed's own limit, and FHCRAWL_MAX_SECONDS.
 
     0 is no limit. Captures in WARC files, the user's own, are not limited. A feed's time begins with its
     first request; a download that is in progress at its end is aborted. After `MOST_BARREN` documents in a
-    row without news, the rest is left to the next run, which goes on behind them.
+    row without new entries, the walk continues in the next run.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -60,9 +72,9 @@ class LimitsMiddleware(Component):
             role, given = context.role, context.walk.options.limit
             limit = self._limits[role] if given is None else given
             if limit and context.documents > limit:
-                asks = SETTINGS[role] if given is None else "the list of feeds"
+                source = SETTINGS[role] if given is None else "the list of feeds"
                 noun = NOUNS.get(role, role).value
-                raise LimitReached(f"{asks} limits a crawl to {_number(limit, noun)}")
+                raise LimitReached(f"{source} limits a crawl to {_number(limit, noun)}")
             if context.barren >= MOST_BARREN:
                 raise NothingNew(f"the {MOST_BARREN} documents before it have no new entries")
         if self._seconds:
@@ -79,29 +91,23 @@ class LimitsMiddleware(Component):
     def _limit_time(self, request: Request) -> None:
         if is_own(request):
             return
-        left = self._left(request)
+        context = find_context(request)
+        # A robots.txt belongs to no feed; all feeds of its host wait for it.
+        left: float = self._seconds
+        if context is not None:
+            # The walk carries the time: its next request may come from a JOBDIR.
+            walk = context.walk
+            begun = self._begun.setdefault((walk.feed, walk.run), walk.begun or time())
+            if begun != walk.begun:
+                set_walk(request, replace(walk, begun=begun))
+            left += begun - time()
         if left <= 0:
             raise LimitReached(time_is_over(self._seconds))
         request.meta["download_timeout"] = min(left, request.meta.get("download_timeout", self._timeout))
 
-    # A robots.txt belongs to no feed; all feeds of its host wait for it.
-    def _left(self, request: Request) -> float:
-        context = find_context(request)
-        if context is None:
-            return self._seconds
-        # The walk carries the time: its next request may come from a JOBDIR.
-        walk = context.walk
-        begun = self._begun.setdefault((walk.feed, walk.run), walk.begun or time())
-        if begun != walk.begun:
-            set_walk(request, replace(walk, begun=begun))
-        return begun + self._seconds - time()
-
 
 def time_left(request: Request, seconds: int) -> float | None:
-    """Return how many seconds a request's feed has left; None if its time is not limited.
-
-    :param seconds: FHCRAWL_MAX_SECONDS
-    """
+    """Return how many of FHCRAWL_MAX_SECONDS a request's feed has left; None if its time is not limited."""
     context = find_context(request)
     begun = None if context is None else context.walk.begun
     return None if not seconds or begun is None else max(begun + seconds - time(), 0)
@@ -136,10 +142,7 @@ class OctetsMiddleware(Component):
         crawler.signals.connect(self.response_downloaded, signal=signals.response_downloaded)
 
     def process_request(self, request: Request) -> None:
-        """Check the octets of a request's feed against the limit.
-
-        :raises LimitReached: if the limit is reached
-        """
+        """Check the octets of a request's feed; raise LimitReached if they reach the limit."""
         context = find_context(request)
         if self._count(request, 0) >= self._limit and context is not None and context.documents != 1:
             raise LimitReached(f"{OCTETS} limits a crawl to {self._limit} bytes")
@@ -155,16 +158,86 @@ class OctetsMiddleware(Component):
         self._count(request, max(grown, 0))
         return response
 
-    # The walk carries the sum: its next request may come from a JOBDIR.
+    # The walk carries the sum, which is returned: its next request may come from a JOBDIR.
     def _count(self, request: Request, octets: int) -> int:
-        """Add octets to the sum of a feed; return the sum, 0 if the request does not count."""
         context = find_context(request)
         # A robots.txt belongs to no feed.
         if context is None or (context.role is Role.CAPTURE and not is_of_web_archive(context)):
             return 0
         walk = context.walk
         key = walk.feed, walk.run
-        brought = self._octets[key] = max(self._octets.get(key, 0), walk.octets) + octets
-        if brought != walk.octets:
-            set_walk(request, replace(walk, octets=brought))
-        return brought
+        total = self._octets[key] = max(self._octets.get(key, 0), walk.octets) + octets
+        if total != walk.octets:
+            set_walk(request, replace(walk, octets=total))
+        return total
+
+
+FREE_DISK = "FHCRAWL_MIN_FREE_DISK"
+# This part of a small disk is enough: many machines have no more than 64 MiB for temporary files.
+ENOUGH = 1 / 4
+MIB = 1024**2
+
+
+class DiskFull(LimitReached):
+    """A request for a document for which there may be no room."""
+
+    kind = ReasonKind.DISK_FULL
+
+
+class DiskMiddleware(Component):
+    """FHCRAWL_MIN_FREE_DISK: how many octets have to be free on each disk; 0 is off.
+
+    The disks are those of a store on SQLite, of exports, of WARC files, and of temporary files. While one of
+    them has less, no documents are requested; those that were requested before are read and committed. The
+    rest is left for a later run, and the exit code is 1.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._least = crawler.settings.getint(FREE_DISK)
+        if not self._least:
+            raise NotConfigured
+        self._logged: set[Path] = set()
+
+    def process_request(self, request: Request) -> None:
+        """Check for room before a document is requested; raise DiskFull if there may be no room for it."""
+        # A robots.txt passes: without it, every URL of the host would be allowed.
+        if feed_of(request) is None:
+            return
+        for folder, content in self._folders.items():
+            # The folder of an export is created when the export is written.
+            disk = os.statvfs(next(path for path in (folder, *folder.parents) if path.exists()))
+            free = disk.f_bavail * disk.f_frsize
+            # A file system without a disk (a cloud's, for example) has no size: 0 are needed.
+            needed = min(self._least, int(disk.f_blocks * disk.f_frsize * ENOUGH))
+            if free < needed:
+                self._log(folder, content, free, needed)
+                raise DiskFull(f"the disk with {content} is nearly full ({FREE_DISK})")
+
+    def _log(self, folder: Path, content: str, free: int, needed: int) -> None:
+        if folder in self._logged:
+            return
+        self._logged.add(folder)
+        self._crawler.stats.inc_value("fhcrawl/disk/full")
+        logger.error(
+            "The disk with %s is nearly full: %s has %.1f MiB free, but %.1f MiB are needed (%s); "
+            "no documents are fetched until there is enough space",
+            content,
+            folder,
+            free / MIB,
+            needed / MIB,
+            FREE_DISK,
+        )
+
+    # Determined at the first request, when all exports are open.
+    @cached_property
+    def _folders(self) -> dict[Path, str]:
+        store = file_of(store_url(self._crawler.settings))
+        folders: dict[Path, str] = {} if store is None else {store.parent: "the store"}
+        exporter = self._crawler.get_extension(FeedExporter)
+        if exporter is not None:
+            folders |= {path.parent: "an export" for path in exporter.paths}
+        warc = self._crawler.get_extension(WarcExtension)
+        if warc is not None and warc.folder is not None:
+            folders[warc.folder] = "WARC files"
+        return {**folders, Path(tempfile.gettempdir()): "temporary files"}

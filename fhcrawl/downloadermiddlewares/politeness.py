@@ -1,13 +1,19 @@
-"""Obeys Crawl-delay (robots.txt), Retry-After, and rate limits."""
+"""Obeys robots.txt with its Crawl-delay, Retry-After, and rate limits."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 from time import monotonic
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
 from scrapy import signals
+from scrapy.robotstxt import ProtegoRobotParser
+from scrapy.utils.datatypes import LocalCache
+from scrapy.utils.sitemap import sitemap_urls_from_robots
 
 from fhcrawl.core.engine import domain_of, host_of, pause
 from fhcrawl.crawling.context import find_context, is_of_web_archive, is_own
@@ -19,11 +25,15 @@ from fhcrawl.logical_feed.polling import LONGEST
 from fhcrawl.utils.addresses import is_of_this_machine
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scrapy import Request, Spider
     from scrapy.core.downloader import Downloader
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
+    from typing_extensions import Self
+
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +69,7 @@ class PolitenessMiddleware(Component):
     def spider_opened(self, spider: Spider) -> None:
         """Warn if USER_AGENT has no contact, unless all feeds are on this machine."""
         agent = self._crawler.settings["USER_AGENT"] or ""
-        if not CONTACT.search(agent) and not _stays_here(spider):
+        if not CONTACT.search(agent) and not _is_local(spider):
             logger.warning(
                 "USER_AGENT has no contact for server administrators: add one, for example with "
                 "-s USER_AGENT='%s (+%s)' or in settings.py",
@@ -84,9 +94,9 @@ class PolitenessMiddleware(Component):
 
     def _slow_down(self, host: str, delay: float, **others: float) -> None:
         """Set the least delay of a host, and other settings of its slot."""
-        known = self._downloader.per_slot_settings.setdefault(host, {})
-        delay = max(delay, known.get("delay", self._crawler.settings.getfloat("DOWNLOAD_DELAY")))
-        known.update(others, delay=delay)
+        settings = self._downloader.per_slot_settings.setdefault(host, {})
+        delay = max(delay, settings.get("delay", self._crawler.settings.getfloat("DOWNLOAD_DELAY")))
+        settings.update(others, delay=delay)
         self._delays[host] = delay
         slot = self._downloader.slots.get(host)
         if slot is not None:
@@ -94,8 +104,8 @@ class PolitenessMiddleware(Component):
             for name, value in others.items():
                 setattr(slot, name, value)
 
+    # The user may have set a delay.
     def _has_delay(self, host: str) -> bool:
-        """Return whether the user has set a delay for a host."""
         return "delay" in self._crawler.settings.getdict("DOWNLOAD_SLOTS").get(host, {})
 
     def response_downloaded(self, request: Request) -> None:
@@ -106,10 +116,7 @@ class PolitenessMiddleware(Component):
             slot.delay = max(slot.delay, self._delays[key])
 
     def process_request(self, request: Request) -> None:
-        """Check whether the host of a request may be sent requests.
-
-        :raises LimitReached: if it asks for more than FHCRAWL_MAX_WAIT
-        """
+        """Check the host of a request; raise LimitReached if it asks for more than FHCRAWL_MAX_WAIT."""
         if is_own(request):
             return
         # The key of the slot that the request was already in, or the host.
@@ -145,8 +152,8 @@ class PolitenessMiddleware(Component):
         if wait > 0:
             key = self._downloader.get_slot_key(request)
             if self._is_too_long(wait):
-                asks = f"its server requires a pause of {wait:.0f} seconds ({response.status})"
-                self._pauses[domain_of(key)] = asks, monotonic() + wait
+                refusal = f"its server requires a pause of {wait:.0f} seconds ({response.status})"
+                self._pauses[domain_of(key)] = refusal, monotonic() + wait
             else:
                 pause(self._downloader, key, wait)
             if not is_own(request):
@@ -160,8 +167,8 @@ class PolitenessMiddleware(Component):
         if host in self._refused:
             raise LimitReached(f"{self._refused[host]}, which is more than {SETTING} allows")
         if domain in self._pauses:
-            asks, until = self._pauses[domain]
-            raise LimitReached(f"{asks}, which is more than {SETTING} allows", max(0, until - monotonic()))
+            refusal, until = self._pauses[domain]
+            raise LimitReached(f"{refusal}, which is more than {SETTING} allows", max(0, until - monotonic()))
 
     def _is_too_long(self, seconds: float) -> bool:
         return bool(self._longest) and seconds > self._longest
@@ -172,10 +179,70 @@ class PolitenessMiddleware(Component):
         return downloader
 
 
-def _stays_here(spider: Spider) -> bool:
-    """Return whether all feeds are on this machine."""
+def _is_local(spider: Spider) -> bool:
     try:
         feeds = getattr(spider, "feeds", ())
         return bool(feeds) and all(map(is_of_this_machine, feeds))
     except StoreError:  # the spider logs it
         return False
+
+
+# RFC 9309, 2.5: a crawler may stop reading after 500 kibibytes.
+LARGEST = 500 * 1024
+# RFC 9309, 2.2.1: the rules of a group apply to all of its user agents. Protego keeps each rule once for each
+# of them: 56 KB with 1,000 user agents and 3,000 rules would block the crawl for 15 seconds.
+MOST_RULES = 100_000
+# What Protego may take for a line of a user agent, and what surely ends the user agents of a group.
+AGENT = re.compile(rb"\s*user[\s-]*agent", re.IGNORECASE)
+CLEAR_AGENT = re.compile(rb"\s*user-agent\s*:", re.IGNORECASE)
+# Of each crawl: the sitemaps that robots.txt files have named, by the sitemaps' scheme and host
+# (sitemaps.org/protocol.html, 'Sitemap file location').
+SITEMAPS: WeakKeyDictionary[Crawler, LocalCache[str, list[str]]] = WeakKeyDictionary()
+HOSTS_REMEMBERED, MOST_SITEMAPS = 10_000, 5
+CLEAR_RULE = re.compile(rb"\s*(?:allow|disallow|crawl-delay)\s*:", re.IGNORECASE)
+
+
+# Scrapy's parser has no limit of size.
+class BoundedRobotParser(ProtegoRobotParser):
+    """Parses the first 500 KiB of a robots.txt: 32 MiB would block the crawl for 15 seconds."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> Self:
+        """Return the parser of the lines within the limit."""
+        body = beginning(robotstxt_body)
+        by_site = SITEMAPS.setdefault(crawler, LocalCache(HOSTS_REMEMBERED))
+        for url in sitemap_urls_from_robots(body):
+            with contextlib.suppress(ValueError):
+                parts = urlsplit(url)
+                site = f"{parts.scheme}://{parts.netloc}"
+                by_site[site] = list(dict.fromkeys([*by_site.get(site, []), url]))[:MOST_SITEMAPS]
+        return super().from_crawler(crawler, body)
+
+
+def beginning(robotstxt_body: bytes) -> bytes:
+    """Return the lines within LARGEST octets and MOST_RULES; a rule that is cut off would forbid more."""
+    if len(robotstxt_body) > LARGEST:
+        # RFC 9309, 2.2: a line ends with CR, LF or both.
+        end = max(robotstxt_body.rfind(end, 0, LARGEST) for end in (b"\r", b"\n"))
+        robotstxt_body = robotstxt_body[: end + 1]
+    lines = robotstxt_body.splitlines(keepends=True)
+    agents = rules = 0
+    has_rule = False
+    for number, line in enumerate(lines):
+        # Protego also keeps a name without its asterisk, and a rule with "$" as plain text.
+        if AGENT.match(line):
+            names = 1 + (b"*" in line)
+            agents = names if has_rule and CLEAR_AGENT.match(line) else agents + names
+            has_rule = False
+        else:
+            rules += agents * (1 + (b"$" in line))
+            has_rule = has_rule or CLEAR_RULE.match(line) is not None
+        if rules > MOST_RULES:
+            return b"".join(lines[:number])
+    return robotstxt_body
+
+
+def sitemaps(crawler: Crawler, site: str) -> Sequence[str]:
+    """Return the URLs of the sitemaps with this scheme and host that a robots.txt of this crawl has named."""
+    by_site = SITEMAPS.get(crawler)
+    return [] if by_site is None else by_site.get(site, [])

@@ -15,7 +15,7 @@ from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
 from fhcrawl import signals as ours
-from fhcrawl.core.scheduler import Scheduler
+from fhcrawl.core.engine import Scheduler
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.feedexport import FeedExporter

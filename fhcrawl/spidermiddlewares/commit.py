@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from scrapy.utils.misc import load_object
 
 from fhcrawl import signals
-from fhcrawl.core.item_processor import EntryVersion, ItemPipelineManager, PendingDocument, name_of
 from fhcrawl.crawling import reading
 from fhcrawl.crawling.context import feed_of
 from fhcrawl.crawling.responses import fetch_from_response
@@ -20,6 +19,7 @@ from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Link
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
+from fhcrawl.pipelines import EntryVersion, ItemPipelineManager, PendingDocument, name_of
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:

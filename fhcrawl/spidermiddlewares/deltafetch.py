@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from fhcrawl.core.item_processor import PendingDocument
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
+    from fhcrawl.pipelines import PendingDocument
     from fhcrawl.store import DocumentRef
 
 logger = logging.getLogger(__name__)

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
-    from fhcrawl.core.item_processor import EntryVersion
     from fhcrawl.crawling.subscriptions import Listed
     from fhcrawl.logical_feed.results import Fetch
+    from fhcrawl.pipelines import EntryVersion
     from fhcrawl.store import Memento, Store
     from fhcrawl.store.mementos import Mementos
 

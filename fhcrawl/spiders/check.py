@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # The components that need a store, or serve one.
 WITHOUT = {
-    "DOWNLOADER_MIDDLEWARES": ("fhcrawl.downloadermiddlewares.disk.DiskMiddleware",),
+    "DOWNLOADER_MIDDLEWARES": ("fhcrawl.downloadermiddlewares.limits.DiskMiddleware",),
     "SPIDER_MIDDLEWARES": (
         "fhcrawl.spidermiddlewares.commit.CommitMiddleware",
         "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch",

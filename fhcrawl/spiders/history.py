@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
     from typing_extensions import Self
 
-    from fhcrawl.core.item_processor import EntryVersion
     from fhcrawl.crawling.subscriptions import FeedList, FeedOptions, Listed
+    from fhcrawl.pipelines import EntryVersion
     from fhcrawl.store import Subscription
     from fhcrawl.store.subscriptions import Subscriptions
 

@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 from scrapy.utils.gz import gunzip
 from scrapy.utils.sitemap import Sitemap
 
-from fhcrawl.core import robotstxt
 from fhcrawl.crawling import reading, requests, responses
 from fhcrawl.crawling.context import context_of
 from fhcrawl.documents import link_header
+from fhcrawl.downloadermiddlewares import politeness
 from fhcrawl.exceptions import LeaseError, NotAFeedError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from fhcrawl.core.item_processor import EntryVersion
     from fhcrawl.logical_feed.listings import ListCheck
     from fhcrawl.logical_feed.results import Fetch
+    from fhcrawl.pipelines import EntryVersion
     from fhcrawl.store import Store
 
 logger = logging.getLogger(__name__)
@@ -180,7 +180,7 @@ class Sitemaps(_Lists):
             # Of a feed that links to many sites, none has all entries.
             if 2 * number < len(known):
                 return
-            named = robotstxt.sitemaps(self._crawler, site) or [f"{site}/sitemap.xml"]
+            named = politeness.sitemaps(self._crawler, site) or [f"{site}/sitemap.xml"]
             check = SitemapCheck().with_more(filter(responses.is_fetchable, named))
             yield from self._next(fetch, response, check)
 

@@ -72,12 +72,12 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
     from typing_extensions import Self
 
-    from fhcrawl.core.item_processor import EntryVersion
     from fhcrawl.crawling.context import RequestContext, WalkContext
     from fhcrawl.documents import FeedDocument
     from fhcrawl.logical_feed import Version
     from fhcrawl.logical_feed.contents import EarlierReading
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
+    from fhcrawl.pipelines import EntryVersion
     from fhcrawl.spiders.captures import Captures
 
     Output = Iterator[Request | EntryVersion]

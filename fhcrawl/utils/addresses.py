@@ -86,10 +86,7 @@ class Origin(NamedTuple):
 
 
 def origin(url: str) -> Origin:
-    """Return the host and port of a URL.
-
-    :raises ValueError: if the URL or its port is invalid
-    """
+    """Return the host and port of a URL; raise ValueError if the URL or its port is invalid."""
     parts = urlsplit(url)
     port = PORTS.get(parts.scheme, 0) if parts.port is None else parts.port
     return Origin(canonical(parts.hostname or ""), port)
@@ -169,9 +166,9 @@ def registered_domain(host: str) -> str:
     host = canonical(host)
     if "." not in host or literal(host) is not None:
         return host
-    found = _extract()(host)
-    if found.suffix:
-        return f"{found.domain}.{found.suffix}" if found.domain else host
+    parts = _extract()(host)
+    if parts.suffix:
+        return f"{parts.domain}.{parts.suffix}" if parts.domain else host
     # publicsuffix.org: "If no rules match, the prevailing rule is '*'."
     return ".".join(host.split(".")[-2:])
 
@@ -229,7 +226,7 @@ class AllowedHosts:
         return cls(frozenset(names), tuple(networks))
 
     def has_name(self, where: Origin) -> bool:
-        """Return whether a host is listed by its name."""
+        """Return whether a host is listed by its name, with or without the port."""
         return (where.host, where.port) in self.names or (where.host, None) in self.names
 
     def refusal(self, address: Address, port: int) -> str | None:
@@ -242,9 +239,9 @@ class AllowedHosts:
     def _has_address(self, address: Address, port: int) -> bool:
         inside = _inside(address) if isinstance(address, IPv6Address) and address in MAPPED else []
         return any(
-            found in network and allowed in (None, port)
+            candidate in network and allowed in (None, port)
             for network, allowed in self.networks
-            for found in (address, *inside)
+            for candidate in (address, *inside)
         )
 
 
@@ -260,19 +257,16 @@ def _network(entry: str) -> Network | None:
 def _host_and_port(entry: str) -> tuple[str, int | None]:
     if _ipv6(entry) is not None:
         return canonical(entry), None
-    found = HOST_AND_PORT.fullmatch(entry)
-    host = canonical(found["host"]) if found else ""
-    port = int(found["port"]) if found and found["port"] else None
+    match = HOST_AND_PORT.fullmatch(entry)
+    host = canonical(match["host"]) if match else ""
+    port = int(match["port"]) if match and match["port"] else None
     if not (HOST.fullmatch(host) or _ipv6(host)) or (port is not None and not 0 < port <= HIGHEST_PORT):
         raise ArgumentError(f"FHCRAWL_ALLOWED_PRIVATE_HOSTS: {entry!r} is not a host; {EXAMPLE}")
     return host, port
 
 
 def has_credentials(url: str) -> bool:
-    """Return whether a URL contains a user name or a password.
-
-    :raises ValueError: if it is no URL
-    """
+    """Return whether a URL contains a user name or a password; raise ValueError if it is no URL."""
     return "@" in urlsplit(url).netloc
 
 
@@ -288,10 +282,10 @@ def normalised(url: str) -> str:
     Scheme and host are in lower case, there is no default port, and an empty path is `/`. Everything else
     stays as it is, and so does a URL of another scheme.
     """
-    found = WEB_URL.match(url)
-    if found is None:
+    match = WEB_URL.match(url)
+    if match is None:
         return url
-    scheme, authority, path, query = found.groups()
+    scheme, authority, path, query = match.groups()
     scheme = scheme.lower()
     if scheme not in PORTS:
         return f"{scheme}://{authority}{path}{query}"
@@ -318,9 +312,9 @@ def is_downgrade(url: str, given: Iterable[str], before: Iterable[str]) -> bool:
     if urlsplit(url).scheme != "http":
         return False
     host = origin(url).host
-    if any(urlsplit(one).scheme == "http" and origin(one).host == host for one in given):
+    if any(urlsplit(other).scheme == "http" and origin(other).host == host for other in given):
         return False
-    return any(urlsplit(one).scheme == "https" and origin(one).host == host for one in before)
+    return any(urlsplit(other).scheme == "https" and origin(other).host == host for other in before)
 
 
 # Behind a proxy that ends TLS, many publishers write links with http:.
@@ -329,8 +323,7 @@ def secured(url: str, given: Iterable[str], before: Iterable[str]) -> str:
     with contextlib.suppress(ValueError):
         parts = urlsplit(url)
         if parts.port in (None, PORTS["http"]) and is_downgrade(url, given, before):
-            secure = parts._replace(scheme="https", netloc=parts.netloc.removesuffix(":80"))
-            return secure.geturl()
+            return parts._replace(scheme="https", netloc=parts.netloc.removesuffix(":80")).geturl()
     return url
 
 

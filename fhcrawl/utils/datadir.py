@@ -75,9 +75,5 @@ def data_file(settings: BaseSettings, name: str) -> Path:
 
 
 def base_of(settings: BaseSettings, arguments: Mapping[str, object]) -> Path:
-    """Return the base of relative paths: the working directory; on Scrapyd, the data directory.
-
-    :param arguments: the spider's arguments
-    :raises ArgumentError: as `data_dir`
-    """
+    """Return the base of relative paths: the working directory; on Scrapyd, the data directory."""
     return data_dir(settings) if SCRAPYD_JOB in arguments else Path()

@@ -17,14 +17,14 @@ SENTENCE = "Interrupted. Committed data is kept, and the next run continues from
 
 
 def tell() -> None:
-    """Say on stderr that the user has ended the command."""
+    """Print on stderr that the user has ended the command."""
     if sys.stderr is not None:
         sys.stderr.write(f"{SENTENCE}\n")
         sys.stderr.flush()
 
 
 def end() -> NoReturn:
-    """Say so, and exit."""
+    """Print that sentence, and exit."""
     tell()
     leave(EXIT_CODE)
 

@@ -33,10 +33,7 @@ def escaped(text: str) -> str:
 
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return the known word that a mistyped one is most similar to; '' if there is none.
-
-    :param cutoff: how similar it has to be, from 0 to 1
-    """
+    """Return the known word that a mistyped one is most similar to; '' if none has a ratio of `cutoff`."""
     return next(iter(get_close_matches(word, list(known), 1, cutoff)), "")
 
 

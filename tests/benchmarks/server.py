@@ -16,7 +16,6 @@ from typing import Any
 from tests.benchmarks.chain import Chain
 
 ROOT = Path(__file__).parent.parent.parent
-FIRST_HOST = IPv4Address("127.0.0.1")
 # Stands for the root of a feed in the documents, which are the same for all feeds.
 ANY_ROOT = "http://root.invalid"
 BACKLOG = 1000
@@ -24,7 +23,7 @@ BACKLOG = 1000
 
 @dataclass(frozen=True)
 class Site:
-    """What is served: feeds, spread over hosts at 127.0.0.1 and the addresses behind it.
+    """What is served: feeds, spread over hosts at `first_host` and the addresses behind it.
 
     :param documents: of each feed, the subscription document among them
     :param entries: in each document
@@ -42,6 +41,7 @@ class Site:
     hosts: int = 1
     busy: int = 0
     port: int = 0
+    first_host: str = "127.0.0.1"
 
     def host_of(self, feed: int) -> int:
         """The number of the host that a feed is on."""
@@ -61,7 +61,7 @@ class Server:
         """Begin to serve; the URLs of the feeds."""
         roots = []
         for number in range(self._site.hosts):
-            host = str(FIRST_HOST + number)
+            host = str(IPv4Address(self._site.first_host) + number)
             listening = socket.create_server((host, self._site.port), backlog=BACKLOG)
             roots.append(f"http://{host}:{listening.getsockname()[1]}")
             await asyncio.start_server(self._connection, sock=listening)

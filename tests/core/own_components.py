@@ -10,7 +10,7 @@ from scrapy.settings import BaseSettings
 from typing_extensions import Self
 
 from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
-from fhcrawl.downloadhandlers.guarded import GuardedDownloadHandler
+from fhcrawl.downloadhandlers import GuardedDownloadHandler
 from fhcrawl.spiders.history import HistorySpider
 
 PATH = __name__

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 from scrapy import Request
 
-from fhcrawl.core.item_processor import PendingDocument
 from fhcrawl.extensions.store import UnderWay
 from fhcrawl.logical_feed import ChainPosition, Role
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch, State
+from fhcrawl.pipelines import PendingDocument
 from fhcrawl.reasons import ReasonKind
 from tests.contexts import walk_request
 

@@ -1,7 +1,8 @@
-"""Crawls of feeds that lead where nobody has let them."""
+"""What links in a feed must not reach, and where credentials stay."""
 
 import contextlib
 import datetime
+import pickle
 import socket
 import ssl
 from collections.abc import Iterator
@@ -13,8 +14,16 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from scrapy import Request
+from scrapy.utils.request import request_from_dict
 
+from fhcrawl.crawling.context import ANY_ADDRESS
+from fhcrawl.crawling.failures import RefusedUrl
+from fhcrawl.crawling.subscriptions import FeedOptions
+from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
 from fhcrawl.store import schema
+from fhcrawl.utils.addresses import AllowedHosts
+from tests.contexts import walk_request
 from tests.feeds import E, atom
 from tests.in_process import MemoryServer
 from tests.projects import Project, Run
@@ -333,3 +342,47 @@ def test_proxy_looks_names_up_and_addresses_are_refused_before_it(
     assert reasons(project) == {"0": ["private-address"], "1": ["private-address"], "2": []}
     assert "proxy-secret" not in run.log
     assert {path for path in server.asked() if "robots" not in path} == {*feeds, "http://elsewhere.test/a1"}
+
+
+class TestRequests:
+    guard = GuardMiddleware(AllowedHosts())
+
+    @pytest.mark.parametrize(
+        "url", ["http://ann@127.0.0.1/", "ftp://127.0.0.1/", "data:,x", "file:///etc/passwd", "s3://b/k"]
+    )
+    @pytest.mark.parametrize("feed", [None, "http://127.0.0.1/"])
+    def test_what_is_never_fetched(self, url: str, feed: str | None) -> None:
+        with pytest.raises(RefusedUrl) as refused:
+            self.guard.process_request(Request(url) if feed is None else walk_request(url, feed))
+        assert refused.value.kind == "refused-url"
+
+    def test_request_from_another_machine_is_checked_here(self) -> None:
+        request = walk_request("http://10.0.0.1:81/a1", "http://10.0.0.1/", meta={ANY_ADDRESS: True})
+        carried = request_from_dict(pickle.loads(pickle.dumps(request.to_dict())))  # noqa: S301 - just made
+        with pytest.raises(RefusedUrl):
+            self.guard.process_request(carried)
+
+    def test_snapshot_that_the_user_gave_may_be_anywhere(self) -> None:
+        feed, options = "https://10.0.0.1/", FeedOptions(snapshot="http://10.0.0.2/index")
+        self.guard.process_request(walk_request("http://10.0.0.2/page", feed, options=options))
+        with pytest.raises(RefusedUrl):
+            self.guard.process_request(walk_request("http://10.0.0.3/page", feed, options=options))
+
+    def test_what_was_allowed_before_a_redirect_is_not_allowed_behind_it(self) -> None:
+        request = walk_request("http://10.0.0.1/a1", "http://10.0.0.1/")
+        self.guard.process_request(request)
+        assert request.meta[ANY_ADDRESS]
+        request = request.replace(url="http://name.test/")
+        self.guard.process_request(request)
+        assert ANY_ADDRESS not in request.meta
+
+    def test_robots_txt_of_a_feeds_own_host_may_be_asked_for(self) -> None:
+        guard = GuardMiddleware(AllowedHosts())
+        robots = Request("http://10.0.0.1/robots.txt")
+        with pytest.raises(RefusedUrl):
+            guard.process_request(robots)
+        guard.process_request(walk_request("http://10.0.0.1/a1", "http://10.0.0.1/"))
+        guard.process_request(robots)
+        guard.process_request(robots.replace(meta={"redirect_urls": ["http://10.0.0.1/robots.txt"]}))
+        with pytest.raises(RefusedUrl):
+            guard.process_request(robots.replace(meta={"redirect_urls": ["http://name.test/robots.txt"]}))

@@ -1,4 +1,4 @@
-"""What servers ask for is done: Crawl-delay, Retry-After; and no host waits for another."""
+"""Delays that servers ask for: robots.txt, Retry-After and rate limits."""
 
 import re
 import threading
@@ -23,7 +23,7 @@ from fhcrawl.crawling.context import WalkContext
 from fhcrawl.crawling.failures import LimitReached
 from fhcrawl.crawling.responses import PAUSE, retry_after, wait_asked
 from fhcrawl.crawling.subscriptions import FeedOptions
-from fhcrawl.downloadermiddlewares.politeness import PolitenessMiddleware
+from fhcrawl.downloadermiddlewares.politeness import LARGEST, MOST_RULES, PolitenessMiddleware, beginning
 from fhcrawl.logical_feed.polling import LONGEST
 from fhcrawl.store import Memento
 from fhcrawl.warc.indexes import capture_url
@@ -335,3 +335,49 @@ def test_hosts_of_a_domain_get_one_request_at_a_time(server: FeedServer, project
     assert server.busiest == 1
     kinds = [feed["reasons"][-1]["kind"] for feed in project.feeds()]
     assert (kinds.count("no-history"), kinds.count("limit")) == (20, 10)
+
+
+RULES = b"User-agent: *\nDisallow: /first\n"
+
+
+def padded(to: int) -> bytes:
+    """Rules, and comments up to an octet."""
+    line = b"# " + b"x" * 1000 + b"\n"
+    body = RULES + line * ((to - len(RULES)) // len(line))
+    return body + b"#" * (to - len(body) - 1) + b"\n"
+
+
+def test_rules_beyond_the_limit_do_not_count_and_half_a_rule_does_not_either(
+    server: FeedServer, project: Project
+) -> None:
+    server.serve("/index", atom([E("2")], prev="/behind"))
+    server.serve("/behind", atom([E("1")], prev="/first"))
+    server.serve("/first", atom([E("0")]))
+    rules = padded(LARGEST - len("Disallow: /")) + b"Disallow: /nothing\nDisallow: /behind\n"
+    server.serve("/robots.txt", rules, content_type="text/plain")
+    run = project.crawl(server.url("/index"))
+    assert set(run.changes) == {"2", "1"}
+    assert project.verdict() == ("incomplete", ["robots-txt"])
+
+
+@pytest.mark.parametrize("size", [LARGEST - 1, LARGEST])
+def test_rules_within_the_limit_count_without_a_line_end(size: int) -> None:
+    body = padded(size - len("Disallow: /")) + b"Disallow: /"
+    assert beginning(body) == body
+
+
+@pytest.mark.parametrize("end", [b"\r", b"\n", b"\r\n"])
+def test_rules_end_as_lines_do(end: bytes) -> None:
+    assert beginning(RULES.replace(b"\n", end) + b"#" * LARGEST) == RULES.replace(b"\n", end)
+
+
+def test_line_without_an_end_is_no_rule() -> None:
+    assert beginning(b"Disallow: /" + b"x" * LARGEST) == b""
+
+
+def test_rules_count_once_for_each_user_agent_of_their_group() -> None:
+    agents = [b"User-agent: %d\n" % number for number in range(1000)]
+    rules = [b"Disallow: /%d\n" % number for number in range(3000)]
+    assert beginning(b"".join(agents + rules)).count(b"Disallow") == MOST_RULES // len(agents)
+    groups = b"".join(agent + rule for agent, rule in zip(agents, rules, strict=False))
+    assert beginning(groups) == groups

@@ -7,7 +7,7 @@ from typing import Any
 from scrapy import Request
 from scrapy.http import Response
 
-from fhcrawl.core.item_processor import EntryVersion
+from fhcrawl.pipelines import EntryVersion
 from fhcrawl.spiders.history import HistorySpider
 from tests.pipelines.faulty import CHOSEN
 

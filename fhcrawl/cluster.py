@@ -1,27 +1,29 @@
-"""The spider of a cluster's workers, which takes hosts from a Redis list (scrapy-redis's RedisMixin)."""
+"""The cluster: workers take hosts from a Redis list (scrapy-redis); the store is on PostgreSQL."""
 
 from __future__ import annotations
 
 import json
 import logging
+from collections import defaultdict
 from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from itertools import islice
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from redis.exceptions import LockError, RedisError
 from scrapy import Request, signals
 from scrapy.utils.asyncio import create_looping_call
+from scrapy_redis.connection import from_settings
 from scrapy_redis.spiders import RedisMixin
 
-from fhcrawl.cluster import hosts
 from fhcrawl.core.engine import is_closing
 from fhcrawl.crawling import subscriptions
-from fhcrawl.exceptions import ArgumentError, StoreError
+from fhcrawl.exceptions import ArgumentError, ClusterError, StoreError
 from fhcrawl.extensions.progress import ProgressExtension
-from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.extensions.store import StoreExtension, store_url
 from fhcrawl.spiders import history
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.utils.clock import now
@@ -29,13 +31,17 @@ from fhcrawl.utils.clock import now
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from redis import Redis
+    from redis.client import Pipeline
     from redis.lock import Lock
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
     from typing_extensions import Self
 
+
 logger = logging.getLogger(__name__)
 
+UNUSABLE = "Cannot use Redis"
 FAILED = "fhcrawl/cluster/failed"
 # A worker takes its hosts little by little, so that workers that start together get as many each.
 TAKES, TAKES_SECONDS = 16, 0.1
@@ -43,6 +49,46 @@ TAKES, TAKES_SECONDS = 16, 0.1
 LOCK_PAUSES = 4
 OF_ONE_PROCESS = ("feed", "feeds", "due", "snapshot", "warc", "deltafetch_reset")
 OFF = ("FHCRAWL_WEB_ARCHIVE", "DELTAFETCH_RESET", "JOBDIR")
+
+
+def connect(settings: BaseSettings) -> Redis:
+    """Check the settings of a cluster, and that Redis answers; raise ArgumentError or ClusterError if not."""
+    if not store_url(settings).startswith("postgresql"):
+        raise ArgumentError("FHCRAWL_STORE_URL is not a PostgreSQL database; set SCRAPY_PROJECT=cluster")
+    try:
+        server: Redis = from_settings(settings)
+        server.ping()
+    except ValueError as error:
+        raise ArgumentError("REDIS_URL is not valid; use redis://HOST:6379/0") from error
+    except RedisError as error:
+        raise ClusterError(f"{UNUSABLE}: {error}") from error
+    return server
+
+
+def enqueue(server: Redis, key: str, feeds: dict[str, dict[str, Any]], due: bool) -> tuple[int, int]:
+    """Push the hosts that are not in the list; return how many hosts and feeds these are.
+
+    :param feeds: options as plain values, by URL
+    :param due: a worker that takes a host crawls only those of its feeds that are due then
+    """
+    by_host: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+    for url, options in feeds.items():
+        by_host[urlsplit(url).hostname or ""][url] = options
+
+    def push(pipe: Pipeline) -> list[str]:
+        waiting = {json.loads(element)["host"] for element in pipe.lrange(key, 0, -1)}
+        new = [host for host in by_host if host not in waiting]
+        pipe.multi()
+        if new:
+            elements = [{"host": host, "due": due, "feeds": by_host[host]} for host in new]
+            pipe.rpush(key, *map(json.dumps, elements))
+        return new
+
+    try:
+        new: Any = server.transaction(push, key, value_from_callable=True)  # type: ignore[arg-type]
+    except RedisError as error:
+        raise ClusterError(f"{UNUSABLE}: {error}") from error
+    return len(new), sum(len(by_host[host]) for host in new)
 
 
 class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  # scrapy-redis has no types
@@ -78,7 +124,7 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
             raise ArgumentError(
                 f"{given[0]} cannot be used with workers, which get their feeds from fhcrawl enqueue"
             )
-        hosts.connect(settings)
+        connect(settings)
         return history.HistorySpider.check(settings, **arguments)
 
     async def start(self) -> AsyncIterator[Request]:
@@ -134,15 +180,15 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
             stored = extension.store.subscriptions
             feeds = subscriptions.chosen(stored, given, now() if element["due"] else None)
             extension.skipped_feeds.difference_update(feeds)
-            if (extending := self.crawler.get_extension(ProgressExtension)) is not None:
-                extending.progress.feeds += len(feeds)
+            if (progress := self.crawler.get_extension(ProgressExtension)) is not None:
+                progress.progress.feeds += len(feeds)
             # This run may have read them before.
             run = extension.store.next_number()
-            left = ((feed, options.plain()) for feed, options in feeds.items())
-            while some := dict(islice(left, FEEDS_AT_ONCE)):
-                for known in extension.begin_walks(some):
-                    with extension.under_way.begun(known.feed):
-                        yield from self.first(replace(known, run=run), feeds[known.feed])
+            remaining = ((feed, options.plain()) for feed, options in feeds.items())
+            while batch := dict(islice(remaining, FEEDS_AT_ONCE)):
+                for start in extension.begin_walks(batch):
+                    with extension.under_way.begun(start.feed):
+                        yield from self.first(replace(start, run=run), feeds[start.feed])
         except StoreError as error:
             extension.fail(error)
 
@@ -160,4 +206,4 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
         """Take no more hosts; the crawl ends when those in progress are done."""
         self._stop()
         self.crawler.stats.set_value(FAILED, 1)
-        logger.error("%s: %s", hosts.FAILED, error)
+        logger.error("%s: %s", UNUSABLE, error)

@@ -1,57 +1,69 @@
-"""Checks the addresses of connections: a name can resolve to any address, and to another one later."""
+"""Download handlers: http: and https: with checks of addresses; file: with folders and WARC records."""
 
 from __future__ import annotations
 
+import os
 import resource
+import stat
 from dataclasses import replace
 from functools import partial
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
+from scrapy.core.downloader.handlers.file import FileDownloadHandler
 from scrapy.core.downloader.handlers.http11 import (
     HTTP11DownloadHandler,
     _LenientHTTP11ClientFactory,
     _LenientHTTP11ClientProtocol,
 )
-from scrapy.exceptions import CannotResolveHostError, DownloadFailedError, DownloadTimeoutError
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+)
+from scrapy.http import Response
+from scrapy.utils.asyncio import run_in_thread
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet import defer
-from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IResolutionReceiver
 from twisted.python.failure import Failure
 from twisted.web._newclient import HEADER, STATUS
-from twisted.web.client import HTTPConnectionPool
+from w3lib.url import file_uri_to_path
 from zope.interface import implementer
 
 from fhcrawl.crawling.context import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, find_context, set_walk
 from fhcrawl.crawling.failures import HeadersTooLarge, RefusedUrl
+from fhcrawl.documents.lists import URI_LIST
 from fhcrawl.downloadermiddlewares.guard import allowed_hosts
+from fhcrawl.logical_feed import Role
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.addresses import PORTS, canonical, special
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from twisted.internet.interfaces import IAddress, IHostResolution
 
-    from fhcrawl.utils.addresses import Address, AllowedHosts
+    from fhcrawl.utils.addresses import AllowedHosts
 
-# Octets. DOWNLOAD_MAXSIZE is for bodies; Twisted limits only the length of a line, and reports a longer one
-# as a closed connection. Servers send some KB; octets of the body that are read together with the last header
-# count too (Twisted reads 64 KiB at a time).
+# Octets. Servers send some KB; octets of the body that are read together with the last header count too
+# (Twisted reads 64 KiB at a time).
 LONGEST_HEADERS = 128 * 1024
 # Content codings of one body; they are decoded one after the other, each up to DOWNLOAD_MAXSIZE.
 MOST_ENCODINGS = 3
-# Idle connections, which Twisted keeps for 240 seconds. With many hosts, a process that may have 1024 files
-# open, as is usual, could open no more connections, nor its store.
-MOST_IDLE = 250
-# The number of files that a process may have open is divided by this; idle connections may use one share.
-SHARES = 4
+# Idle connections of a handler, which Twisted keeps for 240 seconds; but at most one in so many of the files
+# that a process may have open, usually 1024: with many hosts, there would be none left for the store.
+MOST_IDLE, SHARES = 250, 4
 
 
+# Scrapy has no limit for headers (DOWNLOAD_MAXSIZE is for bodies; Twisted limits only the length of a line,
+# and reports a longer one as a closed connection), and none for the idle connections to all hosts.
 class BoundedDownloadHandler(HTTP11DownloadHandler):
     """Aborts a response with too many octets of headers, or with too many content codings.
 
@@ -61,11 +73,6 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
 
     def __init__(self, crawler: Crawler, allowed: AllowedHosts | None = None) -> None:
         super().__init__(crawler)
-        from twisted.internet import reactor
-
-        limit = self._pool.maxPersistentPerHost
-        self._pool = BoundedPool(reactor)  # type: ignore[no-untyped-call]
-        self._pool.maxPersistentPerHost = limit
         self._pool._factory = partial(BoundedFactory, allowed)  # type: ignore[assignment]
 
     async def download_request(self, request: Request) -> Response:
@@ -73,6 +80,9 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
 
         :raises HeadersTooLarge: if the response has too many octets of headers, or too many content codings
         """
+        files, _limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if len(self._pool._timeouts) > min(MOST_IDLE, files // SHARES):
+            self._pool.closeCachedConnections()  # type: ignore[no-untyped-call]
         try:
             response = await super().download_request(request)
         except DownloadFailedError as error:
@@ -80,37 +90,14 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
                 if reason.check(HeadersTooLarge):
                     raise reason.value from error
             raise
-        _check_encodings(response)
+        encodings = b",".join(response.headers.getlist("Content-Encoding"))
+        number = encodings.count(b",") + 1
+        if number > MOST_ENCODINGS:
+            raise HeadersTooLarge(f"is compressed {number} times")
+        # Scrapy ignores unknown codings, but decodes the header as UTF-8, and encodes text as UTF-8.
+        if not encodings.isascii():
+            response.headers["Content-Encoding"] = encodings.decode("latin-1")
         return response
-
-
-def _check_encodings(response: Response) -> None:
-    encodings = b",".join(response.headers.getlist("Content-Encoding"))
-    number = encodings.count(b",") + 1
-    if number > MOST_ENCODINGS:
-        raise HeadersTooLarge(f"is compressed {number} times")
-    # Scrapy ignores unknown codings, but decodes the header as UTF-8, and encodes text as UTF-8.
-    if not encodings.isascii():
-        response.headers["Content-Encoding"] = encodings.decode("latin-1")
-
-
-class BoundedPool(HTTPConnectionPool):
-    """Keeps at most `MOST_IDLE` idle connections in all pools of the process, and closes the oldest one."""
-
-    _put_back: ClassVar[dict[Any, tuple[BoundedPool, Any]]] = {}
-
-    def _putConnection(self, key: Any, connection: Any) -> None:  # noqa: N802
-        super()._putConnection(key, connection)  # type: ignore[no-untyped-call]
-        self._put_back.pop(connection, None)
-        self._put_back[connection] = self, key
-        files, _limit = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if len(self._put_back) > min(MOST_IDLE, files // SHARES):
-            oldest = next(iter(self._put_back))
-            pool, where = self._put_back.pop(oldest)
-            # Otherwise, it is in use, or closed already.
-            if oldest in pool._timeouts:
-                pool._timeouts[oldest].cancel()
-                pool._removeConnection(where, oldest)  # type: ignore[no-untyped-call]
 
 
 class BoundedFactory(_LenientHTTP11ClientFactory):
@@ -132,7 +119,7 @@ class BoundedProtocol(_LenientHTTP11ClientProtocol):
 
     _received = 0
 
-    def request(self, request: Any) -> Deferred[Any]:
+    def request(self, request: Any) -> defer.Deferred[Any]:
         """Send a request, and start to count."""
         self._received = 0
         response = super().request(request)
@@ -151,11 +138,7 @@ class BoundedProtocol(_LenientHTTP11ClientProtocol):
         super().dataReceived(data)  # type: ignore[no-untyped-call]
 
 
-BEFORE = (
-    "although its name had a public address before; if that is right, add {} to FHCRAWL_ALLOWED_PRIVATE_HOSTS"
-)
-
-
+# HTTP11DownloadHandler connects to any address that a name resolves to.
 class GuardedDownloadHandler(BaseDownloadHandler):
     """Has two handlers for http and https: one for requests that may go to any address, one for others.
 
@@ -171,33 +154,31 @@ class GuardedDownloadHandler(BaseDownloadHandler):
         self._checked = BoundedDownloadHandler(crawler, self._allowed)
 
     async def download_request(self, request: Request) -> Response:
-        """Download a request.
-
-        :raises RefusedUrl: if the host is at a special address that is not allowed
-        """
+        """Download a request; raise RefusedUrl if the host is at a special address that is not allowed."""
         if request.meta.get(ANY_ADDRESS) or request.meta.get("proxy"):
             return await self._anywhere.download_request(request)
         url = urlparse_cached(request)
         host, port = url.hostname or "", url.port or PORTS[url.scheme]
-        timeout = request.meta.get("download_timeout") or self._dns_timeout
-        found = await look_up(host, port, timeout)
+        addresses = await look_up(host, port, request.meta.get("download_timeout") or self._dns_timeout)
         if request.meta.get(FIRST_USE):
-            return await self._use_first(request, canonical(host), any(map(is_special, found)))
+            has_special = any(special(ip_address(_without_zone(address))) for address in addresses)
+            return await self._use_first(request, canonical(host), has_special)
         try:
             # Do not connect to a name with a special address at all.
-            for address in found:
+            for address in addresses:
                 check(self._allowed, address, port)
             return await self._checked.download_request(request)
         except RefusedUrl as error:
             if not request.meta.get(WAS_PUBLIC):
                 raise
-            raise RefusedUrl(error.kind, f"{error}, {BEFORE.format(host)}") from error
+            raise RefusedUrl(
+                error.kind,
+                f"{error}, although its name had a public address before; if that is right, add {host} to "
+                "FHCRAWL_ALLOWED_PRIVATE_HOSTS",
+            ) from error
 
+    # For later requests, it is noted whether some of the addresses of a host that the user gave are special.
     async def _use_first(self, request: Request, host: str, has_special: bool) -> Response:
-        """Download from a host that the user gave, and note the kind of its addresses for later requests.
-
-        :param has_special: some of its addresses are special
-        """
         handler = self._anywhere if has_special else self._checked
         response = await handler.download_request(request)
         # A robots.txt belongs to no feed.
@@ -212,21 +193,13 @@ class GuardedDownloadHandler(BaseDownloadHandler):
         await self._checked.close()
 
 
-def is_special(host: str) -> bool:
-    """Return whether an IP address is special."""
-    return special(_address(host)) is not None
-
-
-def _address(host: str) -> Address:
-    return ip_address(host.partition("%")[0])
+def _without_zone(host: str) -> str:
+    return host.partition("%")[0]
 
 
 def check(allowed: AllowedHosts, host: str, port: int) -> None:
-    """Check the address of a connection.
-
-    :raises RefusedUrl: if it is not allowed
-    """
-    refusal = allowed.refusal(_address(host), port)
+    """Check the address of a connection; raise RefusedUrl if it is not allowed."""
+    refusal = allowed.refusal(ip_address(_without_zone(host)), port)
     if refusal is not None:
         raise RefusedUrl(ReasonKind.PRIVATE_ADDRESS, refusal)
 
@@ -246,9 +219,9 @@ async def look_up(host: str, port: int, timeout: float) -> list[str]:
         await maybe_deferred_to_future(receiver.complete.addTimeout(timeout, reactor))
     except defer.TimeoutError as error:
         raise DownloadTimeoutError(f"looking up {host} took longer than {timeout} seconds") from error
-    if not receiver.found:
+    if not receiver.addresses:
         raise CannotResolveHostError(host)
-    return receiver.found
+    return receiver.addresses
 
 
 @implementer(IResolutionReceiver)
@@ -256,16 +229,81 @@ class Addresses:
     """Collects the addresses that a resolver finds."""
 
     def __init__(self) -> None:
-        self.found: list[str] = []
-        self.complete: Deferred[None] = Deferred()
+        self.addresses: list[str] = []
+        self.complete: defer.Deferred[None] = defer.Deferred()
 
     def resolutionBegan(self, resolutionInProgress: IHostResolution) -> None:  # noqa: N802, N803
         """Do nothing; the interface requires this method."""
 
     def addressResolved(self, address: IAddress) -> None:  # noqa: N802
         """Add an address."""
-        self.found.append(address.host)
+        self.addresses.append(address.host)
 
     def resolutionComplete(self) -> None:  # noqa: N802
         """Note that there are no more addresses."""
         self.complete.callback(None)
+
+
+# Scrapy's handler does not support folders.
+class FolderDownloadHandler(FileDownloadHandler):
+    """Reads files, lists folders, and reads records of WARC files; obeys DOWNLOAD_MAXSIZE."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._limit = crawler.settings.getint("DOWNLOAD_MAXSIZE")
+
+    async def download_request(self, request: Request) -> Response:
+        """Return the bytes of a file, or a list of the files below a folder (`text/uri-list`, RFC 2483, 5).
+
+        For a capture, return the response in the WARC record whose offset is the URL's fragment.
+
+        :raises DownloadCancelledError: if the file is too large
+        :raises FhcrawlError: if there is no such record
+        :raises OSError: if the file cannot be read
+        """
+        context = find_context(request)
+        if context is not None and context.role is Role.CAPTURE:
+            from fhcrawl.warc import captures
+
+            return await run_in_thread(captures.response, request.url, context.requested_url, self._limit)
+        path = Path(file_uri_to_path(request.url))
+        listing = await run_in_thread(self._look, path)
+        if listing is None:
+            return await super().download_request(request)
+        return Response(request.url, headers={"Content-Type": URI_LIST}, body=listing)
+
+    def _look(self, path: Path) -> bytes | None:
+        """Return the list of the files below a folder; None for a file that is not too large."""
+        if path.is_dir():
+            return "".join(f"{url}\r\n" for url in sorted(_files(path), reverse=True)).encode("ascii")
+        if self._limit and path.stat().st_size > self._limit:
+            raise DownloadCancelledError(f"{path} is larger than DOWNLOAD_MAXSIZE ({self._limit})")
+        return None
+
+
+def _files(folder: Path) -> Iterator[str]:
+    """Yield the URLs of the files below a folder; the fragments, time and size, change when a file changes.
+
+    Hidden files and folders, and links to folders, are left out. Folders that cannot be read are included, so
+    that reading them fails and is reported.
+    """
+    errors: list[OSError] = []
+    for parent, names, files in os.walk(folder, onerror=errors.append):
+        names[:] = [name for name in names if not name.startswith(".")]
+        for name in files:
+            if not name.startswith(".") and (url := _url(Path(parent, name))):
+                yield url
+    for error in errors:
+        if Path(error.filename) == folder:
+            raise error
+        yield f"{Path(error.filename).absolute().as_uri()}#unreadable"
+
+
+def _url(path: Path) -> str | None:
+    """Return the URL of a regular file; None for anything else (a pipe, say), which might be endless."""
+    url = path.absolute().as_uri()
+    try:
+        status = path.stat()
+    except OSError:
+        return f"{url}#unreadable"
+    return f"{url}#{status.st_mtime_ns}-{status.st_size}" if stat.S_ISREG(status.st_mode) else None

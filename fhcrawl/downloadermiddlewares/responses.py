@@ -1,4 +1,4 @@
-"""Which headers a request carries: across redirects, and those that make it conditional."""
+"""Small middlewares: headers across redirects, validators, and missing pages that are reported as errors."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ from fhcrawl.crawling.context import (
     is_own,
     with_context,
 )
-from fhcrawl.crawling.responses import own_headers
+from fhcrawl.logical_feed.platforms import NAMED, NOT_FOUND
 from fhcrawl.utils import addresses
-from fhcrawl.utils.addresses import without_credentials
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
 
+logger = logging.getLogger(__name__)
 
+
+# Scrapy's middleware removes only Cookie and Authorization from a request to another host, and warns that
+# RefererMiddleware is missing.
 class RedirectMiddleware(redirect.RedirectMiddleware):
-    """Sends no Referer, without Scrapy's warning that RefererMiddleware is missing.
+    """Sends no Referer.
 
     A feed's own headers are sent only to its host, like Authorization; credentials in the URL are dropped.
     """
@@ -54,28 +57,25 @@ class RedirectMiddleware(redirect.RedirectMiddleware):
         """Return the request for the redirect's target, or the response."""
         location = response.headers.get("Location")
         if location is not None and not is_own(request):
-            target = _secured(request, response, without_credentials(location.decode("latin-1")))
+            target = _secured(request, response, addresses.without_credentials(location.decode("latin-1")))
             response.headers["Location"] = target.encode("latin-1")
         redirected = super().process_response(request, response)
         context = find_context(redirected) if isinstance(redirected, Request) else None
         if context is not None:
-            own = own_headers(context.walk, redirected.url)
+            own = responses.own_headers(context.walk, redirected.url)
             for name in context.walk.options.headers.keys() - own.keys():
                 redirected.headers.pop(name, None)
         return redirected
 
 
+# `addresses.secured`, unless the redirect would then lead nowhere.
 def _secured(request: Request, response: Response, target: str) -> str:
-    """Return the target of a redirect with https: (`addresses.secured`), unless it would lead nowhere."""
     context = find_context(request)
     if context is None or is_of_web_archive(context):
         return target
     before = filter(None, (context.walk.feed, context.via, response.url))
     secure = addresses.secured(target, given_urls(context.walk), before)
     return target if secure == response.url else secure
-
-
-logger = logging.getLogger(__name__)
 
 
 class ValidatorsMiddleware:
@@ -105,3 +105,19 @@ class ValidatorsMiddleware:
         logger.info("%s is unchanged, but its charset has changed: reading it again", request.url)
         last = replace(context.last_reading, validated_url=None, etag=None, last_modified=None)
         return with_context(request, replace(context, last_reading=last))
+
+
+class NoPageMiddleware:
+    """Returns a 500 of some software for a page that does not exist as the 404 that it means.
+
+    It is not to be retried. Every other 500 is, and is an error.
+    """
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Return the response, or a 404 in its place."""
+        context = find_context(request)
+        platform = None if context is None else NAMED.get(context.platform or "")
+        if context is None or platform is None:
+            return response
+        is_missing = platform.is_denied(context.requested_url, response.status, response.body)
+        return response.replace(status=NOT_FOUND) if is_missing else response
