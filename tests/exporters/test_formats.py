@@ -1,6 +1,7 @@
 """Formats that are written as they come: exact, and never silently cut."""
 
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -69,14 +70,13 @@ def test_lists_count_for_what_parquet_has_in_memory(monkeypatch: pytest.MonkeyPa
 
 def test_file_that_does_not_fit_is_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is in the buffer fails once more when the file is closed."""
-    opened = storages.open_beside
+    fdopen = os.fdopen
 
-    def full(path: Path, mode: Any) -> tuple[Any, Path]:
-        file, beside = opened(path, mode)
-        file.close()
-        return Path("/dev/full").open("wb"), beside
+    def full(number: int, *args: Any) -> Any:
+        fdopen(number, *args).close()
+        return Path("/dev/full").open("wb")
 
-    monkeypatch.setattr(storages, "open_beside", full)
+    monkeypatch.setattr(os, "fdopen", full)
     path = tmp_path / "out.jsonl"
     path.write_text("before")
     with pytest.raises(OSError, match="No space"), storages.replacing(path) as file:
@@ -88,4 +88,4 @@ def test_link_to_itself_cannot_be_written(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     path.symlink_to(path)
     with pytest.raises(OSError, match="symbolic links"):
-        storages.open_special(path)
+        storages.FileFeedStorage(str(path), feed_options={}).open()
