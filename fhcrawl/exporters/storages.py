@@ -444,7 +444,8 @@ class FileFeedStorage(feedexport.FileFeedStorage):
         """Return a file to write to, at its end. `release` must be called even if the export fails."""
         if self.is_special:
             number = _descriptor(Path(self.path))
-            self._file = Path(self.path).open("wb") if number is None else os.fdopen(os.dup(number), "wb")
+            number = os.open(self.path, os.O_WRONLY) if number is None else os.dup(number)
+            self._file = os.fdopen(number, "wb")
             return self._file
         path = self.target
         if path != self._locked:

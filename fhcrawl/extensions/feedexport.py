@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
@@ -27,6 +26,7 @@ from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
@@ -228,7 +228,7 @@ class FeedExporter(feedexport.FeedExporter):
                 if not slot.filter.accepts(item):
                     continue
                 slot.start_exporting()
-                slot.exporter.export_item(item)
+                slot.exporter.export_item(item)  # type: ignore[union-attr]
                 slot.itemcount += 1
                 if 0 < slot.feed_options["batch_item_count"] <= slot.itemcount:
                     self._schedule_slot_close(slot, spider)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import signal
 import threading
 import time
