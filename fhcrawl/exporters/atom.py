@@ -20,8 +20,8 @@ from fhcrawl.exporters.documents import (
     PREFIXES,
     DocumentFormat,
     cleaned,
-    extensions,
     leaf,
+    link,
     verbatim,
 )
 
@@ -109,10 +109,6 @@ def content(text: str, content_type: str) -> _Element:
     return element
 
 
-def _link(rel: str, href: str, **attributes: str | None) -> _Element:
-    return leaf(f"{ATOM}link", rel=rel, href=href, **attributes)
-
-
 def _author(name: str) -> _Element:
     author = leaf(f"{ATOM}author")
     author.append(leaf(f"{ATOM}name", name))
@@ -137,8 +133,8 @@ def person(known: Person, source: str = OF_THE_FEED) -> _Element:
 
 def _head(head: Head) -> list[_Element]:
     source = head.source
-    known = FeedMetadata() if source is None else source.metadata
-    own = _own_elements(source) if source is not None and source.is_atom else _from_metadata(known)
+    known = source.metadata
+    own = _own_elements(source) if source.is_atom else _from_metadata(known)
     if not any(element.tag == f"{ATOM}title" for element in own):
         own.insert(0, leaf(f"{ATOM}title", head.name))
     if known.image and not any(element.tag == f"{ATOM}logo" for element in own):
@@ -149,8 +145,7 @@ def _head(head: Head) -> list[_Element]:
         leaf(f"{ATOM}updated", head.updated),
         *own,
         *authors,
-        *(() if source is None else _extra(source)),
-        *extensions(head),
+        *_extra(source),
     ]
 
 
@@ -176,7 +171,7 @@ def _from_metadata(known: FeedMetadata) -> list[_Element]:
         ("icon", known.icon),
         ("logo", known.image),
     )
-    alternate = [] if known.link is None else [_link("alternate", cleaned(known.link))]
+    alternate = [] if known.link is None else [link("alternate", cleaned(known.link))]
     return [
         *(_text(f"{ATOM}{name}", cleaned(text.value), text.type) for name, text in texts if text),
         *(leaf(f"{ATOM}{name}", cleaned(value)) for name, value in lines if value),
@@ -188,19 +183,17 @@ def _from_metadata(known: FeedMetadata) -> list[_Element]:
 def _extra(source: FeedHead) -> Iterator[_Element]:
     """Yield links, each alternate of a type and language once (RFC 4287, 4.1.1), and foreign markup."""
     alternates = set()
-    for link in source.links():
-        key = link.get("type"), link.get("hreflang")
-        if "alternate" in elements.relations(link):
+    for element in source.links():
+        key = element.get("type"), element.get("hreflang")
+        if "alternate" in elements.relations(element):
             if not source.is_atom or key in alternates:
                 continue
             alternates.add(key)
-        yield link
+        yield element
     yield from source.foreign()
 
 
 def _root(head: Head) -> dict[str, str]:
-    if head.source is None:
-        return {}
     attributes = {XML_BASE: head.source.base, XML_LANG: head.source.metadata.language}
     return {name: cleaned(value) for name, value in attributes.items() if value}
 
@@ -211,16 +204,14 @@ TAGS = {"authors": "author", "categories": "category", "content_type": "content"
 ELEMENTS: Build = {
     "id": lambda value, fields: _identify(value),
     "title": lambda value, fields: _text(f"{ATOM}title", value, fields.get("title_type")),
-    "link": lambda value, fields: _link("alternate", value),
+    "link": lambda value, fields: link("alternate", value),
     "published": lambda value, fields: leaf(f"{ATOM}published", value),
     "updated": lambda value, fields: leaf(f"{ATOM}updated", value),
     "summary": lambda value, fields: _text(f"{ATOM}summary", value, fields.get("summary_type")),
     "content": lambda value, fields: content(value, fields["content_type"] or "text"),
-}
-ONE_FOR_EACH: dict[str, Callable[[Any], _Element]] = {
-    "authors": _author,
-    "categories": lambda term: leaf(f"{ATOM}category", term=term),
-    "enclosures": lambda file: _link(
+    "authors": lambda name, fields: _author(name),
+    "categories": lambda term, fields: leaf(f"{ATOM}category", term=term),
+    "enclosures": lambda file, fields: link(
         "enclosure",
         file["url"],
         type=file["type"],
@@ -236,7 +227,6 @@ FORMAT = DocumentFormat(
     entry_tag=ENTRY,
     read=lambda entry: atom.read_entry(entry, "", atom.VOCABULARY, [], 1),
     elements=ELEMENTS,
-    one_for_each=ONE_FOR_EACH,
     has_field=_has_field,
     reads=atom.FIELDS,
     adopt=lambda original: copy.deepcopy(original) if original.tag == ENTRY else None,

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import secrets
-from functools import cached_property
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +22,7 @@ from fhcrawl.documents import metadata, modules
 from fhcrawl.documents.formats.atom import OLD
 from fhcrawl.documents.history import DELETED_ENTRY
 from fhcrawl.documents.identifiers import EXPORT, NO_CHARACTERS, OWN_ID
+from fhcrawl.documents.metadata import FeedMetadata
 from fhcrawl.documents.xml import elements, namespaces
 from fhcrawl.documents.xml.elements import ATOM, FH, RDF_NAMESPACES, RSS_NAMESPACES, XML_BASE
 
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from fhcrawl.documents import Entry
 
     Fields = dict[str, Any]
-
-    from fhcrawl.documents.metadata import FeedMetadata
 
 # The fields that a crawl of the element must reproduce, in the order in which they are written.
 READ_AGAIN = (
@@ -219,67 +217,43 @@ LOCATORS = frozenset((f"{ATOM}logo", f"{ATOM}icon"))
 class FeedHead:
     """The head section of a feed, to be written to other documents.
 
-    :param original: XML or JSON of the head section
+    :param original: its XML or JSON; '' if it is not known
     :param document: URL of the document that it came from
     """
 
-    def __init__(self, original: str, document: str) -> None:
-        self._original = original
-        self._document = document
-
-    @cached_property
-    def metadata(self) -> FeedMetadata:
-        """The feed's metadata."""
-        return metadata.read(self._original, self._document)
-
-    @cached_property
-    def _parsed(self) -> tuple[_Element, _Element, str] | None:
-        return metadata.parse(self._original)
-
-    @property
-    def _children(self) -> Iterable[_Element]:
-        return self._parsed[1] if self._parsed else ()
-
-    @property
-    def is_atom(self) -> bool:
-        """Whether it is of RFC 4287's format."""
-        return self._parsed is not None and self._parsed[2] == ATOM
-
-    @property
-    def is_rss(self) -> bool:
-        """Whether it is of a version of RSS."""
-        return self._parsed is not None and self._parsed[2] in (*RSS_NAMESPACES, *RDF_NAMESPACES)
-
-    @property
-    def base(self) -> str:
-        """Base URL of its elements."""
-        document = self._document
-        return elements.base_inside(self._parsed[1], document) if self._parsed else document
+    def __init__(self, original: str = "", document: str = "") -> None:
+        self.metadata = metadata.read(original, document) if original else FeedMetadata()
+        # The head section is a child of RSS's root, and Atom's root itself.
+        nothing = etree.Element("nothing")
+        self._root, self._section, namespace = metadata.parse(original) or (nothing, nothing, None)
+        self._namespace = namespace or ""
+        self.is_atom = namespace == ATOM
+        self.is_rss = namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES)
+        self.base = elements.base_inside(self._section, document)
 
     def own(self, name: str) -> list[_Element]:
         """Return copies of the elements with a name in its own format, without a prefix if that is RSS."""
-        if self._parsed is None:
-            return []
-        root, section, namespace = self._parsed
         return [
-            self._copy(child) if self.is_atom else _without_namespace(child, namespace)
-            for parent in dict.fromkeys((section, root))
-            for child in parent.iterchildren(f"{namespace}{name}")
+            self._copy(child) if self.is_atom else _without_namespace(child, self._namespace)
+            for parent in dict.fromkeys((self._section, self._root))
+            for child in parent.iterchildren(f"{self._namespace}{name}")
         ]
 
     def atom(self, name: str) -> list[_Element]:
         """Return copies of its elements of RFC 4287 with a name."""
-        return [self._copy(child) for child in self._children if child.tag == f"{ATOM}{name}"]
+        return [self._copy(child) for child in self._section if child.tag == f"{ATOM}{name}"]
 
-    def links(self) -> Iterator[_Element]:
-        """Yield copies of its links of RFC 4287 that do not name the document."""
-        for link in self.atom("link"):
-            if (link.get("href") or "").strip() and OF_THE_DOCUMENT.isdisjoint(elements.relations(link)):
-                yield link
+    def links(self) -> list[_Element]:
+        """Return copies of its links of RFC 4287 that do not name the document."""
+        return [
+            link
+            for link in self.atom("link")
+            if (link.get("href") or "").strip() and OF_THE_DOCUMENT.isdisjoint(elements.relations(link))
+        ]
 
     def foreign(self) -> Iterator[_Element]:
         """Yield copies of the elements that belong to no format of feeds."""
-        for child in self._children:
+        for child in self._section:
             tag = str(child.tag)
             if tag[: tag.rfind("}") + 1] not in LEFT_OUT and tag not in LEFT_OUT_TAGS:
                 yield self._copy(child)
@@ -333,7 +307,7 @@ class Head(NamedTuple):
     :param updated: the document's update time, ISO 8601 in UTC
     :param links: pairs of relation and URL
     :param marks: names of empty elements of RFC 5005: `archive`, `complete`
-    :param source: the head section of the feed, whose metadata the document has; None if it is not known
+    :param source: the head section of the feed, whose metadata the document has
     """
 
     feed: str
@@ -341,7 +315,7 @@ class Head(NamedTuple):
     updated: str
     links: tuple[tuple[str, str], ...] = ()
     marks: tuple[str, ...] = ()
-    source: FeedHead | None = None
+    source: FeedHead = FeedHead()
 
     @property
     def name(self) -> str:
@@ -352,19 +326,14 @@ class Head(NamedTuple):
 class DocumentFormat(NamedTuple):
     """A format of feed documents.
 
-    :param name: in `fhcrawl export`, and suffix of files
     :param around: the elements that enclose entries, outermost first: tags and attributes
-    :param head: returns the elements of a head section
+    :param head: returns the elements of a head section that the feed's metadata give
     :param named: tag of the element that contains `Head.feed` in documents without `FEED`
-    :param entry_tag: tag of an entry
     :param read: parses an entry whose xml:base is absolute
-    :param elements: create the element of a field from its value and all fields
-    :param one_for_each: create one of the elements of a field from one of its values
-    :param has_field: returns whether a child of an entry is an element of a field
+    :param elements: create the element of a field, or of one of its values, from that and all fields
     :param reads: the tags of the children that `read` reads
     :param adopt: returns an original as an entry of this format; None if it is of another format
     :param complete: adds the elements that the format requires, and converts dates to its form
-    :param identifier: returns an id as the format requires it
     :param root: returns the attributes of the root, besides those of `around`
     """
 
@@ -376,7 +345,6 @@ class DocumentFormat(NamedTuple):
     entry_tag: str
     read: Callable[[_Element], Entry]
     elements: dict[str, Callable[[Any, Fields], _Element]]
-    one_for_each: dict[str, Callable[[Any], _Element]]
     has_field: Callable[[_Element, str], bool]
     reads: Container[str]
     adopt: Callable[[_Element], _Element | None]
@@ -386,22 +354,26 @@ class DocumentFormat(NamedTuple):
 
     def build(self, name: str, fields: Fields) -> list[_Element]:
         """Return the elements of a field, given all fields."""
-        value: Any = fields[name]
-        if name in self.one_for_each:
-            return [self.one_for_each[name](each) for each in value]
-        return [self.elements[name](value, fields)] if value and name in self.elements else []
+        if name not in self.elements or not fields[name]:
+            return []
+        values = fields[name] if isinstance(fields[name], list) else [fields[name]]
+        return [self.elements[name](value, fields) for value in values]
 
 
 def write(file: IO[bytes], form: DocumentFormat, head: Head, entries: Iterable[_Element]) -> int:
     """Write a document incrementally; return the number of its entries."""
     count = 0
+    feed = etree.Element(FEED, nsmap={"fx": EXPORT[1:-1]})
+    feed.text = cleaned(head.feed)
+    links = [link(rel, href) for rel, href in head.links]
+    marks = [etree.Element(f"{FH}{name}", nsmap={"fh": FH[1:-1]}) for name in head.marks]
+    section = [*form.head(head), feed, *links, *marks]
     (root, attributes), *inner = form.around
     with xml_file(file) as output, contextlib.ExitStack() as around:
         output.write_declaration()
         around.enter_context(output.element(root, {**attributes, **form.root(head)}, nsmap=form.nsmap))
         for tag, _attributes in inner:
             around.enter_context(output.element(tag))
-        section = form.head(head)
         for count, each in enumerate(chain(section, entries), 1 - len(section)):  # noqa: B007
             output.write("\n")
             output.write(each, with_tail=False)
@@ -453,14 +425,6 @@ def tombstone(entry_id: str, when: str, form: DocumentFormat) -> _Element:
     return deleted
 
 
-def link(rel: str, href: str) -> _Element:
-    """Return an atom:link of a head section, for Atom and for RSS (which declares Atom's namespace)."""
-    return leaf(f"{ATOM}link", rel=rel, href=href)
-
-
-def extensions(head: Head) -> list[_Element]:
-    """Return the links and RFC 5005's elements of a head section, and the URL of the feed."""
-    named = etree.Element(FEED, nsmap={"fx": EXPORT[1:-1]})
-    named.text = cleaned(head.feed)
-    marks = [etree.Element(f"{FH}{name}", nsmap={"fh": FH[1:-1]}) for name in head.marks]
-    return [named, *(link(rel, href) for rel, href in head.links), *marks]
+def link(rel: str, href: str, **attributes: str | None) -> _Element:
+    """Return an atom:link, for Atom and for RSS (which declares Atom's namespace)."""
+    return leaf(f"{ATOM}link", rel=rel, href=href, **attributes)

@@ -120,9 +120,9 @@ def _elements(
             yield documents.entry_element(version.fields, version.original, form)
 
 
-def _source(store: Store, feed: Feed) -> FeedHead | None:
+def _source(store: Store, feed: Feed) -> FeedHead:
     head = store.feeds.read_heads([feed.feed]).get(feed.feed)
-    return None if head is None else FeedHead(head.original, head.document)
+    return FeedHead() if head is None else FeedHead(head.original, head.document)
 
 
 def _gaps(feed: Feed, form: DocumentFormat, wanted: Selection) -> list[_Element]:
@@ -173,7 +173,6 @@ class ArchiveSet:
     :param feed: URL of the feed
     :param since: the update time of documents whose entries have none, ISO 8601 in UTC
     :param size: number of entries in an archive
-    :param source: the head section of the feed; None if it is not known
     """
 
     folder: Path
@@ -183,7 +182,7 @@ class ArchiveSet:
     title: str | None
     since: str
     size: int
-    source: FeedHead | None = None
+    source: FeedHead
     wanted: Selection = ALL_ENTRIES
 
     def write(self, versions: Callable[[], Iterable[StoredVersion]], gaps: Sequence[_Element] = ()) -> int:

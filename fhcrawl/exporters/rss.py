@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from datetime import datetime, timezone
 from email.utils import format_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lxml import etree
 
@@ -14,14 +14,13 @@ from fhcrawl.documents.dates import CANONICAL
 from fhcrawl.documents.formats import rss
 from fhcrawl.documents.formats.atom import CONTENT, PLACEHOLDER
 from fhcrawl.documents.identifiers import EXPORT
-from fhcrawl.documents.metadata import FeedMetadata
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, RDF_NAMESPACES, RSS_NAMESPACES, local_name
 from fhcrawl.exporters import atom, documents
-from fhcrawl.exporters.documents import DocumentFormat, cleaned, extensions, leaf
+from fhcrawl.exporters.documents import DocumentFormat, cleaned, leaf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from lxml.etree import _Element
 
@@ -79,15 +78,14 @@ def _prefixed(tag: str, text: str) -> _Element:
 # RSS 2.0: a channel has a title, a link and a description. lastBuildDate has no fractions; atom:updated may.
 def _head(head: Head) -> list[_Element]:
     built = _mail_time(f"{head.updated[:19]}Z")
-    known = FeedMetadata() if head.source is None else head.source.metadata
+    known = head.source.metadata
     return [
         _required("title", known.title and known.title.value, head.name),
         _required("link", known.link, head.feed),
         _required("description", known.description and known.description.value, head.name),
         *([leaf("lastBuildDate", built)] if built else []),
         leaf(f"{ATOM}updated", head.updated),
-        *(() if head.source is None else _metadata(head, head.source)),
-        *extensions(head),
+        *_metadata(head, head.source),
     ]
 
 
@@ -162,11 +160,9 @@ ELEMENTS: atom.Build = {
     "updated": lambda value, fields: _prefixed(f"{ATOM}updated", value),
     "summary": lambda value, fields: leaf("description", value),
     "content": lambda value, fields: _content(value, fields["content_type"] or "text"),
-}
-ONE_FOR_EACH: dict[str, Callable[[Any], _Element]] = {
-    "authors": lambda name: _prefixed(f"{DC}creator", name),
-    "categories": lambda term: leaf("category", term),
-    "enclosures": lambda file: leaf(
+    "authors": lambda name, fields: _prefixed(f"{DC}creator", name),
+    "categories": lambda term, fields: leaf("category", term),
+    "enclosures": lambda file, fields: leaf(
         "enclosure",
         url=file["url"],
         # RSS 2.0: "It has three required attributes." Those that the feed lacks are empty.
@@ -183,7 +179,6 @@ FORMAT = DocumentFormat(
     entry_tag="item",
     read=lambda item: rss.read_item(item, "", rss.VOCABULARIES[""], [], 1),
     elements=ELEMENTS,
-    one_for_each=ONE_FOR_EACH,
     has_field=lambda child, name: child.tag in TAGS[name],
     reads=rss.VOCABULARIES[""].fields,
     adopt=_adopt,

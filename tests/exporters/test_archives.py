@@ -11,6 +11,7 @@ import pytest
 from lxml import etree
 
 from fhcrawl.documents.identifiers import OWN_ID
+from fhcrawl.exporters.documents import FeedHead
 from fhcrawl.exporters.feeds import XML_FORMATS, ArchiveSet
 from fhcrawl.items import FIELDS
 from fhcrawl.store.rows import StoredVersion
@@ -252,7 +253,9 @@ def stored(entry_id: str, updated: str | None = None, is_deleted: bool = False, 
 
 
 def target_of(folder: Path, size: int = 1) -> ArchiveSet:
-    return ArchiveSet(folder, "http://x/", XML_FORMATS["atom"], "http://x/", "T", DAY.format(1), size)
+    return ArchiveSet(
+        folder, "http://x/", XML_FORMATS["atom"], "http://x/", "T", DAY.format(1), size, FeedHead()
+    )
 
 
 def walk(folder: Path, read: dict[str, set[str | None]]) -> None:

@@ -355,7 +355,7 @@ def source(document: str) -> FeedHead:
 
 def exported(document: str | None, kind: str) -> bytes:
     file = io.BytesIO()
-    head = Head(URL, "T", "2004-01-01T00:00:00Z", source=None if document is None else source(document))
+    head = Head(URL, "T", "2004-01-01T00:00:00Z", source=source(document) if document else FeedHead())
     documents.write(file, XML_FORMATS[kind], head, [])
     return file.getvalue()
 
