@@ -102,15 +102,14 @@ def gap_entries(feed: Feed) -> Iterator[dict[str, Any]]:
 def write_document(file: IO[bytes], store: Store, feed: Feed, form: DocumentFormat, wanted: Selection) -> int:
     """Write a complete feed (RFC 5005, 2), newest entry first; return the number of entry elements."""
     since, latest = store.feeds.read_times(feed.feed)
-    updated = latest or since
-    head = Head(feed.feed, feed.title, updated, marks=("complete",), source=_source(store, feed))
-    return documents.write(file, form, head, _elements(store, feed, form, wanted, updated))
+    head = _head_of(store, feed, latest or since)._replace(marks=("complete",))
+    entries = _elements(store, feed, form, wanted, head.updated)
+    return documents.write(file, form, head, chain(_gaps(feed, form, wanted), entries))
 
 
 def _elements(
     store: Store, feed: Feed, form: DocumentFormat, wanted: Selection, updated: str
 ) -> Iterator[_Element]:
-    yield from _gaps(feed, form, wanted)
     for version in store.entries.read_versions(feed.feed, newest_first=True):
         if version.is_deleted:
             if wanted.tombstones:
@@ -120,9 +119,10 @@ def _elements(
             yield documents.entry_element(version.fields, version.original, form)
 
 
-def _source(store: Store, feed: Feed) -> FeedHead:
+def _head_of(store: Store, feed: Feed, updated: str) -> Head:
     head = store.feeds.read_heads([feed.feed]).get(feed.feed)
-    return FeedHead() if head is None else FeedHead(head.original, head.document)
+    source = FeedHead() if head is None else FeedHead(head.original, head.document)
+    return Head(feed.feed, feed.title, updated, source=source)
 
 
 def _gaps(feed: Feed, form: DocumentFormat, wanted: Selection) -> list[_Element]:
@@ -150,8 +150,7 @@ def write_archives(
     :raises OSError: if a document cannot be written
     """
     since, _latest = store.feeds.read_times(feed.feed)
-    source = _source(store, feed)
-    archives = ArchiveSet(folder, base, form, feed.feed, feed.title, since, size, source, wanted)
+    archives = ArchiveSet(folder, base, form, _head_of(store, feed, since), size, wanted)
     return archives.write(lambda: store.entries.read_versions(feed.feed), _gaps(feed, form, wanted))
 
 
@@ -170,19 +169,15 @@ class ArchiveSet:
     """The documents of an archive set, with an index of the entries in its archives.
 
     :param base: URL of the folder, ending in a slash
-    :param feed: URL of the feed
-    :param since: the update time of documents whose entries have none, ISO 8601 in UTC
+    :param head: the feed's head section, with the update time of documents whose entries have none
     :param size: number of entries in an archive
     """
 
     folder: Path
     base: str
     form: DocumentFormat
-    feed: str
-    title: str | None
-    since: str
+    head: Head
     size: int
-    source: FeedHead
     wanted: Selection = ALL_ENTRIES
 
     def write(self, versions: Callable[[], Iterable[StoredVersion]], gaps: Sequence[_Element] = ()) -> int:
@@ -290,7 +285,7 @@ class ArchiveSet:
         expected = self._links(number, PREV_ARCHIVE in links)
         if (
             named is None
-            or elements.line(named) != cleaned(self.feed)
+            or elements.line(named) != cleaned(self.head.feed)
             or (number is not None and any(links.get(rel) != url for rel, url in expected))
             or (number is not None and head.find(f"{FH}archive") is None)
         ):
@@ -374,7 +369,7 @@ class ArchiveSet:
 
     def _tombstone(self, entry_id: str, version_time: str, known: Known | None) -> Event:
         time = max(version_time, self._latest, known[1] if known else "")
-        when = f"{time}Z" if time else self.since
+        when = f"{time}Z" if time else self.head.updated
         return documents.tombstone(entry_id, when, self.form), version_time
 
     def _write(self, number: int | None, events: list[Event], gaps: Sequence[_Element] = ()) -> str:
@@ -383,17 +378,14 @@ class ArchiveSet:
         # Readers may have an earlier version from the subscription document that is replaced.
         times = (self._latest, self._shown, *(time for _element, time in events))
         # `_read_archive` reads this value back from the document, also if none of its entries has a time.
-        latest = max(times) or comparable(self.since)
+        latest = max(times) or comparable(self.head.updated)
         # RFC 5005, 2: without archives, the subscription document contains the whole feed.
         has_older = self._number > self._left
         alone = () if has_older else ("complete",)
-        head = Head(
-            self.feed,
-            self.title,
-            f"{latest}Z",
-            tuple(self._links(number, has_older)),
-            alone if number is None else ("archive",),
-            self.source,
+        head = self.head._replace(
+            updated=f"{latest}Z",
+            links=tuple(self._links(number, has_older)),
+            marks=alone if number is None else ("archive",),
         )
         with replacing(self._path(number)) as file:
             written = (*gaps, *(element for element, _time in reversed(events)))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from fhcrawl.exporters import ParquetItemExporter, XmlItemExporter, parquet, storages
+from fhcrawl.exporters import ParquetItemExporter, XmlItemExporter, rows, storages
 from fhcrawl.exporters.documents import xml_file
 
 TEXTS = ["a\rb", "a\r\nb\r", "\r", " <&>\"' ]]> ", "\u2028\x85\t\n", "\U0001f600"]
@@ -56,7 +56,7 @@ def test_error_in_any_piece_of_an_xml_document_is_one(left: int, pieces: int) ->
 
 
 def test_lists_count_for_what_parquet_has_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "CHARACTERS_AT_ONCE", 1000)
+    monkeypatch.setattr(rows, "CHARACTERS_AT_ONCE", 1000)
     file = io.BytesIO()
     exporter = ParquetItemExporter(file)
     row = {"categories": ["c"] * 5, "enclosures": [{"url": "u" * 400, "type": None, "length": 1}]}
