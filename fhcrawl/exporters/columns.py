@@ -133,45 +133,47 @@ BOOLEANS = {
 class Entry(NamedTuple):
     """The fields of an entry, and the tree of its extensions."""
 
-    fields: Mapping[str, Any]
+    fields: dict[str, Any]
     tree: Tree
 
     def value(self, column: Column) -> Any:
         """Return the value of a column; None, or [] for a list, if no path leads to one."""
         base = self.fields.get("base") or self.fields.get("document") or ""
-        return KINDS[column.kind]((value for path in column.paths for value in self._follow(path)), base)
+        values = chain.from_iterable(map(self._follow, column.paths))
+        if column.kind == FILES:
+            return [
+                _file(value, base) for value in values if isinstance(value, dict) and _text(value.get("url"))
+            ]
+        converted = (KINDS[column.kind](text, base) for text in map(_text, values) if text)
+        return next((value for value in converted if value is not None), None)
 
     def _follow(self, path: str) -> list[Any]:
         """Return the texts, attributes or members that a path leads to."""
-        first, *steps = STEP.finditer(path)
-        is_xml = first["prefix"] not in (None, JSON)
-        nodes = self._start(first)
+        steps = list(STEP.finditer(path))
+        prefix, name = steps[0]["prefix"], steps[0]["name"]
+        is_xml = prefix not in (None, JSON)
+        nodes: list[Any] = [
+            {"children": self.tree} if is_xml else self.tree.get(JSON) if prefix else self.fields
+        ]
+        if prefix is None and name in OBJECTS:
+            nodes = list(islice((node for each in OBJECTS[name] for node in self._follow(each)), 1))
+            del steps[0]
         for step in steps:
-            inner = [_child(node, step, is_xml) for node in nodes]
-            nodes = [node for children in inner for node in _matching(children, step)]
+            nodes = [child for node in nodes for child in _children(node, step, is_xml)]
         if not is_xml:
             return nodes
-        attribute = (steps or [first])[-1]["attribute"]
+        attribute = steps[-1]["attribute"]
         if attribute is None:
             return [node["value"] for node in nodes]
         return [node["attrs"] if attribute == "*" else node["attrs"].get(attribute) for node in nodes]
 
-    def _start(self, step: re.Match[str]) -> list[Any]:
-        if step["prefix"] is not None:
-            return _matching(self.tree.get(step["prefix"], {}).get(step["name"]), step)
-        if step["name"] in OBJECTS:
-            return list(islice((node for path in OBJECTS[step["name"]] for node in self._follow(path)), 1))
-        return _matching(self.fields.get(step["name"]), step)
 
-
-def _child(node: Any, step: re.Match[str], is_xml: bool) -> Any:
+def _children(node: Any, step: re.Match[str], is_xml: bool) -> list[Any]:
+    """Return the elements, objects or values that a step chooses."""
     if is_xml:
-        return node["children"].get(step["prefix"], {}).get(step["name"])
-    return node.get(step["name"]) if isinstance(node, dict) else None
-
-
-def _matching(value: Any, step: re.Match[str]) -> list[Any]:
-    """Return the elements, objects or values that a step chooses of a value or a list of them."""
+        value = node["children"].get(step["prefix"], {}).get(step["name"])
+    else:
+        value = node.get(step["name"]) if isinstance(node, dict) else None
     nodes = value if isinstance(value, list) else [] if value is None else [value]
     key = step["key"]
     if key is None:
@@ -184,51 +186,29 @@ def _matching(value: Any, step: re.Match[str]) -> list[Any]:
     ]
 
 
-def _texts(values: Iterable[Any]) -> Iterator[str]:
-    texts = (str(value or "").strip() for value in values if not isinstance(value, (dict, list)))
-    return filter(None, texts)
+def _text(value: Any) -> str:
+    return "" if isinstance(value, (dict, list)) else str(value or "").strip()
 
 
-def _text(values: Iterable[Any], base: str) -> str | None:
-    return next(_texts(values), None)
+def _seconds(text: str, base: str) -> int | None:
+    if (match := DURATION.fullmatch(text)) is None:
+        return None
+    hours, minutes, seconds = (int(number or 0) for number in match.groups())
+    return hours * 3600 + minutes * 60 + seconds
 
 
-def _url(values: Iterable[Any], base: str) -> str | None:
-    reference = _text(values, base)
-    return reference and resolve(reference, base)
+def _file(value: dict[str, Any], base: str) -> dict[str, str | None]:
+    return {"url": resolve(value["url"], base), "type": value.get("type"), "language": value.get("language")}
 
 
-def _integer(values: Iterable[Any], base: str) -> int | None:
-    return next((int(text) for text in _texts(values) if INTEGER.fullmatch(text)), None)
-
-
-def _seconds(values: Iterable[Any], base: str) -> int | None:
-    for text in _texts(values):
-        if match := DURATION.fullmatch(text):
-            hours, minutes, seconds = (int(number or 0) for number in match.groups())
-            return hours * 3600 + minutes * 60 + seconds
-    return None
-
-
-def _boolean(values: Iterable[Any], base: str) -> bool | None:
-    return next((BOOLEANS[text.lower()] for text in _texts(values) if text.lower() in BOOLEANS), None)
-
-
-def _files(values: Iterable[Any], base: str) -> list[dict[str, str | None]]:
-    return [
-        {"url": resolve(value["url"], base), "type": value.get("type"), "language": value.get("language")}
-        for value in values
-        if isinstance(value, dict) and (value.get("url") or "").strip()
-    ]
-
-
-KINDS: dict[str, Callable[[Iterable[Any], str], Any]] = {
-    "text": _text,
-    "url": _url,
-    "integer": _integer,
+# The kinds of columns; the functions return None for a text that is not of the kind.
+FILES = "files"
+KINDS: dict[str, Callable[[str, str], Any]] = {
+    "text": lambda text, base: text,
+    "url": resolve,
+    "integer": lambda text, base: int(text) if INTEGER.fullmatch(text) else None,
     "seconds": _seconds,
-    "boolean": _boolean,
-    "files": _files,
+    "boolean": lambda text, base: BOOLEANS.get(text.lower()),
 }
 
 

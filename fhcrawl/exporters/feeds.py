@@ -327,11 +327,10 @@ class ArchiveSet:
                 yield event
 
     def _take(self, entry_id: str) -> Known | None:
-        row = self._index.execute("SELECT mark, time FROM known WHERE id = ?", (entry_id,)).fetchone()
-        if row is None:
-            return None
+        statement = "SELECT mark, time FROM known WHERE id = ?"
+        row: Known | None = self._index.execute(statement, (entry_id,)).fetchone()
         self._index.execute("DELETE FROM known WHERE id = ?", (entry_id,))
-        return row[0], row[1]
+        return row
 
     # The store forgets the entities of a snapshot when two later ones have replaced it. Other entries that it
     # does not know stay in the archives.

@@ -45,7 +45,7 @@ def write(many):
             elements = (documents.entry_element(fields(n), None, form) for n in range(many))
             documents.write(file, form, Head("http://x/", "T", "2003-12-13T18:30:02Z"), elements)
     else:
-        target = feeds.ArchiveSet(path, "http://x/", form, "http://x/", "T", "2003-12-13T18:30:02Z", 20)
+        target = feeds.ArchiveSet(path, "http://x/", form, Head("http://x/", "T", "2003-12-13T18:30:02Z"), 20)
         versions = lambda: (StoredVersion(fields(n), None, "", False) for n in range(many))
         target.write(versions)
 
