@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 
 class Command(command.Command):
-    """Downloads what is not in the folder yet; exit code 1 if a file is missing at the end."""
-
     requires_crawler_process = True
     usage = "-d FOLDER URL"
     summary = SUMMARIES["download"]
@@ -34,7 +32,6 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Download the files that are missing, and print how many there are."""
         from fhcrawl.commands.crawl import start_crawl
         from fhcrawl.core.checks import check_settings
         from fhcrawl.spiders.enclosures import EnclosuresSpider, files_of

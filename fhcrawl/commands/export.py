@@ -52,15 +52,7 @@ MAY_LACK = "entries may be missing from the export; `fhcrawl feeds` shows which"
 
 
 class Output(NamedTuple):
-    """The destination and format that -o and --format name.
-
-    :param place: a path, - for stdout, or a URL of a feed storage
-    :param name: name of the format
-    :param is_folder: the destination is the folder of an archive set
-    :param xml: the format, if a document of it is one feed
-    :param write_list: the function that writes a list of feeds without their entries, if that is the format;
-        if both are None, the format has rows
-    """
+    """The destination and format that -o and --format name: a feed in XML, a list of feeds, or else rows."""
 
     place: str
     name: str
@@ -70,8 +62,6 @@ class Output(NamedTuple):
 
 
 class Command(command.Command):
-    """Writes the live entries of the store's feeds."""
-
     usage = "-o PLACE [--feed URL …] [options]"
     summary = SUMMARIES["export"]
     description = (
@@ -141,7 +131,6 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Write the export."""
         from fhcrawl.exporters import columns, storages
         from fhcrawl.extensions.store import store_url
 

@@ -33,12 +33,7 @@ if TYPE_CHECKING:
 
 
 class Column(NamedTuple):
-    """A column.
-
-    :param kind: a name of KINDS
-    :param paths: where its value is, the best one first
-    :param text: a description for the documentation
-    """
+    """A column: its kind (see KINDS), the paths to its value, best first, and its documentation."""
 
     kind: str
     paths: tuple[str, ...]
@@ -131,13 +126,10 @@ BOOLEANS = {
 
 
 class Entry(NamedTuple):
-    """The fields of an entry, and the tree of its extensions."""
-
     fields: dict[str, Any]
     tree: Tree
 
     def value(self, column: Column) -> Any:
-        """Return the value of a column; None, or [] for a list, if no path leads to one."""
         base = self.fields.get("base") or self.fields.get("document") or ""
         values = chain.from_iterable(map(self._follow, column.paths))
         if column.kind == FILES:
@@ -148,7 +140,6 @@ class Entry(NamedTuple):
         return next((value for value in converted if value is not None), None)
 
     def _follow(self, path: str) -> list[Any]:
-        """Return the texts, attributes or members that a path leads to."""
         steps = list(STEP.finditer(path))
         prefix, name = steps[0]["prefix"], steps[0]["name"]
         is_xml = prefix not in (None, JSON)
@@ -169,7 +160,6 @@ class Entry(NamedTuple):
 
 
 def _children(node: Any, step: re.Match[str], is_xml: bool) -> list[Any]:
-    """Return the elements, objects or values that a step chooses."""
     if is_xml:
         value = node["children"].get(step["prefix"], {}).get(step["name"])
     else:
@@ -222,10 +212,7 @@ EMPTY: tuple[object, ...] = (None, "", [], {})
 
 
 def chosen(fields: list[str] | dict[str, str], settings: BaseSettings) -> list[str] | dict[str, str]:
-    """Return the columns of exports.
-
-    :param fields: those of FEED_EXPORT_FIELDS; a dictionary has the headings of columns
-    """
+    """Return the columns of exports, from those of FEED_EXPORT_FIELDS (a dictionary has their headings)."""
     given = settings.getlist(FIELDS)
     names = [name for name in given if not name.startswith(PLUS)] or list(fields)
     names += [name.removeprefix(PLUS) for name in given if name.startswith(PLUS)]
@@ -253,7 +240,6 @@ def _check_names(what: str, names: list[str], known: list[str]) -> None:
 
 
 def only(fields: list[str] | dict[str, str], names: Collection[str]) -> list[str] | dict[str, str]:
-    """Return those of the columns that are named, in their order; a dictionary has their headings."""
     kept = [name for name in fields if name in names]
     return {name: fields[name] for name in kept} if isinstance(fields, dict) else kept
 
@@ -292,7 +278,6 @@ class Rows:
         )
 
     def complete(self, entries: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Yield entries of the store with their columns."""
         return map(self._completed if self.need_details else dict, entries)
 
     def _completed(self, entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -54,11 +54,7 @@ UNBOUNDED_PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load
 
 
 def entry_element(fields: Fields, original: str | None, form: DocumentFormat) -> _Element:
-    """Return an entry as an element.
-
-    :param fields: as `store.entries.read()` yields them
-    :param original: the entry's own XML or JSON; None if it is not kept
-    """
+    """Return an entry as an element, from its fields in the store and its own XML or JSON, if it is kept."""
     fields = {name: cleaned(value) for name, value in fields.items()}
     best, fewest = etree.Element(form.entry_tag), len(READ_AGAIN) + 1
     for candidate in _candidates(fields, _parsed(original), form):
@@ -81,7 +77,6 @@ def cleaned(value: Any) -> Any:
 
 
 def differences(candidate: _Element, fields: Fields, form: DocumentFormat) -> list[str]:
-    """Return the names of the fields whose value differs when an element is parsed."""
     try:
         # `read` modifies the element.
         entry = form.read(etree.fromstring(etree.tostring(candidate, with_tail=False), PARSER))
@@ -91,7 +86,6 @@ def differences(candidate: _Element, fields: Fields, form: DocumentFormat) -> li
 
 
 def _candidates(fields: Fields, original: _Element | None, form: DocumentFormat) -> Iterator[_Element]:
-    """Yield candidates for an entry's element, the one that keeps most of the original first."""
     if original is None:
         yield _built(fields, None, (), form)
         return
@@ -158,12 +152,10 @@ def _built(
 
 
 def nsmap(tag: str) -> Any:
-    """Return an nsmap with the namespace of a tag as the default namespace."""
     return {None: tag[1:].partition("}")[0]} if tag.startswith("{") else {}
 
 
 def leaf(tag: str, text: str | None = None, **attributes: str | None) -> _Element:
-    """Return an element with text and attributes, without those that are None."""
     child = etree.Element(tag, nsmap=nsmap(tag) if tag.startswith(ATOM) else None)
     child.text = text
     for name, value in attributes.items():
@@ -175,7 +167,7 @@ def leaf(tag: str, text: str | None = None, **attributes: str | None) -> _Elemen
 def verbatim(text: str) -> _Element | None:
     """Return a placeholder for XML until the entry is built; None if the XML is not well-formed.
 
-    When an element gets another parent, lxml replaces prefixes by those of its new ancestors.
+    lxml replaces the prefixes of an element that gets another parent.
     """
     try:
         etree.fromstring(text, PARSER)
@@ -185,7 +177,6 @@ def verbatim(text: str) -> _Element | None:
 
 
 def _completed(entry: _Element, fields: Fields, form: DocumentFormat) -> _Element:
-    """Return the entry with its placeholder replaced by the XML, and with all that the format requires."""
     if (child := entry.find(VERBATIM)) is not None:
         place = etree.Comment(secrets.token_hex(16))
         entry.replace(child, place)
@@ -215,11 +206,7 @@ LOCATORS = frozenset((f"{ATOM}logo", f"{ATOM}icon"))
 
 
 class FeedHead:
-    """The head section of a feed, to be written to other documents.
-
-    :param original: its XML or JSON; '' if it is not known
-    :param document: URL of the document that it came from
-    """
+    """The head section of a feed: its XML or JSON ('' if unknown), and the URL of its document."""
 
     def __init__(self, original: str = "", document: str = "") -> None:
         self.metadata = metadata.read(original, document) if original else FeedMetadata()
@@ -252,7 +239,6 @@ class FeedHead:
         ]
 
     def foreign(self) -> Iterator[_Element]:
-        """Yield copies of the elements that belong to no format of feeds."""
         for child in self._section:
             tag = str(child.tag)
             if tag[: tag.rfind("}") + 1] not in LEFT_OUT and tag not in LEFT_OUT_TAGS:
@@ -303,8 +289,7 @@ FEED = f"{EXPORT}feed"
 class Head(NamedTuple):
     """A head section.
 
-    :param feed: URL of the entries' feed, which also identifies this document's feed
-    :param updated: the document's update time, ISO 8601 in UTC
+    :param updated: ISO 8601 in UTC
     :param links: pairs of relation and URL
     :param marks: names of empty elements of RFC 5005: `archive`, `complete`
     :param source: the head section of the feed, whose metadata the document has
@@ -319,7 +304,6 @@ class Head(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The title, or the URL of a feed without one."""
         return str(cleaned(self.title or self.feed))
 
 
@@ -353,7 +337,6 @@ class DocumentFormat(NamedTuple):
     root: Callable[[Head], dict[str, str]] = lambda head: {}
 
     def build(self, name: str, fields: Fields) -> list[_Element]:
-        """Return the elements of a field, given all fields."""
         if name not in self.elements or not fields[name]:
             return []
         values = fields[name] if isinstance(fields[name], list) else [fields[name]]
@@ -398,10 +381,7 @@ class _Noting:
 
 @contextlib.contextmanager
 def xml_file(file: IO[bytes]) -> Iterator[etree._IncrementalFileWriter]:
-    """Open an XML document that is written incrementally.
-
-    :raises OSError: if any of it cannot be written
-    """
+    """Open an XML document that is written incrementally; raise OSError if any of it cannot be written."""
     noting = _Noting(file)
     with etree.xmlfile(noting, encoding="utf-8") as output:
         yield output
@@ -411,10 +391,6 @@ def xml_file(file: IO[bytes]) -> Iterator[etree._IncrementalFileWriter]:
 
 # RFC 6721, 3: at:deleted-entry has the id of the deleted entry and the time of its deletion.
 def tombstone(entry_id: str, when: str, form: DocumentFormat) -> _Element:
-    """Return the at:deleted-entry of an entry.
-
-    :param when: ISO 8601 in UTC
-    """
     deleted = etree.Element(DELETED_ENTRY, nsmap={"at": TOMBSTONES, "fx": EXPORT[1:-1]})
     own = cleaned(entry_id)
     ref = form.identifier(own)

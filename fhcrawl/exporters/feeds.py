@@ -20,7 +20,7 @@ from fhcrawl.documents.snapshot import NAMESPACE
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, FH, XML_BASE
 from fhcrawl.exceptions import ExportError
-from fhcrawl.exporters import atom, documents, rss
+from fhcrawl.exporters import documents, formats
 from fhcrawl.exporters.documents import PARSER, READ_AGAIN, FeedHead, Head, cleaned, xml_file
 from fhcrawl.exporters.storages import replacing
 from fhcrawl.items import FIELDS
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fhcrawl.store.rows import StoredVersion
 
 # By its name in `fhcrawl export`.
-XML_FORMATS = {"atom": atom.FORMAT, "rss": rss.FORMAT}
+XML_FORMATS = {"atom": formats.ATOM_FORMAT, "rss": formats.RSS_FORMAT}
 
 
 class Selection(NamedTuple):
@@ -60,7 +60,6 @@ class Selection(NamedTuple):
     tombstones: bool = False
 
     def has(self, fields: dict[str, Any]) -> bool:
-        """Return whether an entry meets the conditions."""
         if self.categories and self.categories.isdisjoint(fields["categories"]):
             return False
         if not (self.since or self.until):
@@ -144,10 +143,7 @@ def write_archives(
 ) -> int:
     """Write a feed's archive set to a folder; return the number of archives.
 
-    :param base: URL of the folder, ending in a slash
-    :param size: number of entries in an archive
     :raises ExportError: if the folder contains documents of another set under the same names
-    :raises OSError: if a document cannot be written
     """
     since, _latest = store.feeds.read_times(feed.feed)
     archives = ArchiveSet(folder, base, form, _head_of(store, feed, since), size, wanted)
@@ -181,10 +177,9 @@ class ArchiveSet:
     wanted: Selection = ALL_ENTRIES
 
     def write(self, versions: Callable[[], Iterable[StoredVersion]], gaps: Sequence[_Element] = ()) -> int:
-        """Write new and changed entries to the folder; return the number of archives.
+        """Write new and changed entries; return the number of archives.
 
         :param versions: returns the newest versions of the feed's entries, oldest first
-        :param gaps: pseudo-entries for the subscription document
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         lock = locked(self.folder.resolve() / INDEX)
@@ -234,7 +229,6 @@ class ArchiveSet:
     # RFC 5005, 4: "The set of entries contained in an archive document published at a particular URI SHOULD
     # NOT change over time."
     def _begin_anew(self) -> None:
-        """Forget the archives, so that all are written again, under new names."""
         self._begin_at(max(self._numbers(), default=0) + 1)
 
     def _begin_at(self, number: int) -> None:
@@ -301,7 +295,6 @@ class ArchiveSet:
         return [*links, (PREV_ARCHIVE, self._url(before))] if has_older else links
 
     def _add(self, versions: Iterable[StoredVersion], gaps: Sequence[_Element]) -> int:
-        """Write new archives, then the subscription document; return the number of archives."""
         waiting: list[Event] = []
         for event in chain(self._events(versions), self._replaced()):
             waiting.append(event)
@@ -335,7 +328,6 @@ class ArchiveSet:
     # The store forgets the entities of a snapshot when two later ones have replaced it. Other entries that it
     # does not know stay in the archives.
     def _replaced(self) -> Iterator[Event]:
-        """Yield tombstones for entities of earlier snapshots that are left in the index."""
         statement = "SELECT * FROM known WHERE mark != x'' AND substr(id, 1, ?) = ?"
         left = self._index.execute(statement, (len(NAMESPACE), NAMESPACE)).fetchall()
         for entry_id, mark, time in left:
@@ -372,7 +364,6 @@ class ArchiveSet:
         return documents.tombstone(entry_id, when, self.form), version_time
 
     def _write(self, number: int | None, events: list[Event], gaps: Sequence[_Element] = ()) -> str:
-        """Write a document, newest entry first; return its comparable update time."""
         # RFC 5005, 4.2: of versions with one update time, that of the most recently updated document wins.
         # Readers may have an earlier version from the subscription document that is replaced.
         times = (self._latest, self._shown, *(time for _element, time in events))
@@ -407,7 +398,6 @@ class ArchiveSet:
 
 
 def _counted(time: str | None) -> str:
-    """Return a comparable time; '' for none, and for one that readers do not take into account yet."""
     comparable_time = comparable(time)
     return comparable_time if comparable_time <= latest_time(now()) else ""
 
@@ -426,7 +416,6 @@ OPML_NSMAP: dict[str, str] = {"fx": EXPORT[1:-1]}
 # OPML 2.0, 'Subscription lists': outlines with type, text and xmlUrl; other attributes need a namespace
 # ('Extending OPML').
 def write_opml(file: IO[bytes], feeds: Iterable[Feed]) -> int:
-    """Write an outline for each feed; return their number."""
     count = 0
     with xml_file(file) as output:
         output.write_declaration()

@@ -38,18 +38,15 @@ class Terminal(io.RawIOBase):
         self._file = file
 
     def writable(self) -> bool:
-        """Return True."""
         return True
 
     def write(self, octets: Any) -> int:
-        """Write UTF-8, with unprintable characters escaped."""
         text = bytes(octets).decode("utf-8", "backslashreplace").replace("\r\n", "\n")
         self._file.write("\n".join(map(escaped, text.split("\n"))).encode())
         return len(octets)
 
 
 def shown(file: Any) -> Any:
-    """Return a file for an exporter, wrapped in `Terminal` if it is a terminal."""
     return Terminal(file) if file.isatty() else file
 
 
@@ -58,11 +55,7 @@ TIMES = ("published", "updated", "document_updated")
 
 
 def with_all_fields(item: Any, fields: Any) -> Any:
-    """Return an entry with all fields that are exported, in their order; another item as it is.
-
-    :param item: an entry is a plain dictionary; those that pipelines have added no fields to lack them
-    :param fields: the exporter's `fields_to_export`
-    """
+    """Return an entry, a plain dictionary, with all fields in their order; other items as they are."""
     if type(item) is not dict or not isinstance(fields, list) or fields == list(item):
         return item
     return {name: item.get(name) for name in fields}
@@ -95,17 +88,14 @@ class CsvItemExporter(exporters.CsvItemExporter):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, file: BytesIO, **kwargs: Any) -> Self:
-        """Create an exporter with the crawler's settings."""
         return cls(file, **{"excel": crawler.settings.getbool(EXCEL), **kwargs})
 
     def finish_exporting(self) -> None:
-        """Write the header if there were no items, and flush."""
         if self._headers_not_written and self.fields_to_export:
             self._write_headers_and_set_fields_to_export(None)
         super().finish_exporting()
 
     def serialize_field(self, field: Any, name: str, value: Any) -> Any:
-        """Return a list, dictionary or Boolean as JSON text, None as '', and escape formulas."""
         if isinstance(value, (list, tuple, dict, bool)):
             return json.dumps(value, ensure_ascii=False)
         if self._excel and name in TIMES and isinstance(value, str):
@@ -116,24 +106,18 @@ class CsvItemExporter(exporters.CsvItemExporter):
 
 
 class JsonItemExporter(exporters.JsonItemExporter):
-    """A JSON list of objects; an entry has all fields."""
-
     def __init__(self, file: BytesIO, **kwargs: Any) -> None:
         super().__init__(shown(file), **kwargs)
 
     def export_item(self, item: Any) -> None:
-        """Write an item."""
         super().export_item(with_all_fields(item, self.fields_to_export))
 
 
 class JsonLinesItemExporter(exporters.JsonLinesItemExporter):
-    """JSON lines; a plain dictionary with the fields in order is written unchanged."""
-
     def __init__(self, file: BytesIO, **kwargs: Any) -> None:
         super().__init__(shown(file), **kwargs)
 
     def export_item(self, item: Any) -> None:
-        """Write an item; an entry has all fields."""
         item = with_all_fields(item, self.fields_to_export)
         if type(item) is dict and self.fields_to_export in (None, list(item)) and self.encoding == "utf-8":
             self.file.write(orjson.dumps(item, option=orjson.OPT_APPEND_NEWLINE))
@@ -146,7 +130,6 @@ class Generator(XMLGenerator):
 
     # XML 1.0, 2.11: a parser normalises U+000D to a line feed unless it is a character reference.
     def characters(self, content: str) -> None:
-        """Write text."""
         first, *others = cleaned(content).split("\r")
         super().characters(first)
         for text in others:
@@ -162,7 +145,6 @@ class XmlItemExporter(exporters.XmlItemExporter):
         self.xg = Generator(self.stream, encoding=self.encoding or "utf-8")
 
     def serialize_field(self, field: Any, name: str, value: Any) -> Any:
-        """Return extensions as JSON text, and other values as they are."""
         if name == EXTENSIONS and value is not None:
             return json.dumps(value, ensure_ascii=False)
         return super().serialize_field(field, name, value)
@@ -204,7 +186,6 @@ class ParquetItemExporter(exporters.BaseItemExporter):
         self._characters = 0
 
     def export_item(self, item: Any) -> None:
-        """Add an item to the row group."""
         fields = self.get_serialized_fields(item, default_value=None, include_empty=True)
         row = {name: CONVERTERS.get(_kind(name), lambda same: same)(value) for name, value in fields}
         self._rows.append(row)
@@ -213,7 +194,6 @@ class ParquetItemExporter(exporters.BaseItemExporter):
             self._write()
 
     def finish_exporting(self) -> None:
-        """Write the last row group and the file's footer."""
         self._write()
         if self._writer is not None:
             self._writer.close()
@@ -237,7 +217,6 @@ def _json(value: Any) -> str | None:
 
 
 def _length(value: Any) -> int:
-    """Estimate the memory of a value, in characters, with the overhead of each string in a list."""
     if isinstance(value, dict):
         value = [*value.values()]
     if isinstance(value, list):

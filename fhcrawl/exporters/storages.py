@@ -62,10 +62,7 @@ def shown(place: str) -> str:
 
 
 def in_export(place: str, name: str) -> str:
-    """Return a destination as the argument of `fhcrawl export -o`, for a shell.
-
-    :param name: name of the format
-    """
+    """Return a destination and the name of its format as `fhcrawl export -o` takes them, for a shell."""
     if place in STDOUT:
         return f"-:{name}"
     path = printable(shown(place))
@@ -73,11 +70,7 @@ def in_export(place: str, name: str) -> str:
 
 
 def refuse_store(place: str, store_url: str) -> None:
-    """Check that a destination is no file of the store.
-
-    :raises ArgumentError: if it is one
-    :raises StoreError: if the URL of the store cannot be used
-    """
+    """:raises ArgumentError: if a destination is a file of the store"""
     if place in STDOUT or is_elsewhere(place):
         return
     if opening.is_file_of(store_url, Path(_path(place))):
@@ -89,15 +82,11 @@ def _path(place: str) -> str:
 
 
 def is_elsewhere(place: str) -> bool:
-    """Return whether a destination is neither a path nor stdout."""
     return "://" in place and not place.startswith("file://")
 
 
 def takes_entries(options: Mapping[str, Any]) -> bool:
-    """Return whether a destination is for entries, and not for items of a spider's own.
-
-    :param options: its options in FEEDS: `item_classes` are classes, or their paths
-    """
+    """Return whether a destination of FEEDS is for entries, and not for items of a spider's own."""
     classes = [load_object(item_class) for item_class in options.get("item_classes") or ()]
     return not classes or any(issubclass(item_class, EntryItem) for item_class in classes)
 
@@ -106,9 +95,8 @@ def takes_entries(options: Mapping[str, Any]) -> bool:
 def opened(place: str, settings: Settings) -> Iterator[IO[bytes]]:
     """Open a destination for writing; it has the content once the block has ended without an error.
 
-    :param place: a path, a file: URL, - for stdout, or a URL that FEED_STORAGES has a class for
-    :raises ExportError: if a feed storage cannot be written to
-    :raises OSError: if the file cannot be written
+    :raises ExportError: if a storage of FEED_STORAGES cannot be written to
+    :raises OSError: if a file cannot be written
     """
     if not is_elsewhere(place):
         with open_stdout() if place in STDOUT else replacing(Path(_path(place))) as file:
@@ -132,7 +120,6 @@ def opened(place: str, settings: Settings) -> Iterator[IO[bytes]]:
 # A storage raises the errors of its library: OSError, ftplib.Error, boto3's and botocore's, NotConfigured.
 @contextlib.contextmanager
 def failing(place: str) -> Iterator[None]:
-    """Convert errors to an `ExportError` that names the destination and the cause."""
     try:
         yield
     except FhcrawlError:
@@ -159,11 +146,9 @@ def _store(storage: Any, file: IO[bytes]) -> None:
 
 
 def check_appending(path: Path, options: Mapping[str, Any]) -> None:
-    """Check that an export can be appended to a file.
+    """Check that an export with options of FEEDS can be appended to a file.
 
-    :param options: the options of the place in FEEDS, completed by Scrapy
     :raises ExportError: if the file with the appended export would not be valid in its format
-    :raises OSError: if the file cannot be read
     """
     if not path.is_file() or not path.stat().st_size:
         return
@@ -194,10 +179,7 @@ def _header(path: Path, encoding: str | None) -> list[str]:
 
 
 def line_end(path: Path, options: Mapping[str, Any]) -> bytes:
-    """Return the line end to write before an appended export if the file's last line has none; else b"".
-
-    :raises OSError: if the file cannot be read
-    """
+    """Return the line end to write before an appended export if the file's last line has none; else b""."""
     is_plain = "\n".encode(options.get("encoding") or "utf-8") == b"\n"
     if not takes_lines(options) or not is_plain or not path.is_file():
         return b""
@@ -207,15 +189,11 @@ def line_end(path: Path, options: Mapping[str, Any]) -> bytes:
 
 
 def takes_lines(options: Mapping[str, Any]) -> bool:
-    """Return whether an export consists of lines, to which more can be appended."""
     return options["format"] in OF_LINES and "postprocessing" not in options
 
 
 class WrittenFile(NamedTuple):
-    """A complete file under a temporary name in the folder of its final name.
-
-    :param inode: with the size (octets) and time (ns), identifies the file under its final name
-    """
+    """A complete file under a temporary name; inode, size and time (ns) identify it under its final name."""
 
     written: str
     name: str
@@ -224,7 +202,6 @@ class WrittenFile(NamedTuple):
     time: int
 
     def is_named(self) -> bool:
-        """Return whether the file has its final name."""
         try:
             status = Path(self.name).stat()
         except OSError:
@@ -233,10 +210,9 @@ class WrittenFile(NamedTuple):
 
 
 class Part:
-    """A new file beside `path`, with its permissions; the caller has the lock of `path`.
+    """A new file beside `path`, with its permissions and, if `is_appended`, its content.
 
-    :param is_appended: begin with the content of `path`
-    :raises OSError: if it cannot be created
+    The caller has the lock of `path`.
     """
 
     def __init__(self, path: Path, is_appended: bool = False) -> None:
@@ -290,10 +266,7 @@ def _remove_left(path: Path) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that replaces `path` once it is complete; a pipe or device is written to directly.
-
-    :raises OSError: if it cannot be written
-    """
+    """Open a file that replaces `path` once it is complete; a pipe or device is written to directly."""
     storage = FileFeedStorage(str(path.absolute()), feed_options={"overwrite": True})
     try:
         file = storage.open()
@@ -307,10 +280,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 # With PYTHONUNBUFFERED, Python's sys.stdout.buffer does not report a partial write.
 def open_stdout() -> IO[bytes]:
-    """Open stdout as a binary file, which is flushed when it is closed.
-
-    :raises OSError: if there is none
-    """
+    """Open stdout as a binary file, which is flushed when it is closed."""
     if sys.stdout is None:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     sys.stdout.flush()
@@ -320,7 +290,6 @@ def open_stdout() -> IO[bytes]:
 # The shell's >(gzip > x.gz) is such a path. /dev/stdout may be a file that other processes write to as well,
 # or a pipe without a path.
 def _descriptor(path: Path) -> int | None:
-    """Return the file descriptor that a path names, as /dev/stdout or /dev/fd/63 does; else None."""
     folders = {Path("/dev/fd").resolve(), Path("/proc/self/fd").resolve()}
     path = path.absolute()
     for _ in range(MOST_LINKS):
@@ -356,8 +325,8 @@ def recover(store: Store, locked: Path | None = None) -> None:
 
     If one file of a delivery has been renamed, the others are too; else its changes are exported again.
 
-    :param locked: a file that this process has locked and will replace; deliveries to it are settled first,
-        since they could not be after that
+    :param locked: a file that this process has locked and will replace: the last chance to settle its
+        deliveries
     """
     for number, rows in store.exports.find_dead(None if locked is None else str(locked)):
         is_done = settle(store, number, [WrittenFile(*row) for row in rows])
@@ -420,7 +389,6 @@ class FileFeedStorage(feedexport.FileFeedStorage):
 
     @property
     def target(self) -> Path:
-        """The path of the file, with symbolic links resolved."""
         return Path(self.path).resolve()
 
     @property
@@ -431,11 +399,9 @@ class FileFeedStorage(feedexport.FileFeedStorage):
 
     @property
     def is_named_pipe(self) -> bool:
-        """Whether it is a named pipe, whose reader gets end-of-file when it is closed."""
         return Path(self.path).is_fifo() and _descriptor(Path(self.path)) is None
 
     async def lock(self) -> None:
-        """Wait for the lock on the file, without blocking the crawl."""
         if not self.is_special:
             self._locked = self.target
             self._lock = await lock_when_free(self._locked)
@@ -462,14 +428,12 @@ class FileFeedStorage(feedexport.FileFeedStorage):
         return self._part.file
 
     def store(self, file: IO[bytes]) -> None:
-        """Write the file to the disk, and close it."""
         if self._part is None:
             file.close()
         else:
             self.written = self._part.complete()
 
     def release(self) -> None:
-        """Remove the temporary file if it was not renamed, and release the lock."""
         with self._lock:
             if self._part is not None:
                 self._part.discard()
@@ -482,9 +446,7 @@ class StdoutFeedStorage(feedexport.StdoutFeedStorage):
     """Flushes its buffer before entries are marked as exported."""
 
     def open(self, spider: Spider) -> IO[bytes]:
-        """Return stdout as a file."""
         return open_stdout()
 
     def store(self, file: IO[bytes]) -> None:
-        """Flush the buffer."""
         file.close()

@@ -84,7 +84,6 @@ class FeedExporter(feedexport.FeedExporter):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect to the signals of the spider."""
         exporter = cls(crawler)
         crawler.signals.connect(exporter.open_spider, signals.spider_opened)
         crawler.signals.connect(exporter.close_spider, signals.spider_closed)
@@ -92,7 +91,6 @@ class FeedExporter(feedexport.FeedExporter):
 
     @property
     def paths(self) -> list[Path]:
-        """The paths of the regular files that are exported to."""
         return [path for path in self._paths.values() if path.is_file() or not path.exists()]
 
     @property
@@ -119,7 +117,6 @@ class FeedExporter(feedexport.FeedExporter):
         )
 
     def open_spider(self, spider: Spider) -> None:
-        """Open the targets, and start to export feeds that are done, if FHCRAWL_EXPORT_SECONDS is set."""
         self._open_slots(spider)
         seconds = self.settings.getfloat("FHCRAWL_EXPORT_SECONDS")
         if seconds and all(map(_takes_more, self.slots)):
@@ -134,7 +131,6 @@ class FeedExporter(feedexport.FeedExporter):
             self._early = asyncio.ensure_future(self._export(spider, is_last=False))
 
     async def close_spider(self, spider: Spider) -> None:
-        """Export the remaining changes."""
         if self._calls is not None and self._calls.running:
             self._calls.stop()
         if self._early is not None:
@@ -210,7 +206,6 @@ class FeedExporter(feedexport.FeedExporter):
         return count
 
     def _note_unnamed(self, item: dict[str, Any]) -> None:
-        """Log, once, that a field which a pipeline has added is in no export."""
         if len(item) == len(FIELDS) or self._has_noted:
             return
         named = {name for slot in self.slots for name in slot.feed_options["fields"] or item}
@@ -260,7 +255,6 @@ class FeedExporter(feedexport.FeedExporter):
         return False
 
     def _continue_batches(self, is_settled: bool) -> None:
-        """Make the next delivery continue after this one: the next batch, or appending to the file."""
         for slot in self._started:
             written = slot.storage.written if isinstance(slot.storage, FileFeedStorage) else None
             # If the store could not end the delivery, a file that has its name counts as exported once the
@@ -322,7 +316,6 @@ async def _lock_files(slots: list[FeedSlot]) -> None:
 
 
 def _takes_more(slot: FeedSlot) -> bool:
-    """Return whether a target can take more than one delivery in a run."""
     storage = slot.storage
     if BATCH.search(slot.uri_template):
         return True
