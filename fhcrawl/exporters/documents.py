@@ -85,10 +85,7 @@ def differences(candidate: _Element, fields: Fields, form: DocumentFormat) -> li
     return [name for name in READ_AGAIN if (getattr(entry, name) or None) != (fields[name] or None)]
 
 
-def _candidates(fields: Fields, original: _Element | None, form: DocumentFormat) -> Iterator[_Element]:
-    if original is None:
-        yield _built(fields, None, (), form)
-        return
+def _candidates(fields: Fields, original: _Element, form: DocumentFormat) -> Iterator[_Element]:
     if (own := form.adopt(original)) is not None:
         _entry_url(own, original, fields)
         form.complete(own, fields)
@@ -99,13 +96,11 @@ def _candidates(fields: Fields, original: _Element | None, form: DocumentFormat)
     yield _built(fields, original, [child for child in others if child.tag not in form.reads], form)
 
 
-def _parsed(original: str | None) -> _Element | None:
-    if original is None or not original.startswith("<"):
-        return None
-    try:
-        return etree.fromstring(namespaces.canonicalise(original.encode())[0], PARSER)
-    except etree.XMLSyntaxError:
-        return None
+def _parsed(original: str | None) -> _Element:
+    if original is not None and original.startswith("<"):
+        with contextlib.suppress(etree.XMLSyntaxError):
+            return etree.fromstring(namespaces.canonicalise(original.encode())[0], PARSER)
+    return etree.Element("none")
 
 
 def _is_foreign(child: _Element) -> bool:
@@ -117,14 +112,11 @@ def _is_foreign(child: _Element) -> bool:
 
 
 # RFC 4287, 2: relative references in the markup resolve against the base, in any document.
-def _entry_url(entry: _Element, original: _Element | None, fields: Fields) -> None:
-    base = fields["document"] or ""
-    if original is not None:
-        for name, value in original.items():
-            if str(name).startswith("{") and name != RDF_ABOUT:
-                entry.set(name, value)
-        base = elements.base_of(original, base)
-    if base:
+def _entry_url(entry: _Element, original: _Element, fields: Fields) -> None:
+    for name, value in original.items():
+        if str(name).startswith("{") and name != RDF_ABOUT:
+            entry.set(name, value)
+    if base := elements.base_of(original, fields["document"] or ""):
         entry.set(XML_BASE, base)
 
 
@@ -137,9 +129,7 @@ def _corrected(own: _Element, fields: Fields, form: DocumentFormat) -> _Element:
     return _completed(entry, fields, form)
 
 
-def _built(
-    fields: Fields, original: _Element | None, others: Iterable[_Element], form: DocumentFormat
-) -> _Element:
+def _built(fields: Fields, original: _Element, others: Iterable[_Element], form: DocumentFormat) -> _Element:
     entry = etree.Element(form.entry_tag, nsmap=nsmap(form.entry_tag))
     _entry_url(entry, original, fields)
     for name in READ_AGAIN:
@@ -364,29 +354,13 @@ def write(file: IO[bytes], form: DocumentFormat, head: Head, entries: Iterable[_
     return count
 
 
-class _Noting:
-    """A file that records errors: lxml ignores an error of its last write."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self.error: BaseException | None = None
-
-    def write(self, octets: bytes) -> int:
-        try:
-            return self._file.write(octets)
-        except BaseException as error:
-            self.error = error
-            raise
-
-
 @contextlib.contextmanager
 def xml_file(file: IO[bytes]) -> Iterator[etree._IncrementalFileWriter]:
     """Open an XML document that is written incrementally; raise OSError if any of it cannot be written."""
-    noting = _Noting(file)
-    with etree.xmlfile(noting, encoding="utf-8") as output:
+    with etree.xmlfile(file, encoding="utf-8") as output:
         yield output
-    if noting.error is not None:
-        raise noting.error
+        # lxml ignores an error of the write when it closes the file.
+        output.flush()
 
 
 # RFC 6721, 3: at:deleted-entry has the id of the deleted entry and the time of its deletion.
