@@ -277,12 +277,6 @@ def test_part_that_a_delivery_has_noted_never_replaces_what_came_later(store: St
     assert store.exports.find_dead() == []
 
 
-def test_appending_begins_with_what_is_there(tmp_path: Path) -> None:
-    (tmp_path / "out.jsonl").write_bytes(b"first\n")
-    assert Path(written(tmp_path, is_appended=True).written).read_bytes() == b"first\nline\n"
-    assert (tmp_path / "out.jsonl").read_bytes() == b"first\n"
-
-
 @pytest.mark.parametrize("permissions", [0o600, 0o640, 0o666])
 def test_file_keeps_its_permissions(tmp_path: Path, permissions: int) -> None:
     (tmp_path / "out.jsonl").touch()
