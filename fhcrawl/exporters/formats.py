@@ -124,28 +124,28 @@ def _author(name: str) -> _Element:
 
 # RFC 4287, 4.1.1: a feed has an author unless all of its entries have; 4.2.1: its authors apply to entries
 # without authors. In the store, an entry has all of its authors: those of the feed are marked.
-def _person(known: Person, source: str = OF_THE_FEED) -> _Element:
+def _person(person: Person, source: str = OF_THE_FEED) -> _Element:
     """Return an atom:author (RFC 4287, 3.2), marked by PLACEHOLDER with its source."""
-    author = _author(cleaned(known.name or known.email or known.uri))
+    author = _author(cleaned(person.name or person.email or person.uri))
     author.set(PLACEHOLDER, source)
-    if known.uri:
-        author.append(leaf(f"{ATOM}uri", cleaned(known.uri)))
-    if known.email and MAIL.fullmatch(known.email):
-        author.append(leaf(f"{ATOM}email", cleaned(known.email)))
+    if person.uri:
+        author.append(leaf(f"{ATOM}uri", cleaned(person.uri)))
+    if person.email and MAIL.fullmatch(person.email):
+        author.append(leaf(f"{ATOM}email", cleaned(person.email)))
     return author
 
 
 def _feed_head(head: Head) -> list[_Element]:
     source = head.source
-    known = source.metadata
-    own = _feed_elements(source) if source.is_atom else _from_metadata(known)
+    metadata = source.metadata
+    own = _feed_elements(source) if source.is_atom else _from_metadata(metadata)
     if not any(element.tag == f"{ATOM}title" for element in own):
         own.insert(0, leaf(f"{ATOM}title", head.name))
-    if known.image and not any(element.tag == f"{ATOM}logo" for element in own):
-        own.append(leaf(f"{ATOM}logo", cleaned(known.image)))
-    authors = [_person(author) for author in known.authors] or [_person(Person(head.name), source="title")]
+    if metadata.image and not any(element.tag == f"{ATOM}logo" for element in own):
+        own.append(leaf(f"{ATOM}logo", cleaned(metadata.image)))
+    authors = [_person(author) for author in metadata.authors] or [_person(Person(head.name), source="title")]
     return [
-        _identify(cleaned(known.id or head.feed)),
+        _identify(cleaned(metadata.id or head.feed)),
         leaf(f"{ATOM}updated", head.updated),
         *own,
         *authors,
@@ -167,19 +167,19 @@ def _is_valid(element: _Element) -> bool:
     return element.get("type") in (None, "text", "html") or element.find(f"{XHTML}div") is not None
 
 
-def _from_metadata(known: FeedMetadata) -> list[_Element]:
-    texts = (("title", known.title), ("subtitle", known.description))
+def _from_metadata(metadata: FeedMetadata) -> list[_Element]:
+    texts = (("title", metadata.title), ("subtitle", metadata.description))
     lines = (
-        ("rights", known.copyright),
-        ("generator", known.generator),
-        ("icon", known.icon),
-        ("logo", known.image),
+        ("rights", metadata.copyright),
+        ("generator", metadata.generator),
+        ("icon", metadata.icon),
+        ("logo", metadata.image),
     )
-    alternate = [] if known.link is None else [link("alternate", cleaned(known.link))]
+    alternate = [] if metadata.link is None else [link("alternate", cleaned(metadata.link))]
     return [
         *(_text(f"{ATOM}{name}", cleaned(text.value), text.type) for name, text in texts if text),
         *(leaf(f"{ATOM}{name}", cleaned(value)) for name, value in lines if value),
-        *(leaf(f"{ATOM}category", term=cleaned(term)) for term in known.categories),
+        *(leaf(f"{ATOM}category", term=cleaned(term)) for term in metadata.categories),
         *alternate,
     ]
 
@@ -294,11 +294,11 @@ def _prefixed(tag: str, text: str) -> _Element:
 # RSS 2.0: a channel has a title, a link and a description. lastBuildDate has no fractions; atom:updated may.
 def _channel_head(head: Head) -> list[_Element]:
     built = _mail_time(f"{head.updated[:19]}Z")
-    known = head.source.metadata
+    metadata = head.source.metadata
     return [
-        _required("title", known.title and known.title.value, head.name),
-        _required("link", known.link, head.feed),
-        _required("description", known.description and known.description.value, head.name),
+        _required("title", metadata.title and metadata.title.value, head.name),
+        _required("link", metadata.link, head.feed),
+        _required("description", metadata.description and metadata.description.value, head.name),
         *([leaf("lastBuildDate", built)] if built else []),
         leaf(f"{ATOM}updated", head.updated),
         *_channel_metadata(head, head.source),
@@ -314,19 +314,23 @@ def _required(name: str, value: str | None, otherwise: str) -> _Element:
 
 
 def _channel_metadata(head: Head, source: FeedHead) -> Iterator[_Element]:
-    known = source.metadata
-    if known.image:
+    metadata = source.metadata
+    if metadata.image:
         image = leaf("image")
-        names = {"url": known.image, "title": head.name, "link": known.link or head.feed}
+        names = {"url": metadata.image, "title": head.name, "link": metadata.link or head.feed}
         image.extend(leaf(name, cleaned(value)) for name, value in names.items())
         yield image
     if source.is_rss:
         yield from _channel_elements(source)
     else:
-        lines = ("language", known.language), ("copyright", known.copyright), ("generator", known.generator)
+        lines = (
+            ("language", metadata.language),
+            ("copyright", metadata.copyright),
+            ("generator", metadata.generator),
+        )
         yield from (leaf(name, cleaned(value)) for name, value in lines if value)
-        yield from (leaf("category", cleaned(term)) for term in known.categories)
-        yield from (_person(author) for author in known.authors)
+        yield from (leaf("category", cleaned(term)) for term in metadata.categories)
+        yield from (_person(author) for author in metadata.authors)
     for name in ("id", "icon", "contributor", *(("author",) if source.is_rss else ())):
         yield from source.atom(name)
     yield from (link for link in source.links() if "alternate" not in elements.relations(link))

@@ -225,7 +225,8 @@ class FeedExporter(feedexport.FeedExporter):
                 slot.start_exporting()
                 slot.exporter.export_item(item)  # type: ignore[union-attr]
                 slot.itemcount += 1
-                if 0 < slot.feed_options["batch_item_count"] <= slot.itemcount:
+                size = slot.feed_options["batch_item_count"]
+                if size and slot.itemcount >= size:
                     self._schedule_slot_close(slot, spider)
                     self.slots[number] = self._open_slot(slot.uri_template, spider, slot)
 

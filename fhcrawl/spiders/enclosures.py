@@ -49,12 +49,12 @@ def files_of(entries: Iterable[Mapping[str, Any]]) -> list[EnclosureFile]:
 
     A name does not depend on the other entries otherwise, so that it stays the same when there are new ones.
     """
-    found = [(e, n, enclosure) for e in entries for n, enclosure in enumerate(e["enclosures"])]
-    names = [_name(entry, enclosure) for entry, _, enclosure in found]
+    enclosures = [(e, n, enclosure) for e in entries for n, enclosure in enumerate(e["enclosures"])]
+    names = [_name(entry, enclosure) for entry, _, enclosure in enclosures]
     # Some file systems do not distinguish upper and lower case.
     counts = Counter("".join(name).casefold() for name in names)
     files = []
-    for (stem, ending), (entry, number, enclosure) in zip(names, found, strict=True):
+    for (stem, ending), (entry, number, enclosure) in zip(names, enclosures, strict=True):
         if counts[f"{stem}{ending}".casefold()] > 1:
             digest = hashlib.sha256(f"{number} {entry['id']}".encode("utf-8", "surrogatepass")).hexdigest()
             stem = f"{stem} {digest[:12]}"  # noqa: PLW2901
