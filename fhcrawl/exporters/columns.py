@@ -48,67 +48,63 @@ OBJECTS = {
         *(f"enclosures[url=*.{end}*]" for end in ("mp3", "m4a", "aac", "ogg", "oga", "opus", "flac", "wav")),
     ),
 }
+
+
+def _column(kind: str, paths: str, text: str) -> Column:
+    return Column(kind, tuple(paths.split()), text)
+
+
 PROFILES: dict[str, dict[str, Column]] = {
     "podcast": {
-        "audio_url": Column("url", ("audio/url",), "URL of the first audio enclosure"),
-        "audio_type": Column("text", ("audio/type",), "media type of that enclosure"),
-        "audio_length": Column("integer", ("audio/length",), "its length in octets"),
-        "duration": Column(
+        "audio_url": _column("url", "audio/url", "URL of the first audio enclosure"),
+        "audio_type": _column("text", "audio/type", "media type of that enclosure"),
+        "audio_length": _column("integer", "audio/length", "its length in octets"),
+        "duration": _column(
             "seconds",
-            ("itunes:duration", "media:content@duration", "json:attachments/duration_in_seconds"),
+            "itunes:duration media:content@duration json:attachments/duration_in_seconds",
             "duration of the episode in seconds, from `itunes:duration` in any form, Media RSS or JSON Feed",
         ),
-        "season": Column("integer", ("itunes:season", "podcast:season"), "season number"),
-        "episode": Column("integer", ("itunes:episode", "podcast:episode"), "episode number"),
-        "episode_type": Column("text", ("itunes:episodeType",), "`full`, `trailer` or `bonus`"),
-        "image": Column(
+        "season": _column("integer", "itunes:season podcast:season", "season number"),
+        "episode": _column("integer", "itunes:episode podcast:episode", "episode number"),
+        "episode_type": _column("text", "itunes:episodeType", "`full`, `trailer` or `bonus`"),
+        "image": _column(
             "url",
-            (
-                *("itunes:image@href", "googleplay:image@href", "media:thumbnail@url"),
-                *("media:group/media:thumbnail@url", "json:image", "json:banner_image"),
-            ),
+            "itunes:image@href googleplay:image@href media:thumbnail@url media:group/media:thumbnail@url "
+            "json:image json:banner_image",
             "URL of the episode's own image",
         ),
-        "explicit": Column(
+        "explicit": _column(
             "boolean",
-            ("itunes:explicit", "googleplay:explicit"),
+            "itunes:explicit googleplay:explicit",
             "whether the episode is explicit (`yes`, `true`, `explicit`) or not (`no`, `false`, `clean`)",
         ),
-        "transcripts": Column(
+        "transcripts": _column(
             "files",
-            ("podcast:transcript@*",),
+            "podcast:transcript@*",
             "a list of objects with `url`, `type` and `language` (`podcast:transcript`)",
         ),
-        "chapters": Column("url", ("podcast:chapters@url",), "URL of the chapter file (`podcast:chapters`)"),
+        "chapters": _column("url", "podcast:chapters@url", "URL of the chapter file (`podcast:chapters`)"),
     },
     "news": {
-        "link": Column(
+        "link": _column(
             "url",
-            ("feedburner:origLink", "pheedo:origLink", "link"),
+            "feedburner:origLink pheedo:origLink link",
             "URL of the article itself (`feedburner:origLink`) if `link` leads through a tracker",
         ),
-        "thumbnail": Column(
+        "thumbnail": _column(
             "url",
-            (
-                *(
-                    "media:thumbnail@url",
-                    "media:group/media:thumbnail@url",
-                    "media:content/media:thumbnail@url",
-                ),
-                *("media:content[medium=image]@url", "media:content[type=image/*]@url"),
-                *("media:group/media:content[medium=image]@url", "json:image", "json:banner_image"),
-                *("enclosures[type=image/*]/url", "itunes:image@href"),
-            ),
+            "media:thumbnail@url media:group/media:thumbnail@url media:content/media:thumbnail@url "
+            "media:content[medium=image]@url media:content[type=image/*]@url "
+            "media:group/media:content[medium=image]@url json:image json:banner_image "
+            "enclosures[type=image/*]/url itunes:image@href",
             "URL of an image",
         ),
-        "source": Column(
+        "source": _column(
             "text",
-            ("rss:source", "atom:source/atom:title", "dc:source", "rss:source@url", "atom:source/atom:id"),
+            "rss:source atom:source/atom:title dc:source rss:source@url atom:source/atom:id",
             "source of the article: its name, or else its URL",
         ),
-        "comments": Column(
-            "url", ("rss:comments", "atom:link[rel=replies]@href"), "URL of the comments page"
-        ),
+        "comments": _column("url", "rss:comments atom:link[rel=replies]@href", "URL of the comments page"),
     },
 }
 COLUMNS = {name: column for columns in PROFILES.values() for name, column in columns.items()}
