@@ -246,7 +246,7 @@ def _time(option: str, value: str | None) -> str:
     return time
 
 
-# Feeds are read only where needed, because computing a verdict reads the whole chain.
+# Feeds are read only where needed, because computing a verdict reads the complete chain.
 def _feeds(store: Store, output: Output, urls: list[str], gaps: bool) -> list[Feed]:
     """Return the feeds to write; an empty list for all feeds, where their verdicts are not needed."""
     is_needed = gaps or output.xml or output.write_list

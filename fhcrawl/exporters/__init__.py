@@ -1,4 +1,4 @@
-"""Exporters: one module for each format, and the destinations of exports."""
+"""Exporters of rows and of feeds, and the destinations of exports."""
 
 from fhcrawl.exporters.rows import (
     CsvItemExporter,

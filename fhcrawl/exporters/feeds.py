@@ -369,7 +369,7 @@ class ArchiveSet:
         times = (self._latest, self._shown, *(time for _element, time in events))
         # `_read_archive` reads this value back from the document, also if none of its entries has a time.
         latest = max(times) or comparable(self.head.updated)
-        # RFC 5005, 2: without archives, the subscription document contains the whole feed.
+        # RFC 5005, 2: without archives, the subscription document contains the complete feed.
         has_older = self._number > self._left
         alone = () if has_older else ("complete",)
         head = self.head._replace(

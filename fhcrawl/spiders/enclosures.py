@@ -86,7 +86,7 @@ class EnclosuresSpider(Spider):
     It has no name, so that it is no spider of a project: the command `download` runs it.
     """
 
-    # Each response is in memory as a whole. DOWNLOAD_TIMEOUT is for all of it.
+    # Each response is held in memory. DOWNLOAD_TIMEOUT is for all of it.
     custom_settings = {  # noqa: RUF012 - as Scrapy declares it
         "CONCURRENT_REQUESTS": 4,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
