@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 
 class Command(command.Command):
-    """Downloads what is not in the folder yet; exit code 1 if a file is missing at the end."""
-
     requires_crawler_process = True
     usage = "-d FOLDER URL"
     summary = SUMMARIES["download"]
@@ -34,7 +32,6 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Download the files that are missing, and print how many there are."""
         from fhcrawl.commands.crawl import start_crawl
         from fhcrawl.core.checks import check_settings
         from fhcrawl.spiders.enclosures import EnclosuresSpider, files_of
@@ -55,21 +52,17 @@ class Command(command.Command):
         except OSError as error:
             raise ArgumentError(f"-d {folder} cannot be created ({error.strerror})") from error
         missing = [file for file in files if not (folder / file.name).exists()]
-        written: list[str] = []
-
-        def note(name: str) -> None:
-            written.append(name)
-            _say(name, sys.stdout)
-
         if missing:
-            told = {"done": note, "failed": lambda sentence: _say(sentence, sys.stderr)}
+            told = {
+                "done": lambda name: _say(name, sys.stdout),
+                "failed": lambda sentence: _say(sentence, sys.stderr),
+            }
             start_crawl(self, EnclosuresSpider, feed=feed, files=missing, folder=folder, **told)
-        left = len(missing) - len(written)
+        left = sum(not (folder / file.name).exists() for file in missing)
         rest = "left for the next run" if self.signals.number else "missing"
         with printing():
-            print(
-                f"{len(written):,} downloaded, {len(files) - len(missing):,} already there, {left:,} {rest}"
-            )
+            downloaded, there = len(missing) - left, len(files) - len(missing)
+            print(f"{downloaded:,} downloaded, {there:,} already there, {left:,} {rest}")
         if left:
             self.exitcode = self.exitcode or 1
 

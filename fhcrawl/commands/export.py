@@ -35,7 +35,7 @@ from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from typing import IO
 
     from scrapy.settings import Settings
@@ -52,15 +52,7 @@ MAY_LACK = "entries may be missing from the export; `fhcrawl feeds` shows which"
 
 
 class Output(NamedTuple):
-    """The destination and format that -o and --format name.
-
-    :param place: a path, - for stdout, or a URL of a feed storage
-    :param name: name of the format
-    :param is_folder: the destination is the folder of an archive set
-    :param xml: the format, if a document of it is one feed
-    :param write_list: the function that writes a list of feeds without their entries, if that is the format;
-        if both are None, the format has rows
-    """
+    """The destination and format that -o and --format name: a feed in XML, a list of feeds, or else rows."""
 
     place: str
     name: str
@@ -70,8 +62,6 @@ class Output(NamedTuple):
 
 
 class Command(command.Command):
-    """Writes the live entries of the store's feeds."""
-
     usage = "-o PLACE [--feed URL …] [options]"
     summary = SUMMARIES["export"]
     description = (
@@ -141,38 +131,33 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Write the export."""
-        if not opts.output:
-            raise ArgumentError("-o is required: fhcrawl export -o history.jsonl")
-        try:
-            summary = self._export(self.settings, opts)
-        except NotConfigured as error:
-            raise ArgumentError(str(error)) from error
-        if summary:
-            with printing():
-                print(summary)
-
-    def _export(self, settings: Settings, opts: argparse.Namespace) -> str:
         from fhcrawl.exporters import columns, storages
         from fhcrawl.extensions.store import store_url
 
-        output = _output(settings, opts)
-        columns.check(settings)
-        settings.set("FEED_EXPORT_FIELDS", _without_change(settings, opts.FHCRAWL_FIELDS), "cmdline")
+        if not opts.output:
+            raise ArgumentError("-o is required: fhcrawl export -o history.jsonl")
+        output = _output(self.settings, opts)
+        columns.check(self.settings)
+        fields = _without_change(self.settings, opts.FHCRAWL_FIELDS)
+        self.settings.set("FEED_EXPORT_FIELDS", fields, "cmdline")
         wanted = _selection(output, opts)
-        storages.refuse_store(output.place, store_url(settings))
+        storages.refuse_store(output.place, store_url(self.settings))
         if output.place in storages.STDOUT:
             end_with_reader()
         try:
             with self.opened_store() as store:
                 feeds = _feeds(store, output, [named(store, url) for url in opts.feed], opts.gaps)
-                summary = _write(output, opts, settings, store, feeds, wanted)
+                summary = _write(output, opts, self.settings, store, feeds, wanted)
                 if output.write_list is None:
                     warn_of_gaps(feeds or store.feeds.read())
-                return summary
+        except NotConfigured as error:
+            raise ArgumentError(str(error)) from error
         except OSError as error:
             reason = error.strerror or error
             raise ArgumentError(f"Cannot write to {storages.shown(output.place)} ({reason})") from error
+        if summary:
+            with printing():
+                print(summary)
 
 
 def warn_of_gaps(feeds: Iterable[Feed]) -> None:
@@ -261,7 +246,7 @@ def _time(option: str, value: str | None) -> str:
     return time
 
 
-# Feeds are read only where needed, because computing a verdict reads the whole chain.
+# Feeds are read only where needed, because computing a verdict reads the complete chain.
 def _feeds(store: Store, output: Output, urls: list[str], gaps: bool) -> list[Feed]:
     """Return the feeds to write; an empty list for all feeds, where their verdicts are not needed."""
     is_needed = gaps or output.xml or output.write_list
@@ -301,39 +286,34 @@ def _write(
         elif output.write_list is not None:
             count = output.write_list(shown(file), feeds)
         else:
-            rows = _rows(settings, store, feeds, opts.feed, wanted)
-            count = _write_rows(file, output.name, settings, rows, opts.drop_empty)
+            count = _write_rows(file, output.name, opts, settings, store, feeds, wanted)
     if output.place in storages.STDOUT:
         return ""
     one, many = ("feed", "feeds") if output.write_list else ("entry", "entries")
     return f"{count} {one if count == 1 else many} written to {storages.shown(output.place)}"
 
 
-def _rows(
-    settings: Settings, store: Store, feeds: list[Feed], chosen: list[str], wanted: Selection
-) -> Iterator[dict[str, Any]]:
+def _write_rows(
+    file: IO[bytes],
+    name: str,
+    opts: argparse.Namespace,
+    settings: Settings,
+    store: Store,
+    feeds: list[Feed],
+    wanted: Selection,
+) -> int:
     from fhcrawl.exporters import columns
     from fhcrawl.exporters.feeds import gap_entries
 
-    profiles = settings.getlist(columns.CHOSEN_PROFILES)
-    rows = columns.Rows(settings.getdictorlist("FEED_EXPORT_FIELDS"), profiles)
-    urls = [feed.feed for feed in feeds] if chosen else ()
-    entries = filter(wanted.has, store.entries.read(urls, has_details=rows.need_details))
-    missing = chain.from_iterable(map(gap_entries, feeds if wanted.gaps else ()))
-    for row in rows.complete(chain(entries, missing)):
-        del row[CHANGE]
-        yield row
-
-
-def _write_rows(
-    file: IO[bytes], name: str, settings: Settings, rows: Iterable[dict[str, Any]], drop_empty: bool
-) -> int:
-    from fhcrawl.exporters import columns
-
     fields = settings.getdictorlist("FEED_EXPORT_FIELDS")
+    completion = columns.Rows(fields, settings.getlist(columns.CHOSEN_PROFILES))
+    urls = [feed.feed for feed in feeds] if opts.feed else ()
+    entries = filter(wanted.has, store.entries.read(urls, has_details=completion.need_details))
+    missing = chain.from_iterable(map(gap_entries, feeds if wanted.gaps else ()))
+    rows = completion.complete(chain(entries, missing))
     count = 0
     with ExitStack() as spool:
-        if drop_empty:
+        if opts.drop_empty:
             filled, rows = spool.enter_context(columns.spooled(rows))
             fields = columns.only(fields, filled) or fields
         exporter_class = load_object(settings.getwithbase("FEED_EXPORTERS")[name])
@@ -341,6 +321,7 @@ def _write_rows(
         exporter = build_from_crawler(exporter_class, Crawler(Spider, settings), file, **options)
         exporter.start_exporting()
         for count, row in enumerate(rows, 1):  # noqa: B007
+            del row[CHANGE]
             exporter.export_item(row)
         exporter.finish_exporting()
     file.flush()

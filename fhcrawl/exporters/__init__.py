@@ -1,7 +1,12 @@
-"""Exporters: one module for each format, and the destinations of exports."""
+"""Exporters of rows and of feeds, and the destinations of exports."""
 
-from fhcrawl.exporters.parquet import ParquetItemExporter
-from fhcrawl.exporters.rows import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter, XmlItemExporter
+from fhcrawl.exporters.rows import (
+    CsvItemExporter,
+    JsonItemExporter,
+    JsonLinesItemExporter,
+    ParquetItemExporter,
+    XmlItemExporter,
+)
 
 __all__ = [
     "CsvItemExporter",

@@ -33,12 +33,7 @@ if TYPE_CHECKING:
 
 
 class Column(NamedTuple):
-    """A column.
-
-    :param kind: a name of KINDS
-    :param paths: where its value is, the best one first
-    :param text: a description for the documentation
-    """
+    """A column: its kind (see KINDS), the paths to its value, best first, and its documentation."""
 
     kind: str
     paths: tuple[str, ...]
@@ -53,67 +48,63 @@ OBJECTS = {
         *(f"enclosures[url=*.{end}*]" for end in ("mp3", "m4a", "aac", "ogg", "oga", "opus", "flac", "wav")),
     ),
 }
+
+
+def _column(kind: str, paths: str, text: str) -> Column:
+    return Column(kind, tuple(paths.split()), text)
+
+
 PROFILES: dict[str, dict[str, Column]] = {
     "podcast": {
-        "audio_url": Column("url", ("audio/url",), "URL of the first audio enclosure"),
-        "audio_type": Column("text", ("audio/type",), "media type of that enclosure"),
-        "audio_length": Column("integer", ("audio/length",), "its length in octets"),
-        "duration": Column(
+        "audio_url": _column("url", "audio/url", "URL of the first audio enclosure"),
+        "audio_type": _column("text", "audio/type", "media type of that enclosure"),
+        "audio_length": _column("integer", "audio/length", "its length in octets"),
+        "duration": _column(
             "seconds",
-            ("itunes:duration", "media:content@duration", "json:attachments/duration_in_seconds"),
+            "itunes:duration media:content@duration json:attachments/duration_in_seconds",
             "duration of the episode in seconds, from `itunes:duration` in any form, Media RSS or JSON Feed",
         ),
-        "season": Column("integer", ("itunes:season", "podcast:season"), "season number"),
-        "episode": Column("integer", ("itunes:episode", "podcast:episode"), "episode number"),
-        "episode_type": Column("text", ("itunes:episodeType",), "`full`, `trailer` or `bonus`"),
-        "image": Column(
+        "season": _column("integer", "itunes:season podcast:season", "season number"),
+        "episode": _column("integer", "itunes:episode podcast:episode", "episode number"),
+        "episode_type": _column("text", "itunes:episodeType", "`full`, `trailer` or `bonus`"),
+        "image": _column(
             "url",
-            (
-                *("itunes:image@href", "googleplay:image@href", "media:thumbnail@url"),
-                *("media:group/media:thumbnail@url", "json:image", "json:banner_image"),
-            ),
+            "itunes:image@href googleplay:image@href media:thumbnail@url media:group/media:thumbnail@url "
+            "json:image json:banner_image",
             "URL of the episode's own image",
         ),
-        "explicit": Column(
+        "explicit": _column(
             "boolean",
-            ("itunes:explicit", "googleplay:explicit"),
+            "itunes:explicit googleplay:explicit",
             "whether the episode is explicit (`yes`, `true`, `explicit`) or not (`no`, `false`, `clean`)",
         ),
-        "transcripts": Column(
+        "transcripts": _column(
             "files",
-            ("podcast:transcript@*",),
+            "podcast:transcript@*",
             "a list of objects with `url`, `type` and `language` (`podcast:transcript`)",
         ),
-        "chapters": Column("url", ("podcast:chapters@url",), "URL of the chapter file (`podcast:chapters`)"),
+        "chapters": _column("url", "podcast:chapters@url", "URL of the chapter file (`podcast:chapters`)"),
     },
     "news": {
-        "link": Column(
+        "link": _column(
             "url",
-            ("feedburner:origLink", "pheedo:origLink", "link"),
+            "feedburner:origLink pheedo:origLink link",
             "URL of the article itself (`feedburner:origLink`) if `link` leads through a tracker",
         ),
-        "thumbnail": Column(
+        "thumbnail": _column(
             "url",
-            (
-                *(
-                    "media:thumbnail@url",
-                    "media:group/media:thumbnail@url",
-                    "media:content/media:thumbnail@url",
-                ),
-                *("media:content[medium=image]@url", "media:content[type=image/*]@url"),
-                *("media:group/media:content[medium=image]@url", "json:image", "json:banner_image"),
-                *("enclosures[type=image/*]/url", "itunes:image@href"),
-            ),
+            "media:thumbnail@url media:group/media:thumbnail@url media:content/media:thumbnail@url "
+            "media:content[medium=image]@url media:content[type=image/*]@url "
+            "media:group/media:content[medium=image]@url json:image json:banner_image "
+            "enclosures[type=image/*]/url itunes:image@href",
             "URL of an image",
         ),
-        "source": Column(
+        "source": _column(
             "text",
-            ("rss:source", "atom:source/atom:title", "dc:source", "rss:source@url", "atom:source/atom:id"),
+            "rss:source atom:source/atom:title dc:source rss:source@url atom:source/atom:id",
             "source of the article: its name, or else its URL",
         ),
-        "comments": Column(
-            "url", ("rss:comments", "atom:link[rel=replies]@href"), "URL of the comments page"
-        ),
+        "comments": _column("url", "rss:comments atom:link[rel=replies]@href", "URL of the comments page"),
     },
 }
 COLUMNS = {name: column for columns in PROFILES.values() for name, column in columns.items()}
@@ -131,47 +122,44 @@ BOOLEANS = {
 
 
 class Entry(NamedTuple):
-    """The fields of an entry, and the tree of its extensions."""
-
-    fields: Mapping[str, Any]
+    fields: dict[str, Any]
     tree: Tree
 
     def value(self, column: Column) -> Any:
-        """Return the value of a column; None, or [] for a list, if no path leads to one."""
         base = self.fields.get("base") or self.fields.get("document") or ""
-        return KINDS[column.kind]((value for path in column.paths for value in self._follow(path)), base)
+        values = chain.from_iterable(map(self._follow, column.paths))
+        if column.kind == FILES:
+            return [
+                _file(value, base) for value in values if isinstance(value, dict) and _text(value.get("url"))
+            ]
+        converted = (KINDS[column.kind](text, base) for text in map(_text, values) if text)
+        return next((value for value in converted if value is not None), None)
 
     def _follow(self, path: str) -> list[Any]:
-        """Return the texts, attributes or members that a path leads to."""
-        first, *steps = STEP.finditer(path)
-        is_xml = first["prefix"] not in (None, JSON)
-        nodes = self._start(first)
+        steps = list(STEP.finditer(path))
+        prefix, name = steps[0]["prefix"], steps[0]["name"]
+        is_xml = prefix not in (None, JSON)
+        nodes: list[Any] = [
+            {"children": self.tree} if is_xml else self.tree.get(JSON) if prefix else self.fields
+        ]
+        if prefix is None and name in OBJECTS:
+            nodes = list(islice((node for each in OBJECTS[name] for node in self._follow(each)), 1))
+            del steps[0]
         for step in steps:
-            inner = [_child(node, step, is_xml) for node in nodes]
-            nodes = [node for children in inner for node in _matching(children, step)]
+            nodes = [child for node in nodes for child in _children(node, step, is_xml)]
         if not is_xml:
             return nodes
-        attribute = (steps or [first])[-1]["attribute"]
+        attribute = steps[-1]["attribute"]
         if attribute is None:
             return [node["value"] for node in nodes]
         return [node["attrs"] if attribute == "*" else node["attrs"].get(attribute) for node in nodes]
 
-    def _start(self, step: re.Match[str]) -> list[Any]:
-        if step["prefix"] is not None:
-            return _matching(self.tree.get(step["prefix"], {}).get(step["name"]), step)
-        if step["name"] in OBJECTS:
-            return list(islice((node for path in OBJECTS[step["name"]] for node in self._follow(path)), 1))
-        return _matching(self.fields.get(step["name"]), step)
 
-
-def _child(node: Any, step: re.Match[str], is_xml: bool) -> Any:
+def _children(node: Any, step: re.Match[str], is_xml: bool) -> list[Any]:
     if is_xml:
-        return node["children"].get(step["prefix"], {}).get(step["name"])
-    return node.get(step["name"]) if isinstance(node, dict) else None
-
-
-def _matching(value: Any, step: re.Match[str]) -> list[Any]:
-    """Return the elements, objects or values that a step chooses of a value or a list of them."""
+        value = node["children"].get(step["prefix"], {}).get(step["name"])
+    else:
+        value = node.get(step["name"]) if isinstance(node, dict) else None
     nodes = value if isinstance(value, list) else [] if value is None else [value]
     key = step["key"]
     if key is None:
@@ -184,51 +172,29 @@ def _matching(value: Any, step: re.Match[str]) -> list[Any]:
     ]
 
 
-def _texts(values: Iterable[Any]) -> Iterator[str]:
-    texts = (str(value or "").strip() for value in values if not isinstance(value, (dict, list)))
-    return filter(None, texts)
+def _text(value: Any) -> str:
+    return "" if isinstance(value, (dict, list)) else str(value or "").strip()
 
 
-def _text(values: Iterable[Any], base: str) -> str | None:
-    return next(_texts(values), None)
+def _seconds(text: str, base: str) -> int | None:
+    if (match := DURATION.fullmatch(text)) is None:
+        return None
+    hours, minutes, seconds = (int(number or 0) for number in match.groups())
+    return hours * 3600 + minutes * 60 + seconds
 
 
-def _url(values: Iterable[Any], base: str) -> str | None:
-    reference = _text(values, base)
-    return reference and resolve(reference, base)
+def _file(value: dict[str, Any], base: str) -> dict[str, str | None]:
+    return {"url": resolve(value["url"], base), "type": value.get("type"), "language": value.get("language")}
 
 
-def _integer(values: Iterable[Any], base: str) -> int | None:
-    return next((int(text) for text in _texts(values) if INTEGER.fullmatch(text)), None)
-
-
-def _seconds(values: Iterable[Any], base: str) -> int | None:
-    for text in _texts(values):
-        if match := DURATION.fullmatch(text):
-            hours, minutes, seconds = (int(number or 0) for number in match.groups())
-            return hours * 3600 + minutes * 60 + seconds
-    return None
-
-
-def _boolean(values: Iterable[Any], base: str) -> bool | None:
-    return next((BOOLEANS[text.lower()] for text in _texts(values) if text.lower() in BOOLEANS), None)
-
-
-def _files(values: Iterable[Any], base: str) -> list[dict[str, str | None]]:
-    return [
-        {"url": resolve(value["url"], base), "type": value.get("type"), "language": value.get("language")}
-        for value in values
-        if isinstance(value, dict) and (value.get("url") or "").strip()
-    ]
-
-
-KINDS: dict[str, Callable[[Iterable[Any], str], Any]] = {
-    "text": _text,
-    "url": _url,
-    "integer": _integer,
+# The kinds of columns; the functions return None for a text that is not of the kind.
+FILES = "files"
+KINDS: dict[str, Callable[[str, str], Any]] = {
+    "text": lambda text, base: text,
+    "url": resolve,
+    "integer": lambda text, base: int(text) if INTEGER.fullmatch(text) else None,
     "seconds": _seconds,
-    "boolean": _boolean,
-    "files": _files,
+    "boolean": lambda text, base: BOOLEANS.get(text.lower()),
 }
 
 
@@ -242,10 +208,7 @@ EMPTY: tuple[object, ...] = (None, "", [], {})
 
 
 def chosen(fields: list[str] | dict[str, str], settings: BaseSettings) -> list[str] | dict[str, str]:
-    """Return the columns of exports.
-
-    :param fields: those of FEED_EXPORT_FIELDS; a dictionary has the headings of columns
-    """
+    """Return the columns of exports, from those of FEED_EXPORT_FIELDS (a dictionary has their headings)."""
     given = settings.getlist(FIELDS)
     names = [name for name in given if not name.startswith(PLUS)] or list(fields)
     names += [name.removeprefix(PLUS) for name in given if name.startswith(PLUS)]
@@ -273,7 +236,6 @@ def _check_names(what: str, names: list[str], known: list[str]) -> None:
 
 
 def only(fields: list[str] | dict[str, str], names: Collection[str]) -> list[str] | dict[str, str]:
-    """Return those of the columns that are named, in their order; a dictionary has their headings."""
     kept = [name for name in fields if name in names]
     return {name: fields[name] for name in kept} if isinstance(fields, dict) else kept
 
@@ -312,7 +274,6 @@ class Rows:
         )
 
     def complete(self, entries: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Yield entries of the store with their columns."""
         return map(self._completed if self.need_details else dict, entries)
 
     def _completed(self, entry: Mapping[str, Any]) -> dict[str, Any]:

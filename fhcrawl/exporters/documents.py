@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import secrets
-from functools import cached_property
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +22,7 @@ from fhcrawl.documents import metadata, modules
 from fhcrawl.documents.formats.atom import OLD
 from fhcrawl.documents.history import DELETED_ENTRY
 from fhcrawl.documents.identifiers import EXPORT, NO_CHARACTERS, OWN_ID
+from fhcrawl.documents.metadata import FeedMetadata
 from fhcrawl.documents.xml import elements, namespaces
 from fhcrawl.documents.xml.elements import ATOM, FH, RDF_NAMESPACES, RSS_NAMESPACES, XML_BASE
 
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from fhcrawl.documents import Entry
 
     Fields = dict[str, Any]
-
-    from fhcrawl.documents.metadata import FeedMetadata
 
 # The fields that a crawl of the element must reproduce, in the order in which they are written.
 READ_AGAIN = (
@@ -56,11 +54,7 @@ UNBOUNDED_PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load
 
 
 def entry_element(fields: Fields, original: str | None, form: DocumentFormat) -> _Element:
-    """Return an entry as an element.
-
-    :param fields: as `store.entries.read()` yields them
-    :param original: the entry's own XML or JSON; None if it is not kept
-    """
+    """Return an entry as an element, from its fields in the store and its own XML or JSON, if it is kept."""
     fields = {name: cleaned(value) for name, value in fields.items()}
     best, fewest = etree.Element(form.entry_tag), len(READ_AGAIN) + 1
     for candidate in _candidates(fields, _parsed(original), form):
@@ -83,7 +77,6 @@ def cleaned(value: Any) -> Any:
 
 
 def differences(candidate: _Element, fields: Fields, form: DocumentFormat) -> list[str]:
-    """Return the names of the fields whose value differs when an element is parsed."""
     try:
         # `read` modifies the element.
         entry = form.read(etree.fromstring(etree.tostring(candidate, with_tail=False), PARSER))
@@ -92,11 +85,7 @@ def differences(candidate: _Element, fields: Fields, form: DocumentFormat) -> li
     return [name for name in READ_AGAIN if (getattr(entry, name) or None) != (fields[name] or None)]
 
 
-def _candidates(fields: Fields, original: _Element | None, form: DocumentFormat) -> Iterator[_Element]:
-    """Yield candidates for an entry's element, the one that keeps most of the original first."""
-    if original is None:
-        yield _built(fields, None, (), form)
-        return
+def _candidates(fields: Fields, original: _Element, form: DocumentFormat) -> Iterator[_Element]:
     if (own := form.adopt(original)) is not None:
         _entry_url(own, original, fields)
         form.complete(own, fields)
@@ -107,13 +96,11 @@ def _candidates(fields: Fields, original: _Element | None, form: DocumentFormat)
     yield _built(fields, original, [child for child in others if child.tag not in form.reads], form)
 
 
-def _parsed(original: str | None) -> _Element | None:
-    if original is None or not original.startswith("<"):
-        return None
-    try:
-        return etree.fromstring(namespaces.canonicalise(original.encode())[0], PARSER)
-    except etree.XMLSyntaxError:
-        return None
+def _parsed(original: str | None) -> _Element:
+    if original is not None and original.startswith("<"):
+        with contextlib.suppress(etree.XMLSyntaxError):
+            return etree.fromstring(namespaces.canonicalise(original.encode())[0], PARSER)
+    return etree.Element("none")
 
 
 def _is_foreign(child: _Element) -> bool:
@@ -125,14 +112,11 @@ def _is_foreign(child: _Element) -> bool:
 
 
 # RFC 4287, 2: relative references in the markup resolve against the base, in any document.
-def _entry_url(entry: _Element, original: _Element | None, fields: Fields) -> None:
-    base = fields["document"] or ""
-    if original is not None:
-        for name, value in original.items():
-            if str(name).startswith("{") and name != RDF_ABOUT:
-                entry.set(name, value)
-        base = elements.base_of(original, base)
-    if base:
+def _entry_url(entry: _Element, original: _Element, fields: Fields) -> None:
+    for name, value in original.items():
+        if str(name).startswith("{") and name != RDF_ABOUT:
+            entry.set(name, value)
+    if base := elements.base_of(original, fields["document"] or ""):
         entry.set(XML_BASE, base)
 
 
@@ -145,9 +129,7 @@ def _corrected(own: _Element, fields: Fields, form: DocumentFormat) -> _Element:
     return _completed(entry, fields, form)
 
 
-def _built(
-    fields: Fields, original: _Element | None, others: Iterable[_Element], form: DocumentFormat
-) -> _Element:
+def _built(fields: Fields, original: _Element, others: Iterable[_Element], form: DocumentFormat) -> _Element:
     entry = etree.Element(form.entry_tag, nsmap=nsmap(form.entry_tag))
     _entry_url(entry, original, fields)
     for name in READ_AGAIN:
@@ -160,12 +142,10 @@ def _built(
 
 
 def nsmap(tag: str) -> Any:
-    """Return an nsmap with the namespace of a tag as the default namespace."""
     return {None: tag[1:].partition("}")[0]} if tag.startswith("{") else {}
 
 
 def leaf(tag: str, text: str | None = None, **attributes: str | None) -> _Element:
-    """Return an element with text and attributes, without those that are None."""
     child = etree.Element(tag, nsmap=nsmap(tag) if tag.startswith(ATOM) else None)
     child.text = text
     for name, value in attributes.items():
@@ -177,7 +157,7 @@ def leaf(tag: str, text: str | None = None, **attributes: str | None) -> _Elemen
 def verbatim(text: str) -> _Element | None:
     """Return a placeholder for XML until the entry is built; None if the XML is not well-formed.
 
-    When an element gets another parent, lxml replaces prefixes by those of its new ancestors.
+    lxml replaces the prefixes of an element that gets another parent.
     """
     try:
         etree.fromstring(text, PARSER)
@@ -187,7 +167,6 @@ def verbatim(text: str) -> _Element | None:
 
 
 def _completed(entry: _Element, fields: Fields, form: DocumentFormat) -> _Element:
-    """Return the entry with its placeholder replaced by the XML, and with all that the format requires."""
     if (child := entry.find(VERBATIM)) is not None:
         place = etree.Comment(secrets.token_hex(16))
         entry.replace(child, place)
@@ -217,69 +196,40 @@ LOCATORS = frozenset((f"{ATOM}logo", f"{ATOM}icon"))
 
 
 class FeedHead:
-    """The head section of a feed, to be written to other documents.
+    """The head section of a feed: its XML or JSON ('' if unknown), and the URL of its document."""
 
-    :param original: XML or JSON of the head section
-    :param document: URL of the document that it came from
-    """
-
-    def __init__(self, original: str, document: str) -> None:
-        self._original = original
-        self._document = document
-
-    @cached_property
-    def metadata(self) -> FeedMetadata:
-        """The feed's metadata."""
-        return metadata.read(self._original, self._document)
-
-    @cached_property
-    def _parsed(self) -> tuple[_Element, _Element, str] | None:
-        return metadata.parse(self._original)
-
-    @property
-    def _children(self) -> Iterable[_Element]:
-        return self._parsed[1] if self._parsed else ()
-
-    @property
-    def is_atom(self) -> bool:
-        """Whether it is of RFC 4287's format."""
-        return self._parsed is not None and self._parsed[2] == ATOM
-
-    @property
-    def is_rss(self) -> bool:
-        """Whether it is of a version of RSS."""
-        return self._parsed is not None and self._parsed[2] in (*RSS_NAMESPACES, *RDF_NAMESPACES)
-
-    @property
-    def base(self) -> str:
-        """Base URL of its elements."""
-        document = self._document
-        return elements.base_inside(self._parsed[1], document) if self._parsed else document
+    def __init__(self, original: str = "", document: str = "") -> None:
+        self.metadata = metadata.read(original, document) if original else FeedMetadata()
+        # The head section is a child of RSS's root, and Atom's root itself.
+        nothing = etree.Element("nothing")
+        self._root, self._section, namespace = metadata.parse(original) or (nothing, nothing, None)
+        self._namespace = namespace or ""
+        self.is_atom = namespace == ATOM
+        self.is_rss = namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES)
+        self.base = elements.base_inside(self._section, document)
 
     def own(self, name: str) -> list[_Element]:
         """Return copies of the elements with a name in its own format, without a prefix if that is RSS."""
-        if self._parsed is None:
-            return []
-        root, section, namespace = self._parsed
         return [
-            self._copy(child) if self.is_atom else _without_namespace(child, namespace)
-            for parent in dict.fromkeys((section, root))
-            for child in parent.iterchildren(f"{namespace}{name}")
+            self._copy(child) if self.is_atom else _without_namespace(child, self._namespace)
+            for parent in dict.fromkeys((self._section, self._root))
+            for child in parent.iterchildren(f"{self._namespace}{name}")
         ]
 
     def atom(self, name: str) -> list[_Element]:
         """Return copies of its elements of RFC 4287 with a name."""
-        return [self._copy(child) for child in self._children if child.tag == f"{ATOM}{name}"]
+        return [self._copy(child) for child in self._section if child.tag == f"{ATOM}{name}"]
 
-    def links(self) -> Iterator[_Element]:
-        """Yield copies of its links of RFC 4287 that do not name the document."""
-        for link in self.atom("link"):
-            if (link.get("href") or "").strip() and OF_THE_DOCUMENT.isdisjoint(elements.relations(link)):
-                yield link
+    def links(self) -> list[_Element]:
+        """Return copies of its links of RFC 4287 that do not name the document."""
+        return [
+            link
+            for link in self.atom("link")
+            if (link.get("href") or "").strip() and OF_THE_DOCUMENT.isdisjoint(elements.relations(link))
+        ]
 
     def foreign(self) -> Iterator[_Element]:
-        """Yield copies of the elements that belong to no format of feeds."""
-        for child in self._children:
+        for child in self._section:
             tag = str(child.tag)
             if tag[: tag.rfind("}") + 1] not in LEFT_OUT and tag not in LEFT_OUT_TAGS:
                 yield self._copy(child)
@@ -329,11 +279,10 @@ FEED = f"{EXPORT}feed"
 class Head(NamedTuple):
     """A head section.
 
-    :param feed: URL of the entries' feed, which also identifies this document's feed
-    :param updated: the document's update time, ISO 8601 in UTC
+    :param updated: ISO 8601 in UTC
     :param links: pairs of relation and URL
     :param marks: names of empty elements of RFC 5005: `archive`, `complete`
-    :param source: the head section of the feed, whose metadata the document has; None if it is not known
+    :param source: the head section of the feed, whose metadata the document has
     """
 
     feed: str
@@ -341,30 +290,24 @@ class Head(NamedTuple):
     updated: str
     links: tuple[tuple[str, str], ...] = ()
     marks: tuple[str, ...] = ()
-    source: FeedHead | None = None
+    source: FeedHead = FeedHead()
 
     @property
     def name(self) -> str:
-        """The title, or the URL of a feed without one."""
         return str(cleaned(self.title or self.feed))
 
 
 class DocumentFormat(NamedTuple):
     """A format of feed documents.
 
-    :param name: in `fhcrawl export`, and suffix of files
     :param around: the elements that enclose entries, outermost first: tags and attributes
-    :param head: returns the elements of a head section
+    :param head: returns the elements of a head section that the feed's metadata give
     :param named: tag of the element that contains `Head.feed` in documents without `FEED`
-    :param entry_tag: tag of an entry
     :param read: parses an entry whose xml:base is absolute
-    :param elements: create the element of a field from its value and all fields
-    :param one_for_each: create one of the elements of a field from one of its values
-    :param has_field: returns whether a child of an entry is an element of a field
+    :param elements: create the element of a field, or of one of its values, from that and all fields
     :param reads: the tags of the children that `read` reads
     :param adopt: returns an original as an entry of this format; None if it is of another format
     :param complete: adds the elements that the format requires, and converts dates to its form
-    :param identifier: returns an id as the format requires it
     :param root: returns the attributes of the root, besides those of `around`
     """
 
@@ -376,7 +319,6 @@ class DocumentFormat(NamedTuple):
     entry_tag: str
     read: Callable[[_Element], Entry]
     elements: dict[str, Callable[[Any, Fields], _Element]]
-    one_for_each: dict[str, Callable[[Any], _Element]]
     has_field: Callable[[_Element, str], bool]
     reads: Container[str]
     adopt: Callable[[_Element], _Element | None]
@@ -385,23 +327,26 @@ class DocumentFormat(NamedTuple):
     root: Callable[[Head], dict[str, str]] = lambda head: {}
 
     def build(self, name: str, fields: Fields) -> list[_Element]:
-        """Return the elements of a field, given all fields."""
-        value: Any = fields[name]
-        if name in self.one_for_each:
-            return [self.one_for_each[name](each) for each in value]
-        return [self.elements[name](value, fields)] if value and name in self.elements else []
+        if name not in self.elements or not fields[name]:
+            return []
+        values = fields[name] if isinstance(fields[name], list) else [fields[name]]
+        return [self.elements[name](value, fields) for value in values]
 
 
 def write(file: IO[bytes], form: DocumentFormat, head: Head, entries: Iterable[_Element]) -> int:
     """Write a document incrementally; return the number of its entries."""
     count = 0
+    feed = etree.Element(FEED, nsmap={"fx": EXPORT[1:-1]})
+    feed.text = cleaned(head.feed)
+    links = [link(rel, href) for rel, href in head.links]
+    marks = [etree.Element(f"{FH}{name}", nsmap={"fh": FH[1:-1]}) for name in head.marks]
+    section = [*form.head(head), feed, *links, *marks]
     (root, attributes), *inner = form.around
     with xml_file(file) as output, contextlib.ExitStack() as around:
         output.write_declaration()
         around.enter_context(output.element(root, {**attributes, **form.root(head)}, nsmap=form.nsmap))
         for tag, _attributes in inner:
             around.enter_context(output.element(tag))
-        section = form.head(head)
         for count, each in enumerate(chain(section, entries), 1 - len(section)):  # noqa: B007
             output.write("\n")
             output.write(each, with_tail=False)
@@ -409,40 +354,17 @@ def write(file: IO[bytes], form: DocumentFormat, head: Head, entries: Iterable[_
     return count
 
 
-class _Noting:
-    """A file that records errors: lxml ignores an error of its last write."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self.error: BaseException | None = None
-
-    def write(self, octets: bytes) -> int:
-        try:
-            return self._file.write(octets)
-        except BaseException as error:
-            self.error = error
-            raise
-
-
 @contextlib.contextmanager
 def xml_file(file: IO[bytes]) -> Iterator[etree._IncrementalFileWriter]:
-    """Open an XML document that is written incrementally.
-
-    :raises OSError: if any of it cannot be written
-    """
-    noting = _Noting(file)
-    with etree.xmlfile(noting, encoding="utf-8") as output:
+    """Open an XML document that is written incrementally; raise OSError if any of it cannot be written."""
+    with etree.xmlfile(file, encoding="utf-8") as output:
         yield output
-    if noting.error is not None:
-        raise noting.error
+        # lxml ignores an error of the write when it closes the file.
+        output.flush()
 
 
 # RFC 6721, 3: at:deleted-entry has the id of the deleted entry and the time of its deletion.
 def tombstone(entry_id: str, when: str, form: DocumentFormat) -> _Element:
-    """Return the at:deleted-entry of an entry.
-
-    :param when: ISO 8601 in UTC
-    """
     deleted = etree.Element(DELETED_ENTRY, nsmap={"at": TOMBSTONES, "fx": EXPORT[1:-1]})
     own = cleaned(entry_id)
     ref = form.identifier(own)
@@ -453,14 +375,6 @@ def tombstone(entry_id: str, when: str, form: DocumentFormat) -> _Element:
     return deleted
 
 
-def link(rel: str, href: str) -> _Element:
-    """Return an atom:link of a head section, for Atom and for RSS (which declares Atom's namespace)."""
-    return leaf(f"{ATOM}link", rel=rel, href=href)
-
-
-def extensions(head: Head) -> list[_Element]:
-    """Return the links and RFC 5005's elements of a head section, and the URL of the feed."""
-    named = etree.Element(FEED, nsmap={"fx": EXPORT[1:-1]})
-    named.text = cleaned(head.feed)
-    marks = [etree.Element(f"{FH}{name}", nsmap={"fh": FH[1:-1]}) for name in head.marks]
-    return [named, *(link(rel, href) for rel, href in head.links), *marks]
+def link(rel: str, href: str, **attributes: str | None) -> _Element:
+    """Return an atom:link, for Atom and for RSS (which declares Atom's namespace)."""
+    return leaf(f"{ATOM}link", rel=rel, href=href, **attributes)

@@ -20,7 +20,7 @@ from fhcrawl.documents.snapshot import NAMESPACE
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, FH, XML_BASE
 from fhcrawl.exceptions import ExportError
-from fhcrawl.exporters import atom, documents, rss
+from fhcrawl.exporters import documents, formats
 from fhcrawl.exporters.documents import PARSER, READ_AGAIN, FeedHead, Head, cleaned, xml_file
 from fhcrawl.exporters.storages import replacing
 from fhcrawl.items import FIELDS
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fhcrawl.store.statements import StoredVersion
 
 # By its name in `fhcrawl export`.
-XML_FORMATS = {"atom": atom.FORMAT, "rss": rss.FORMAT}
+XML_FORMATS = {"atom": formats.ATOM_FORMAT, "rss": formats.RSS_FORMAT}
 
 
 class Selection(NamedTuple):
@@ -60,7 +60,6 @@ class Selection(NamedTuple):
     tombstones: bool = False
 
     def has(self, fields: dict[str, Any]) -> bool:
-        """Return whether an entry meets the conditions."""
         if self.categories and self.categories.isdisjoint(fields["categories"]):
             return False
         if not (self.since or self.until):
@@ -102,15 +101,14 @@ def gap_entries(feed: Feed) -> Iterator[dict[str, Any]]:
 def write_document(file: IO[bytes], store: Store, feed: Feed, form: DocumentFormat, wanted: Selection) -> int:
     """Write a complete feed (RFC 5005, 2), newest entry first; return the number of entry elements."""
     since, latest = store.feeds.read_times(feed.feed)
-    updated = latest or since
-    head = Head(feed.feed, feed.title, updated, marks=("complete",), source=_source(store, feed))
-    return documents.write(file, form, head, _elements(store, feed, form, wanted, updated))
+    head = _head_of(store, feed, latest or since)._replace(marks=("complete",))
+    entries = _elements(store, feed, form, wanted, head.updated)
+    return documents.write(file, form, head, chain(_gaps(feed, form, wanted), entries))
 
 
 def _elements(
     store: Store, feed: Feed, form: DocumentFormat, wanted: Selection, updated: str
 ) -> Iterator[_Element]:
-    yield from _gaps(feed, form, wanted)
     for version in store.entries.read_versions(feed.feed, newest_first=True):
         if version.is_deleted:
             if wanted.tombstones:
@@ -120,9 +118,10 @@ def _elements(
             yield documents.entry_element(version.fields, version.original, form)
 
 
-def _source(store: Store, feed: Feed) -> FeedHead | None:
+def _head_of(store: Store, feed: Feed, updated: str) -> Head:
     head = store.feeds.read_heads([feed.feed]).get(feed.feed)
-    return None if head is None else FeedHead(head.original, head.document)
+    source = FeedHead() if head is None else FeedHead(head.original, head.document)
+    return Head(feed.feed, feed.title, updated, source=source)
 
 
 def _gaps(feed: Feed, form: DocumentFormat, wanted: Selection) -> list[_Element]:
@@ -144,14 +143,10 @@ def write_archives(
 ) -> int:
     """Write a feed's archive set to a folder; return the number of archives.
 
-    :param base: URL of the folder, ending in a slash
-    :param size: number of entries in an archive
     :raises ExportError: if the folder contains documents of another set under the same names
-    :raises OSError: if a document cannot be written
     """
     since, _latest = store.feeds.read_times(feed.feed)
-    source = _source(store, feed)
-    archives = ArchiveSet(folder, base, form, feed.feed, feed.title, since, size, source, wanted)
+    archives = ArchiveSet(folder, base, form, _head_of(store, feed, since), size, wanted)
     return archives.write(lambda: store.entries.read_versions(feed.feed), _gaps(feed, form, wanted))
 
 
@@ -170,27 +165,21 @@ class ArchiveSet:
     """The documents of an archive set, with an index of the entries in its archives.
 
     :param base: URL of the folder, ending in a slash
-    :param feed: URL of the feed
-    :param since: the update time of documents whose entries have none, ISO 8601 in UTC
+    :param head: the feed's head section, with the update time of documents whose entries have none
     :param size: number of entries in an archive
-    :param source: the head section of the feed; None if it is not known
     """
 
     folder: Path
     base: str
     form: DocumentFormat
-    feed: str
-    title: str | None
-    since: str
+    head: Head
     size: int
-    source: FeedHead | None = None
     wanted: Selection = ALL_ENTRIES
 
     def write(self, versions: Callable[[], Iterable[StoredVersion]], gaps: Sequence[_Element] = ()) -> int:
-        """Write new and changed entries to the folder; return the number of archives.
+        """Write new and changed entries; return the number of archives.
 
         :param versions: returns the newest versions of the feed's entries, oldest first
-        :param gaps: pseudo-entries for the subscription document
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         lock = locked(self.folder.resolve() / INDEX)
@@ -240,7 +229,6 @@ class ArchiveSet:
     # RFC 5005, 4: "The set of entries contained in an archive document published at a particular URI SHOULD
     # NOT change over time."
     def _begin_anew(self) -> None:
-        """Forget the archives, so that all are written again, under new names."""
         self._begin_at(max(self._numbers(), default=0) + 1)
 
     def _begin_at(self, number: int) -> None:
@@ -291,7 +279,7 @@ class ArchiveSet:
         expected = self._links(number, PREV_ARCHIVE in links)
         if (
             named is None
-            or elements.line(named) != cleaned(self.feed)
+            or elements.line(named) != cleaned(self.head.feed)
             or (number is not None and any(links.get(rel) != url for rel, url in expected))
             or (number is not None and head.find(f"{FH}archive") is None)
         ):
@@ -307,7 +295,6 @@ class ArchiveSet:
         return [*links, (PREV_ARCHIVE, self._url(before))] if has_older else links
 
     def _add(self, versions: Iterable[StoredVersion], gaps: Sequence[_Element]) -> int:
-        """Write new archives, then the subscription document; return the number of archives."""
         waiting: list[Event] = []
         for event in chain(self._events(versions), self._replaced()):
             waiting.append(event)
@@ -333,16 +320,14 @@ class ArchiveSet:
                 yield event
 
     def _take(self, entry_id: str) -> Known | None:
-        row = self._index.execute("SELECT mark, time FROM known WHERE id = ?", (entry_id,)).fetchone()
-        if row is None:
-            return None
+        statement = "SELECT mark, time FROM known WHERE id = ?"
+        row: Known | None = self._index.execute(statement, (entry_id,)).fetchone()
         self._index.execute("DELETE FROM known WHERE id = ?", (entry_id,))
-        return row[0], row[1]
+        return row
 
     # The store forgets the entities of a snapshot when two later ones have replaced it. Other entries that it
     # does not know stay in the archives.
     def _replaced(self) -> Iterator[Event]:
-        """Yield tombstones for entities of earlier snapshots that are left in the index."""
         statement = "SELECT * FROM known WHERE mark != x'' AND substr(id, 1, ?) = ?"
         left = self._index.execute(statement, (len(NAMESPACE), NAMESPACE)).fetchall()
         for entry_id, mark, time in left:
@@ -375,26 +360,22 @@ class ArchiveSet:
 
     def _tombstone(self, entry_id: str, version_time: str, known: Known | None) -> Event:
         time = max(version_time, self._latest, known[1] if known else "")
-        when = f"{time}Z" if time else self.since
+        when = f"{time}Z" if time else self.head.updated
         return documents.tombstone(entry_id, when, self.form), version_time
 
     def _write(self, number: int | None, events: list[Event], gaps: Sequence[_Element] = ()) -> str:
-        """Write a document, newest entry first; return its comparable update time."""
         # RFC 5005, 4.2: of versions with one update time, that of the most recently updated document wins.
         # Readers may have an earlier version from the subscription document that is replaced.
         times = (self._latest, self._shown, *(time for _element, time in events))
         # `_read_archive` reads this value back from the document, also if none of its entries has a time.
-        latest = max(times) or comparable(self.since)
-        # RFC 5005, 2: without archives, the subscription document contains the whole feed.
+        latest = max(times) or comparable(self.head.updated)
+        # RFC 5005, 2: without archives, the subscription document contains the complete feed.
         has_older = self._number > self._left
         alone = () if has_older else ("complete",)
-        head = Head(
-            self.feed,
-            self.title,
-            f"{latest}Z",
-            tuple(self._links(number, has_older)),
-            alone if number is None else ("archive",),
-            self.source,
+        head = self.head._replace(
+            updated=f"{latest}Z",
+            links=tuple(self._links(number, has_older)),
+            marks=alone if number is None else ("archive",),
         )
         with replacing(self._path(number)) as file:
             written = (*gaps, *(element for element, _time in reversed(events)))
@@ -417,7 +398,6 @@ class ArchiveSet:
 
 
 def _counted(time: str | None) -> str:
-    """Return a comparable time; '' for none, and for one that readers do not take into account yet."""
     comparable_time = comparable(time)
     return comparable_time if comparable_time <= latest_time(now()) else ""
 
@@ -436,7 +416,6 @@ OPML_NSMAP: dict[str, str] = {"fx": EXPORT[1:-1]}
 # OPML 2.0, 'Subscription lists': outlines with type, text and xmlUrl; other attributes need a namespace
 # ('Extending OPML').
 def write_opml(file: IO[bytes], feeds: Iterable[Feed]) -> int:
-    """Write an outline for each feed; return their number."""
     count = 0
     with xml_file(file) as output:
         output.write_declaration()

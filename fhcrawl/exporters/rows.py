@@ -1,4 +1,4 @@
-"""Exports entries as rows: CSV, JSON, JSON lines and XML, safe for terminals.
+"""Exports entries as rows: CSV, JSON, JSON lines, XML (all of them safe for terminals) and Parquet.
 
 Each row has all fields, in the order of EntryItem.
 """
@@ -8,19 +8,25 @@ from __future__ import annotations
 import io
 import json
 import re
+from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any
 from xml.sax.saxutils import XMLGenerator
 
 import orjson
 from scrapy import exporters
+from scrapy.exceptions import NotConfigured
 
+from fhcrawl.exporters.columns import COLUMNS
 from fhcrawl.exporters.documents import cleaned
-from fhcrawl.items import EXTENSIONS
+from fhcrawl.items import ALL_FIELDS, EXTENSIONS, FORMER_IDS
 from fhcrawl.utils.text import escaped
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from io import BytesIO
 
+    import pyarrow as pa
+    from pyarrow import parquet
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
@@ -32,18 +38,15 @@ class Terminal(io.RawIOBase):
         self._file = file
 
     def writable(self) -> bool:
-        """Return True."""
         return True
 
     def write(self, octets: Any) -> int:
-        """Write UTF-8, with unprintable characters escaped."""
         text = bytes(octets).decode("utf-8", "backslashreplace").replace("\r\n", "\n")
         self._file.write("\n".join(map(escaped, text.split("\n"))).encode())
         return len(octets)
 
 
 def shown(file: Any) -> Any:
-    """Return a file for an exporter, wrapped in `Terminal` if it is a terminal."""
     return Terminal(file) if file.isatty() else file
 
 
@@ -52,11 +55,7 @@ TIMES = ("published", "updated", "document_updated")
 
 
 def with_all_fields(item: Any, fields: Any) -> Any:
-    """Return an entry with all fields that are exported, in their order; another item as it is.
-
-    :param item: an entry is a plain dictionary; those that pipelines have added no fields to lack them
-    :param fields: the exporter's `fields_to_export`
-    """
+    """Return an entry, a plain dictionary, with all fields in their order; other items as they are."""
     if type(item) is not dict or not isinstance(fields, list) or fields == list(item):
         return item
     return {name: item.get(name) for name in fields}
@@ -89,17 +88,14 @@ class CsvItemExporter(exporters.CsvItemExporter):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, file: BytesIO, **kwargs: Any) -> Self:
-        """Create an exporter with the crawler's settings."""
         return cls(file, **{"excel": crawler.settings.getbool(EXCEL), **kwargs})
 
     def finish_exporting(self) -> None:
-        """Write the header if there were no items, and flush."""
         if self._headers_not_written and self.fields_to_export:
             self._write_headers_and_set_fields_to_export(None)
         super().finish_exporting()
 
     def serialize_field(self, field: Any, name: str, value: Any) -> Any:
-        """Return a list, dictionary or Boolean as JSON text, None as '', and escape formulas."""
         if isinstance(value, (list, tuple, dict, bool)):
             return json.dumps(value, ensure_ascii=False)
         if self._excel and name in TIMES and isinstance(value, str):
@@ -110,24 +106,18 @@ class CsvItemExporter(exporters.CsvItemExporter):
 
 
 class JsonItemExporter(exporters.JsonItemExporter):
-    """A JSON list of objects; an entry has all fields."""
-
     def __init__(self, file: BytesIO, **kwargs: Any) -> None:
         super().__init__(shown(file), **kwargs)
 
     def export_item(self, item: Any) -> None:
-        """Write an item."""
         super().export_item(with_all_fields(item, self.fields_to_export))
 
 
 class JsonLinesItemExporter(exporters.JsonLinesItemExporter):
-    """JSON lines; a plain dictionary with the fields in order is written unchanged."""
-
     def __init__(self, file: BytesIO, **kwargs: Any) -> None:
         super().__init__(shown(file), **kwargs)
 
     def export_item(self, item: Any) -> None:
-        """Write an item; an entry has all fields."""
         item = with_all_fields(item, self.fields_to_export)
         if type(item) is dict and self.fields_to_export in (None, list(item)) and self.encoding == "utf-8":
             self.file.write(orjson.dumps(item, option=orjson.OPT_APPEND_NEWLINE))
@@ -140,7 +130,6 @@ class Generator(XMLGenerator):
 
     # XML 1.0, 2.11: a parser normalises U+000D to a line feed unless it is a character reference.
     def characters(self, content: str) -> None:
-        """Write text."""
         first, *others = cleaned(content).split("\r")
         super().characters(first)
         for text in others:
@@ -156,7 +145,119 @@ class XmlItemExporter(exporters.XmlItemExporter):
         self.xg = Generator(self.stream, encoding=self.encoding or "utf-8")
 
     def serialize_field(self, field: Any, name: str, value: Any) -> Any:
-        """Return extensions as JSON text, and other values as they are."""
         if name == EXTENSIONS and value is not None:
             return json.dumps(value, ensure_ascii=False)
         return super().serialize_field(field, name, value)
+
+
+ARROW_KINDS = {
+    **dict.fromkeys(TIMES, "time"),
+    **dict.fromkeys(("authors", "categories", FORMER_IDS), "list"),
+    "enclosures": "enclosures",
+}
+NEEDS = "Parquet requires pyarrow: run pip install pyarrow"
+MICROSECONDS = 6  # digits
+# Limits of a row group, which is held in memory: this many entries, or this many characters and one entry.
+ROWS_AT_ONCE = 10_000
+CHARACTERS_AT_ONCE = 16_000_000
+OF_EACH = 50  # characters; the overhead of a string in Python
+
+
+class ParquetItemExporter(exporters.BaseItemExporter):
+    """Parquet, in row groups: a column for each field; lists and objects are nested types.
+
+    Times have microseconds; other formats have all digits that the feed has. Extensions are JSON text. Fields
+    that pipelines add are strings: their values in other entries may be of other types.
+
+    :raises NotConfigured: if pyarrow is not installed, or if the file is not empty
+    """
+
+    def __init__(self, file: BytesIO, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError as error:
+            raise NotConfigured(NEEDS) from error
+        if file.seekable() and file.tell():
+            raise NotConfigured("A Parquet file cannot be appended to; use -o with another file")
+        self._file = file
+        self._writer: parquet.ParquetWriter | None = None
+        self._rows: list[dict[str, Any]] = []
+        self._characters = 0
+
+    def export_item(self, item: Any) -> None:
+        fields = self.get_serialized_fields(item, default_value=None, include_empty=True)
+        row = {name: CONVERTERS.get(_kind(name), lambda same: same)(value) for name, value in fields}
+        self._rows.append(row)
+        self._characters += sum(map(_length, row.values()))
+        if len(self._rows) >= ROWS_AT_ONCE or self._characters >= CHARACTERS_AT_ONCE:
+            self._write()
+
+    def finish_exporting(self) -> None:
+        self._write()
+        if self._writer is not None:
+            self._writer.close()
+
+    def _write(self) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        if self._writer is None:
+            schema = _schema(list(self._rows[0]) if self._rows else list(self.fields_to_export or ()))
+            # A file object of Python, since it may be a pipe, or a temporary file that is uploaded later.
+            self._writer = parquet.ParquetWriter(self._file, schema, compression="zstd")
+        if self._rows:
+            self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._writer.schema))
+        self._rows.clear()
+        self._characters = 0
+
+
+def _json(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _length(value: Any) -> int:
+    if isinstance(value, dict):
+        value = [*value.values()]
+    if isinstance(value, list):
+        return sum(OF_EACH + _length(each) for each in value)
+    return len(value) if isinstance(value, str) else 0
+
+
+def _schema(names: list[str]) -> pa.Schema:
+    import pyarrow as pa
+
+    text = pa.string()
+    # A length has up to 19 digits, which can exceed a signed 64-bit integer.
+    enclosure = pa.struct([("url", text), ("type", text), ("length", pa.uint64())])
+    types = {
+        "list": pa.list_(text),
+        "enclosures": pa.list_(enclosure),
+        "time": pa.timestamp("us", tz="UTC"),
+        "integer": pa.int64(),
+        "seconds": pa.int64(),
+        "boolean": pa.bool_(),
+        "files": pa.list_(pa.struct([("url", text), ("type", text), ("language", text)])),
+    }
+    return pa.schema([(name, types.get(_kind(name), text)) for name in names])
+
+
+def _kind(name: str) -> str:
+    if name in ARROW_KINDS or name in ALL_FIELDS:
+        return ARROW_KINDS.get(name, "text")
+    return COLUMNS[name].kind if name in COLUMNS else "text"
+
+
+# A pipeline may have replaced a time by something else.
+def _time(value: Any) -> datetime | None:
+    if not isinstance(value, str):
+        return value if isinstance(value, datetime) else None
+    seconds, _, fraction = value.removesuffix("Z").partition(".")
+    try:
+        return datetime.fromisoformat(f"{seconds}.{fraction[:MICROSECONDS]:0<{MICROSECONDS}}+00:00")
+    except ValueError:
+        return None
+
+
+# The functions that make a value of Arrow of a field's value, for kinds whose values are not the same.
+CONVERTERS: dict[str, Callable[[Any], Any]] = {"time": _time, "text": _json, "url": _json}

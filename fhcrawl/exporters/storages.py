@@ -19,7 +19,7 @@ import stat
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy import Spider
@@ -62,10 +62,7 @@ def shown(place: str) -> str:
 
 
 def in_export(place: str, name: str) -> str:
-    """Return a destination as the argument of `fhcrawl export -o`, for a shell.
-
-    :param name: name of the format
-    """
+    """Return a destination and the name of its format as `fhcrawl export -o` takes them, for a shell."""
     if place in STDOUT:
         return f"-:{name}"
     path = printable(shown(place))
@@ -73,11 +70,7 @@ def in_export(place: str, name: str) -> str:
 
 
 def refuse_store(place: str, store_url: str) -> None:
-    """Check that a destination is no file of the store.
-
-    :raises ArgumentError: if it is one
-    :raises StoreError: if the URL of the store cannot be used
-    """
+    """:raises ArgumentError: if a destination is a file of the store"""
     if place in STDOUT or is_elsewhere(place):
         return
     if opening.is_file_of(store_url, Path(_path(place))):
@@ -89,15 +82,11 @@ def _path(place: str) -> str:
 
 
 def is_elsewhere(place: str) -> bool:
-    """Return whether a destination is neither a path nor stdout."""
     return "://" in place and not place.startswith("file://")
 
 
 def takes_entries(options: Mapping[str, Any]) -> bool:
-    """Return whether a destination is for entries, and not for items of a spider's own.
-
-    :param options: its options in FEEDS: `item_classes` are classes, or their paths
-    """
+    """Return whether a destination of FEEDS is for entries, and not for items of a spider's own."""
     classes = [load_object(item_class) for item_class in options.get("item_classes") or ()]
     return not classes or any(issubclass(item_class, EntryItem) for item_class in classes)
 
@@ -106,29 +95,31 @@ def takes_entries(options: Mapping[str, Any]) -> bool:
 def opened(place: str, settings: Settings) -> Iterator[IO[bytes]]:
     """Open a destination for writing; it has the content once the block has ended without an error.
 
-    :param place: a path, a file: URL, - for stdout, or a URL that FEED_STORAGES has a class for
-    :raises ExportError: if a feed storage cannot be written to
-    :raises OSError: if the file cannot be written
+    :raises ExportError: if a storage of FEED_STORAGES cannot be written to
+    :raises OSError: if a file cannot be written
     """
-    if place in STDOUT:
-        with open_stdout() as file:
+    if not is_elsewhere(place):
+        with open_stdout() if place in STDOUT else replacing(Path(_path(place))) as file:
             yield file
-    elif is_elsewhere(place):
+        return
+    with failing(place):
+        scheme = urlsplit(place).scheme
+        storage_class = settings.getwithbase("FEED_STORAGES").get(scheme)
+        if storage_class is None:
+            raise ValueError(f"FEED_STORAGES has no storage for {scheme}; use a path, s3://… or ftp://…")
+        crawler = Crawler(Spider, settings)
+        options = {"overwrite": True}
+        storage = build_from_crawler(load_object(storage_class), crawler, place, feed_options=options)
+        file = storage.open(Spider.from_crawler(crawler, name="export"))
+    with contextlib.closing(file):
+        yield file
         with failing(place):
-            storage, file = _open_elsewhere(place, settings)
-        with contextlib.closing(file):
-            yield file
-            with failing(place):
-                _store(storage, file)
-    else:
-        with replacing(Path(_path(place))) as file:
-            yield file
+            _store(storage, file)
 
 
 # A storage raises the errors of its library: OSError, ftplib.Error, boto3's and botocore's, NotConfigured.
 @contextlib.contextmanager
 def failing(place: str) -> Iterator[None]:
-    """Convert errors to an `ExportError` that names the destination and the cause."""
     try:
         yield
     except FhcrawlError:
@@ -137,16 +128,6 @@ def failing(place: str) -> Iterator[None]:
         logger.debug("Cannot write to %s", shown(place), exc_info=True)
         cause = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
         raise ExportError(f"Cannot write to {shown(place)} ({cause})") from error
-
-
-def _open_elsewhere(place: str, settings: Settings) -> tuple[Any, IO[bytes]]:
-    scheme = urlsplit(place).scheme
-    storage_class = settings.getwithbase("FEED_STORAGES").get(scheme)
-    if storage_class is None:
-        raise ValueError(f"FEED_STORAGES has no storage for {scheme}; use a path, s3://… or ftp://…")
-    crawler = Crawler(Spider, settings)
-    storage = build_from_crawler(load_object(storage_class), crawler, place, feed_options={"overwrite": True})
-    return storage, storage.open(Spider.from_crawler(crawler, name="export"))
 
 
 def _store(storage: Any, file: IO[bytes]) -> None:
@@ -165,11 +146,9 @@ def _store(storage: Any, file: IO[bytes]) -> None:
 
 
 def check_appending(path: Path, options: Mapping[str, Any]) -> None:
-    """Check that an export can be appended to a file.
+    """Check that an export with options of FEEDS can be appended to a file.
 
-    :param options: the options of the place in FEEDS, completed by Scrapy
     :raises ExportError: if the file with the appended export would not be valid in its format
-    :raises OSError: if the file cannot be read
     """
     if not path.is_file() or not path.stat().st_size:
         return
@@ -200,10 +179,7 @@ def _header(path: Path, encoding: str | None) -> list[str]:
 
 
 def line_end(path: Path, options: Mapping[str, Any]) -> bytes:
-    """Return the line end to write before an appended export if the file's last line has none; else b"".
-
-    :raises OSError: if the file cannot be read
-    """
+    """Return the line end to write before an appended export if the file's last line has none; else b""."""
     is_plain = "\n".encode(options.get("encoding") or "utf-8") == b"\n"
     if not takes_lines(options) or not is_plain or not path.is_file():
         return b""
@@ -213,15 +189,11 @@ def line_end(path: Path, options: Mapping[str, Any]) -> bytes:
 
 
 def takes_lines(options: Mapping[str, Any]) -> bool:
-    """Return whether an export consists of lines, to which more can be appended."""
     return options["format"] in OF_LINES and "postprocessing" not in options
 
 
 class WrittenFile(NamedTuple):
-    """A complete file under a temporary name in the folder of its final name.
-
-    :param inode: with the size (octets) and time (ns), identifies the file under its final name
-    """
+    """A complete file under a temporary name; inode, size and time (ns) identify it under its final name."""
 
     written: str
     name: str
@@ -230,7 +202,6 @@ class WrittenFile(NamedTuple):
     time: int
 
     def is_named(self) -> bool:
-        """Return whether the file has its final name."""
         try:
             status = Path(self.name).stat()
         except OSError:
@@ -238,29 +209,46 @@ class WrittenFile(NamedTuple):
         return (status.st_ino, status.st_size, status.st_mtime_ns) == (self.inode, self.size, self.time)
 
 
-def open_beside(path: Path, mode: Literal["wb", "ab"]) -> tuple[IO[bytes], Path]:
-    """Create a file in the folder of `path` with its permissions, and in mode 'ab' with its content.
+class Part:
+    """A new file beside `path`, with its permissions and, if `is_appended`, its content.
 
     The caller has the lock of `path`.
-
-    :raises OSError: if it cannot be created
     """
-    _remove_left(path)
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(TOKEN_OCTETS)}.part")
-    is_there = path.exists()
-    # No other user can read the new file until it has the permissions of the old one.
-    number = os.open(beside, NEW_FILE, 0o600 if is_there else 0o666)
-    file = os.fdopen(number, "wb", BUFFER)
-    try:
-        if is_there:
-            os.fchmod(number, stat.S_IMODE(path.stat().st_mode))
-        if is_there and mode == "ab":
-            with path.open("rb") as source:
-                shutil.copyfileobj(source, file, BUFFER)
-    except OSError:
-        _discard(file, beside)
-        raise
-    return file, beside
+
+    def __init__(self, path: Path, is_appended: bool = False) -> None:
+        _remove_left(path)
+        self._path = path
+        self._beside = path.with_name(f".{path.name}.{secrets.token_hex(TOKEN_OCTETS)}.part")
+        is_there = path.exists()
+        # No other user can read the new file until it has the permissions of the old one.
+        number = os.open(self._beside, NEW_FILE, 0o600 if is_there else 0o666)
+        self.file = os.fdopen(number, "wb", BUFFER)
+        try:
+            if is_there:
+                os.fchmod(number, stat.S_IMODE(path.stat().st_mode))
+            if is_there and is_appended:
+                with path.open("rb") as source:
+                    shutil.copyfileobj(source, self.file, BUFFER)
+        except OSError:
+            self.discard()
+            raise
+
+    def complete(self) -> WrittenFile:
+        """Flush the file to the disk and close it."""
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        status = os.fstat(self.file.fileno())
+        self.file.close()
+        names = str(self._beside.resolve()), str(self._path.resolve())
+        return WrittenFile(*names, status.st_ino, status.st_size, status.st_mtime_ns)
+
+    def discard(self) -> None:
+        """Close the file, and remove it if it was not renamed."""
+        # On a full disk, closing fails again. If the file cannot be removed, the next export removes it.
+        with contextlib.suppress(OSError):
+            self.file.close()
+        with contextlib.suppress(OSError):
+            self._beside.unlink()
 
 
 # The caller has the lock, so every other .part file was left by a dead process, of any PID namespace. This
@@ -276,80 +264,32 @@ def _remove_left(path: Path) -> None:
                 left.unlink()
 
 
-def _discard(file: IO[bytes], beside: Path) -> None:
-    # On a full disk, closing fails again; the file is removed to free its space.
-    with contextlib.suppress(OSError):
-        file.close()
-    beside.unlink(missing_ok=True)
-
-
-def close_whole(file: IO[bytes], beside: Path, path: Path) -> WrittenFile:
-    """Flush a file to the disk and close it."""
-    file.flush()
-    os.fsync(file.fileno())
-    status = os.fstat(file.fileno())
-    file.close()
-    names = str(beside.resolve()), str(path.resolve())
-    return WrittenFile(*names, status.st_ino, status.st_size, status.st_mtime_ns)
-
-
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that replaces `path` once it is complete; a pipe or device is written to directly.
-
-    :raises OSError: if it cannot be written
-    """
-    if (special := open_special(path)) is not None:
-        with special:
-            yield special
-        return
-    path = path.resolve()
-    with locked(path):
-        file, beside = open_beside(path, "wb")
-        try:
-            yield file
-            close_whole(file, beside, path)
-            os.replace(beside, path)
-        finally:
-            _discard(file, beside)
+    """Open a file that replaces `path` once it is complete; a pipe or device is written to directly."""
+    storage = FileFeedStorage(str(path.absolute()), feed_options={"overwrite": True})
+    try:
+        file = storage.open()
+        yield file
+        storage.store(file)
+        if storage.written is not None:
+            os.replace(storage.written.written, storage.written.name)
+    finally:
+        storage.release()
 
 
 # With PYTHONUNBUFFERED, Python's sys.stdout.buffer does not report a partial write.
 def open_stdout() -> IO[bytes]:
-    """Open stdout as a binary file, which is flushed when it is closed.
-
-    :raises OSError: if there is none
-    """
+    """Open stdout as a binary file, which is flushed when it is closed."""
     if sys.stdout is None:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     sys.stdout.flush()
     return os.fdopen(os.dup(sys.stdout.fileno()), "wb")
 
 
-def open_special(path: Path) -> IO[bytes] | None:
-    """Open a pipe, device or file descriptor, which is written to directly; None for an ordinary path.
-
-    :raises OSError: if it cannot be opened
-    """
-    if (number := _descriptor(path)) is not None:
-        return os.fdopen(os.dup(number), "wb")
-    return path.open("wb") if is_special(path) else None
-
-
-def is_special(path: Path) -> bool:
-    """Return whether a path is a pipe, device or file descriptor, which is written to directly."""
-    return _descriptor(path) is not None or (path.exists() and not (path.is_file() or path.is_dir()))
-
-
-def is_named_pipe(path: Path) -> bool:
-    """Return whether a path is a named pipe, whose reader sees the end when it is closed."""
-    return path.is_fifo() and _descriptor(path) is None
-
-
 # The shell's >(gzip > x.gz) is such a path. /dev/stdout may be a file that other processes write to as well,
 # or a pipe without a path.
 def _descriptor(path: Path) -> int | None:
-    """Return the file descriptor that a path names, as /dev/stdout or /dev/fd/63 does; else None."""
     folders = {Path("/dev/fd").resolve(), Path("/proc/self/fd").resolve()}
     path = path.absolute()
     for _ in range(MOST_LINKS):
@@ -385,8 +325,8 @@ def recover(store: Store, locked: Path | None = None) -> None:
 
     If one file of a delivery has been renamed, the others are too; else its changes are exported again.
 
-    :param locked: a file that this process has locked and will replace; deliveries to it are settled first,
-        since they could not be after that
+    :param locked: a file that this process has locked and will replace: the last chance to settle its
+        deliveries
     """
     for number, rows in store.exports.find_dead(None if locked is None else str(locked)):
         is_done = settle(store, number, [WrittenFile(*row) for row in rows])
@@ -428,77 +368,85 @@ def _publish(file: WrittenFile) -> bool:
 
 
 class FileFeedStorage(feedexport.FileFeedStorage):
-    """Writes a temporary file beside the target; `FeedExporter` renames it when the export is complete.
+    """Writes a temporary file beside the target, to be renamed once the export is complete.
 
     Appending copies the target first, so that it is complete at any time. It is locked from the copy to the
     renaming. Targets that are not regular files (a pipe, a device) are written directly.
     """
 
-    beside: Path | None = None
-    written: WrittenFile | None = None
     # Completes or discards the export of a process that died while it was writing to the file; refuses a file
     # of the store.
     recover: Callable[[Path], None] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._lock = ExitStack()
-        self._target = Path()
+        self.written: WrittenFile | None = None
         self._options = kwargs["feed_options"] or {}
+        self._lock = ExitStack()
+        self._locked: Path | None = None
+        self._file: IO[bytes] | None = None
+        self._part: Part | None = None
 
     @property
     def target(self) -> Path:
-        """The path of the file, with symbolic links resolved."""
         return Path(self.path).resolve()
 
-    async def lock(self) -> None:
-        """Wait for the lock on the file, without blocking the crawl."""
-        if not is_special(Path(self.path)):
-            self._target = self.target
-            self._lock = await lock_when_free(self._target)
+    @property
+    def is_special(self) -> bool:
+        """Whether it is a pipe, device or file descriptor, which is written to directly."""
+        path = Path(self.path)
+        return _descriptor(path) is not None or (path.exists() and not (path.is_file() or path.is_dir()))
 
-    def open(self, spider: Spider) -> IO[bytes]:
+    @property
+    def is_named_pipe(self) -> bool:
+        return Path(self.path).is_fifo() and _descriptor(Path(self.path)) is None
+
+    async def lock(self) -> None:
+        if not self.is_special:
+            self._locked = self.target
+            self._lock = await lock_when_free(self._locked)
+
+    def open(self, spider: Spider | None = None) -> IO[bytes]:
         """Return a file to write to, at its end. `release` must be called even if the export fails."""
-        special = open_special(Path(self.path))
-        if special is not None:
-            return special
+        if self.is_special:
+            number = _descriptor(Path(self.path))
+            number = os.open(self.path, os.O_WRONLY) if number is None else os.dup(number)
+            self._file = os.fdopen(number, "wb")
+            return self._file
         path = self.target
-        mode: Literal["wb", "ab"] = "wb" if self.write_mode == "wb" else "ab"
-        if path != self._target:
+        if path != self._locked:
             self._lock.enter_context(locked(path))
-            self._target = path
+            self._locked = path
         if self.recover is not None:
             self.recover(path)
-        if mode == "ab":
+        is_appended = self.write_mode != "wb"
+        if is_appended:
             check_appending(path, self._options)
-        file, self.beside = open_beside(path, mode)
-        if mode == "ab":
-            file.write(line_end(path, self._options))
-        return file
+        self._part = Part(path, is_appended)
+        if is_appended:
+            self._part.file.write(line_end(path, self._options))
+        return self._part.file
 
     def store(self, file: IO[bytes]) -> None:
-        """Write the file to the disk, and close it."""
-        if self.beside is None:
+        if self._part is None:
             file.close()
         else:
-            self.written = close_whole(file, self.beside, self._target)
+            self.written = self._part.complete()
 
     def release(self) -> None:
-        """Remove the temporary file if it was not renamed, and release the lock."""
         with self._lock:
-            if self.beside is not None:
-                # If this fails, the next export to the file removes it.
+            if self._part is not None:
+                self._part.discard()
+            elif self._file is not None:
                 with contextlib.suppress(OSError):
-                    self.beside.unlink()
+                    self._file.close()
 
 
 class StdoutFeedStorage(feedexport.StdoutFeedStorage):
     """Flushes its buffer before entries are marked as exported."""
 
     def open(self, spider: Spider) -> IO[bytes]:
-        """Return stdout as a file."""
         return open_stdout()
 
     def store(self, file: IO[bytes]) -> None:
-        """Flush the buffer."""
         file.close()

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
@@ -27,6 +26,7 @@ from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
@@ -84,7 +84,6 @@ class FeedExporter(feedexport.FeedExporter):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect to the signals of the spider."""
         exporter = cls(crawler)
         crawler.signals.connect(exporter.open_spider, signals.spider_opened)
         crawler.signals.connect(exporter.close_spider, signals.spider_closed)
@@ -92,7 +91,6 @@ class FeedExporter(feedexport.FeedExporter):
 
     @property
     def paths(self) -> list[Path]:
-        """The paths of the regular files that are exported to."""
         return [path for path in self._paths.values() if path.is_file() or not path.exists()]
 
     @property
@@ -119,7 +117,6 @@ class FeedExporter(feedexport.FeedExporter):
         )
 
     def open_spider(self, spider: Spider) -> None:
-        """Open the targets, and start to export feeds that are done, if FHCRAWL_EXPORT_SECONDS is set."""
         self._open_slots(spider)
         seconds = self.settings.getfloat("FHCRAWL_EXPORT_SECONDS")
         if seconds and all(map(_takes_more, self.slots)):
@@ -134,7 +131,6 @@ class FeedExporter(feedexport.FeedExporter):
             self._early = asyncio.ensure_future(self._export(spider, is_last=False))
 
     async def close_spider(self, spider: Spider) -> None:
-        """Export the remaining changes."""
         if self._calls is not None and self._calls.running:
             self._calls.stop()
         if self._early is not None:
@@ -175,24 +171,21 @@ class FeedExporter(feedexport.FeedExporter):
             logger.error("The export has failed, so nothing was marked as exported; %s", when)
 
     def _open_slots(self, spider: Spider) -> None:
-        if self.slots:
-            return
-        for template, options in self.feeds.items():
-            previous = self._previous.get(template)
-            batch = 1 if previous is None else previous.batch_id + 1
-            uri = feedexport.apply_uri_params(
-                template, self._get_uri_params(spider, options["uri_params"], previous)
-            )
-            self.slots.append(self._start_new_batch(batch, uri, options, spider, template))
+        if not self.slots:
+            self.slots = [self._open_slot(uri, spider, self._previous.get(uri)) for uri in self.feeds]
 
-    def _start_new_batch(self, *args: Any, **kwargs: Any) -> FeedSlot:
-        slot = super()._start_new_batch(*args, **kwargs)
+    def _open_slot(self, template: str, spider: Spider, previous: FeedSlot | None) -> FeedSlot:
+        options = self.feeds[template]
+        parameters = self._get_uri_params(spider, options["uri_params"], previous)
+        uri = feedexport.apply_uri_params(template, parameters)
+        batch = 1 if previous is None else previous.batch_id + 1
+        slot = self._start_new_batch(batch, uri, options, spider, template)
         self._started.append(slot)
         if isinstance(slot.storage, FileFeedStorage):
             slot.storage.recover = self._prepare
-            self._paths[slot.uri_template] = slot.storage.target
+            self._paths[template] = slot.storage.target
             # A named pipe's reader waits for its end, and Scrapyd's jobs link to their items.
-            slot.store_empty |= _is_named_pipe(slot) or hasattr(slot.spider, SCRAPYD_JOB)
+            slot.store_empty |= slot.storage.is_named_pipe or hasattr(spider, SCRAPYD_JOB)
         slot.uri = without_credentials(slot.uri)  # the log shows it
         return slot
 
@@ -213,7 +206,6 @@ class FeedExporter(feedexport.FeedExporter):
         return count
 
     def _note_unnamed(self, item: dict[str, Any]) -> None:
-        """Log, once, that a field which a pipeline has added is in no export."""
         if len(item) == len(FIELDS) or self._has_noted:
             return
         named = {name for slot in self.slots for name in slot.feed_options["fields"] or item}
@@ -224,18 +216,19 @@ class FeedExporter(feedexport.FeedExporter):
                 unnamed,
             )
 
+    # Scrapy's method loses the slots if one of them fails.
     def _write_item(self, item: dict[str, Any], spider: Spider) -> None:
-        slots, self.slots = self.slots, []
-        continued: list[FeedSlot] = []
-        for slot in slots:
-            # Scrapy's method begins the next batch of the slots that are full.
-            self.slots = [slot]
-            try:
-                with storages.failing(slot.uri):
-                    self.item_scraped(item, spider)
-            finally:
-                continued += self.slots
-                self.slots = [*continued, *slots[len(continued) :]]
+        for number, slot in enumerate(self.slots):
+            with storages.failing(slot.uri):
+                if not slot.filter.accepts(item):
+                    continue
+                slot.start_exporting()
+                slot.exporter.export_item(item)  # type: ignore[union-attr]
+                slot.itemcount += 1
+                size = slot.feed_options["batch_item_count"]
+                if size and slot.itemcount >= size:
+                    self._schedule_slot_close(slot, spider)
+                    self.slots[number] = self._open_slot(slot.uri_template, spider, slot)
 
     async def _close_slots(self, spider: Spider) -> None:
         """Close files first, and other targets only if that succeeds: what they are sent cannot be undone."""
@@ -263,7 +256,6 @@ class FeedExporter(feedexport.FeedExporter):
         return False
 
     def _continue_batches(self, is_settled: bool) -> None:
-        """Make the next delivery continue after this one: the next batch, or appending to the file."""
         for slot in self._started:
             written = slot.storage.written if isinstance(slot.storage, FileFeedStorage) else None
             # If the store could not end the delivery, a file that has its name counts as exported once the
@@ -324,16 +316,14 @@ async def _lock_files(slots: list[FeedSlot]) -> None:
             await storage.lock()
 
 
-def _is_named_pipe(slot: FeedSlot) -> bool:
-    return isinstance(slot.storage, FileFeedStorage) and storages.is_named_pipe(Path(slot.storage.path))
-
-
 def _takes_more(slot: FeedSlot) -> bool:
-    """Return whether a target can take more than one delivery in a run."""
+    storage = slot.storage
     if BATCH.search(slot.uri_template):
         return True
     # The reader of a named pipe gets end-of-file after the first delivery.
-    is_open = isinstance(slot.storage, (FileFeedStorage, StdoutFeedStorage)) and not _is_named_pipe(slot)
+    is_open = isinstance(storage, StdoutFeedStorage) or (
+        isinstance(storage, FileFeedStorage) and not storage.is_named_pipe
+    )
     return is_open and storages.takes_lines(slot.feed_options)
 
 

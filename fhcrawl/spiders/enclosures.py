@@ -37,10 +37,7 @@ PROGRAMS = frozenset({".php", ".asp", ".aspx", ".cgi", ".jsp"})
 
 
 class EnclosureFile(NamedTuple):
-    """An enclosure, and the name of its file: `2003-12-13 Title.mp3`.
-
-    :param document: URL of the document that the entry came from
-    """
+    """An enclosure, its document's URL, and the name of its file: `2003-12-13 Title.mp3`."""
 
     name: str
     url: str
@@ -52,12 +49,12 @@ def files_of(entries: Iterable[Mapping[str, Any]]) -> list[EnclosureFile]:
 
     A name does not depend on the other entries otherwise, so that it stays the same when there are new ones.
     """
-    found = [(e, n, enclosure) for e in entries for n, enclosure in enumerate(e["enclosures"])]
-    names = [_name(entry, enclosure) for entry, _, enclosure in found]
+    enclosures = [(e, n, enclosure) for e in entries for n, enclosure in enumerate(e["enclosures"])]
+    names = [_name(entry, enclosure) for entry, _, enclosure in enclosures]
     # Some file systems do not distinguish upper and lower case.
     counts = Counter("".join(name).casefold() for name in names)
     files = []
-    for (stem, ending), (entry, number, enclosure) in zip(names, found, strict=True):
+    for (stem, ending), (entry, number, enclosure) in zip(names, enclosures, strict=True):
         if counts[f"{stem}{ending}".casefold()] > 1:
             digest = hashlib.sha256(f"{number} {entry['id']}".encode("utf-8", "surrogatepass")).hexdigest()
             stem = f"{stem} {digest[:12]}"  # noqa: PLW2901
@@ -87,13 +84,9 @@ class EnclosuresSpider(Spider):
     """Downloads files as politely as a crawl requests documents; a file appears once it is complete.
 
     It has no name, so that it is no spider of a project: the command `download` runs it.
-
-    :param feed: URL of the feed in the store
-    :param done: receives the name of each file that has been written
-    :param failed: receives a sentence for each file that has not
     """
 
-    # Each response is in memory as a whole. DOWNLOAD_TIMEOUT is for all of it.
+    # Each response is held in memory. DOWNLOAD_TIMEOUT is for all of it.
     custom_settings = {  # noqa: RUF012 - as Scrapy declares it
         "CONCURRENT_REQUESTS": 4,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
@@ -121,7 +114,6 @@ class EnclosuresSpider(Spider):
         self._folder = folder
 
     async def start(self) -> AsyncIterator[Request]:
-        """Yield the requests for the files."""
         for file in self._files:
             url = secured(file.url, given_urls(self._walk), [self._walk.feed])
             context = RequestContext(
@@ -137,7 +129,6 @@ class EnclosuresSpider(Spider):
             )
 
     def parse(self, response: Response, **cb_kwargs: Any) -> None:
-        """Write a file."""
         file = response.meta["file"]
         if not response.body or "dataloss" in response.flags:
             self._fail(file, "comes incomplete" if response.body else "is empty")
@@ -151,7 +142,6 @@ class EnclosuresSpider(Spider):
         self._done(printable(file.name))
 
     def lose(self, failure: Failure) -> None:
-        """Say why a file could not be downloaded."""
         self._fail(failure.request.meta["file"], loss_of(failure).detail)  # type: ignore[attr-defined]
 
     def _fail(self, file: EnclosureFile, detail: str) -> None:

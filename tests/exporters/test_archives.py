@@ -11,6 +11,7 @@ import pytest
 from lxml import etree
 
 from fhcrawl.documents.identifiers import OWN_ID
+from fhcrawl.exporters.documents import Head
 from fhcrawl.exporters.feeds import XML_FORMATS, ArchiveSet
 from fhcrawl.items import FIELDS
 from fhcrawl.store.statements import StoredVersion
@@ -252,7 +253,8 @@ def stored(entry_id: str, updated: str | None = None, is_deleted: bool = False, 
 
 
 def target_of(folder: Path, size: int = 1) -> ArchiveSet:
-    return ArchiveSet(folder, "http://x/", XML_FORMATS["atom"], "http://x/", "T", DAY.format(1), size)
+    head = Head("http://x/", "T", DAY.format(1))
+    return ArchiveSet(folder, "http://x/", XML_FORMATS["atom"], head, size)
 
 
 def walk(folder: Path, read: dict[str, set[str | None]]) -> None:

@@ -28,10 +28,10 @@ def store(database: Database) -> Iterator[Store]:
     opened.close()
 
 
-def written(folder: Path, mode: str = "wb") -> storages.WrittenFile:
-    file, beside = storages.open_beside(folder / "out.jsonl", mode)  # type: ignore[arg-type]
-    file.write(b"line\n")
-    return storages.close_whole(file, beside, folder / "out.jsonl")
+def written(folder: Path, is_appended: bool = False) -> storages.WrittenFile:
+    part = storages.Part(folder / "out.jsonl", is_appended)
+    part.file.write(b"line\n")
+    return part.complete()
 
 
 def in_two_folders(folder: Path) -> list[storages.WrittenFile]:
@@ -262,33 +262,27 @@ def test_part_that_a_delivery_has_noted_never_replaces_what_came_later(store: St
     (tmp_path / "other").mkdir()
     later = tmp_path / "other" / "out.jsonl"
     later.write_bytes(b"before\n")
-    other = written(later.parent, "ab")
+    other = written(later.parent, is_appended=True)
     begin(store, file, other)
     os.replace(file.written, file.name)
     with locked(later):
-        part, beside = storages.open_beside(later, "ab")
-        part.write(b"later\n")
-        storages.close_whole(part, beside, later)
+        part = storages.Part(later, is_appended=True)
+        part.file.write(b"later\n")
+        name = part.complete().written
         storages.recover(store)
-        os.replace(beside, later)
+        os.replace(name, later)
     storages.recover(store)
     assert later.read_bytes() == b"before\nlater\n"
     assert pending(store) == 1
     assert store.exports.find_dead() == []
 
 
-def test_appending_begins_with_what_is_there(tmp_path: Path) -> None:
-    (tmp_path / "out.jsonl").write_bytes(b"first\n")
-    assert Path(written(tmp_path, "ab").written).read_bytes() == b"first\nline\n"
-    assert (tmp_path / "out.jsonl").read_bytes() == b"first\n"
-
-
 @pytest.mark.parametrize("permissions", [0o600, 0o640, 0o666])
 def test_file_keeps_its_permissions(tmp_path: Path, permissions: int) -> None:
     (tmp_path / "out.jsonl").touch()
     (tmp_path / "out.jsonl").chmod(permissions)
-    for mode in ("ab", "wb"):
-        file = written(tmp_path, mode)
+    for is_appended in (True, False):
+        file = written(tmp_path, is_appended)
         assert Path(file.written).stat().st_mode & 0o777 == permissions
 
 
@@ -296,5 +290,5 @@ def test_file_that_cannot_be_copied_leaves_nothing(tmp_path: Path) -> None:
     """Appending begins with a copy."""
     (tmp_path / "out.jsonl").mkdir()
     with pytest.raises(IsADirectoryError):
-        written(tmp_path, "ab")
+        written(tmp_path, is_appended=True)
     assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]

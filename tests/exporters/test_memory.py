@@ -11,7 +11,7 @@ from tests.projects import ROOT
 SCRIPT = """
 import itertools, sys
 from pathlib import Path
-from fhcrawl.exporters import ParquetItemExporter, documents, feeds, parquet
+from fhcrawl.exporters import ParquetItemExporter, documents, feeds, rows
 from fhcrawl.exporters.documents import Head
 from fhcrawl.exporters.feeds import XML_FORMATS
 from fhcrawl.items import FIELDS
@@ -19,7 +19,7 @@ from fhcrawl.store.statements import StoredVersion
 from tests.projects import peak_memory
 
 kind, path, number = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-parquet.CHARACTERS_AT_ONCE = 1_000_000
+rows.CHARACTERS_AT_ONCE = 1_000_000
 
 
 def fields(n):
@@ -45,7 +45,7 @@ def write(many):
             elements = (documents.entry_element(fields(n), None, form) for n in range(many))
             documents.write(file, form, Head("http://x/", "T", "2003-12-13T18:30:02Z"), elements)
     else:
-        target = feeds.ArchiveSet(path, "http://x/", form, "http://x/", "T", "2003-12-13T18:30:02Z", 20)
+        target = feeds.ArchiveSet(path, "http://x/", form, Head("http://x/", "T", "2003-12-13T18:30:02Z"), 20)
         versions = lambda: (StoredVersion(fields(n), None, "", False) for n in range(many))
         target.write(versions)
 

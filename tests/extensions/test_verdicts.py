@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import signal
 import threading
 import time
@@ -343,11 +344,13 @@ def test_export_that_was_cut_off_counts_before_more_is_appended(
         begin_walk(store, FEED, run, NOW)
         store.documents.commit(*read(run, "a"))
         number = store.exports.begin(run)
-        file, beside = storages.open_beside(path, "ab")
-        file.writelines(json.dumps(entry).encode() + b"\n" for entry in store.exports.read_changes(number))
-        written = storages.close_whole(file, beside, path)
+        part = storages.Part(path, is_appended=True)
+        part.file.writelines(
+            json.dumps(entry).encode() + b"\n" for entry in store.exports.read_changes(number)
+        )
+        written = part.complete()
         store.exports.note_files(number, [list(written)])
-        beside.rename(path)
+        os.replace(written.written, path)
         if has_ended:
             store.end_run()
 

@@ -34,11 +34,10 @@ def pause(seconds):
 sleep, locks.time.sleep = locks.time.sleep, pause
 path = Path(sys.argv[1]) / "out.jsonl"
 with locks.locked(path):
-    file, beside = storages.open_beside(path, "ab")
+    part = storages.Part(path, is_appended=True)
     print("writes", os.getpid(), flush=True)
-    file.write(sys.stdin.readline().encode())
-    storages.close_whole(file, beside, path)
-    os.replace(beside, path)
+    part.file.write(sys.stdin.readline().encode())
+    os.replace(part.complete().written, path)
 """
 
 
