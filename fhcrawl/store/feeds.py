@@ -142,7 +142,7 @@ class Feeds(Repository):
                 where += " AND id = ANY(:feeds)"
             statement = f"SELECT * FROM feeds WHERE {where} ORDER BY url"
             with stream(connection, statement, values, FEEDS_AT_ONCE) as found:
-                for some in found.partitions():
+                for some in found.partitions(FEEDS_AT_ONCE):
                     with self._database.snapshot() as other:
                         read = list(verdicts.read(other, some))
                     # The caller may be slow; no transaction of `other` stays open meanwhile.

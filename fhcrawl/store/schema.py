@@ -334,8 +334,7 @@ Index("timemaps_by_feed", timemaps.c.feed_id)
 Index("mementos_by_feed", mementos.c.feed_id)
 Index("sitemaps_by_feed", sitemaps.c.feed_id)
 Index("feeds_by_run", feeds.c.run)
-_has_moved = feeds.c.location != feeds.c.url
-Index("feeds_by_location", Keyed(feeds.c.location), sqlite_where=_has_moved, postgresql_where=_has_moved)
+Index("feeds_by_location", Keyed(feeds.c.location))
 Index("captures_by_digest", captures.c.digest)
 Index("renames_by_id", renames.c.feed_id, Keyed(renames.c.id))
 Index("renames_by_former_id", renames.c.feed_id, Keyed(renames.c.former_id))
@@ -425,7 +424,7 @@ def create_views(connection: Connection) -> None:
 
 
 # Of the tables and the views.
-VERSION = 4
+VERSION = 5
 # Each step changes the tables of one version, its key, into those of the next. The views are dropped before
 # the steps and created again after them, so the step for a change of a view does nothing. Released steps
 # never change.
