@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fhcrawl.documents import head, json_text, link_header, lists, snapshot
+from fhcrawl.documents import head, lists
 from fhcrawl.documents.formats import JSON_FORMATS, XML_FORMATS, jsonfeed, multipart
-from fhcrawl.documents.head_links import HeadLinks
+from fhcrawl.documents.links import Links, header_links
 from fhcrawl.documents.model import FeedDocument, Problem
 from fhcrawl.documents.xml import elements, encoding, parsing
 from fhcrawl.exceptions import NotAFeedError
@@ -94,7 +94,7 @@ def read(
     if isinstance(found, FeedDocument):
         if links:
             # RFC 8288, 1: links "allow[…] typed relations between resources", whatever the format.
-            HeadLinks(found.links, found.other_links).update(link_header.read(links, url))
+            Links(found.links, found.other_links).update(header_links(links, url))
         _limit(found, len(body), max_entries)
     return found
 
@@ -148,14 +148,14 @@ def _has_long_text(entry: Entry) -> bool:
 def _read_json(
     body: bytes, url: str, keep_originals: bool, max_entries: int, keep_head: bool
 ) -> FeedDocument | DocumentList:
-    parsed = json_text.parse(body)
+    parsed = jsonfeed.parse(body)
     for read_format in JSON_FORMATS:
         document = read_format(parsed, url, keep_originals)
         if document is not None:
             if keep_head:
                 document.head = head.source_of_json(parsed.members, document.problems)
             return document
-    listed = snapshot.read(parsed.members, url, max_entries)
+    listed = lists.read_snapshot(parsed.members, url, max_entries)
     if listed is None:
         raise NotAFeedError(
             ReasonKind.NOT_A_FEED,

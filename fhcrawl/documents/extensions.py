@@ -17,7 +17,7 @@ from lxml.etree import Element, QName, XMLSyntaxError
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.formats import atom, rss
 from fhcrawl.documents.modules import is_length
-from fhcrawl.documents.xml import elements, parsers
+from fhcrawl.documents.xml import elements, parsing
 from fhcrawl.documents.xml.elements import XML_BASE, XML_LANG
 from fhcrawl.documents.xml.namespaces import RSS_PREFIX, prefix_of
 
@@ -73,9 +73,9 @@ def read(original: str | bytes | None) -> Tree | None:
             return _of_item(json.loads(octets))
         return None
     try:
-        return _of_entry(parsers.parse_strict(octets))
+        return _of_entry(parsing.parse_strict(octets))
     except XMLSyntaxError:
-        parser: Any = parsers.new(recover=True)
+        parser: Any = parsing.new_parser(recover=True)
         parser.feed(octets)
         with suppress(XMLSyntaxError):
             if (root := parser.close()) is not None:

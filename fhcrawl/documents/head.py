@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
-from fhcrawl.documents import history, modules
+from fhcrawl.documents import modules
 from fhcrawl.documents.dates import utc
-from fhcrawl.documents.history import DELETED_ENTRY
-from fhcrawl.documents.identifiers import NO_CHARACTERS
-from fhcrawl.documents.model import FeedDocument, HeadSource, Problem, UpdateSchedule
+from fhcrawl.documents.identifiers import NO_CHARACTERS, OWN_ID, identifier
+from fhcrawl.documents.links import head_links
+from fhcrawl.documents.model import FeedDocument, HeadSource, Problem, Tombstone, UpdateSchedule
 from fhcrawl.documents.xml import elements
-from fhcrawl.documents.xml.elements import ENTRIES
+from fhcrawl.documents.xml.elements import ATOM, ENTRIES, FH
 from fhcrawl.documents.xml.namespaces import braced
 
 # OpenSearch 1.1 Draft 6, 'The "totalResults" element': "The number of search results available for the
@@ -35,6 +35,11 @@ DAY = 24 * HOUR
 PERIODS = {"hourly": HOUR, "daily": DAY, "weekly": 7 * DAY, "monthly": 30 * DAY, "yearly": 365 * DAY}
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 EMPTY = UpdateSchedule()
+LINK = f"{ATOM}link"
+ARCHIVE, COMPLETE, PREV = f"{FH}archive", f"{FH}complete", f"{FH}prev"
+DELETED_ENTRY = f"{braced('at')}deleted-entry"
+FLAGS = (f"{FH}stateful", f"{FH}incremental")
+INCREMENTAL = {"1": True, "true": True, "0": False, "false": False}
 # The content of these elements is not lost: a deleted entry, the entries of another feed.
 NOT_MISPLACED = (DELETED_ENTRY, f"{elements.ATOM}feed")
 # Characters of a head section. Of a longer one, the elements (or members) that fit are kept, in their order.
@@ -45,7 +50,8 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-    from fhcrawl.documents.json_text import Object
+    from fhcrawl.documents.formats.jsonfeed import Object
+    from fhcrawl.documents.links import Links
     from fhcrawl.documents.model import Entry
     from fhcrawl.documents.modules import FieldReader
     from fhcrawl.documents.xml.elements import Head
@@ -76,7 +82,7 @@ class Vocabulary(NamedTuple):
     fields: dict[str, FieldReader]
     dates: dict[str, tuple[str, str]]
     update_times: tuple[str, ...]
-    link: str = history.LINK
+    link: str = LINK
     line: Callable[[_Element], str | None] = elements.line
     has_entries_anywhere: bool = False
     escaped: frozenset[str] = frozenset()
@@ -116,15 +122,74 @@ def read(
         entries=entries,
         problems=problems,
         fault=parsed.fault,
-        tombstones=history.read_tombstones(deleted, problems),
+        tombstones=_read_tombstones(deleted, problems),
         update_schedule=_update_schedule(head, namespace),
         total=_total(head),
         new_url=elements.line_of(head, NEW_URL),
     )
-    history.read(document, head, base, vocabulary.link)
+    _read_history(document, head, base, vocabulary.link)
     if parsed.keeps_head:
         document.head = _source_of(parsed.root, vocabulary, problems)
     return document
+
+
+def _read_history(document: FeedDocument, head: Head, base: str, link: str) -> None:
+    """Read the history elements of a head section into its document.
+
+    :param base: base URL of the head section
+    :param link: tag of links, besides atom:link
+    """
+    own_links = head.get(link, []) if link != LINK else []
+    links = head_links([*own_links, *head.get(LINK, [])], base)
+    # draft-nottingham-atompub-feed-history-00, 3: fh:stateful is 0 or 1; fh:incremental of the drafts up to
+    # 04 is false or true.
+    flags = {_flag(head[tag][0]) for tag in FLAGS if tag in head}
+    document.incremental = True in flags
+    for older in _older_urls(head.get(PREV, ()), base, links, document.incremental):
+        links.add("prev-archive", older)
+    document.links, document.other_links = links.first, links.others
+    document.archive = ARCHIVE in head
+    # A document with contradictory flags does not count as complete, because that would delete entries.
+    document.complete = COMPLETE in head or (False in flags and not document.incremental)
+
+
+# Draft 00, 3: "Whitespace in its content MUST be ignored by processors."
+def _flag(element: _Element) -> bool | None:
+    return INCREMENTAL.get("".join((elements.text(element) or "").split()).lower())
+
+
+# Draft 00, 4: "The value of the "prev" link relation's href attribute MUST be a URI indicating the location
+# of the previous representation of the feed". Elsewhere it is the paging relation (RFC 5005, 3).
+def _older_urls(prev: Iterable[_Element], base: str, links: Links, incremental: bool) -> Iterator[str]:
+    for element in prev:
+        reference = elements.line(element)
+        yield elements.target(element, reference, base).partition("#")[0] if reference else ""
+    if incremental and "prev" in links.first:
+        yield links.first["prev"]
+    if incremental:
+        yield from links.others.get("prev", ())
+
+
+# RFC 6721, 3: an at:deleted-entry must have a ref and a when; the links inside it are not the feed's.
+def _read_tombstones(deleted: Iterable[_Element], problems: list[Problem]) -> list[Tombstone]:
+    """Read at:deleted-entry elements; faults are added to `problems`."""
+    tombstones: list[Tombstone] = []
+    for number, element in enumerate(deleted, 1):
+        ref = identifier(deleted_id(element))
+        if ref is None:
+            problems.append(Problem("no-ref", f"deleted entry {number}", "its at:deleted-entry has no ref"))
+            continue
+        when = utc(element.get("when") or "")
+        if when is None:
+            detail = f"the when attribute of its at:deleted-entry is not a date: {element.get('when')!r}"
+            problems.append(Problem("unreadable-date", ref, detail))
+        tombstones.append(Tombstone(ref, when))
+    return tombstones
+
+
+def deleted_id(element: _Element) -> str | None:
+    """Return the id that an at:deleted-entry names."""
+    return element.get(OWN_ID) or element.get("ref")
 
 
 # RFC 4287, 6.3: foreign markup is no error. But an entry of another format is not meant as foreign markup.

@@ -12,8 +12,8 @@ from lxml.etree import XMLSyntaxError
 from fhcrawl.documents import modules
 from fhcrawl.documents.formats import jsonfeed
 from fhcrawl.documents.formats.atom import PLACEHOLDER, SHORT_TYPES
-from fhcrawl.documents.json_text import line as json_line
-from fhcrawl.documents.xml import elements, parsers
+from fhcrawl.documents.formats.jsonfeed import line as json_line
+from fhcrawl.documents.xml import elements, parsing
 from fhcrawl.documents.xml.elements import ATOM, OLD_ATOM, RDF_NAMESPACES, RSS_NAMESPACES
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def parse(original: str) -> tuple[_Element, _Element, str] | None:
     Return None if it is not well-formed, or JSON.
     """
     try:
-        root = parsers.parse_strict(original.encode())
+        root = parsing.parse_strict(original.encode())
     except XMLSyntaxError:
         return None
     for child in root:

@@ -21,10 +21,11 @@ from lxml import etree
 
 from fhcrawl.documents import metadata, modules
 from fhcrawl.documents.formats.atom import OLD
-from fhcrawl.documents.history import DELETED_ENTRY
+from fhcrawl.documents.head import DELETED_ENTRY
 from fhcrawl.documents.identifiers import EXPORT, NO_CHARACTERS, OWN_ID
-from fhcrawl.documents.xml import elements, namespaces
+from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, FH, RDF_NAMESPACES, RSS_NAMESPACES, XML_BASE
+from fhcrawl.documents.xml.repair import canonicalise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator
@@ -111,7 +112,7 @@ def _parsed(original: str | None) -> _Element | None:
     if original is None or not original.startswith("<"):
         return None
     try:
-        return etree.fromstring(namespaces.canonicalise(original.encode())[0], PARSER)
+        return etree.fromstring(canonicalise(original.encode())[0], PARSER)
     except etree.XMLSyntaxError:
         return None
 

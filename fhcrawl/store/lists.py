@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import exists, literal, select
 
-from fhcrawl.documents.snapshot import NAMESPACE
+from fhcrawl.documents.lists import NAMESPACE
 from fhcrawl.logical_feed import Role, absence
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import rows, statements

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl import documents, logical_feed
 from fhcrawl.documents.dates import elapsed
-from fhcrawl.documents.head_links import HISTORY
+from fhcrawl.documents.links import HISTORY
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.logical_feed import Kind, Role
 from fhcrawl.logical_feed.versions import comparable
@@ -142,7 +142,7 @@ class HistoryCheck:
 
     def _parse(self, response: Fetched) -> FeedDocument:
         """:raises NotAFeedError: if it is no feed document"""
-        from fhcrawl.documents.html import feed_links
+        from fhcrawl.documents.discovery import feed_links
 
         headers = response.headers
         try:

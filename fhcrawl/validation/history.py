@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from fhcrawl import logical_feed
-from fhcrawl.documents.head_links import HISTORY
-from fhcrawl.documents.history import FLAGS, PREV
+from fhcrawl.documents.head import FLAGS, PREV
+from fhcrawl.documents.links import HISTORY
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, FH, OLD_ATOM
 from fhcrawl.logical_feed import Kind, Role

@@ -9,8 +9,8 @@ from lxml import etree
 
 from fhcrawl.documents import detection
 from fhcrawl.documents.formats import jsonfeed
-from fhcrawl.documents.head_links import HISTORY
-from fhcrawl.documents.xml import elements, encoding, namespaces, parsers
+from fhcrawl.documents.links import HISTORY
+from fhcrawl.documents.xml import elements, encoding, parsing, repair
 from fhcrawl.documents.xml.elements import ENTRIES
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def read(body: bytes, content_type: str | None) -> tuple[Markup, int | None]:
     charset = detection.declared(content_type)[1] or None
     source, _repair = encoding.source(body, charset)
     try:
-        return _markup(parsers.parse_strict(namespaces.canonicalise(source)[0])), None
+        return _markup(parsing.parse_strict(repair.canonicalise(source)[0])), None
     except etree.XMLSyntaxError as error:
         return NONE, error.lineno or None
 

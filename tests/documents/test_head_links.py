@@ -2,11 +2,11 @@
 
 import pytest
 
-from fhcrawl.documents.head_links import HeadLinks
+from fhcrawl.documents.links import Links
 
 
 def others(*urls: str) -> list[str]:
-    found = HeadLinks()
+    found = Links()
     for url in urls:
         found.add("prev-archive", url)
     assert found.first == {"prev-archive": urls[0]}

@@ -4,7 +4,7 @@ from urllib.parse import urljoin
 
 import pytest
 
-from fhcrawl.documents.html import feed_links
+from fhcrawl.documents.discovery import feed_links
 
 URL = "http://example.org/blog/"
 

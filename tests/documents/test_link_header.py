@@ -4,7 +4,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fhcrawl.documents.link_header import links, read
+from fhcrawl.documents.links import header_links as read
+from fhcrawl.documents.links import header_targets as links
 
 LOCATION = "http://feeds.example/dir/feed"
 IANA = "http://www.iana.org/assignments/relation/"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.documents.dates import utc
-from fhcrawl.documents.head_links import HeadLinks
+from fhcrawl.documents.formats.jsonfeed import Number, clean, line, lost_items, original, string
 from fhcrawl.documents.identifiers import identifier
-from fhcrawl.documents.json_text import Number, clean, line, lost_items, original, string
+from fhcrawl.documents.links import Links
 from fhcrawl.documents.model import Entry, FeedDocument, Problem, Tombstone
 from fhcrawl.documents.modules import date_problem, enclosure, is_length
 from fhcrawl.documents.xml import elements
 
 if TYPE_CHECKING:
-    from fhcrawl.documents.json_text import Json, Object
+    from fhcrawl.documents.formats.jsonfeed import Json, Object
     from fhcrawl.documents.model import Enclosure
 
 NAMESPACE = "www.w3.org/ns/activitystreams"
@@ -59,7 +59,7 @@ def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
     total = line(collection, "totalItems") or ""
     number = int(total) if is_length(total) else None
     is_page = bool(types & {ORDERED_PAGE, PAGE})
-    links = HeadLinks()
+    links = Links()
     for name, relation in LINKS.items():
         _add_link(links, relation, page.get(name), url)
     is_part = page is collection and not is_page and len(items or ()) < (number or 1)
@@ -107,7 +107,7 @@ def _take_items(page: Object) -> list[Any] | None:
     return None
 
 
-def _add_link(links: HeadLinks, relation: str, value: Any, url: str) -> None:
+def _add_link(links: Links, relation: str, value: Any, url: str) -> None:
     for target in _targets(value, url)[:1]:
         links.add(relation, target.url.partition("#")[0])
 

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING
 
 from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding
 
-from fhcrawl.documents import link_header
 from fhcrawl.documents.dates import utc
-from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.identifiers import WHITE_SPACE, identifier
-from fhcrawl.documents.link_header import QUOTED_PAIR
+from fhcrawl.documents.links import QUOTED_PAIR, Links, header_links, header_targets
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
@@ -76,7 +74,7 @@ def read(
         raise NotAFeedError(ReasonKind.NO_BOUNDARY, "it is multipart, but its Content-Type has no boundary")
     spans, is_closed = _spans(body, boundary)
     entities = [entity for begin, end in spans if (entity := _entity(body[begin:end], url))]
-    history = _history(link_header.read(links, url))
+    history = _history(header_links(links, url))
     # Snapshot: "Its pages' entities have no Content-ID and no operation"; and no page leads to another.
     is_feed = not HISTORY.keys().isdisjoint(history.first) or any(
         _first(headers, ID, *OPERATION_HEADERS) for headers, _entry in entities
@@ -159,7 +157,7 @@ def _entity(region: bytes, url: str) -> Entity | None:
     operation = OPERATION.fullmatch(_first(headers, *OPERATION_HEADERS))
     # 2015 draft: the event target is "referenced via a link relation using the `Link` HTTP header, with [...]
     # the `rel` attribute of the relation set to "about"".
-    links = link_header.links(headers.get("link", []), url)
+    links = header_targets(headers.get("link", []), url)
     # RFC 2045, 7: "Content-ID" ":" msg-id. RFC 5322, 3.6.4: "Semantically, the angle bracket characters are
     # not part of the msg-id"; RFC 2392, 2 omits them in cid: URLs. Producers write it with and without them.
     entry = Entry(
@@ -230,9 +228,9 @@ def _codec(body: bytes, media_type: str) -> str:
 
 # Feed: `prev` leads to older pages, `next` to newer ones; neither is RFC 5005's paging (3). The 2015 draft
 # uses the names of RFC 5005, 4. IANA: `previous` is a synonym for `prev`.
-def _history(links: HeadLinks) -> HeadLinks:
+def _history(links: Links) -> Links:
     names = {synonym for synonyms in HISTORY.values() for synonym in synonyms}
-    kept = HeadLinks({relation: url for relation, url in links.first.items() if relation not in names})
+    kept = Links({relation: url for relation, url in links.first.items() if relation not in names})
     for name, synonyms in HISTORY.items():
         for synonym in synonyms:
             first = [links.first[synonym]] if synonym in links.first else []

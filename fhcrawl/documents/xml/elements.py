@@ -12,11 +12,10 @@ from xml.sax.saxutils import escape
 from lxml import etree
 
 from fhcrawl.documents import identifiers
-from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.xml import namespaces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from lxml.etree import _Element
 
@@ -267,14 +266,3 @@ def relations(link: _Element) -> list[str]:
     if common := COMMON_RELATIONS.get(rel):
         return common
     return [IANA_RELATION.sub("", name).lower() for name in rel.split()]
-
-
-def head_links(links: Iterable[_Element], base: str) -> HeadLinks:
-    """Return links by relation, without fragments: URLs that differ in the fragment name one document."""
-    by_relation = HeadLinks()
-    for link in links:
-        href = (link.get("href") or "").strip()
-        url = target(link, href, base).partition("#")[0] if href else ""
-        for relation in relations(link):
-            by_relation.add(relation, url)
-    return by_relation

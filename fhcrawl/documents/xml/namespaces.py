@@ -4,13 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
-
-from fhcrawl.documents.model import Problem
-from fhcrawl.documents.xml import scanner
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Canonical URIs by their usual prefix.
 KNOWN = {
@@ -42,28 +35,6 @@ RSS = (
 )
 RSS_090 = ("http://my.netscape.com/rdf/simple/0.9/", "http://channel.netscape.com/rdf/simple/0.9/")
 SCHEME = re.compile("https?://", re.IGNORECASE)
-# Spellings that are no fault: the first ones of Media RSS, of Apple and of RSS 2.0.
-ACCEPTED = frozenset(
-    {
-        "http://search.yahoo.com/mrss",
-        "http://www.itunes.com/DTDs/Podcast-1.0.dtd",
-        "http://www.itunes.com/DTDs/PodCast-1.0.dtd",
-        "http://backend.userland.com/RSS2",
-    }
-)
-MOST_NAMED = 5
-XMLNS = b"xmlns"
-DECLARATION = scanner.octets(r"""xmlns(?::[^\s=<>:"']+)?\s*=\s*(?:"[^"<]*|'[^'<]*)""")
-# A start tag, or a section, which declares nothing. The number of repetitions is limited: each takes about
-# 100 bytes of memory.
-START_TAG = scanner.octets(rf"""{scanner.SECTION}|<[^<!?/](?:[^<>"']+|{scanner.VALUE}){{0,10000}}""")
-ATOM_ROOT = scanner.octets(rf"""<feed(?=[\s>])(?P<attributes>(?:[^<>"'/]|{scanner.VALUE})*)>""")
-USUAL_ROOT = b"<feed xmlns="
-LONGEST_PROLOG = 8192  # octets before the root
-LONGEST_ROOT = 65_536  # octets of its start tag
-DEFAULT_NAMESPACE = re.compile(rb"\sxmlns\s*=")
-OLD_VERSION = re.compile(rb"""\sversion\s*=\s*["']0\.""")
-ATOM_ENTRY = re.compile(rb"<entry[\s>]")
 
 
 def spelling(uri: str) -> str:
@@ -88,73 +59,6 @@ def canonical(uri: str) -> str:
 def braced(prefix: str) -> str:
     """Return the namespace of one of our prefixes as it begins a tag."""
     return f"{{{KNOWN[prefix]}}}"
-
-
-# `findall` takes a multiple of the time: it looks at each octet.
-def _declarations(body: bytes) -> Iterator[bytes]:
-    position = body.find(XMLNS)
-    while position >= 0:
-        match = DECLARATION.match(body, position)
-        if match is not None:
-            yield match[0]
-        position = body.find(XMLNS, position + len(XMLNS) if match is None else match.end())
-
-
-def canonicalise(body: bytes) -> tuple[bytes, tuple[Problem, ...]]:
-    """Write the known namespaces of a document as their canonical URIs; supply that of an Atom root.
-
-    Text, CDATA sections and comments are unchanged.
-
-    :param body: in UTF-8
-    :return: the document, and a problem for each namespace that is not written as its author has it
-    """
-    supplied = _with_atom_root(body)
-    if supplied is None and not any(map(_other_spelling, set(_declarations(body)))):
-        return body, ()
-    renamed: dict[str, str] = {}
-
-    def rename(declaration: re.Match[bytes]) -> bytes:
-        other = _other_spelling(declaration[0])
-        if other is None:
-            return declaration[0]
-        written, meant = other
-        renamed[written] = meant
-        return declaration[0].removesuffix(written.encode()) + meant.encode()
-
-    def with_canonical(tag: re.Match[bytes]) -> bytes:
-        return tag[0] if tag[0].startswith((b"<!", b"<?")) else DECLARATION.sub(rename, tag[0])
-
-    body = START_TAG.sub(with_canonical, supplied or body)
-    details = [] if supplied is None else ["its root has no namespace and is read as Atom's"]
-    others = [(written, meant) for written, meant in renamed.items() if written not in ACCEPTED]
-    details += [f"its namespace {written} is read as {meant}" for written, meant in others[:MOST_NAMED]]
-    return body, tuple(Problem("repaired", "", detail) for detail in details)
-
-
-@lru_cache(maxsize=256)
-def _other_spelling(declaration: bytes) -> tuple[str, str] | None:
-    written = declaration.partition(b"=")[2].lstrip()[1:].decode(errors="replace")
-    meant = canonical(written)
-    return (written, meant) if meant != written else None
-
-
-# RFC 4287, 1.2: Atom's elements have its namespace. A feed element without one and without an entry may be
-# anything.
-def _with_atom_root(body: bytes) -> bytes | None:
-    start = body.find(b"<feed", 0, LONGEST_PROLOG)
-    if start < 0 or body.startswith(USUAL_ROOT, start):
-        return None
-    start = scanner.prolog_end(body)
-    root = ATOM_ROOT.match(body, start, start + LONGEST_ROOT)
-    if (
-        root is None
-        or DEFAULT_NAMESPACE.search(root["attributes"])
-        or not ATOM_ENTRY.search(body, root.end())
-    ):
-        return None
-    prefix = "atom03" if OLD_VERSION.search(root["attributes"]) else "atom"
-    position = root.start("attributes")
-    return body[:position] + f' xmlns="{KNOWN[prefix]}"'.encode() + body[position:]
 
 
 # --- the prefixes of namespaces in extensions: a table, because feeds declare any prefix
