@@ -24,6 +24,7 @@ from fhcrawl.crawling.context import (
 )
 from fhcrawl.documents import detection
 from fhcrawl.documents.dates import shift
+from fhcrawl.documents.formats import multipart
 from fhcrawl.documents.links import HISTORY, header_links
 from fhcrawl.documents.xml.elements import LONGEST_URL
 from fhcrawl.exceptions import FhcrawlError
@@ -209,7 +210,7 @@ def conditions(request: Request) -> dict[str, bytes]:
 def validators(response: Response) -> tuple[str | None, str | None]:
     """Return ETag and Last-Modified, as received; None each if they say nothing of the links or the time."""
     in_headers = header_links(links(response), response.url)
-    is_multipart = detection.is_multipart(header(response, "Content-Type"))
+    is_multipart = multipart.is_multipart(header(response, "Content-Type"))
     if is_multipart or not HISTORY.isdisjoint({*in_headers.first, *in_headers.others}):
         return None, None
     last_modified = header(response, "Last-Modified")

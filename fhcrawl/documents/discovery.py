@@ -42,8 +42,6 @@ def feed_links(body: bytes, url: str) -> list[str]:
     """Return the absolute URLs of the first feeds that a page links to, the most likely main feed first.
 
     Feeds of comments come last, those of categories, tags and authors before them; else in document order.
-
-    :param url: URL of the page; without a base element, relative references are resolved against it
     """
     head = _Head()
     try:
@@ -63,8 +61,6 @@ def _rank(link: dict[str, str]) -> int:
 
 # No tree is built: libxml2 would search all attributes of an element for each one that it adds.
 class _Head:
-    """A parser target that collects the href of the first base element, and the attributes of links."""
-
     def __init__(self) -> None:
         self.base: str | None = None
         self.links: list[dict[str, str]] = []
@@ -76,7 +72,7 @@ class _Head:
             self.base = attributes.get("href") or ""
 
     def close(self) -> None:
-        """Handle the end of the document."""
+        """Called by lxml."""
 
 
 def _is_feed(link: dict[str, str]) -> bool:
@@ -91,10 +87,7 @@ XML_URL = re.compile(r"""\bxmlUrl\s*=\s*(["'])([^"'<>]*)\1""", re.IGNORECASE)
 
 
 class Fault(NamedTuple):
-    """A fault that is not repaired.
-
-    :param url: xmlUrl of the only outline of its line; '' if it is not known
-    """
+    """A fault that is not repaired; `url` is the xmlUrl of the only outline of its line, or ''."""
 
     message: str
     url: str = ""
@@ -103,9 +96,7 @@ class Fault(NamedTuple):
 class Outline(NamedTuple):
     """An outline of an OPML document.
 
-    :param line: where its start tag ends, counted from 1
-    :param attributes: by their names in lower case
-    :param is_leaf: whether it contains no outlines
+    `line` is where its start tag ends; the names of `attributes` are in lower case.
     """
 
     line: int
@@ -120,9 +111,8 @@ class Outline(NamedTuple):
 
 
 def read_opml(content: bytes) -> tuple[list[Outline], dict[int, Fault]]:
-    """Read the outlines of a document, repaired as a feed is.
+    """Read the outlines of a document, repaired as a feed is, and the faults that are not repaired, by line.
 
-    :return: the outlines, and the faults that are not repaired, by their lines
     :raises NotAFeedError: if it is not OPML
     """
     parsed = parsing.parse(content, None)

@@ -41,8 +41,7 @@ IN_UTC = re.compile(r"(?:Z|\bGMT|\bUTC?|[+-]00:?00)\s*$", re.IGNORECASE)
 class Node(TypedDict):
     """An element.
 
-    `value` is its text without the white space around it; if it has text beside elements, it is all of it as
-    markup, and there are no `children`.
+    `value` is its text, stripped; or all of it as markup, without `children`, if it has text beside elements.
     """
 
     value: str | None
@@ -102,7 +101,6 @@ def _of_entry(entry: _Element) -> Tree:
 def _unsaid(
     named: list[tuple[_Element, Names]], own: Own, prefix: str, tags: Container[str]
 ) -> Iterator[tuple[_Element, Names]]:
-    """Yield the children of which fields, which are read from those with `tags`, do not have everything."""
     counts = Counter(names for _child, names in named)
     has_link = False
     for child, names in named:
@@ -152,7 +150,6 @@ def _text_beside(element: _Element) -> str | None:
 
 
 def _names(element: _Element) -> Names:
-    """Return the prefix of a known namespace, or the URI of another one, and the local name."""
     name = QName(element)
     namespace = name.namespace or ""
     return prefix_of(namespace) or namespace, name.localname

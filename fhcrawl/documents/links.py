@@ -40,19 +40,15 @@ QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 class Links:
     """The links of a document.
 
-    :param first: absolute URLs by short relation, the first of each
-    :param others: the URLs of other resources, by relations of HISTORY; '' for a link without a URL
+    `first` has the first absolute URL of each short relation; `others` those of other resources, by relations
+    of HISTORY, and '' for a link without a URL.
     """
 
     first: dict[str, str] = field(default_factory=dict)
     others: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, relation: str, url: str) -> None:
-        """Add a link.
-
-        :param relation: its short name, in lower case
-        :param url: absolute, without a fragment; '' if the link has none
-        """
+        """Add a link; the URL is absolute, without a fragment, and '' if the link has none."""
         first = self.first.setdefault(relation, url) if url else None
         if url == first or relation not in HISTORY:
             return
@@ -101,38 +97,26 @@ def head_links(links: Iterable[_Element], base: str) -> Links:
 
 
 def header_links(values: Iterable[str], url: str) -> Links:
-    """Read the links of Link headers, without fragments: URLs that differ in the fragment name one document.
-
-    :param values: in the order of the response; each may hold several links
-    :param url: URL of the response; relative targets are resolved against it
-    """
+    """Read Link headers, without fragments: URLs that differ in the fragment name one document."""
     links = Links()
-    for relation, target in _links(values, url):
+    for relation, target in header_targets(values, url):
         links.add(relation, target.partition("#")[0])
     return links
 
 
 def header_targets(values: Iterable[str], url: str) -> Iterator[tuple[str, str]]:
-    """Yield each relation of Link headers with its absolute target, fragment included, in document order."""
-    return ((relation, target) for relation, target in _links(values, url) if target)
-
-
-def _links(values: Iterable[str], url: str) -> Iterator[tuple[str, str]]:
-    """Yield like `header_targets`, but '' for a link without a target."""
+    """Yield each relation of Link headers with its absolute target, fragment included; '' for none."""
     base = url.partition("#")[0]
     for value in values:
         for target, parameters in link_values(value):
-            # RFC 8288, 3.3: several relation types are separated by white space, and compared without case.
-            names = parameters.get("rel", "").split()
-            if not names:
-                continue
             # RFC 8288, 3.2: with "anchor", the link's context is another resource than the response.
             anchor = parameters.get("anchor")
-            if anchor and elements.resolve(anchor, base) != base:
-                continue
-            absolute = "" if target is None else elements.resolve(target, base)
-            for name in names:
-                yield elements.IANA_RELATION.sub("", name).lower(), absolute
+            # RFC 8288, 3.3: several relation types are separated by white space, and compared without case.
+            names = parameters.get("rel", "").split()
+            if names and (not anchor or elements.resolve(anchor, base) == base):
+                absolute = "" if target is None else elements.resolve(target, base)
+                for name in names:
+                    yield elements.IANA_RELATION.sub("", name).lower(), absolute
 
 
 # RFC 8288, B.2, which stops at the first malformed link; this continues after the next comma.

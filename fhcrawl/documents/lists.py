@@ -46,9 +46,8 @@ class ListedDocument(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DocumentList:
-    """A list of documents that form one feed.
+    """A list of documents that form one feed, the newest first.
 
-    :param documents: in the order in which to read them, the newest first
     :param created_at: when a snapshot was made, ISO 8601 in UTC; None if unknown
     :param prefix: the beginning of the ids of a snapshot's entities; None for a folder
     """
@@ -59,25 +58,19 @@ class DocumentList:
 
 
 def is_folder(url: str, content_type: str | None) -> bool:
-    """Return whether a document is the list of a folder's files."""
     return content_type == URI_LIST and url.startswith("file:")
 
 
 # RFC 2483, 5: one URI per line; lines that begin with # are comments. A fragment identifies the state of a
 # file: a file that has changed is another document.
 def read_folder(body: bytes, max_documents: int) -> DocumentList:
-    """Read the list of the files of a folder.
-
-    :param max_documents: maximum number of documents; 0 is no limit
-    :raises NotAFeedError: if it names too many documents
-    """
+    """:raises NotAFeedError: if it names more documents than the maximum (0 is no limit)"""
     lines = [line for line in body.decode("ascii").splitlines() if line and not line.startswith("#")]
     _check_number(len(lines), max_documents)
     return DocumentList([ListedDocument(line, line.partition("#")[0]) for line in lines])
 
 
 def _check_number(documents: int, limit: int) -> None:
-    """:raises NotAFeedError: if a list names more documents than the limit; 0 is no limit"""
     if limit and documents > limit:
         allowed = f"FHCRAWL_MAX_ENTRIES ({limit}) allows"
         raise NotAFeedError(ReasonKind.TOO_LARGE, f"it lists {documents} documents, more than {allowed}")
@@ -96,10 +89,6 @@ def as_feed(document: FeedDocument | DocumentList) -> FeedDocument:
 def read_snapshot(index: Object, url: str, max_pages: int) -> DocumentList | None:
     """Read the index of a snapshot; return None if it is other JSON.
 
-    After the snapshot, a feed is read from entities at or after the time when it was made.
-
-    :param url: URL of the index; relative URLs of pages are resolved against it
-    :param max_pages: maximum number of pages; 0 is no limit
     :raises NotAFeedError: if it names too many pages, or its id or their URLs are too long
     """
     snapshot_id = _id(index.get("id"))
@@ -120,7 +109,6 @@ def read_snapshot(index: Object, url: str, max_pages: int) -> DocumentList | Non
 
 
 def _prefix_with(snapshot_id: str) -> str:
-    """Return the prefix of the ids of all entities of a snapshot, and of no other one's."""
     return f"{NAMESPACE}{quote(snapshot_id, safe=':')}:"
 
 

@@ -86,7 +86,7 @@ class ListChecks(_Lists):
             return
         feed_url = listings.first_page(fetch.location or fetch.requested_url)
         links = header_targets(responses.links(response), response.url)
-        root = next((url for relation, url in links if relation == API_RELATION), None)
+        root = next((url for relation, url in links if url and relation == API_RELATION), None)
         api = listings.list_url(root, feed_url) if root and responses.is_fetchable(root) else None
         is_known = is_unchanged and context.last_reading is not None and context.last_reading.is_listed
         if api is None and not is_known:

@@ -33,20 +33,13 @@ HTML = "text/html"
 
 
 class Target(NamedTuple):
-    """What a URL or a Link (Activity Vocabulary, 2.1) leads to."""
-
     url: str
     media_type: str
     size: str | None
 
 
 def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
-    """Read a collection, or a page of one; None if it is other JSON.
-
-    Its items, and those of a first page that is part of it, are removed from `document`.
-
-    :param keep_originals: keep the JSON of each activity; numbers in it become strings
-    """
+    """Read a collection, or a page of one, and remove its items; None if it is other JSON."""
     collection = document.members
     types = _types(collection)
     if not types & {ORDERED, ORDERED_PAGE} and not (types & {UNORDERED, PAGE} and _has_context(collection)):
@@ -95,7 +88,6 @@ def _list(value: Any) -> list[Any]:
 
 
 def _types(holder: Object) -> set[str]:
-    """Return the short names of the types of an object."""
     given = (each for each in _list(holder.get("type", holder.get("@type"))) if isinstance(each, str))
     return {name.rpartition("#")[2].removeprefix("as:") for name in given}
 
@@ -130,7 +122,6 @@ def _line(holder: Object, name: str) -> str | None:
 
 # ActivityStreams 2.0, 4.7: a natural language value is a string, or a map with a string for each language.
 def _natural(holder: Object, name: str) -> tuple[str | None, str | None]:
-    """Return a text and its language; of several languages, the first."""
     text, translations = string(holder, name), holder.get(f"{name}Map")
     texts = translations if isinstance(translations, dict) else {}
     for language in texts:
@@ -142,8 +133,6 @@ def _natural(holder: Object, name: str) -> tuple[str | None, str | None]:
 
 
 class _Activities:
-    """Collects entries and deletions from the activities of a collection."""
-
     def __init__(self, url: str, keep_originals: bool, problems: list[Problem]) -> None:
         self._url = url
         self._keep_originals = keep_originals
@@ -154,7 +143,6 @@ class _Activities:
     # An Update, and the Create of the same post, may be in one document. ActivityPub, 6.4: a deleted object
     # is replaced by a Tombstone, for good.
     def newest(self) -> list[Entry]:
-        """Return the posts that are not deleted, in document order; of their versions, the newest."""
         latest: dict[str | None, str] = {}
         for entry in self._entries:
             latest[entry.id] = max(latest.get(entry.id, ""), entry.updated or "")
@@ -308,7 +296,6 @@ def _object(activity: Object) -> Any:
 
 
 def _id(value: Any) -> str | None:
-    """Return the id of an object, or what names it by its id."""
     own = value.get("id", value.get("@id")) if isinstance(value, dict) else value
     return own if _is_url(own) else None
 
@@ -318,7 +305,6 @@ def _is_media(target: Target) -> bool:
 
 
 def _names(actors: Any) -> list[str]:
-    """Return the names of actors, else their URLs."""
     holders = (actor if isinstance(actor, dict) else {"id": actor} for actor in _list(actors))
     names = (_line(each, "name") or line(each, "preferredUsername") or _id(each) for each in holders)
     return list(dict.fromkeys(clean(name).strip() for name in names if name))

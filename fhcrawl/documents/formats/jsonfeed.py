@@ -35,9 +35,8 @@ class Number(str):
 class Json(NamedTuple):
     """A JSON object.
 
-    :param members: without `items`, if that is an array
-    :param items: the elements of `items`; None if it is no array
-    :param lost: number of items in earlier members named `items`, which are not read
+    `members` are without `items`, if that is an array; `lost` is the number of items in earlier members named
+    `items`, which are not read.
     """
 
     members: Object
@@ -56,10 +55,7 @@ _decoder_with_lost = JSONDecoder(parse_int=Number, parse_float=Number, object_pa
 
 
 def parse(body: bytes) -> Json:
-    """Parse a JSON document that begins with a brace.
-
-    :raises NotAFeedError: `not-json` if it is truncated or malformed
-    """
+    """:raises NotAFeedError: `not-json` if it is truncated or malformed"""
     # RFC 8259, 8.1: JSON is UTF-8; browsers replace other bytes by U+FFFD. So does this module in texts,
     # but not in ids, which may differ in these bytes only.
     encoding = json.detect_encoding(body)
@@ -77,37 +73,33 @@ def parse(body: bytes) -> Json:
 
 
 def lost_items(document: Json) -> Iterator[Problem]:
-    """Yield the problem that reports the lost items, if there are any."""
     if document.lost:
         detail = "it has several lists of items, and only the last one is read; skipped items"
         yield Problem("entry-lost", "", f"{detail}: {document.lost}")
 
 
 def array(holder: Object, name: str) -> list[Any]:
-    """Return a member that is an array; [] for another one."""
     value = holder.get(name)
     return value if isinstance(value, list) else []
 
 
 def string(holder: Object, name: str) -> str | None:
-    """Return a member that is a string or a number; None if it is neither, or blank."""
+    """Return a member that is a string or a number, and not blank."""
     value = holder.get(name)
     return clean(value) if isinstance(value, str) and value and not value.isspace() else None
 
 
 def line(holder: Object, name: str) -> str | None:
-    """Return what `string` does, without white space around it."""
+    """Return a member like `string`, stripped."""
     value = string(holder, name)
     return value.strip() if value else None
 
 
 def clean(value: str) -> str:
-    """Return a string without characters that cannot be stored."""
     return NO_CHARACTERS.sub("\ufffd", value)
 
 
 def original(item: Object) -> bytes:
-    """Return the JSON of an item, as it is kept."""
     return clean(json.dumps(item, ensure_ascii=False)).encode()
 
 
@@ -127,15 +119,11 @@ PAGE = re.compile(r"(?<=[?&])page=[^&#]*")
 
 
 def is_json(body: bytes) -> bool:
-    """Return whether a body begins like a JSON object."""
     return START.match(body) is not None
 
 
 def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
-    """Read a JSON Feed, one without items as an empty feed with a fault; None if it is other JSON.
-
-    :param keep_originals: keep the JSON of each entry; numbers in it become strings
-    """
+    """Read a JSON Feed, one without items as an empty feed with a fault; None if it is other JSON."""
     feed, items = document.members, document.items
     # JSON Feed 1.1, version: the URL of the version of the format that the feed uses.
     problems: list[Problem] = []

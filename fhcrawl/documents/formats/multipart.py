@@ -62,7 +62,7 @@ def read(
 
     A page lists its entities from older to newer, and the later of two with equal times wins. In a
     FeedDocument the first one wins, so `entries` has the reverse order. `problems` number entities from 1 in
-    the order of the page. Parameters are those of `documents.read`.
+    the order of the page.
 
     :raises NotAFeedError: if the body is empty, if there is no boundary in the header or in the body, or if
         an entity's headers are too long
@@ -96,7 +96,7 @@ def read(
 
 # Page: "the subtype should be `mixed`, and a consumer must accept every other subtype".
 def is_multipart(content_type: str | None) -> bool:
-    """Return whether the media type of a Content-Type header is multipart, of any subtype."""
+    """Return whether a Content-Type header is multipart, of any subtype."""
     return MULTIPART.match(content_type or "") is not None
 
 
@@ -114,7 +114,6 @@ def parameter(header: str | None, name: str) -> str:
 # following the CRLF" would split bodies that are multipart themselves, since generated boundaries are
 # numbered (`Part_1`, `Part_10`). So the complete line must match, as in Python's and Go's readers.
 def _spans(body: bytes, boundary: str) -> tuple[list[tuple[int, int]], bool]:
-    """Return the span of each part, including its last line end, and whether the closing boundary exists."""
     try:
         octets = boundary.encode("latin-1")
     except UnicodeEncodeError:
@@ -139,7 +138,6 @@ def _spans(body: bytes, boundary: str) -> tuple[list[tuple[int, int]], bool]:
 
 
 def _entity(region: bytes, url: str) -> Entity | None:
-    """Return the entity between two boundaries; None if it has neither headers nor a body."""
     # RFC 2046, 5.1.1: body-part := MIME-part-headers [CRLF *OCTET]
     blank_line = BLANK_LINE.search(region)
     begin, end = blank_line.span() if blank_line else (len(region), len(region))
@@ -162,7 +160,7 @@ def _entity(region: bytes, url: str) -> Entity | None:
     # not part of the msg-id"; RFC 2392, 2 omits them in cid: URLs. Producers write it with and without them.
     entry = Entry(
         id=identifier(MESSAGE_ID.sub(r"\1", _first(headers, ID))),
-        link=next((target for relation, target in links if relation == "about"), None),
+        link=next((target for relation, target in links if relation == "about" and target), None),
         updated=utc(_first(headers, "last-modified")),
         content=content,
         content_type=content_type,
@@ -196,12 +194,10 @@ def _decoded(line: bytes) -> str:
 
 
 def _first(headers: Headers, *names: str) -> str:
-    """Return the first value of the first of these headers that is not empty; '' if there is none."""
     return next((value for name in names for value in headers.get(name, []) if value), "")
 
 
 def _content(body: bytes, media_type: str) -> tuple[str | None, str | None]:
-    """Return the body as a string and its media type; that of base64 ends in `;base64` (as in RFC 2397)."""
     if not body:
         return None, None
     try:
@@ -243,8 +239,13 @@ def _problems(entities: list[Entity], is_feed: bool) -> Iterator[Problem]:
     latest = ""
     for number, (headers, entry) in enumerate(entities, 1):
         name = entry.id or f"entity {number}"
-        if is_feed:
-            yield from _missing(headers, entry, name)
+        # Page: Content-ID and Operation-Type are required of a feed's entities, not of a snapshot's.
+        if is_feed and entry.id is None:
+            yield Problem("no-id", name, "it has no Content-ID")
+        if is_feed and entry.operation is None:
+            value = _first(headers, *OPERATION_HEADERS)
+            detail = f"its Operation-Type is unknown: {value!r}" if value else "it has no Operation-Type"
+            yield Problem("no-operation", name, detail)
         modified = _first(headers, "last-modified")
         if modified and entry.updated is None:
             yield Problem("unreadable-date", name, f"its Last-Modified is not a date: {modified!r}")
@@ -254,13 +255,3 @@ def _problems(entities: list[Entity], is_feed: bool) -> Iterator[Problem]:
             detail = f"its Last-Modified goes backwards: {entry.updated} after {latest}"
             yield Problem("backwards", name, detail)
         latest = entry.updated or latest
-
-
-# Page: Content-ID and Operation-Type are required of a feed's entities, not of a snapshot's.
-def _missing(headers: Headers, entry: Entry, name: str) -> Iterator[Problem]:
-    if entry.id is None:
-        yield Problem("no-id", name, "it has no Content-ID")
-    if entry.operation is None:
-        value = _first(headers, *OPERATION_HEADERS)
-        detail = f"its Operation-Type is unknown: {value!r}" if value else "it has no Operation-Type"
-        yield Problem("no-operation", name, detail)

@@ -94,7 +94,6 @@ def remove(element: _Element, parent: _Element) -> None:
 
 
 def local_name(element: _Element) -> str:
-    """Return the name of an element without its namespace."""
     return str(element.tag).rpartition("}")[2]
 
 
@@ -132,7 +131,6 @@ def line(element: _Element) -> str | None:
 
 
 def identifier(element: _Element) -> str | None:
-    """Return the text of an element as an id."""
     return identifiers.identifier(element.text if not len(element) else "".join(_texts(element)))
 
 
@@ -175,9 +173,8 @@ def _escaped(piece: str | None) -> str:
 def markup(element: _Element, *namespaces_of_html: str) -> str | None:
     """Return the content of an element as serialised markup; None if it is empty.
 
-    XHTML elements lose their prefix and namespace, so that the markup can be read as HTML too.
-
-    :param namespaces_of_html: others, in braces, that HTML in this element has by mistake
+    XHTML elements lose their prefix and namespace, so that the markup can be read as HTML too; so do those of
+    the given namespaces, in braces.
     """
     for descendant in element.iterdescendants(*(f"{each}*" for each in (XHTML, *namespaces_of_html))):
         if ":" not in local_name(descendant):
@@ -206,24 +203,8 @@ def base_inside(element: _Element, url: str) -> str:
     return reduce(lambda base, around: base_of(around, base), path, url)
 
 
-# RFC 4287, 2: both apply to the descendants of the element too.
-def inherited(element: _Element) -> tuple[str, str]:
-    """Return xml:base (resolved as far as the document allows) and xml:lang inside an element.
-
-    Either is '' if there is none, or if it is too long to be repeated in each entry.
-    """
-    base = base_inside(element, "")
-    around = (each.get(XML_LANG) for each in (element, *element.iterancestors()))
-    language = next((value for value in around if value is not None), "")
-    return base if len(base) <= LONGEST_BASE else "", language if len(language) <= LONGEST_LANGUAGE else ""
-
-
 def note_context(entry: Entry, element: _Element, base: str) -> str:
-    """Set the base URL and the language of an entry to those of its element, or of its content's.
-
-    :param base: base URL around the element
-    :return: base URL inside the element
-    """
+    """Set the base URL and the language of an entry to those of an element; return the base."""
     names = element.keys()
     if XML_BASE in names:
         base = base_of(element, base)

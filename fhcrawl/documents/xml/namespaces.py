@@ -38,7 +38,6 @@ SCHEME = re.compile("https?://", re.IGNORECASE)
 
 
 def spelling(uri: str) -> str:
-    """Return what the spellings of a namespace have in common."""
     return SCHEME.sub("", uri.strip(), count=1).rstrip("/#").lower()
 
 
@@ -49,10 +48,7 @@ CANONICAL = {spelling(uri): uri for uri in (*KNOWN.values(), *RSS, *RSS_090)}
 # strings are identical". Publishers know them as addresses, of which these are spellings of one.
 @lru_cache(maxsize=256)
 def canonical(uri: str) -> str:
-    """Return the canonical URI of a namespace: as another scheme, case, or end names a known one.
-
-    :param uri: as the document has it; returned unchanged if it is unknown
-    """
+    """Return the canonical URI of a namespace; one that is unknown is returned unchanged."""
     return CANONICAL.get(spelling(uri), uri)
 
 

@@ -42,10 +42,7 @@ OPTIONS: dict[str, object] = {
 
 
 def new_parser(recover: bool = False) -> etree.XMLParser:
-    """Return a parser.
-
-    :param recover: continue after a fault; without any element, it returns None as the root
-    """
+    """Return a parser; one that recovers returns None as the root if there is no element."""
     return etree.XMLParser(recover=recover, **OPTIONS)  # type: ignore[arg-type]
 
 
@@ -65,10 +62,7 @@ def _memory_errors() -> Iterator[None]:
 
 
 def parse_strict(body: bytes, parser: etree.XMLParser = STRICT) -> _Element:
-    """Parse a document; return its root element.
-
-    :raises lxml.etree.XMLSyntaxError: if it is not well-formed
-    """
+    """:raises lxml.etree.XMLSyntaxError: if a document is not well-formed"""
     with _memory_errors():
         return etree.fromstring(body, parser)
 
@@ -160,7 +154,7 @@ def resolve_entities(text: str, is_lenient: bool = False) -> tuple[str, list[Pro
 
     :param text: returned unchanged if its document type declaration is malformed, or has no end
     :param is_lenient: read the entities of a malformed declaration nevertheless, if they are plain text
-    :return: the document, problems of entities and attributes, and a description of the repair or None
+    :return: also problems, and a description of the repair or None
     :raises NotAFeedError: if the replacement texts are too long
     """
     start = repair.prolog_end(text)
@@ -204,7 +198,6 @@ def _doctype_end(text: str, start: int) -> int | None:
 
 
 def _declared(doctype: str, size: int) -> tuple[Entities, list[str]]:
-    """Return the entities, and the declarations of attributes."""
     octets = f"{doctype}<_/>".encode(errors="surrogateescape")
     tree: Any = parse_strict(octets, DECLARATIONS).getroottree()
     parameters, included = set(PARAMETER_ENTITY.findall(doctype)), set(INCLUDED.findall(doctype))
@@ -242,14 +235,6 @@ def _has_defaults(attributes: str) -> bool:
 
 
 class Entities:
-    """The general entities of a document.
-
-    :param contents: of internal entities, by name
-    :param unread: the names of entities that are not read, such as external ones
-    :param is_all: no external subset and no parameter entity: all other names are undeclared
-    :param size: of the document, in characters
-    """
-
     def __init__(self, contents: dict[str, str], unread: set[str], is_all: bool, size: int) -> None:
         self.unresolved: dict[str, None] = {}
         self._contents, self._names_unread, self._is_all = contents, unread, is_all
@@ -258,7 +243,6 @@ class Entities:
         self._around: list[str] = []
 
     def resolve(self, markup: str) -> str:
-        """Resolve the references in elements, in their text and in attributes."""
         return PIECE.sub(self._piece, markup)
 
     def _piece(self, match: re.Match[str]) -> str:
@@ -322,10 +306,7 @@ class Parsed(NamedTuple):
     """A document as its root element.
 
     :param fault: why the document is incomplete; None if it is complete
-    :param problems: repairs, and entries left out
-    :param originals: receives each entry taken, as an XML document in UTF-8; None if originals are not
-        kept
-    :param keeps_head: keep the head section as it came
+    :param originals: receives each entry taken, as an XML document in UTF-8; None if originals are not kept
     """
 
     root: _Element
@@ -337,7 +318,7 @@ class Parsed(NamedTuple):
     def entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
         """Yield the children of an element that are entries, and remove each one afterwards.
 
-        :param head: receives the other children; it is complete when the last entry has been yielded
+        `head` receives the other children; it is complete when the last entry has been yielded.
         """
         original_of = None if self.originals is None else _serializer(parent)
         child = next(parent.iterchildren(), None)
@@ -356,7 +337,12 @@ class Parsed(NamedTuple):
 def _serializer(parent: _Element) -> Callable[[_Element], bytes]:
     uris = parent.nsmap.values()
     is_crowded = len(uris) > MANY_NAMESPACES or sum(map(len, uris)) > LONGEST_NAMESPACES
-    base, language = elements.inherited(parent)
+    # RFC 4287, 2: both apply to the descendants of the element too. One that is too long is not repeated.
+    base = elements.base_inside(parent, "")
+    base = base if len(base) <= elements.LONGEST_BASE else ""
+    languages = (each.get(elements.XML_LANG) for each in (parent, *parent.iterancestors()))
+    language = next((value for value in languages if value is not None), "")
+    language = language if len(language) <= elements.LONGEST_LANGUAGE else ""
 
     def serialize(entry: _Element) -> bytes:
         if base:
@@ -371,9 +357,8 @@ def _serializer(parent: _Element) -> Callable[[_Element], bytes]:
 
 
 def parse(body: bytes, charset: str | None) -> Parsed:
-    """Parse a document.
+    """Parse a document; nothing is fetched.
 
-    :param charset: the charset parameter of the Content-Type header
     :raises NotAFeedError: if there is not even a complete start tag, if it is an HTML page, or if its
         entities stand for too much
     """

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern; a dot matches line ends too."""
     return re.compile(pattern, re.ASCII | re.DOTALL)
 
 
@@ -49,7 +48,6 @@ PREDEFINED = frozenset({"amp", "lt", "gt", "quot", "apos"})  # XML 1.0, 4.6
 
 # A loop, because one expression would backtrack over every division of white space.
 def prolog_end(text: str) -> int:
-    """Return the position after the white space, comments and instructions at the start of a document."""
     position = 0
     while match := MISC.match(text, position):
         position = match.end()
@@ -101,10 +99,8 @@ def _declarations(body: bytes) -> Iterator[bytes]:
 def canonicalise(body: bytes) -> tuple[bytes, tuple[Problem, ...]]:
     """Write the known namespaces of a document as their canonical URIs; supply that of an Atom root.
 
-    Text, CDATA sections and comments are unchanged.
-
-    :param body: in UTF-8
-    :return: the document, and a problem for each namespace that is not written as its author has it
+    Text, CDATA sections and comments are unchanged. Returns also a problem for each namespace that is not
+    written as its author has it.
     """
     supplied = _with_atom_root(body)
     if supplied is None and not any(map(_other_spelling, set(_declarations(body)))):
@@ -247,7 +243,7 @@ NAMESPACES = {prefix: uri for prefix, uri in KNOWN.items() if prefix not in {"fh
 def repair(text: str) -> tuple[str, list[str]]:
     """Repair characters, references and prefixes, which do not depend on the elements.
 
-    :return: the text, and a part of a sentence for each kind of repair
+    Returns also a part of a sentence for each kind of repair.
     """
     repairs: dict[str, None] = {}
     allowed = FORBIDDEN.sub("", ID.sub(_distinct_id, text))
@@ -338,7 +334,6 @@ def _doctype(text: str) -> str:
 
 
 def declares_entities(text: str) -> bool:
-    """Return whether a document declares entities."""
     return "<!ENTITY" in _doctype(text)
 
 
@@ -414,10 +409,7 @@ FIELDS = frozenset(
 
 
 def balanced(entry: str) -> str:
-    """Return an entry whose tags are balanced as HTML's parsers would read it: nothing of its text is lost.
-
-    :param entry: from its start tag to its end tag, with the references and characters already repaired
-    """
+    """Return an entry, with sound references and characters, whose tags are balanced as in HTML."""
     tag = TOKEN.match(entry)
     start, end = tag.end() if tag else 0, entry.rindex("<")
     tokens = [*TOKEN.finditer(entry, start, end)]
@@ -430,11 +422,6 @@ def balanced(entry: str) -> str:
 
 
 class Balancer:
-    """Keeps the elements that are open, the entry's child first.
-
-    :param last_ends: the position of the last end tag of each name, in lower case
-    """
-
     def __init__(self, last_ends: dict[str, int]) -> None:
         self._last_ends = last_ends
         self._open: list[str] = []
@@ -442,7 +429,6 @@ class Balancer:
         self._is_unclosed = False
 
     def markup(self, token: re.Match[str]) -> str:
-        """Return the markup to write for a token."""
         if token["less"]:
             return "&lt;"
         if not token["name"]:
@@ -467,7 +453,6 @@ class Balancer:
         return f"{ended}<{name}{attributes}>"
 
     def end(self, key: str | None = None) -> str:
-        """Return the end tags of the innermost element of a name and of those in it; of all without one."""
         if key is not None and not self._counts[key]:
             return ""
         ended: list[str] = []
