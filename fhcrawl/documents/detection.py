@@ -15,8 +15,6 @@ from fhcrawl.reasons import ReasonKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lxml.etree import _Element
-
     from fhcrawl.documents.lists import DocumentList
     from fhcrawl.documents.model import Entry
     from fhcrawl.documents.xml.parsing import Parsed
@@ -156,20 +154,16 @@ def _read_json(
 
 
 def _read_xml(parsed: Parsed, url: str, keep_originals: bool, keep_head: bool) -> FeedDocument:
+    root, name = parsed.root, elements.local_name(parsed.root)
+    if root.tag not in XML_FORMATS:
+        if name.lower() == "html":
+            raise NotAFeedError(ReasonKind.HTML, "it is an HTML page")
+        if name.lower() == "opml":
+            raise NotAFeedError(ReasonKind.OPML, "it is a list in OPML")
+        raise NotAFeedError(ReasonKind.NOT_A_FEED, f"it is XML whose root element is <{name}>")
     originals: list[bytes] | None = [] if keep_originals else None
-    document = _reader_of(parsed.root)(parsed._replace(originals=originals, keeps_head=keep_head), url)
+    document = XML_FORMATS[root.tag](parsed._replace(originals=originals, keeps_head=keep_head), url)
     document.problems[:0] = parsed.problems
     for entry, original in zip(document.entries, originals or (), strict=keep_originals):
         entry.original = original
     return document
-
-
-def _reader_of(root: _Element) -> Callable[[Parsed, str], FeedDocument]:
-    if root.tag in XML_FORMATS:
-        return XML_FORMATS[root.tag]
-    name = elements.local_name(root)
-    if name.lower() == "html":
-        raise NotAFeedError(ReasonKind.HTML, "it is an HTML page")
-    if name.lower() == "opml":
-        raise NotAFeedError(ReasonKind.OPML, "it is a list in OPML")
-    raise NotAFeedError(ReasonKind.NOT_A_FEED, f"it is XML whose root element is <{name}>")

@@ -50,11 +50,11 @@ class Node(TypedDict):
 
 
 class Own(NamedTuple):
-    """What fields have of the elements of a format.
+    """What fields have of the elements of a format, by their names.
 
-    :param name: name of an entry's element, under which its attributes stand
-    :param once: attributes that fields have, of elements that fields have once; repeated, all stay
-    :param often: return whether the fields have all of an element that can occur several times
+    :param name: of an entry's element
+    :param once: the attributes that fields have of elements that occur once
+    :param often: whether the fields have all of an element that can occur several times
     """
 
     name: str
@@ -69,17 +69,20 @@ def read(original: str | bytes | None) -> Tree | None:
     octets = original.encode("utf-8", "surrogatepass") if isinstance(original, str) else original
     if octets.startswith(b"{"):
         with suppress(ValueError, RecursionError):
-            return _of_item(json.loads(octets))
+            item = json.loads(octets)
+            members = {
+                name: _bounded(value, 1)
+                for name, value in item.items()
+                if not (name in SAID and SAID[name](value, item))
+            }
+            return {JSON: members} if members else {}
         return None
-    try:
+    with suppress(XMLSyntaxError):
         return _of_entry(parsing.parse_strict(octets))
-    except XMLSyntaxError:
-        parser: Any = parsing.new_parser(recover=True)
-        parser.feed(octets)
-        with suppress(XMLSyntaxError):
-            if (root := parser.close()) is not None:
-                return _of_entry(root)
-        return None
+    with suppress(XMLSyntaxError):
+        root: _Element | None = parsing.parse_strict(octets, parsing.new_parser(recover=True))
+        return None if root is None else _of_entry(root)
+    return None
 
 
 def _of_entry(entry: _Element) -> Tree:
@@ -226,15 +229,6 @@ WITH_MARKUP = frozenset({"summary", "content", "description"})
 # Atom 0.3: `created` fills a field if there is no `issued`.
 FIRST = {"created": "issued"}
 DATES = frozenset(_names(Element(tag)) for vocabulary in VOCABULARIES.values() for tag in vocabulary.dates)
-
-
-def _of_item(item: Any) -> Tree:
-    members = {
-        name: _bounded(value, 1)
-        for name, value in item.items()
-        if not (name in SAID and SAID[name](value, item))
-    }
-    return {JSON: members} if members else {}
 
 
 def _bounded(value: Any, depth: int) -> Any:

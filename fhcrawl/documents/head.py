@@ -57,21 +57,15 @@ if TYPE_CHECKING:
 
 
 class Vocabulary(NamedTuple):
-    """The names of a format in one namespace.
+    """The names of a format in one namespace, and the readers of its elements, in order of precedence.
 
-    :param format: as in FeedDocument
-    :param namespace: namespace of the format's own elements, in braces
+    :param namespace: of the format's own elements, in braces
     :param entry: tag of entries
-    :param fields: the readers of an entry's children, by tag
     :param dates: the children that are dates, as for `modules.date_problems`
-    :param update_times: tags of elements with the update time of the document, in order of precedence
     :param link: tag of links, besides atom:link
-    :param line: reads an element that holds one line
-    :param has_entries_anywhere: whether entries are read in any element of the document: foreign markup has
-        a namespace, so an RSS item without one is an entry anywhere
+    :param has_entries_anywhere: an RSS item has no namespace, unlike foreign markup
     :param escaped: tags of an entry's children with escaped markup
-    :param substitutes: the readers of children that count where no other child has filled their field, in
-        order of precedence
+    :param substitutes: children that count where no other child has filled their field
     """
 
     format: str

@@ -22,9 +22,8 @@ DETAILS = ("title_type", "summary_type", "base", "language")
 class Entry:
     """An entry of one document. Strings are unchanged, and never ''.
 
-    Times are ISO 8601 in UTC ending in `Z`. `id` is None if the entry has none. `original` is the element or
-    the JSON object of the entry, in UTF-8; None if it is not kept. `digest` is the result of
-    `logical_feed.digest`, once that has been computed.
+    Times are ISO 8601 in UTC ending in `Z`. `original` is the element or the JSON object of the entry, in
+    UTF-8; `digest` the result of `logical_feed.digest`, once that has been computed.
 
     :param title_type, summary_type: like `content_type`; None if the format does not say
     :param base: base URL of the content, or of the entry if it has none; None if it is the document's URL, or

@@ -42,7 +42,10 @@ def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
     """Read a collection, or a page of one, and remove its items; None if it is other JSON."""
     collection = document.members
     types = _types(collection)
-    if not types & {ORDERED, ORDERED_PAGE} and not (types & {UNORDERED, PAGE} and _has_context(collection)):
+    contexts = [each for each in _list(collection.get("@context")) if isinstance(each, str)]
+    if not types & {ORDERED, ORDERED_PAGE} and not (
+        types & {UNORDERED, PAGE} and any(NAMESPACE in each for each in contexts)
+    ):
         return None
     page, items = collection, _take_items(collection) if document.items is None else document.items
     # ActivityStreams 2.0, 5.1: `first` is the page, or a link to it.
@@ -73,11 +76,6 @@ def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
         tombstones=list(activities.tombstones.values()),
         total=number,
     )
-
-
-def _has_context(collection: Object) -> bool:
-    given = collection.get("@context")
-    return any(isinstance(each, str) and NAMESPACE in each for each in _list(given))
 
 
 # JSON-LD, 2.3: an array of one value may be written as that value.

@@ -275,31 +275,29 @@ FIELDS: dict[str, FieldReader] = {
 VOCABULARY = Vocabulary(
     "atom", ATOM, ENTRY, FIELDS, modules.DATES, (f"{ATOM}updated",), escaped=frozenset({SUMMARY, CONTENT})
 )
-OLD_FIELDS: dict[str, FieldReader] = {
-    **modules.MEDIA_FIELDS,
-    **{f"{dc}subject": modules.subject for dc in modules.DC},
-    f"{OLD}id": _id,
-    f"{OLD}title": _old_title,
-    f"{OLD}link": _link,
-    # Atom 0.3: atom:issued is when the entry was published, atom:created when it was created.
-    f"{OLD}issued": modules.published,
-    f"{OLD}created": modules.later,
-    f"{OLD}modified": modules.updated,
-    f"{OLD}author": modules.author,
-    f"{OLD}summary": _old_summary,
-    f"{OLD}content": _old_content,
-}
-OLD_DATES = {
-    f"{OLD}issued": ("published", "atom:issued"),
-    f"{OLD}created": ("published", "atom:created"),
-    f"{OLD}modified": ("updated", "atom:modified"),
-}
 OLD_VOCABULARY = Vocabulary(
     "atom",
     OLD,
     f"{OLD}entry",
-    OLD_FIELDS,
-    OLD_DATES,
+    {
+        **modules.MEDIA_FIELDS,
+        **{f"{dc}subject": modules.subject for dc in modules.DC},
+        f"{OLD}id": _id,
+        f"{OLD}title": _old_title,
+        f"{OLD}link": _link,
+        # Atom 0.3: atom:issued is when the entry was published, atom:created when it was created.
+        f"{OLD}issued": modules.published,
+        f"{OLD}created": modules.later,
+        f"{OLD}modified": modules.updated,
+        f"{OLD}author": modules.author,
+        f"{OLD}summary": _old_summary,
+        f"{OLD}content": _old_content,
+    },
+    {
+        f"{OLD}issued": ("published", "atom:issued"),
+        f"{OLD}created": ("published", "atom:created"),
+        f"{OLD}modified": ("updated", "atom:modified"),
+    },
     (f"{OLD}modified",),
     f"{OLD}link",
     _old_line,

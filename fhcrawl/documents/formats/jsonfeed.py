@@ -254,7 +254,10 @@ def read_ghost(document: Json, url: str, keep_originals: bool) -> FeedDocument |
     problems: list[Problem] = []
     links, total, following = Links(), line(page, "total") or "", line(page, "next") or ""
     if is_length(following):
-        links.add("next", _page_url(url.partition("#")[0], following))
+        page_url, parameter = url.partition("#")[0], f"page={following}"
+        if not PAGE.search(page_url):
+            page_url += f"{'&' if '?' in page_url else '?'}{parameter}"
+        links.add("next", PAGE.sub(parameter, page_url))
     entries = []
     for number, post in enumerate(document.members.pop(GHOST_POSTS), 1):
         item = post if isinstance(post, dict) else {}
@@ -268,12 +271,6 @@ def read_ghost(document: Json, url: str, keep_originals: bool) -> FeedDocument |
         problems=problems,
         total=int(total) if is_length(total) else None,
     )
-
-
-def _page_url(url: str, number: str) -> str:
-    if PAGE.search(url):
-        return PAGE.sub(f"page={number}", url)
-    return f"{url}{'&' if '?' in url else '?'}page={number}"
 
 
 def _read_post(post: Object, number: int, url: str, problems: list[Problem]) -> Entry:

@@ -226,6 +226,7 @@ EXTERNAL = re.compile(rf"{DOCTYPE}[^\[>]*\s(?:SYSTEM|PUBLIC)\s")
 PARAMETER_ENTITY = re.compile(r"<!ENTITY\s+%")
 DECLARED_ENTITY = re.compile(r"<!ENTITY\s+([\w.:-]+)")
 NAME_OF_REFERENCE = re.compile(r"&([\w.:-]+);")
+ENTITIES = "references to undeclared entities are read as text", "entities of HTML are read as in HTML"
 DROPPED = "references to characters that XML forbids are dropped"
 TAG = re.compile(rf"{NO_MARKUP}|</?(?P<tag>[A-Za-z_][^<>]*)>", re.DOTALL)
 NAME_END = re.compile(r"[\s/]")
@@ -257,7 +258,8 @@ def repair(text: str) -> tuple[str, list[str]]:
         if match.lastgroup == "number":
             repaired, description = _number(match["number"], match[0])
         elif match.lastgroup == "name" and match["name"] not in declared:
-            repaired, description = _name(match["name"])
+            characters = html_characters(match["name"])
+            repaired, description = characters or f"&amp;{match['name']};", ENTITIES[characters is not None]
         else:
             repaired, description = AS_TEXT.get(match.lastgroup, (match[0], ""))
         if description:
@@ -319,13 +321,6 @@ def _number(number: str, reference: str) -> tuple[str, str]:
     if character is None or FORBIDDEN.match(character):
         return "", DROPPED
     return (f"&#x{number[1:]};", "'&#X' is read as '&#x'") if number[0] == "X" else (reference, "")
-
-
-def _name(name: str) -> tuple[str, str]:
-    characters = html_characters(name)
-    if characters is None:
-        return f"&amp;{name};", "references to undeclared entities are read as text"
-    return characters, "entities of HTML are read as in HTML"
 
 
 def _doctype(text: str) -> str:
