@@ -32,7 +32,10 @@ PERIOD, FREQUENCY, BASE = f"{SY}updatePeriod", f"{SY}updateFrequency", f"{SY}upd
 DAY = 24 * 60 * 60
 # Syndication module, updatePeriod: "Acceptable values are: hourly, daily, weekly, monthly, yearly."
 PERIODS = {"hourly": DAY // 24, "daily": DAY, "weekly": 7 * DAY, "monthly": 30 * DAY, "yearly": 365 * DAY}
-DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+# RSS 2.0, skipHours: "a number between 0 and 23, representing a time in GMT". Some feeds count to 24.
+HOURS = {text: hour % 24 for hour in range(25) for text in (str(hour), f"{hour:02}")}
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+DAYS = {name: number for number, name in enumerate(WEEKDAYS)}
 EMPTY = UpdateSchedule()
 LINK = f"{ATOM}link"
 ARCHIVE, COMPLETE, PREV = f"{FH}archive", f"{FH}complete", f"{FH}prev"
@@ -198,15 +201,12 @@ def _update_schedule(head: Head, namespace: str) -> UpdateSchedule | None:
         frequency = _number(elements.line_of(head, FREQUENCY)) or 1
         period = max(1, period // frequency) if period else None
     base = utc(elements.line_of(head, BASE) or "") if period else None
-    # RSS 2.0, skipHours: "a number between 0 and 23, representing a time in GMT". Some feeds count to 24.
-    hours = {text: index % 24 for index in range(25) for text in (str(index), f"{index:02}")}
-    days = {day: index for index, day in enumerate(DAYS)}
     schedule = UpdateSchedule(
         ttl=_number(elements.line_of(head, f"{namespace}ttl")),
         period=period,
         base=f"{base.rstrip('Z').partition('.')[0]}Z" if base else None,
-        skip_hours=_skipped(head, f"{namespace}skipHours", "hour", hours),
-        skip_days=_skipped(head, f"{namespace}skipDays", "day", days),
+        skip_hours=_skipped(head, f"{namespace}skipHours", "hour", HOURS),
+        skip_days=_skipped(head, f"{namespace}skipDays", "day", DAYS),
     )
     return None if schedule == EMPTY else schedule
 
