@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from fhcrawl import documents, logical_feed
 from fhcrawl.documents import Entry
-from fhcrawl.documents.html import feed_links
+from fhcrawl.documents.discovery import feed_links
 from fhcrawl.documents.xml.elements import LONGEST_URL
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind

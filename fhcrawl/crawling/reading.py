@@ -12,7 +12,7 @@ from fhcrawl import logical_feed
 from fhcrawl.crawling import responses
 from fhcrawl.crawling.context import Referral, context_of
 from fhcrawl.crawling.failures import CHALLENGE, is_challenge
-from fhcrawl.documents import TOO_MANY, Problem, snapshot
+from fhcrawl.documents import TOO_MANY, Problem, lists
 from fhcrawl.exceptions import TimeIsOverError
 from fhcrawl.logical_feed import ChainPosition, Kind, Role, Version, contents, coverage
 from fhcrawl.logical_feed.chain import EARLIEST_WALK, contradiction, last_page, older_contradiction
@@ -118,8 +118,8 @@ def list_result(
 
 def snapshot_page(fetch: Fetch, document: FeedDocument) -> FeedDocument:
     """Return a document that a list names without its own links, which are not followed."""
-    if snapshot.prefix_of(fetch.key) is not None:
-        return snapshot.page(document, fetch.key)
+    if lists.snapshot_prefix(fetch.key) is not None:
+        return lists.snapshot_page(document, fetch.key)
     return replace(document, links={}, other_links={})
 
 

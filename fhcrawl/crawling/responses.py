@@ -22,9 +22,10 @@ from fhcrawl.crawling.context import (
     set_walk,
     special_hosts_to_store,
 )
-from fhcrawl.documents import detection, link_header
+from fhcrawl.documents import detection
 from fhcrawl.documents.dates import shift
-from fhcrawl.documents.head_links import HISTORY
+from fhcrawl.documents.formats import multipart
+from fhcrawl.documents.links import HISTORY, header_links
 from fhcrawl.documents.xml.elements import LONGEST_URL
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import Role, polling
@@ -208,8 +209,8 @@ def conditions(request: Request) -> dict[str, bytes]:
 # back may get a 304 for ever.
 def validators(response: Response) -> tuple[str | None, str | None]:
     """Return ETag and Last-Modified, as received; None each if they say nothing of the links or the time."""
-    in_headers = link_header.read(links(response), response.url)
-    is_multipart = detection.is_multipart(header(response, "Content-Type"))
+    in_headers = header_links(links(response), response.url)
+    is_multipart = multipart.is_multipart(header(response, "Content-Type"))
     if is_multipart or not HISTORY.isdisjoint({*in_headers.first, *in_headers.others}):
         return None, None
     last_modified = header(response, "Last-Modified")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from fhcrawl.documents import opml
+from fhcrawl.documents.discovery import read_opml
 from fhcrawl.documents.xml import encoding
 from fhcrawl.exceptions import ArgumentError, NotAFeedError
 from fhcrawl.logical_feed.versions import IDS
@@ -333,7 +333,7 @@ def _from_lines(text: str, path: Path) -> Iterator[_Line]:
 # write the type, and not all write the names of attributes as they are there.
 def _from_opml(content: bytes, path: Path) -> Iterator[_Line]:
     try:
-        outlines, faults = opml.read(content)
+        outlines, faults = read_opml(content)
     except NotAFeedError as error:
         raise ArgumentError(f"{path} is neither a list of URLs nor OPML: {error}") from error
     named: set[int] = set()

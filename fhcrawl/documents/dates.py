@@ -73,9 +73,8 @@ FOREIGN_MONTHS = {
 # Words of these languages around the parts of a date: of, at, o'clock, year.
 WORDS = frozenset(
     (
-        *("de", "del", "d", "en", "den", "the", "of", "à", "a", "às", "as", "las"),
-        *("la", "los", "um", "uhr", "om", "uur", "alle", "ore", "kl", "o", "g", "r"),
-        *("roku", "г", "года", "в", "у"),
+        *("de", "del", "d", "en", "den", "the", "of", "à", "a", "às", "as", "las", "la", "los", "um", "uhr"),
+        *("om", "uur", "alle", "ore", "kl", "o", "g", "r", "roku", "г", "года", "в", "у"),
     )
 )
 WORD = re.compile(r"(?P<word>[^\W\d_]+)\.?")
@@ -84,37 +83,13 @@ FIRST_DAY = re.compile(r"\b1(?:er|ère|º|°|o)(?=\s)", re.IGNORECASE)
 
 # Names of zones with one offset, in hours and minutes as RFC 5322 writes them. EST to PDT are those of its
 # section 4.3; IST, for example, is missing because it is used in India, Ireland and Israel.
-ZONES = {
-    name: offset
-    for offset, names in {
-        "+0000": "UT UTC GMT Z WET",
-        "-0330": "NST",
-        "-0230": "NDT",
-        "-0400": "EDT AST",
-        "-0500": "EST CDT",
-        "-0600": "CST MDT",
-        "-0700": "MST PDT",
-        "-0800": "PST AKDT",
-        "-0900": "AKST",
-        "-1000": "HST",
-        "-0300": "ADT BRT ART",
-        "+0100": "BST CET MEZ MET WEST WAT",
-        "+0200": "CEST MESZ MEST EET SAST CAT",
-        "+0300": "EEST MSK EAT",
-        "+0400": "MSD",
-        "+0500": "PKT",
-        "+0700": "WIB",
-        "+0800": "AWST SGT HKT",
-        "+0900": "JST KST",
-        "+0930": "ACST",
-        "+1000": "AEST",
-        "+1030": "ACDT",
-        "+1100": "AEDT",
-        "+1200": "NZST",
-        "+1300": "NZDT",
-    }.items()
-    for name in names.split()
-}
+NAMES_OF_ZONES = (
+    "+0000 UT UTC GMT Z WET|-0230 NDT|-0300 ADT BRT ART|-0330 NST|-0400 EDT AST|-0500 EST CDT|-0600 CST MDT"
+    "|-0700 MST PDT|-0800 PST AKDT|-0900 AKST|-1000 HST|+0100 BST CET MEZ MET WEST WAT"
+    "|+0200 CEST MESZ MEST EET SAST CAT|+0300 EEST MSK EAT|+0400 MSD|+0500 PKT|+0700 WIB|+0800 AWST SGT HKT"
+    "|+0900 JST KST|+0930 ACST|+1000 AEST|+1030 ACDT|+1100 AEDT|+1200 NZST|+1300 NZDT"
+)
+ZONES = {name: zone[:5] for zone in NAMES_OF_ZONES.split("|") for name in zone.split()[1:]}
 # RFC 5322, 4.3; RFC 3339, 4.
 SPECIFIED = frozenset({"UT", "UTC", "GMT", "Z", "EST", "EDT", "CST", "CDT", "MST", "MDT", "PST", "PDT"})
 # In the United States, these names mean standard time in winter and daylight time in summer.
@@ -183,8 +158,7 @@ USUAL_MAIL = re.compile(
     rf"[A-Z][a-z][a-z], (\d\d?) ([A-Z][a-z][a-z]) (\d{{4}}) {USUAL_TIME} (?:GMT|{USUAL_ZONE})$", re.ASCII
 )
 
-# What a text says as a date: a time in ISO 8601, in UTC; None if the text is ambiguous (03/04/05) or no time.
-# Then what of it no specification of feeds defines, as a sentence; None if they define all of it.
+# The time of a text, or None; and what of it no specification of feeds defines, as a sentence, or None.
 Reading = tuple[str | None, str | None]
 UNREADABLE: Reading = (None, None)
 
@@ -260,7 +234,6 @@ def _first(forms: tuple[re.Pattern[str], ...], text: str) -> re.Match[str] | Non
 
 
 def _in_english(text: str) -> str | None:
-    """Return a date with its month in English; None if no month of another language is in it."""
     first = WORD.match(text)
     # "mar." is Tuesday before a month, in French and other languages.
     if first and first["word"].lower() in FOREIGN_MONTHS:
@@ -299,8 +272,12 @@ def _moment(match: re.Match[str]) -> Reading:
     if offset is None:
         return UNREADABLE
     time = f"{(local - offset).isoformat()}{'.' if fraction else ''}{fraction}Z"
-    form = "it is in no specified format" if match.re is AMERICAN else None
-    return time, "; ".join(filter(None, (form, _note(zone, offset)))) or None
+    notes = ["it is in no specified format"] if match.re is AMERICAN else []
+    if zone and zone.upper() not in SPECIFIED and not OFFSET.search(zone):
+        minutes = abs(round(offset.total_seconds() / 60))
+        sign = "-" if offset < timedelta() else "+"
+        notes.append(f"its zone {zone} is taken as {sign}{minutes // 60:02}:{minutes % 60:02}")
+    return time, "; ".join(notes) or None
 
 
 def _date(parts: dict[str, str]) -> datetime:
@@ -319,8 +296,8 @@ def _date(parts: dict[str, str]) -> datetime:
     return datetime(year, month, int(parts.get("day", 1)))  # noqa: DTZ001
 
 
+# How much a zone is ahead of UTC at a local time; None if it is no zone.
 def _offset(zone: str, local: datetime, strict: bool) -> timedelta | None:
-    """Return how much a zone is ahead of UTC at a local time; None if it is no zone."""
     if not zone:
         return timedelta()
     name = US_ZONES.get(zone.upper(), zone)
@@ -334,14 +311,6 @@ def _offset(zone: str, local: datetime, strict: bool) -> timedelta | None:
     # RFC 5322, 4.3: other names "SHOULD be considered equivalent to '-0000'", and so should single letters,
     # whose signs RFC 822 got wrong. RFC 3339 has no names.
     return None if strict or not zone.isalpha() else timedelta()
-
-
-def _note(zone: str, offset: timedelta) -> str | None:
-    if not zone or zone.upper() in SPECIFIED or OFFSET.search(zone):
-        return None
-    minutes = round(offset.total_seconds() / 60)
-    sign = "-" if minutes < 0 else "+"
-    return f"its zone {zone} is taken as {sign}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
 
 
 def shift(time: str, seconds: float) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fhcrawl.documents import head, json_text, link_header, lists, snapshot
-from fhcrawl.documents.formats import JSON_FORMATS, XML_FORMATS, jsonfeed, multipart
-from fhcrawl.documents.head_links import HeadLinks
+from fhcrawl.documents import head, lists
+from fhcrawl.documents.formats import activitystreams, atom, jsonfeed, multipart, rss
+from fhcrawl.documents.links import Links, header_links
 from fhcrawl.documents.model import FeedDocument, Problem
 from fhcrawl.documents.xml import elements, encoding, parsing
 from fhcrawl.exceptions import NotAFeedError
@@ -15,12 +15,18 @@ from fhcrawl.reasons import ReasonKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lxml.etree import _Element
-
     from fhcrawl.documents.lists import DocumentList
     from fhcrawl.documents.model import Entry
     from fhcrawl.documents.xml.parsing import Parsed
 
+# By the tag of the root.
+XML_FORMATS = {
+    atom.ROOT: atom.read,
+    atom.OLD_ROOT: atom.read,
+    **{f"{namespace}rss": rss.read for namespace in elements.RSS_NAMESPACES},
+    elements.RDF_ROOT: rss.read,
+}
+JSON_FORMATS = (jsonfeed.read, activitystreams.read, jsonfeed.read_ghost)
 # RFC 6838, 4.2: type and subtype have no more than 127 characters each.
 LONGEST_MEDIA_TYPE = 255
 # The kind of problem of a document with too many entries or deletions.
@@ -34,18 +40,10 @@ LONGEST_TEXT = 10_000_000
 
 
 def declared(content_type: str | None) -> tuple[str, str]:
-    """Return the media type and the charset of a Content-Type header, in lower case without white space.
-
-    :return: '' for a missing one; an unknown charset counts as missing
-    """
+    """Return the media type and the charset of a Content-Type header, in lower case; '' if unknown."""
     media_type = (content_type or "").partition(";")[0].lower()
     charset = encoding.resolve(multipart.parameter(content_type, "charset"))
     return "".join(media_type.split())[:LONGEST_MEDIA_TYPE], charset or ""
-
-
-def is_multipart(content_type: str | None) -> bool:
-    """Return whether a document with this Content-Type header is multipart."""
-    return multipart.is_multipart(content_type)
 
 
 def boundary(content_type: str | None) -> str:
@@ -79,31 +77,27 @@ def read(
         if it is a list of too many documents
     :raises MemoryError: if there is not enough memory
     """
+    document: FeedDocument | DocumentList
     if lists.is_folder(url, content_type):
         return lists.read_folder(body, max_entries)
     if multipart.is_multipart(content_type):
         document = multipart.read(body, url, content_type, links, last_modified)
         _limit(document, len(body), max_entries)
         return document
-    found: FeedDocument | DocumentList
     if jsonfeed.is_json(body):
-        found = _read_json(body, url, keep_originals, max_entries, keep_head)
+        document = _read_json(body, url, keep_originals, max_entries, keep_head)
     else:
         charset = multipart.parameter(content_type, "charset") or None
-        found = _read_xml(parsing.parse(body, charset), url, keep_originals, keep_head)
-    if isinstance(found, FeedDocument):
+        document = _read_xml(parsing.parse(body, charset), url, keep_originals, keep_head)
+    if isinstance(document, FeedDocument):
         if links:
             # RFC 8288, 1: links "allow[…] typed relations between resources", whatever the format.
-            HeadLinks(found.links, found.other_links).update(link_header.read(links, url))
-        _limit(found, len(body), max_entries)
-    return found
+            Links(document.links, document.other_links).update(header_links(links, url))
+        _limit(document, len(body), max_entries)
+    return document
 
 
 def _limit(document: FeedDocument, octets: int, max_entries: int) -> None:
-    """Remove entries with a text that is too long, and entries, deletions and problems that are too many.
-
-    :param octets: size of the document
-    """
     if octets > LONGEST_TEXT:
         entries = [entry for entry in document.entries if not _has_long_text(entry)]
         lost = len(document.entries) - len(entries)
@@ -113,31 +107,26 @@ def _limit(document: FeedDocument, octets: int, max_entries: int) -> None:
     del document.problems[MOST_PROBLEMS:]
     if not max_entries:
         return
-    document.entries, left_out = _newest(document.entries, max_entries, _time_of_entry)
-    document.tombstones, ignored = _newest(document.tombstones, max_entries, lambda found: found.when)
+    document.entries, left_out = _newest(
+        document.entries, max_entries, lambda entry: entry.published or entry.updated
+    )
+    document.tombstones, ignored = _newest(document.tombstones, max_entries, lambda tombstone: tombstone.when)
     counts = ((left_out, "entries"), (ignored, "deletions"))
-    if said := " and ".join(f"{count + max_entries} {name}" for count, name in counts if count):
-        detail = f"has {said}: only the newest {max_entries} are read (FHCRAWL_MAX_ENTRIES)"
+    if numbers := " and ".join(f"{count + max_entries} {name}" for count, name in counts if count):
+        detail = f"has {numbers}: only the newest {max_entries} are read (FHCRAWL_MAX_ENTRIES)"
         document.problems.append(Problem(TOO_MANY, "", f"{detail} (without times, the first)"))
 
 
-# Some documents list the oldest entries first.
-def _newest(found: list[Any], limit: int, time_of: Callable[[Any], str | None]) -> tuple[list[Any], int]:
-    """Return the newest of the entries or deletions in their order, and how many are left out.
-
-    One without a time has that of the one before it; of those with the same time, the first ones are kept.
-    """
-    if len(found) <= limit:
-        return found, 0
+# Some documents list the oldest entries first. An entry without a time has that of the one before it; of
+# those with the same time, the first ones are kept.
+def _newest(values: list[Any], limit: int, time_of: Callable[[Any], str | None]) -> tuple[list[Any], int]:
+    if len(values) <= limit:
+        return values, 0
     times: list[str] = []
-    for each in found:
+    for each in values:
         times.append(time_of(each) or (times[-1] if times else NEWEST))
-    kept = sorted(range(len(found)), key=times.__getitem__, reverse=True)[:limit]
-    return [found[position] for position in sorted(kept)], len(found) - limit
-
-
-def _time_of_entry(entry: Entry) -> str | None:
-    return entry.published or entry.updated
+    kept = sorted(range(len(values)), key=times.__getitem__, reverse=True)[:limit]
+    return [values[position] for position in sorted(kept)], len(values) - limit
 
 
 def _has_long_text(entry: Entry) -> bool:
@@ -148,14 +137,14 @@ def _has_long_text(entry: Entry) -> bool:
 def _read_json(
     body: bytes, url: str, keep_originals: bool, max_entries: int, keep_head: bool
 ) -> FeedDocument | DocumentList:
-    parsed = json_text.parse(body)
+    parsed = jsonfeed.parse(body)
     for read_format in JSON_FORMATS:
         document = read_format(parsed, url, keep_originals)
         if document is not None:
             if keep_head:
                 document.head = head.source_of_json(parsed.members, document.problems)
             return document
-    listed = snapshot.read(parsed.members, url, max_entries)
+    listed = lists.read_snapshot(parsed.members, url, max_entries)
     if listed is None:
         raise NotAFeedError(
             ReasonKind.NOT_A_FEED,
@@ -165,21 +154,16 @@ def _read_json(
 
 
 def _read_xml(parsed: Parsed, url: str, keep_originals: bool, keep_head: bool) -> FeedDocument:
+    root, name = parsed.root, elements.local_name(parsed.root)
+    if root.tag not in XML_FORMATS:
+        if name.lower() == "html":
+            raise NotAFeedError(ReasonKind.HTML, "it is an HTML page")
+        if name.lower() == "opml":
+            raise NotAFeedError(ReasonKind.OPML, "it is a list in OPML")
+        raise NotAFeedError(ReasonKind.NOT_A_FEED, f"it is XML whose root element is <{name}>")
     originals: list[bytes] | None = [] if keep_originals else None
-    parsed = parsed._replace(originals=originals, keeps_head=keep_head)
-    document = _reader_of(parsed.root)(parsed, url)
+    document = XML_FORMATS[root.tag](parsed._replace(originals=originals, keeps_head=keep_head), url)
     document.problems[:0] = parsed.problems
     for entry, original in zip(document.entries, originals or (), strict=keep_originals):
         entry.original = original
     return document
-
-
-def _reader_of(root: _Element) -> Callable[[Parsed, str], FeedDocument]:
-    if root.tag in XML_FORMATS:
-        return XML_FORMATS[root.tag]
-    name = elements.local_name(root)
-    if name.lower() == "html":
-        raise NotAFeedError(ReasonKind.HTML, "it is an HTML page")
-    if name.lower() == "opml":
-        raise NotAFeedError(ReasonKind.OPML, "it is a list in OPML")
-    raise NotAFeedError(ReasonKind.NOT_A_FEED, f"it is XML whose root element is <{name}>")

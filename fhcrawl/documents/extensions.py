@@ -17,7 +17,7 @@ from lxml.etree import Element, QName, XMLSyntaxError
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.formats import atom, rss
 from fhcrawl.documents.modules import is_length
-from fhcrawl.documents.xml import elements, parsers
+from fhcrawl.documents.xml import elements, parsing
 from fhcrawl.documents.xml.elements import XML_BASE, XML_LANG
 from fhcrawl.documents.xml.namespaces import RSS_PREFIX, prefix_of
 
@@ -41,8 +41,7 @@ IN_UTC = re.compile(r"(?:Z|\bGMT|\bUTC?|[+-]00:?00)\s*$", re.IGNORECASE)
 class Node(TypedDict):
     """An element.
 
-    `value` is its text without the white space around it; if it has text beside elements, it is all of it as
-    markup, and there are no `children`.
+    `value` is its text, stripped; or all of it as markup, without `children`, if it has text beside elements.
     """
 
     value: str | None
@@ -51,11 +50,11 @@ class Node(TypedDict):
 
 
 class Own(NamedTuple):
-    """What fields have of the elements of a format.
+    """What fields have of the elements of a format, by their names.
 
-    :param name: name of an entry's element, under which its attributes stand
-    :param once: attributes that fields have, of elements that fields have once; repeated, all stay
-    :param often: return whether the fields have all of an element that can occur several times
+    :param name: of an entry's element
+    :param once: the attributes that fields have of elements that occur once
+    :param often: whether the fields have all of an element that can occur several times
     """
 
     name: str
@@ -70,17 +69,20 @@ def read(original: str | bytes | None) -> Tree | None:
     octets = original.encode("utf-8", "surrogatepass") if isinstance(original, str) else original
     if octets.startswith(b"{"):
         with suppress(ValueError, RecursionError):
-            return _of_item(json.loads(octets))
+            item = json.loads(octets)
+            members = {
+                name: _bounded(value, 1)
+                for name, value in item.items()
+                if not (name in SAID and SAID[name](value, item))
+            }
+            return {JSON: members} if members else {}
         return None
-    try:
-        return _of_entry(parsers.parse_strict(octets))
-    except XMLSyntaxError:
-        parser: Any = parsers.new(recover=True)
-        parser.feed(octets)
-        with suppress(XMLSyntaxError):
-            if (root := parser.close()) is not None:
-                return _of_entry(root)
-        return None
+    with suppress(XMLSyntaxError):
+        return _of_entry(parsing.parse_strict(octets))
+    with suppress(XMLSyntaxError):
+        root: _Element | None = parsing.parse_strict(octets, parsing.new_parser(recover=True))
+        return None if root is None else _of_entry(root)
+    return None
 
 
 def _of_entry(entry: _Element) -> Tree:
@@ -102,7 +104,6 @@ def _of_entry(entry: _Element) -> Tree:
 def _unsaid(
     named: list[tuple[_Element, Names]], own: Own, prefix: str, tags: Container[str]
 ) -> Iterator[tuple[_Element, Names]]:
-    """Yield the children of which fields, which are read from those with `tags`, do not have everything."""
     counts = Counter(names for _child, names in named)
     has_link = False
     for child, names in named:
@@ -152,7 +153,6 @@ def _text_beside(element: _Element) -> str | None:
 
 
 def _names(element: _Element) -> Names:
-    """Return the prefix of a known namespace, or the URI of another one, and the local name."""
     name = QName(element)
     namespace = name.namespace or ""
     return prefix_of(namespace) or namespace, name.localname
@@ -229,15 +229,6 @@ WITH_MARKUP = frozenset({"summary", "content", "description"})
 # Atom 0.3: `created` fills a field if there is no `issued`.
 FIRST = {"created": "issued"}
 DATES = frozenset(_names(Element(tag)) for vocabulary in VOCABULARIES.values() for tag in vocabulary.dates)
-
-
-def _of_item(item: Any) -> Tree:
-    members = {
-        name: _bounded(value, 1)
-        for name, value in item.items()
-        if not (name in SAID and SAID[name](value, item))
-    }
-    return {JSON: members} if members else {}
 
 
 def _bounded(value: Any, depth: int) -> Any:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
-from fhcrawl.documents import history, modules
+from fhcrawl.documents import modules
 from fhcrawl.documents.dates import utc
-from fhcrawl.documents.history import DELETED_ENTRY
-from fhcrawl.documents.identifiers import NO_CHARACTERS
-from fhcrawl.documents.model import FeedDocument, HeadSource, Problem, UpdateSchedule
+from fhcrawl.documents.identifiers import NO_CHARACTERS, OWN_ID, identifier
+from fhcrawl.documents.links import head_links
+from fhcrawl.documents.model import FeedDocument, HeadSource, Problem, Tombstone, UpdateSchedule
 from fhcrawl.documents.xml import elements
-from fhcrawl.documents.xml.elements import ENTRIES
+from fhcrawl.documents.xml.elements import ATOM, ENTRIES, FH
 from fhcrawl.documents.xml.namespaces import braced
 
 # OpenSearch 1.1 Draft 6, 'The "totalResults" element': "The number of search results available for the
@@ -29,12 +29,19 @@ NUMBER = re.compile(r"[0-9]{1,9}")
 # Update schedules: elements of RSS 2.0, and of RSS 1.0's syndication module.
 SY = braced("sy")
 PERIOD, FREQUENCY, BASE = f"{SY}updatePeriod", f"{SY}updateFrequency", f"{SY}updateBase"
-HOUR = 60 * 60
-DAY = 24 * HOUR
+DAY = 24 * 60 * 60
 # Syndication module, updatePeriod: "Acceptable values are: hourly, daily, weekly, monthly, yearly."
-PERIODS = {"hourly": HOUR, "daily": DAY, "weekly": 7 * DAY, "monthly": 30 * DAY, "yearly": 365 * DAY}
-DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+PERIODS = {"hourly": DAY // 24, "daily": DAY, "weekly": 7 * DAY, "monthly": 30 * DAY, "yearly": 365 * DAY}
+# RSS 2.0, skipHours: "a number between 0 and 23, representing a time in GMT". Some feeds count to 24.
+HOURS = {text: hour % 24 for hour in range(25) for text in (str(hour), f"{hour:02}")}
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+DAYS = {name: number for number, name in enumerate(WEEKDAYS)}
 EMPTY = UpdateSchedule()
+LINK = f"{ATOM}link"
+ARCHIVE, COMPLETE, PREV = f"{FH}archive", f"{FH}complete", f"{FH}prev"
+DELETED_ENTRY = f"{braced('at')}deleted-entry"
+FLAGS = (f"{FH}stateful", f"{FH}incremental")
+INCREMENTAL = {"1": True, "true": True, "0": False, "false": False}
 # The content of these elements is not lost: a deleted entry, the entries of another feed.
 NOT_MISPLACED = (DELETED_ENTRY, f"{elements.ATOM}feed")
 # Characters of a head section. Of a longer one, the elements (or members) that fit are kept, in their order.
@@ -45,7 +52,7 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-    from fhcrawl.documents.json_text import Object
+    from fhcrawl.documents.formats.jsonfeed import Object
     from fhcrawl.documents.model import Entry
     from fhcrawl.documents.modules import FieldReader
     from fhcrawl.documents.xml.elements import Head
@@ -53,21 +60,15 @@ if TYPE_CHECKING:
 
 
 class Vocabulary(NamedTuple):
-    """The names of a format in one namespace.
+    """The names of a format in one namespace, and the readers of its elements, in order of precedence.
 
-    :param format: as in FeedDocument
-    :param namespace: namespace of the format's own elements, in braces
+    :param namespace: of the format's own elements, in braces
     :param entry: tag of entries
-    :param fields: the readers of an entry's children, by tag
     :param dates: the children that are dates, as for `modules.date_problems`
-    :param update_times: tags of elements with the update time of the document, in order of precedence
     :param link: tag of links, besides atom:link
-    :param line: reads an element that holds one line
-    :param has_entries_anywhere: whether entries are read in any element of the document: foreign markup has
-        a namespace, so an RSS item without one is an entry anywhere
+    :param has_entries_anywhere: an RSS item has no namespace, unlike foreign markup
     :param escaped: tags of an entry's children with escaped markup
-    :param substitutes: the readers of children that count where no other child has filled their field, in
-        order of precedence
+    :param substitutes: children that count where no other child has filled their field
     """
 
     format: str
@@ -76,7 +77,7 @@ class Vocabulary(NamedTuple):
     fields: dict[str, FieldReader]
     dates: dict[str, tuple[str, str]]
     update_times: tuple[str, ...]
-    link: str = history.LINK
+    link: str = LINK
     line: Callable[[_Element], str | None] = elements.line
     has_entries_anywhere: bool = False
     escaped: frozenset[str] = frozenset()
@@ -94,9 +95,6 @@ def read(
 ) -> FeedDocument:
     """Read the head section of a document whose entries have been read.
 
-    :param head: all children of the head section
-    :param base: base URL of the head section
-    :param problems: problems of the entries; those of the head section are added
     :param beside: siblings of the head section: deleted entries, or entries of another format
     """
     namespace = vocabulary.namespace
@@ -104,27 +102,73 @@ def read(
         detail = "it is outside of where this format has entries, and is skipped"
         for number, _entry in enumerate(_misplaced(section, vocabulary), 1):
             problems.append(Problem("entry-lost", f"misplaced entry {number}", detail))
+    times = (utc(each.text or "") for tag in vocabulary.update_times for each in head.get(tag, ()))
+    totals = (elements.line(each) or "" for tag in TOTALS for each in head.get(tag, ()))
     titles = map(vocabulary.line, head.get(f"{namespace}title", ()))
     deleted = [*head.get(DELETED_ENTRY, ()), *(beside or {}).get(DELETED_ENTRY, ())]
     document = FeedDocument(
         format=vocabulary.format,
         title=next(filter(None, titles), None),
-        updated=_update_time(head, vocabulary.update_times),
+        updated=next(filter(None, times), None),
         links={},
         archive=False,
         complete=False,
         entries=entries,
         problems=problems,
         fault=parsed.fault,
-        tombstones=history.read_tombstones(deleted, problems),
+        tombstones=_read_tombstones(deleted, problems),
         update_schedule=_update_schedule(head, namespace),
-        total=_total(head),
+        total=next((int(text) for text in totals if NUMBER.fullmatch(text)), None),
         new_url=elements.line_of(head, NEW_URL),
     )
-    history.read(document, head, base, vocabulary.link)
+    _read_history(document, head, base, vocabulary.link)
     if parsed.keeps_head:
         document.head = _source_of(parsed.root, vocabulary, problems)
     return document
+
+
+def _read_history(document: FeedDocument, head: Head, base: str, link: str) -> None:
+    own_links = head.get(link, []) if link != LINK else []
+    links = head_links([*own_links, *head.get(LINK, [])], base)
+    # draft-nottingham-atompub-feed-history-00, 3: fh:stateful is 0 or 1; fh:incremental of the drafts up to
+    # 04 is false or true. "Whitespace in its content MUST be ignored by processors."
+    texts = (elements.text(head[tag][0]) or "" for tag in FLAGS if tag in head)
+    flags = {INCREMENTAL.get("".join(text.split()).lower()) for text in texts}
+    document.incremental = True in flags
+    # Draft 00, 4: a "prev" link has "the location of the previous representation of the feed". Elsewhere it
+    # is the paging relation (RFC 5005, 3).
+    for element in head.get(PREV, ()):
+        reference = elements.line(element)
+        url = elements.target(element, reference, base).partition("#")[0] if reference else ""
+        links.add("prev-archive", url)
+    if document.incremental:
+        first = [links.first["prev"]] if "prev" in links.first else []
+        for url in (*first, *links.others.get("prev", ())):
+            links.add("prev-archive", url)
+    document.links, document.other_links = links.first, links.others
+    document.archive = ARCHIVE in head
+    # A document with contradictory flags does not count as complete, because that would delete entries.
+    document.complete = COMPLETE in head or (False in flags and not document.incremental)
+
+
+# RFC 6721, 3: an at:deleted-entry must have a ref and a when; the links inside it are not the feed's.
+def _read_tombstones(deleted: Iterable[_Element], problems: list[Problem]) -> list[Tombstone]:
+    tombstones: list[Tombstone] = []
+    for number, element in enumerate(deleted, 1):
+        ref = identifier(deleted_id(element))
+        if ref is None:
+            problems.append(Problem("no-ref", f"deleted entry {number}", "its at:deleted-entry has no ref"))
+            continue
+        when = utc(element.get("when") or "")
+        if when is None:
+            detail = f"the when attribute of its at:deleted-entry is not a date: {element.get('when')!r}"
+            problems.append(Problem("unreadable-date", ref, detail))
+        tombstones.append(Tombstone(ref, when))
+    return tombstones
+
+
+def deleted_id(element: _Element) -> str | None:
+    return element.get(OWN_ID) or element.get("ref")
 
 
 # RFC 4287, 6.3: foreign markup is no error. But an entry of another format is not meant as foreign markup.
@@ -137,10 +181,7 @@ def _misplaced(section: Head, vocabulary: Vocabulary) -> Iterator[_Element]:
 
 
 def entries_inside(element: _Element, tags: frozenset[str]) -> Iterator[_Element]:
-    """Yield the entries inside an element, or the element itself; not those inside another entry.
-
-    :param tags: tags of the entries of all formats
-    """
+    """Yield the entries inside an element, or the element itself; not those inside another entry."""
     if not len(element):
         yield from (element,) if element.tag in tags else ()
         return
@@ -151,28 +192,21 @@ def entries_inside(element: _Element, tags: frozenset[str]) -> Iterator[_Element
             yield entry
 
 
-def _total(head: Head) -> int | None:
-    texts = (elements.line(element) or "" for tag in TOTALS for element in head.get(tag, ()))
-    return next((int(text) for text in texts if NUMBER.fullmatch(text)), None)
-
-
-def _update_time(head: Head, tags: Iterable[str]) -> str | None:
-    times = (utc(element.text or "") for tag in tags for element in head.get(tag, ()))
-    return next(filter(None, times), None)
-
-
 def _update_schedule(head: Head, namespace: str) -> UpdateSchedule | None:
-    """Read the update schedule in a head section's children; return None if there is none.
-
-    :param namespace: namespace of RSS's own elements, in braces
-    """
-    period = _period(head)
+    period = None
+    if head.keys() & {PERIOD, FREQUENCY, BASE}:
+        # Syndication module, updatePeriod: "If omitted, daily is assumed."
+        period = PERIODS.get((elements.line_of(head, PERIOD) or "daily").lower())
+        # updateFrequency: "how many times in that period the channel is updated. If omitted a value of 1".
+        frequency = _number(elements.line_of(head, FREQUENCY)) or 1
+        period = max(1, period // frequency) if period else None
+    base = utc(elements.line_of(head, BASE) or "") if period else None
     schedule = UpdateSchedule(
         ttl=_number(elements.line_of(head, f"{namespace}ttl")),
         period=period,
-        base=None if period is None else _schedule_base(head),
-        skip_hours=sorted(set(_hours(head, namespace))),
-        skip_days=sorted(set(_days(head, namespace))),
+        base=f"{base.rstrip('Z').partition('.')[0]}Z" if base else None,
+        skip_hours=_skipped(head, f"{namespace}skipHours", "hour", HOURS),
+        skip_days=_skipped(head, f"{namespace}skipDays", "day", DAYS),
     )
     return None if schedule == EMPTY else schedule
 
@@ -181,41 +215,10 @@ def _number(text: str | None) -> int | None:
     return (int(text) or None) if text and NUMBER.fullmatch(text) else None
 
 
-# Syndication module, updateFrequency: "A positive integer indicates how many times in that period the channel
-# is updated."
-def _period(head: Head) -> int | None:
-    if not head.keys() & {PERIOD, FREQUENCY, BASE}:
-        return None
-    # updatePeriod: "If omitted, daily is assumed."
-    period = PERIODS.get((elements.line_of(head, PERIOD) or "daily").lower())
-    # updateFrequency: "If omitted a value of 1 is assumed."
-    frequency = _number(elements.line_of(head, FREQUENCY)) or 1
-    return None if period is None else max(1, period // frequency)
-
-
-def _schedule_base(head: Head) -> str | None:
-    base = utc(elements.line_of(head, BASE) or "")
-    return None if base is None else f"{base.rstrip('Z').partition('.')[0]}Z"
-
-
-# RSS 2.0, skipHours: "a number between 0 and 23, representing a time in GMT". Some feeds count from 1 to 24.
-def _hours(head: Head, namespace: str) -> Iterator[int]:
-    for text in _children(head, f"{namespace}skipHours", "hour"):
-        if text.isascii() and text.isdecimal() and len(text) <= len("24") and int(text) <= 24:  # noqa: PLR2004
-            yield int(text) % 24
-
-
-def _days(head: Head, namespace: str) -> Iterator[int]:
-    for text in _children(head, f"{namespace}skipDays", "day"):
-        if text.lower() in DAYS:
-            yield DAYS.index(text.lower())
-
-
-def _children(head: Head, tag: str, name: str) -> Iterator[str]:
-    for element in head.get(tag, ())[:1]:
-        for child in element:
-            if elements.local_name(child) == name and (text := elements.line(child)):
-                yield text
+def _skipped(head: Head, tag: str, name: str, numbers: dict[str, int]) -> list[int]:
+    children = (child for element in head.get(tag, ())[:1] for child in element)
+    texts = (elements.line(child) or "" for child in children if elements.local_name(child) == name)
+    return sorted({numbers[text.lower()] for text in texts if text.lower() in numbers})
 
 
 def _source_of(root: _Element, vocabulary: Vocabulary, problems: list[Problem]) -> HeadSource | None:
@@ -265,10 +268,7 @@ def _serialized(element: _Element) -> str:
 
 
 def source_of_json(members: Object, problems: list[Problem]) -> HeadSource | None:
-    """Return the members of a feed's object besides its items; numbers in them become strings.
-
-    :param problems: receives a problem if they are too long
-    """
+    """Return the members of a feed's object besides its items; numbers in them become strings."""
     kept, length = {}, 0
     for name, value in members.items():
         own = len(json.dumps({name: value}, ensure_ascii=False))

@@ -12,8 +12,8 @@ from lxml.etree import XMLSyntaxError
 from fhcrawl.documents import modules
 from fhcrawl.documents.formats import jsonfeed
 from fhcrawl.documents.formats.atom import PLACEHOLDER, SHORT_TYPES
-from fhcrawl.documents.json_text import line as json_line
-from fhcrawl.documents.xml import elements, parsers
+from fhcrawl.documents.formats.jsonfeed import line as json_line
+from fhcrawl.documents.xml import elements, parsing
 from fhcrawl.documents.xml.elements import ATOM, OLD_ATOM, RDF_NAMESPACES, RSS_NAMESPACES
 
 if TYPE_CHECKING:
@@ -50,11 +50,8 @@ class Text(NamedTuple):
 class FeedMetadata:
     """The metadata of a feed, whatever its format. URLs are absolute.
 
-    :param id: atom:id
-    :param link: URL of the web site
-    :param image: URL of its picture: atom:logo, RSS's image, itunes:image, JSON Feed's icon
-    :param icon: URL of a small one: atom:icon, JSON Feed's favicon
-    :param owner: itunes:owner
+    `image` is atom:logo, RSS's image, itunes:image or JSON Feed's icon; `icon` is atom:icon or JSON Feed's
+    favicon; `owner` is itunes:owner.
     """
 
     id: str | None = None
@@ -72,11 +69,7 @@ class FeedMetadata:
 
 
 def read(original: str, url: str) -> FeedMetadata:
-    """Read the metadata of a feed.
-
-    :param original: a HeadSource's
-    :param url: URL of its document
-    """
+    """Read the metadata of a feed from a HeadSource's original; `url` is that of its document."""
     if not original.startswith("<"):
         return _read_json(json.loads(original), url)
     parsed = parse(original)
@@ -102,12 +95,9 @@ def read(original: str, url: str) -> FeedMetadata:
 
 
 def parse(original: str) -> tuple[_Element, _Element, str] | None:
-    """Parse the XML of a head section; return the root, the head section, and the format's namespace.
-
-    Return None if it is not well-formed, or JSON.
-    """
+    """Return the root of a head section, the section, and the format's namespace; None if it is no XML."""
     try:
-        root = parsers.parse_strict(original.encode())
+        root = parsing.parse_strict(original.encode())
     except XMLSyntaxError:
         return None
     for child in root:
@@ -131,7 +121,6 @@ def _text(value: str | None, kind: str | None = None) -> Text | None:
 
 
 def _reference(found: Iterable[_Element], attribute: str | None, base: str) -> str | None:
-    """Return the first URL of some elements: their text, or the value of an attribute."""
     for element in found:
         value = elements.line(element) if attribute is None else (element.get(attribute) or "").strip()
         if value:
@@ -157,7 +146,6 @@ def _read_atom(head: elements.Head, namespace: str, base: str) -> FeedMetadata:
 
 
 def _construct(head: elements.Head, *tags: str) -> Text | None:
-    """Return the first text construct (RFC 4287, 3.1) that is not empty; XHTML loses its markup."""
     for element in _each(head, *tags):
         if text := elements.line(element):
             kind = (element.get("type") or "").strip().lower()
@@ -204,7 +192,6 @@ def _rss_authors(head: elements.Head, namespace: str, creators: tuple[str, ...])
 
 
 def person_of(text: str) -> Person:
-    """Return the person that a line names, with its mail address, if it has one."""
     found = MAIL_AND_NAME.fullmatch(text) or NAME_AND_MAIL.fullmatch(text) or MAIL.fullmatch(text)
     return Person(found["name"].strip() or None, found["email"]) if found else Person(text)
 

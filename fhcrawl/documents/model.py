@@ -22,9 +22,8 @@ DETAILS = ("title_type", "summary_type", "base", "language")
 class Entry:
     """An entry of one document. Strings are unchanged, and never ''.
 
-    Times are ISO 8601 in UTC ending in `Z`. `id` is None if the entry has none. `original` is the element or
-    the JSON object of the entry, in UTF-8; None if it is not kept. `digest` is the result of
-    `logical_feed.digest`, once that has been computed.
+    Times are ISO 8601 in UTC ending in `Z`. `original` is the element or the JSON object of the entry, in
+    UTF-8; `digest` the result of `logical_feed.digest`, once that has been computed.
 
     :param title_type, summary_type: like `content_type`; None if the format does not say
     :param base: base URL of the content, or of the entry if it has none; None if it is the document's URL, or
@@ -57,13 +56,12 @@ class Entry:
 class Problem:
     """A fault of an entry or of the document, or a repair; a fault of one entry never affects another one.
 
-    :param kind: `no-id`, `no-title`, `unreadable-date`, `interpreted-date` (no specification defines all of
-        it), `nonstandard` (it is read otherwise than the format says), `repaired` (its markup), `entry-lost`
-        (it is not read); of a tombstone `no-ref`; of an event `no-operation`, `backwards`; of the document
+    :param kind: of an entry `no-id`, `no-title`, `unreadable-date`, `interpreted-date` (no specification
+        defines all of it), `nonstandard` (it is read otherwise than the format says), `repaired`,
+        `entry-lost` (it is not read), `no-operation`, `backwards`; of a tombstone `no-ref`; of the document
         `repaired`, `disagrees` (with the newer page), `backwards`, `unresolved-entities`, `head-cut`,
         `too-many` (entries)
     :param entry: the id, title or position of the entry; '' for the document
-    :param detail: a sentence
     """
 
     kind: str
@@ -72,22 +70,14 @@ class Problem:
 
 
 class HeadSource(NamedTuple):
-    """The head section of a document as it came.
-
-    :param original: the document's XML or JSON without its entries
-    :param digest: of the original without its update times
-    """
+    """The XML or JSON of a document without its entries; `digest` is of it without its update times."""
 
     original: str
     digest: str
 
 
 class Tombstone(NamedTuple):
-    """A deleted entry (RFC 6721, 3: at:deleted-entry).
-
-    :param ref: the entry's id
-    :param when: ISO 8601 in UTC; None if it is unreadable
-    """
+    """A deleted entry (RFC 6721, 3: at:deleted-entry); `when` is ISO 8601 in UTC, None if unreadable."""
 
     ref: str
     when: str | None
@@ -119,23 +109,19 @@ class FeedDocument:
     `prev-archive` also a `prev` link with that meaning.
 
     :param format: `activitystreams`, `atom`, `ghost`, `rss`, `json` or `multipart`
-    :param title: the feed's title
     :param updated: the document's own update time (RFC 5005, 4.2), ISO 8601 in UTC
     :param links: absolute URLs of the head section's links, by short relation; the first of each
-    :param archive: whether fh:archive is in the head section
-    :param complete: whether fh:complete is in the head section
+    :param archive, complete: whether fh:archive, fh:complete are in the head section
     :param entries: in document order; after a `fault`, the complete ones before it
     :param problems: faults and repairs, those of the document first
-    :param fault: why the document is incomplete or not well-formed, as a sentence; None if it is neither
-    :param tombstones: deleted entries
+    :param fault: why the document is incomplete or not well-formed, as a sentence
     :param incremental: whether the document belongs to an archived feed by RFC 5005's drafts (fh:stateful 1,
         fh:incremental true); without a `prev-archive` link it is the oldest document of the feed
-    :param update_schedule: when the feed changes; None if the document does not declare it
     :param other_links: the URLs that contradict `links`, by relations that a walk follows; '' for a link
         without a URL
     :param total: number of entries that all pages of the feed have, as the document says
     :param new_url: URL to which the feed has moved, by its own words (itunes:new-feed-url)
-    :param head: the head section as it came; None if it is not kept, or if the format has none
+    :param head: None if it is not kept, or if the format has none
     :param site: URL of the web page that an RSS channel belongs to
     """
 

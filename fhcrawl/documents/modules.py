@@ -52,7 +52,6 @@ def enclosure(url: str, media_type: str | None, length: str | None) -> Enclosure
 
 
 def is_length(digits: str) -> bool:
-    """Return whether a text is a number of octets."""
     return digits.isascii() and digits.isdigit() and len(digits) <= LONGEST_LENGTH
 
 
@@ -86,7 +85,6 @@ def inherit(entries: Sequence[Entry], authors: list[str], language: str | None) 
 
 
 def published(entry: Entry, element: _Element, base: str) -> bool:
-    """Read a time of publication."""
     if entry.published is not None:
         return False
     entry.published, note = dates.read(element.text or "")
@@ -95,7 +93,6 @@ def published(entry: Entry, element: _Element, base: str) -> bool:
 
 # RFC 5005, B: "The update time of an entry is not defined by RSS 2.0", unless another vocabulary gives it.
 def updated(entry: Entry, element: _Element, base: str) -> bool:
-    """Read an update time."""
     if entry.updated is not None:
         return False
     entry.updated, note = dates.read(element.text or "")
@@ -103,7 +100,6 @@ def updated(entry: Entry, element: _Element, base: str) -> bool:
 
 
 def author(entry: Entry, element: _Element, base: str) -> None:
-    """Add an author."""
     if name := person(element):
         entry.authors.append(name)
 
@@ -111,13 +107,11 @@ def author(entry: Entry, element: _Element, base: str) -> None:
 # RFC 4287, 4.2.2.1: its category has a term. RSS 2.0, <category>: the text is the category. Publishers write
 # either in both.
 def subject(entry: Entry, element: _Element, base: str) -> None:
-    """Add a category."""
     if term := (element.get("term") or "").strip() or elements.line(element):
         entry.categories.append(term)
 
 
 def title(entry: Entry, element: _Element, base: str) -> None:
-    """Read a title."""
     entry.title = entry.title or elements.line(element)
 
 
@@ -136,7 +130,6 @@ def _encoded(entry: Entry, element: _Element, base: str) -> bool:
 
 
 def later(entry: Entry, element: _Element, base: str) -> bool:
-    """Leave a child for later: it counts only where no other element has filled its field."""
     return True
 
 
@@ -179,10 +172,7 @@ DATES = {
 def substitute(
     entry: Entry, children: Iterable[_Element], base: str, readers: Mapping[str, FieldReader]
 ) -> None:
-    """Fill the fields that the format's own elements leave empty.
-
-    :param readers: by tag, in order of precedence
-    """
+    """Fill the fields that the format's own elements leave empty; `readers` are in order of precedence."""
     substitutes = [child for child in children if child.tag in readers]
     if len(substitutes) > 1:
         precedence = list(readers)
@@ -264,10 +254,7 @@ def unescaped(children: Iterable[_Element], tags: Container[str], name: str) -> 
 def date_problems(
     entry: Entry, name: str, children: Iterable[_Element], labels: dict[str, tuple[str, str]]
 ) -> Iterator[Problem]:
-    """Yield a problem for each date that is unreadable or was interpreted, if no other one filled its field.
-
-    :param labels: like DATES
-    """
+    """Yield a problem for each date that is unreadable, or that filled its field and needs an explanation."""
     for child in children:
         if child.tag in labels:
             field, label = labels[child.tag]
@@ -277,8 +264,7 @@ def date_problems(
 def date_problem(name: str, label: str, text: Any, taken: str | None) -> Iterator[Problem]:
     """Yield a problem if a date is unreadable, or if its reading was taken and needs an explanation.
 
-    :param text: a string or nothing; what JSON has in its place is unreadable
-    :param taken: the time of the entry, from this or another date
+    `text` may be any value of JSON; `taken` is the time of the entry, from this or another date.
     """
     if taken is None:
         yield Problem("unreadable-date", name, f"its {label} is not a date: {text!r}")

@@ -10,7 +10,7 @@ from fhcrawl.crawling import responses
 from fhcrawl.crawling.context import find_context, is_of_web_archive, set_context
 from fhcrawl.crawling.failures import NotACapture
 from fhcrawl.documents.dates import utc
-from fhcrawl.documents.link_header import links
+from fhcrawl.documents.links import header_targets
 from fhcrawl.logical_feed import Role
 from fhcrawl.utils.clock import now
 
@@ -60,4 +60,4 @@ class MementosMiddleware:
 
 # The next capture is not the next page.
 def _is_of_archive(link_header: bytes, url: str) -> bool:
-    return any(relation in OWN for relation, _ in links([link_header.decode("latin-1")], url))
+    return any(relation in OWN for relation, _ in header_targets([link_header.decode("latin-1")], url))

@@ -20,11 +20,12 @@ from lxml import etree
 
 from fhcrawl.documents import metadata, modules
 from fhcrawl.documents.formats.atom import OLD
-from fhcrawl.documents.history import DELETED_ENTRY
+from fhcrawl.documents.head import DELETED_ENTRY
 from fhcrawl.documents.identifiers import EXPORT, NO_CHARACTERS, OWN_ID
 from fhcrawl.documents.metadata import FeedMetadata
-from fhcrawl.documents.xml import elements, namespaces
+from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, FH, RDF_NAMESPACES, RSS_NAMESPACES, XML_BASE
+from fhcrawl.documents.xml.repair import canonicalise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator
@@ -99,7 +100,7 @@ def _candidates(fields: Fields, original: _Element, form: DocumentFormat) -> Ite
 def _parsed(original: str | None) -> _Element:
     if original is not None and original.startswith("<"):
         with contextlib.suppress(etree.XMLSyntaxError):
-            return etree.fromstring(namespaces.canonicalise(original.encode())[0], PARSER)
+            return etree.fromstring(canonicalise(original.encode())[0], PARSER)
     return etree.Element("none")
 
 

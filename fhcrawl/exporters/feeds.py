@@ -14,9 +14,10 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from lxml import etree
 
 from fhcrawl.documents.formats.atom import PLACEHOLDER
-from fhcrawl.documents.history import DELETED_ENTRY, deleted_id
+from fhcrawl.documents.head import DELETED_ENTRY, deleted_id
 from fhcrawl.documents.identifiers import EXPORT
-from fhcrawl.documents.snapshot import NAMESPACE
+from fhcrawl.documents.links import head_links
+from fhcrawl.documents.lists import NAMESPACE
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, FH, XML_BASE
 from fhcrawl.exceptions import ExportError
@@ -403,7 +404,7 @@ def _counted(time: str | None) -> str:
 
 
 def _links_of(head: _Element) -> dict[str, str]:
-    return elements.head_links(head.iterchildren(f"{ATOM}link"), "").first
+    return head_links(head.iterchildren(f"{ATOM}link"), "").first
 
 
 def _copy(element: _Element) -> _Element:

@@ -18,7 +18,7 @@ from scrapy.utils.sitemap import Sitemap
 
 from fhcrawl.crawling import reading, requests, responses
 from fhcrawl.crawling.context import context_of
-from fhcrawl.documents import link_header
+from fhcrawl.documents.links import header_targets
 from fhcrawl.downloadermiddlewares import politeness
 from fhcrawl.exceptions import LeaseError, NotAFeedError
 from fhcrawl.extensions.reader import ReaderExtension
@@ -85,8 +85,8 @@ class ListChecks(_Lists):
         if not walk.options.platforms or fetch.role not in WALKED:
             return
         feed_url = listings.first_page(fetch.location or fetch.requested_url)
-        links = link_header.links(responses.links(response), response.url)
-        root = next((url for relation, url in links if relation == API_RELATION), None)
+        links = header_targets(responses.links(response), response.url)
+        root = next((url for relation, url in links if url and relation == API_RELATION), None)
         api = listings.list_url(root, feed_url) if root and responses.is_fetchable(root) else None
         is_known = is_unchanged and context.last_reading is not None and context.last_reading.is_listed
         if api is None and not is_known:

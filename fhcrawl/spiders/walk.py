@@ -46,9 +46,9 @@ from fhcrawl.crawling import platforms, reading, requests, responses
 from fhcrawl.crawling.context import FEED_IS_SPECIAL, Purpose, context_of, set_walk
 from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, loss_of, wait_of
 from fhcrawl.crawling.subscriptions import FeedOptions
-from fhcrawl.documents import DocumentList, as_feed, snapshot
+from fhcrawl.documents import DocumentList, as_feed
 from fhcrawl.documents.dates import shift
-from fhcrawl.documents.lists import IS_LIST
+from fhcrawl.documents.lists import IS_LIST, snapshot_prefix
 from fhcrawl.exceptions import LeaseError, NotAFeedError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
@@ -489,7 +489,7 @@ class Walk:
         result, versions = reading.read_document(fetch, response, document)
         following = list(self._next_part(fetch, context_of(response)))  # after octets are counted
         if not following:
-            result = replace(result, replaces=snapshot.prefix_of(fetch.key))
+            result = replace(result, replaces=snapshot_prefix(fetch.key))
         yield from self._commits.yield_document(response, document, result, versions, following)
 
     def _lose_part(self, fetch: Fetch, request: Request, failure: DocumentFailure) -> Iterator[Request]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fhcrawl.documents.snapshot import NAMESPACE
+from fhcrawl.documents.lists import NAMESPACE
 from fhcrawl.logical_feed import Role, absence
 from fhcrawl.logical_feed.absences import Seen
 from fhcrawl.logical_feed.contents import EarlierReading, FirstReading

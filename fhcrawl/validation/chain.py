@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl import logical_feed
 from fhcrawl.documents.dates import elapsed
-from fhcrawl.documents.head_links import HISTORY
+from fhcrawl.documents.links import HISTORY
 from fhcrawl.logical_feed.versions import comparable
 from fhcrawl.utils.addresses import secured
 from fhcrawl.validation.model import Document, line

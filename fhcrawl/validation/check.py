@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from fhcrawl import documents, logical_feed
-from fhcrawl.documents.html import feed_links
+from fhcrawl.documents.discovery import feed_links
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.logical_feed import Kind, Role
 from fhcrawl.reasons import ReasonKind

@@ -13,8 +13,8 @@ from lxml import etree
 
 from fhcrawl.documents import detection
 from fhcrawl.documents.formats import jsonfeed
-from fhcrawl.documents.head_links import HISTORY
-from fhcrawl.documents.xml import elements, encoding, namespaces, parsers
+from fhcrawl.documents.links import HISTORY
+from fhcrawl.documents.xml import elements, encoding, parsing, repair
 from fhcrawl.documents.xml.elements import ENTRIES
 from fhcrawl.logical_feed import Role
 
@@ -237,7 +237,7 @@ def read_markup(response: Fetched) -> Markup:
     # Not the reader's repairs, which have other lines; but its namespaces.
     source, _repair = encoding.source(response.body, detection.declared(content_type)[1] or None)
     try:
-        return Markup(parsers.parse_strict(namespaces.canonicalise(source)[0]))
+        return Markup(parsing.parse_strict(repair.canonicalise(source)[0]))
     except etree.XMLSyntaxError as error:
         return Markup(None, error.lineno or None)
 

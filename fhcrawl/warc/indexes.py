@@ -18,7 +18,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
-from fhcrawl.documents.link_header import link_values
+from fhcrawl.documents.links import link_values
 from fhcrawl.documents.xml.elements import resolve
 from fhcrawl.exceptions import ArgumentError, NoIndexError
 from fhcrawl.utils.addresses import PORTS, has_credentials, name_of, origin

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fhcrawl.documents.json_text import Json, parse
+from fhcrawl.documents.formats.jsonfeed import Json, parse
 from fhcrawl.exceptions import NotAFeedError
 from tests.feeds import read
 

@@ -14,7 +14,9 @@ import pytest
 from lxml import etree
 
 from fhcrawl.crawling.parser import Job
-from fhcrawl.documents import FeedDocument, html, link_header
+from fhcrawl.documents import FeedDocument
+from fhcrawl.documents.discovery import feed_links
+from fhcrawl.documents.links import header_links
 from fhcrawl.documents.xml import elements, encoding
 from fhcrawl.exceptions import NotAFeedError
 from tests.feeds import read, read_feed
@@ -69,7 +71,7 @@ def test_white_space_in_utf_16() -> None:
 
 def test_relations_of_a_link_header_share_its_target() -> None:
     names = " ".join(map(str, range(20_000)))
-    found = link_header.read([f'<{"a" * 100_000}#b>; rel="{names}"'], LOCATION).first
+    found = header_links([f'<{"a" * 100_000}#b>; rel="{names}"'], LOCATION).first
     assert len(found) == 20_000
     assert len({id(target) for target in found.values()}) == 1
 
@@ -196,7 +198,7 @@ def test_relations_of_a_link_share_its_url_without_credentials() -> None:
 
 
 def test_target_without_a_relation_is_not_resolved() -> None:
-    entered = calls(lambda: link_header.read(["<a>," * 1000 + "<b>;rel=c"], LOCATION))
+    entered = calls(lambda: header_links(["<a>," * 1000 + "<b>;rel=c"], LOCATION))
     assert entered["resolve"] == 1
 
 
@@ -284,4 +286,4 @@ def test_attribute_with_a_namespace_is_found() -> None:
 def test_html_element_with_many_attributes() -> None:
     link = b'<link rel="alternate" type="application/atom+xml" href="a">'
     body = link + b"<a " + b"".join(b"%x " % number for number in range(165_000)) + b">" + link
-    assert html.feed_links(body, LOCATION) == ["http://feeds.example/dir/a"] * 2
+    assert feed_links(body, LOCATION) == ["http://feeds.example/dir/a"] * 2

@@ -5,10 +5,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fhcrawl.documents import json_text
-from fhcrawl.documents.formats import multipart
-from fhcrawl.documents.lists import DocumentList, ListedDocument
-from fhcrawl.documents.snapshot import NAMESPACE, page, prefix_of, prefix_with, read
+from fhcrawl.documents.formats import jsonfeed, multipart
+from fhcrawl.documents.lists import (
+    NAMESPACE,
+    DocumentList,
+    ListedDocument,
+    _prefix_with,
+    read_snapshot,
+    snapshot_page,
+    snapshot_prefix,
+)
 from fhcrawl.exceptions import NotAFeedError
 from tests.documents.test_json_text import VALUES
 
@@ -27,7 +33,7 @@ DRAFT: dict[str, Any] = {
 
 
 def read_bytes(body: bytes, most: int = 0) -> DocumentList | None:
-    return read(json_text.parse(body).members, LOCATION, most)
+    return read_snapshot(jsonfeed.parse(body).members, LOCATION, most)
 
 
 def read_json(value: object, most: int = 0) -> DocumentList | None:
@@ -102,7 +108,7 @@ def test_index_beyond_a_bound_is_an_error(index: dict[str, Any], kind: str) -> N
 
 
 def entity(snapshot_id: str, page: int, position: int) -> str:
-    return f"{prefix_with(snapshot_id)}{page}:{position}"
+    return f"{_prefix_with(snapshot_id)}{page}:{position}"
 
 
 def test_identity_is_made_of_the_index_and_the_positions() -> None:
@@ -113,7 +119,9 @@ def test_identity_is_made_of_the_index_and_the_positions() -> None:
 def test_entities_of_a_page_are_numbered_in_its_order() -> None:
     body = b"--b\n\nfirst\n--b\nContent-ID: <own@x>\n\nsecond\n--b\n\nthird\n--b--"
     links = ['<http://feeds.example/>; rel="next"']
-    read_page = page(multipart.read(body, LOCATION, "multipart/mixed; boundary=b", links), "urn:snapshot:1:7")
+    read_page = snapshot_page(
+        multipart.read(body, LOCATION, "multipart/mixed; boundary=b", links), "urn:snapshot:1:7"
+    )
     assert [(entry.id, entry.content) for entry in read_page.entries] == [
         *(("urn:snapshot:1:7:2", "third"), ("own@x", "second"), ("urn:snapshot:1:7:0", "first")),
     ]
@@ -122,8 +130,8 @@ def test_entities_of_a_page_are_numbered_in_its_order() -> None:
 
 
 def test_only_pages_of_snapshots_have_a_prefix() -> None:
-    assert prefix_of("file:///a/1.atom#16-3") is None
-    assert prefix_of(f"{NAMESPACE}a:b:3") == f"{NAMESPACE}a:b:"
+    assert snapshot_prefix("file:///a/1.atom#16-3") is None
+    assert snapshot_prefix(f"{NAMESPACE}a:b:3") == f"{NAMESPACE}a:b:"
 
 
 KEYS = st.tuples(st.text(max_size=5), st.integers(0, 20), st.integers(0, 20))
@@ -140,7 +148,7 @@ def test_two_entities_never_have_one_identity(one: tuple[str, int, int], other: 
 def test_entities_of_one_snapshot_and_no_other_have_two_positions_behind_its_prefix(
     one: tuple[str, int, int], other: tuple[str, int, int]
 ) -> None:
-    prefix = prefix_of(f"{prefix_with(one[0])}{one[1]}")
+    prefix = snapshot_prefix(f"{_prefix_with(one[0])}{one[1]}")
     assert prefix is not None
     prefixed, behind = entity(*other).startswith(prefix), entity(*other)[len(prefix) :]
     assert (prefixed and behind.count(":") == 1) == (one[0] == other[0])

@@ -10,7 +10,8 @@ from email import message_from_bytes
 from pathlib import Path
 
 from fhcrawl.crawling.subscriptions import from_file
-from fhcrawl.documents import FeedDocument, dates, html, json_text, link_header, snapshot
+from fhcrawl.documents import FeedDocument, dates, discovery, links, lists
+from fhcrawl.documents.formats import jsonfeed
 from fhcrawl.exceptions import ArgumentError, NotAFeedError
 from tests.feeds import read
 
@@ -46,16 +47,16 @@ def _check(document: FeedDocument) -> None:
 
 
 def _link_header(data: bytes) -> None:
-    link_header.read([data.decode("latin-1")], URL)
+    links.header_links([data.decode("latin-1")], URL)
 
 
 def _html(data: bytes) -> None:
-    html.feed_links(data, URL)
+    discovery.feed_links(data, URL)
 
 
 def _snapshot(data: bytes) -> None:
     with contextlib.suppress(NotAFeedError):
-        if index := snapshot.read(json_text.parse(data).members, URL, 0):
+        if index := lists.read_snapshot(jsonfeed.parse(data).members, URL, 0):
             json.dumps(asdict(index), ensure_ascii=False).encode()
 
 

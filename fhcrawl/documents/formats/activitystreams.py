@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.documents.dates import utc
-from fhcrawl.documents.head_links import HeadLinks
+from fhcrawl.documents.formats.jsonfeed import Number, clean, line, lost_items, original, string
 from fhcrawl.documents.identifiers import identifier
-from fhcrawl.documents.json_text import Number, clean, line, lost_items, original, string
+from fhcrawl.documents.links import Links
 from fhcrawl.documents.model import Entry, FeedDocument, Problem, Tombstone
 from fhcrawl.documents.modules import date_problem, enclosure, is_length
 from fhcrawl.documents.xml import elements
 
 if TYPE_CHECKING:
-    from fhcrawl.documents.json_text import Json, Object
+    from fhcrawl.documents.formats.jsonfeed import Json, Object
     from fhcrawl.documents.model import Enclosure
 
 NAMESPACE = "www.w3.org/ns/activitystreams"
@@ -33,23 +33,19 @@ HTML = "text/html"
 
 
 class Target(NamedTuple):
-    """What a URL or a Link (Activity Vocabulary, 2.1) leads to."""
-
     url: str
     media_type: str
     size: str | None
 
 
 def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
-    """Read a collection, or a page of one; None if it is other JSON.
-
-    Its items, and those of a first page that is part of it, are removed from `document`.
-
-    :param keep_originals: keep the JSON of each activity; numbers in it become strings
-    """
+    """Read a collection, or a page of one, and remove its items; None if it is other JSON."""
     collection = document.members
     types = _types(collection)
-    if not types & {ORDERED, ORDERED_PAGE} and not (types & {UNORDERED, PAGE} and _has_context(collection)):
+    contexts = [each for each in _list(collection.get("@context")) if isinstance(each, str)]
+    if not types & {ORDERED, ORDERED_PAGE} and not (
+        types & {UNORDERED, PAGE} and any(NAMESPACE in each for each in contexts)
+    ):
         return None
     page, items = collection, _take_items(collection) if document.items is None else document.items
     # ActivityStreams 2.0, 5.1: `first` is the page, or a link to it.
@@ -59,7 +55,7 @@ def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
     total = line(collection, "totalItems") or ""
     number = int(total) if is_length(total) else None
     is_page = bool(types & {ORDERED_PAGE, PAGE})
-    links = HeadLinks()
+    links = Links()
     for name, relation in LINKS.items():
         _add_link(links, relation, page.get(name), url)
     is_part = page is collection and not is_page and len(items or ()) < (number or 1)
@@ -82,11 +78,6 @@ def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
     )
 
 
-def _has_context(collection: Object) -> bool:
-    given = collection.get("@context")
-    return any(isinstance(each, str) and NAMESPACE in each for each in _list(given))
-
-
 # JSON-LD, 2.3: an array of one value may be written as that value.
 def _list(value: Any) -> list[Any]:
     if value is None:
@@ -95,7 +86,6 @@ def _list(value: Any) -> list[Any]:
 
 
 def _types(holder: Object) -> set[str]:
-    """Return the short names of the types of an object."""
     given = (each for each in _list(holder.get("type", holder.get("@type"))) if isinstance(each, str))
     return {name.rpartition("#")[2].removeprefix("as:") for name in given}
 
@@ -107,7 +97,7 @@ def _take_items(page: Object) -> list[Any] | None:
     return None
 
 
-def _add_link(links: HeadLinks, relation: str, value: Any, url: str) -> None:
+def _add_link(links: Links, relation: str, value: Any, url: str) -> None:
     for target in _targets(value, url)[:1]:
         links.add(relation, target.url.partition("#")[0])
 
@@ -130,7 +120,6 @@ def _line(holder: Object, name: str) -> str | None:
 
 # ActivityStreams 2.0, 4.7: a natural language value is a string, or a map with a string for each language.
 def _natural(holder: Object, name: str) -> tuple[str | None, str | None]:
-    """Return a text and its language; of several languages, the first."""
     text, translations = string(holder, name), holder.get(f"{name}Map")
     texts = translations if isinstance(translations, dict) else {}
     for language in texts:
@@ -142,8 +131,6 @@ def _natural(holder: Object, name: str) -> tuple[str | None, str | None]:
 
 
 class _Activities:
-    """Collects entries and deletions from the activities of a collection."""
-
     def __init__(self, url: str, keep_originals: bool, problems: list[Problem]) -> None:
         self._url = url
         self._keep_originals = keep_originals
@@ -154,7 +141,6 @@ class _Activities:
     # An Update, and the Create of the same post, may be in one document. ActivityPub, 6.4: a deleted object
     # is replaced by a Tombstone, for good.
     def newest(self) -> list[Entry]:
-        """Return the posts that are not deleted, in document order; of their versions, the newest."""
         latest: dict[str | None, str] = {}
         for entry in self._entries:
             latest[entry.id] = max(latest.get(entry.id, ""), entry.updated or "")
@@ -308,7 +294,6 @@ def _object(activity: Object) -> Any:
 
 
 def _id(value: Any) -> str | None:
-    """Return the id of an object, or what names it by its id."""
     own = value.get("id", value.get("@id")) if isinstance(value, dict) else value
     return own if _is_url(own) else None
 
@@ -318,7 +303,6 @@ def _is_media(target: Target) -> bool:
 
 
 def _names(actors: Any) -> list[str]:
-    """Return the names of actors, else their URLs."""
     holders = (actor if isinstance(actor, dict) else {"id": actor} for actor in _list(actors))
     names = (_line(each, "name") or line(each, "preferredUsername") or _id(each) for each in holders)
     return list(dict.fromkeys(clean(name).strip() for name in names if name))

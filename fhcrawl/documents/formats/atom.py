@@ -46,7 +46,6 @@ NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def read(parsed: Parsed, url: str) -> FeedDocument:
-    """Read a feed element of either version of Atom."""
     feed = parsed.root
     vocabulary = VOCABULARY if feed.tag == ROOT else OLD_VOCABULARY
     base = elements.base_of(feed, url)
@@ -68,7 +67,6 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
 def read_entry(
     element: _Element, base: str, vocabulary: Vocabulary, problems: list[Problem], number: int
 ) -> Entry:
-    """Read an entry element; its faults are added to `problems`."""
     entry = Entry()
     base = elements.note_context(entry, element, base)
     again = modules.fill(entry, element, base, vocabulary.fields)
@@ -185,7 +183,6 @@ def _other_content(content: str | None, media_type: str) -> tuple[str | None, st
 
 
 def is_base64(text: str) -> bool:
-    """Return whether a text without white space is Base64 (RFC 4648, 4)."""
     try:
         base64.b64decode(text, validate=True)
     except ValueError:
@@ -256,7 +253,6 @@ def _kind(element: _Element) -> str:
 
 
 def _decoded(element: _Element) -> str | None:
-    """Return the decoded text of an element with the mode base64; None if it is not text."""
     try:
         text = base64.b64decode("".join((elements.text(element) or "").split()), validate=True).decode()
     except ValueError:
@@ -279,31 +275,29 @@ FIELDS: dict[str, FieldReader] = {
 VOCABULARY = Vocabulary(
     "atom", ATOM, ENTRY, FIELDS, modules.DATES, (f"{ATOM}updated",), escaped=frozenset({SUMMARY, CONTENT})
 )
-OLD_FIELDS: dict[str, FieldReader] = {
-    **modules.MEDIA_FIELDS,
-    **{f"{dc}subject": modules.subject for dc in modules.DC},
-    f"{OLD}id": _id,
-    f"{OLD}title": _old_title,
-    f"{OLD}link": _link,
-    # Atom 0.3: atom:issued is when the entry was published, atom:created when it was created.
-    f"{OLD}issued": modules.published,
-    f"{OLD}created": modules.later,
-    f"{OLD}modified": modules.updated,
-    f"{OLD}author": modules.author,
-    f"{OLD}summary": _old_summary,
-    f"{OLD}content": _old_content,
-}
-OLD_DATES = {
-    f"{OLD}issued": ("published", "atom:issued"),
-    f"{OLD}created": ("published", "atom:created"),
-    f"{OLD}modified": ("updated", "atom:modified"),
-}
 OLD_VOCABULARY = Vocabulary(
     "atom",
     OLD,
     f"{OLD}entry",
-    OLD_FIELDS,
-    OLD_DATES,
+    {
+        **modules.MEDIA_FIELDS,
+        **{f"{dc}subject": modules.subject for dc in modules.DC},
+        f"{OLD}id": _id,
+        f"{OLD}title": _old_title,
+        f"{OLD}link": _link,
+        # Atom 0.3: atom:issued is when the entry was published, atom:created when it was created.
+        f"{OLD}issued": modules.published,
+        f"{OLD}created": modules.later,
+        f"{OLD}modified": modules.updated,
+        f"{OLD}author": modules.author,
+        f"{OLD}summary": _old_summary,
+        f"{OLD}content": _old_content,
+    },
+    {
+        f"{OLD}issued": ("published", "atom:issued"),
+        f"{OLD}created": ("published", "atom:created"),
+        f"{OLD}modified": ("updated", "atom:modified"),
+    },
     (f"{OLD}modified",),
     f"{OLD}link",
     _old_line,

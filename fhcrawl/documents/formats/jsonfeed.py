@@ -2,21 +2,108 @@
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING, Any
+from json.decoder import JSONDecoder
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.documents.dates import utc
-from fhcrawl.documents.head_links import HeadLinks
-from fhcrawl.documents.identifiers import identifier
-from fhcrawl.documents.json_text import Number, array, clean, line, lost_items, original, string
+from fhcrawl.documents.identifiers import NO_CHARACTERS, identifier
+from fhcrawl.documents.links import Links
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
 from fhcrawl.documents.modules import date_problem, enclosure, is_length, shared
 from fhcrawl.documents.xml import elements
+from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fhcrawl.documents.json_text import Json, Object
+
+Object = dict[str, Any]
+
+ITEMS = "items"
+LOST = None  # the key, which no other member has, of the number of lost items
+
+
+class Number(str):
+    """The digits of a number as they are written."""
+
+    __slots__ = ()
+
+
+class Json(NamedTuple):
+    """A JSON object.
+
+    `members` are without `items`, if that is an array; `lost` is the number of items in earlier members named
+    `items`, which are not read.
+    """
+
+    members: Object
+    items: list[Any] | None
+    lost: int = 0
+
+
+# RFC 8259, 4: of members of the same name, many implementations report the last one only.
+def _with_lost(pairs: list[tuple[str, Any]]) -> dict[str | None, Any]:
+    arrays = [value for name, value in pairs if name == ITEMS]
+    return {**dict(pairs), LOST: sum(len(value) for value in arrays[:-1] if isinstance(value, list))}
+
+
+_decoder = JSONDecoder(parse_int=Number, parse_float=Number)
+_decoder_with_lost = JSONDecoder(parse_int=Number, parse_float=Number, object_pairs_hook=_with_lost)
+
+
+def parse(body: bytes) -> Json:
+    """:raises NotAFeedError: `not-json` if it is truncated or malformed"""
+    # RFC 8259, 8.1: JSON is UTF-8; browsers replace other bytes by U+FFFD. So does this module in texts,
+    # but not in ids, which may differ in these bytes only.
+    encoding = json.detect_encoding(body)
+    try:
+        text = body.decode(encoding, "surrogateescape" if encoding.startswith("utf-8") else "surrogatepass")
+        value = _decoder.decode(text)
+        lost = _decoder_with_lost.decode(text)[LOST] if text.count(f'"{ITEMS}"') > 1 else 0
+    except ValueError as error:
+        raise NotAFeedError(ReasonKind.NOT_JSON, f"it is truncated or not JSON ({error})") from error
+    except RecursionError as error:
+        raise NotAFeedError(ReasonKind.NOT_JSON, "it is JSON with too many nesting levels") from error
+    members: Object = value if isinstance(value, dict) else {}
+    items = members.pop(ITEMS) if isinstance(members.get(ITEMS), list) else None
+    return Json(members, items, lost)
+
+
+def lost_items(document: Json) -> Iterator[Problem]:
+    if document.lost:
+        detail = "it has several lists of items, and only the last one is read; skipped items"
+        yield Problem("entry-lost", "", f"{detail}: {document.lost}")
+
+
+def array(holder: Object, name: str) -> list[Any]:
+    value = holder.get(name)
+    return value if isinstance(value, list) else []
+
+
+def string(holder: Object, name: str) -> str | None:
+    """Return a member that is a string or a number, and not blank."""
+    value = holder.get(name)
+    return clean(value) if isinstance(value, str) and value and not value.isspace() else None
+
+
+def line(holder: Object, name: str) -> str | None:
+    """Return a member like `string`, stripped."""
+    value = string(holder, name)
+    return value.strip() if value else None
+
+
+def clean(value: str) -> str:
+    return NO_CHARACTERS.sub("\ufffd", value)
+
+
+def original(item: Object) -> bytes:
+    return clean(json.dumps(item, ensure_ascii=False)).encode()
+
+
+# --- JSON Feed
 
 START = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\x00]*\{")
 VERSION = re.compile(r"https?://(?:www\.)?jsonfeed\.org/version/", re.IGNORECASE)
@@ -32,15 +119,11 @@ PAGE = re.compile(r"(?<=[?&])page=[^&#]*")
 
 
 def is_json(body: bytes) -> bool:
-    """Return whether a body begins like a JSON object."""
     return START.match(body) is not None
 
 
 def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
-    """Read a JSON Feed, one without items as an empty feed with a fault; None if it is other JSON.
-
-    :param keep_originals: keep the JSON of each entry; numbers in it become strings
-    """
+    """Read a JSON Feed, one without items as an empty feed with a fault; None if it is other JSON."""
     feed, items = document.members, document.items
     # JSON Feed 1.1, version: the URL of the version of the format that the feed uses.
     problems: list[Problem] = []
@@ -48,7 +131,7 @@ def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
         if not _has_bare_version(document):
             return None
         problems.append(Problem("nonstandard", "", "its version is not a URL; it is read as JSON Feed"))
-    links = HeadLinks()
+    links = Links()
     for name, relation in LINKS.items():
         # JSON Feed 1.1, next_url: the URL of a feed with the next items: the feed is paged. Some programs
         # write null, an empty string or false for a missing property.
@@ -169,9 +252,12 @@ def read_ghost(document: Json, url: str, keep_originals: bool) -> FeedDocument |
     if not isinstance(page, dict) or not page or not isinstance(document.members.get(GHOST_POSTS), list):
         return None
     problems: list[Problem] = []
-    links, total, following = HeadLinks(), line(page, "total") or "", line(page, "next") or ""
+    links, total, following = Links(), line(page, "total") or "", line(page, "next") or ""
     if is_length(following):
-        links.add("next", _page_url(url.partition("#")[0], following))
+        page_url, parameter = url.partition("#")[0], f"page={following}"
+        if not PAGE.search(page_url):
+            page_url += f"{'&' if '?' in page_url else '?'}{parameter}"
+        links.add("next", PAGE.sub(parameter, page_url))
     entries = []
     for number, post in enumerate(document.members.pop(GHOST_POSTS), 1):
         item = post if isinstance(post, dict) else {}
@@ -185,12 +271,6 @@ def read_ghost(document: Json, url: str, keep_originals: bool) -> FeedDocument |
         problems=problems,
         total=int(total) if is_length(total) else None,
     )
-
-
-def _page_url(url: str, number: str) -> str:
-    if PAGE.search(url):
-        return PAGE.sub(f"page={number}", url)
-    return f"{url}{'&' if '?' in url else '?'}page={number}"
 
 
 def _read_post(post: Object, number: int, url: str, problems: list[Problem]) -> Entry:

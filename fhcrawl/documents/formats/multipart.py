@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING
 
 from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding
 
-from fhcrawl.documents import link_header
 from fhcrawl.documents.dates import utc
-from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.identifiers import WHITE_SPACE, identifier
-from fhcrawl.documents.link_header import QUOTED_PAIR
+from fhcrawl.documents.links import QUOTED_PAIR, Links, header_links, header_targets
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
@@ -64,7 +62,7 @@ def read(
 
     A page lists its entities from older to newer, and the later of two with equal times wins. In a
     FeedDocument the first one wins, so `entries` has the reverse order. `problems` number entities from 1 in
-    the order of the page. Parameters are those of `documents.read`.
+    the order of the page.
 
     :raises NotAFeedError: if the body is empty, if there is no boundary in the header or in the body, or if
         an entity's headers are too long
@@ -76,7 +74,7 @@ def read(
         raise NotAFeedError(ReasonKind.NO_BOUNDARY, "it is multipart, but its Content-Type has no boundary")
     spans, is_closed = _spans(body, boundary)
     entities = [entity for begin, end in spans if (entity := _entity(body[begin:end], url))]
-    history = _history(link_header.read(links, url))
+    history = _history(header_links(links, url))
     # Snapshot: "Its pages' entities have no Content-ID and no operation"; and no page leads to another.
     is_feed = not HISTORY.keys().isdisjoint(history.first) or any(
         _first(headers, ID, *OPERATION_HEADERS) for headers, _entry in entities
@@ -98,7 +96,7 @@ def read(
 
 # Page: "the subtype should be `mixed`, and a consumer must accept every other subtype".
 def is_multipart(content_type: str | None) -> bool:
-    """Return whether the media type of a Content-Type header is multipart, of any subtype."""
+    """Return whether a Content-Type header is multipart, of any subtype."""
     return MULTIPART.match(content_type or "") is not None
 
 
@@ -116,7 +114,6 @@ def parameter(header: str | None, name: str) -> str:
 # following the CRLF" would split bodies that are multipart themselves, since generated boundaries are
 # numbered (`Part_1`, `Part_10`). So the complete line must match, as in Python's and Go's readers.
 def _spans(body: bytes, boundary: str) -> tuple[list[tuple[int, int]], bool]:
-    """Return the span of each part, including its last line end, and whether the closing boundary exists."""
     try:
         octets = boundary.encode("latin-1")
     except UnicodeEncodeError:
@@ -141,7 +138,6 @@ def _spans(body: bytes, boundary: str) -> tuple[list[tuple[int, int]], bool]:
 
 
 def _entity(region: bytes, url: str) -> Entity | None:
-    """Return the entity between two boundaries; None if it has neither headers nor a body."""
     # RFC 2046, 5.1.1: body-part := MIME-part-headers [CRLF *OCTET]
     blank_line = BLANK_LINE.search(region)
     begin, end = blank_line.span() if blank_line else (len(region), len(region))
@@ -159,12 +155,12 @@ def _entity(region: bytes, url: str) -> Entity | None:
     operation = OPERATION.fullmatch(_first(headers, *OPERATION_HEADERS))
     # 2015 draft: the event target is "referenced via a link relation using the `Link` HTTP header, with [...]
     # the `rel` attribute of the relation set to "about"".
-    links = link_header.links(headers.get("link", []), url)
+    links = header_targets(headers.get("link", []), url)
     # RFC 2045, 7: "Content-ID" ":" msg-id. RFC 5322, 3.6.4: "Semantically, the angle bracket characters are
     # not part of the msg-id"; RFC 2392, 2 omits them in cid: URLs. Producers write it with and without them.
     entry = Entry(
         id=identifier(MESSAGE_ID.sub(r"\1", _first(headers, ID))),
-        link=next((target for relation, target in links if relation == "about"), None),
+        link=next((target for relation, target in links if relation == "about" and target), None),
         updated=utc(_first(headers, "last-modified")),
         content=content,
         content_type=content_type,
@@ -198,12 +194,10 @@ def _decoded(line: bytes) -> str:
 
 
 def _first(headers: Headers, *names: str) -> str:
-    """Return the first value of the first of these headers that is not empty; '' if there is none."""
     return next((value for name in names for value in headers.get(name, []) if value), "")
 
 
 def _content(body: bytes, media_type: str) -> tuple[str | None, str | None]:
-    """Return the body as a string and its media type; that of base64 ends in `;base64` (as in RFC 2397)."""
     if not body:
         return None, None
     try:
@@ -230,9 +224,9 @@ def _codec(body: bytes, media_type: str) -> str:
 
 # Feed: `prev` leads to older pages, `next` to newer ones; neither is RFC 5005's paging (3). The 2015 draft
 # uses the names of RFC 5005, 4. IANA: `previous` is a synonym for `prev`.
-def _history(links: HeadLinks) -> HeadLinks:
+def _history(links: Links) -> Links:
     names = {synonym for synonyms in HISTORY.values() for synonym in synonyms}
-    kept = HeadLinks({relation: url for relation, url in links.first.items() if relation not in names})
+    kept = Links({relation: url for relation, url in links.first.items() if relation not in names})
     for name, synonyms in HISTORY.items():
         for synonym in synonyms:
             first = [links.first[synonym]] if synonym in links.first else []
@@ -245,8 +239,13 @@ def _problems(entities: list[Entity], is_feed: bool) -> Iterator[Problem]:
     latest = ""
     for number, (headers, entry) in enumerate(entities, 1):
         name = entry.id or f"entity {number}"
-        if is_feed:
-            yield from _missing(headers, entry, name)
+        # Page: Content-ID and Operation-Type are required of a feed's entities, not of a snapshot's.
+        if is_feed and entry.id is None:
+            yield Problem("no-id", name, "it has no Content-ID")
+        if is_feed and entry.operation is None:
+            value = _first(headers, *OPERATION_HEADERS)
+            detail = f"its Operation-Type is unknown: {value!r}" if value else "it has no Operation-Type"
+            yield Problem("no-operation", name, detail)
         modified = _first(headers, "last-modified")
         if modified and entry.updated is None:
             yield Problem("unreadable-date", name, f"its Last-Modified is not a date: {modified!r}")
@@ -256,13 +255,3 @@ def _problems(entities: list[Entity], is_feed: bool) -> Iterator[Problem]:
             detail = f"its Last-Modified goes backwards: {entry.updated} after {latest}"
             yield Problem("backwards", name, detail)
         latest = entry.updated or latest
-
-
-# Page: Content-ID and Operation-Type are required of a feed's entities, not of a snapshot's.
-def _missing(headers: Headers, entry: Entry, name: str) -> Iterator[Problem]:
-    if entry.id is None:
-        yield Problem("no-id", name, "it has no Content-ID")
-    if entry.operation is None:
-        value = _first(headers, *OPERATION_HEADERS)
-        detail = f"its Operation-Type is unknown: {value!r}" if value else "it has no Operation-Type"
-        yield Problem("no-operation", name, detail)

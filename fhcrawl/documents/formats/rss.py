@@ -32,11 +32,9 @@ ABOUT = f"{braced('rdf')}about"
 
 
 def read(parsed: Parsed, url: str) -> FeedDocument:
-    """Read an rss element, or an rdf:RDF element with a channel of RSS 1.0 or 0.90.
+    """Read an rss or rdf:RDF element; an rss element without a channel is an empty feed with a fault.
 
-    An rss element without a channel is an empty feed with a fault.
-
-    :raises NotAFeedError: if an rdf:RDF element has no such channel
+    :raises NotAFeedError: if an rdf:RDF element has no channel of RSS 1.0 or 0.90
     """
     root, fault = parsed.root, parsed.fault
     namespace = _rdf_namespace(root) if root.tag == RDF_ROOT else root.tag.removesuffix("rss")
@@ -89,10 +87,6 @@ def _language(channel: _Element, root: _Element, children: Head) -> str | None:
 def _items_elsewhere(
     parsed: Parsed, channel: _Element, sections: tuple[Head, Head], url: str, tag: str
 ) -> Iterator[tuple[_Element, str]]:
-    """Yield the items beside the channel, then those in other elements, with their outer base URLs.
-
-    :param sections: the channel's other children, and those of the root, to be filled here
-    """
     beside = sections[1]
     around = elements.base_of(parsed.root, url)
     yield from zip(parsed.entries(parsed.root, tag, beside), repeat(around), strict=False)
@@ -110,7 +104,6 @@ def _items_elsewhere(
 def read_item(
     element: _Element, base: str, vocabulary: Vocabulary, problems: list[Problem], number: int
 ) -> Entry:
-    """Read an item; its faults are added to `problems`."""
     entry = Entry()
     base = elements.note_context(entry, element, base)
     again = modules.fill(entry, element, base, vocabulary.fields)
@@ -139,7 +132,6 @@ def read_item(
 
 
 def _finish(entry: Entry, children: list[_Element], base: str, vocabulary: Vocabulary) -> None:
-    """Fill the fields that RSS's own elements have left empty; the identity of an item comes from these."""
     modules.substitute(entry, children, base, modules.SUBSTITUTES)
     own, is_identified = (entry.title, entry.published, entry.summary), bool(entry.id or entry.link)
     enclosures, entry.enclosures = entry.enclosures, []

@@ -1,1 +1,0 @@
-"""Elements, encoding, entities and recovery of XML documents."""

@@ -12,11 +12,10 @@ from xml.sax.saxutils import escape
 from lxml import etree
 
 from fhcrawl.documents import identifiers
-from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.xml import namespaces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from lxml.etree import _Element
 
@@ -95,7 +94,6 @@ def remove(element: _Element, parent: _Element) -> None:
 
 
 def local_name(element: _Element) -> str:
-    """Return the name of an element without its namespace."""
     return str(element.tag).rpartition("}")[2]
 
 
@@ -133,7 +131,6 @@ def line(element: _Element) -> str | None:
 
 
 def identifier(element: _Element) -> str | None:
-    """Return the text of an element as an id."""
     return identifiers.identifier(element.text if not len(element) else "".join(_texts(element)))
 
 
@@ -176,9 +173,8 @@ def _escaped(piece: str | None) -> str:
 def markup(element: _Element, *namespaces_of_html: str) -> str | None:
     """Return the content of an element as serialised markup; None if it is empty.
 
-    XHTML elements lose their prefix and namespace, so that the markup can be read as HTML too.
-
-    :param namespaces_of_html: others, in braces, that HTML in this element has by mistake
+    XHTML elements lose their prefix and namespace, so that the markup can be read as HTML too; so do those of
+    the given namespaces, in braces.
     """
     for descendant in element.iterdescendants(*(f"{each}*" for each in (XHTML, *namespaces_of_html))):
         if ":" not in local_name(descendant):
@@ -207,24 +203,8 @@ def base_inside(element: _Element, url: str) -> str:
     return reduce(lambda base, around: base_of(around, base), path, url)
 
 
-# RFC 4287, 2: both apply to the descendants of the element too.
-def inherited(element: _Element) -> tuple[str, str]:
-    """Return xml:base (resolved as far as the document allows) and xml:lang inside an element.
-
-    Either is '' if there is none, or if it is too long to be repeated in each entry.
-    """
-    base = base_inside(element, "")
-    around = (each.get(XML_LANG) for each in (element, *element.iterancestors()))
-    language = next((value for value in around if value is not None), "")
-    return base if len(base) <= LONGEST_BASE else "", language if len(language) <= LONGEST_LANGUAGE else ""
-
-
 def note_context(entry: Entry, element: _Element, base: str) -> str:
-    """Set the base URL and the language of an entry to those of its element, or of its content's.
-
-    :param base: base URL around the element
-    :return: base URL inside the element
-    """
+    """Set the base URL and the language of an entry to those of an element; return the base."""
     names = element.keys()
     if XML_BASE in names:
         base = base_of(element, base)
@@ -267,14 +247,3 @@ def relations(link: _Element) -> list[str]:
     if common := COMMON_RELATIONS.get(rel):
         return common
     return [IANA_RELATION.sub("", name).lower() for name in rel.split()]
-
-
-def head_links(links: Iterable[_Element], base: str) -> HeadLinks:
-    """Return links by relation, without fragments: URLs that differ in the fragment name one document."""
-    by_relation = HeadLinks()
-    for link in links:
-        href = (link.get("href") or "").strip()
-        url = target(link, href, base).partition("#")[0] if href else ""
-        for relation in relations(link):
-            by_relation.add(relation, url)
-    return by_relation

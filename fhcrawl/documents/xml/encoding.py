@@ -52,8 +52,6 @@ def source(body: bytes, charset: str | None) -> tuple[bytes, str | None]:
     """Return a document for the parser, in UTF-8 without a byte order mark, and a description of its repair.
 
     One declared as UTF-8, or without a declaration, is not decoded.
-
-    :param charset: the charset parameter of the Content-Type header
     """
     if charset is None and USUAL_DECLARATION.match(body):
         return body, None
@@ -68,10 +66,7 @@ def source(body: bytes, charset: str | None) -> tuple[bytes, str | None]:
 # RFC 7303, 3: "a BOM (Section 3.3) is authoritative if it is present in an XML MIME entity". Without one
 # the parameter is, and without that "the XML encoding declaration" (3.2).
 def text(body: bytes, charset: str | None) -> tuple[str, str | None]:
-    """Return the text of a document, decoded by the first of its declared encodings that fits.
-
-    :return: also a description of its repair (None if there was none)
-    """
+    """Return the text of a document, by the first declared encoding that fits, and its repair."""
     if wide := detect_wide(body):
         encoding, start = wide
         decoded, repair = body[start:].decode(encoding, "replace"), None
@@ -147,11 +142,7 @@ def _candidates(body: bytes, charset: str | None) -> Iterator[str]:
 
 @lru_cache(maxsize=64)
 def resolve(label: str) -> str | None:
-    """Return Python's name of an encoding, by its label in the Encoding Standard; None if it is unknown.
-
-    Also None for UTF-16, which is detected from the bytes. In that standard, latin-1 and us-ascii are labels
-    of windows-1252.
-    """
+    """Return Python's name of an encoding by its label in the Encoding Standard; None for UTF-16, too."""
     label = label.strip().lower()
     if not label.isascii() or "\0" in label:
         return None

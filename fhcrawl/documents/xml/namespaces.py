@@ -4,13 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
-
-from fhcrawl.documents.model import Problem
-from fhcrawl.documents.xml import scanner
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Canonical URIs by their usual prefix.
 KNOWN = {
@@ -42,32 +35,9 @@ RSS = (
 )
 RSS_090 = ("http://my.netscape.com/rdf/simple/0.9/", "http://channel.netscape.com/rdf/simple/0.9/")
 SCHEME = re.compile("https?://", re.IGNORECASE)
-# Spellings that are no fault: the first ones of Media RSS, of Apple and of RSS 2.0.
-ACCEPTED = frozenset(
-    {
-        "http://search.yahoo.com/mrss",
-        "http://www.itunes.com/DTDs/Podcast-1.0.dtd",
-        "http://www.itunes.com/DTDs/PodCast-1.0.dtd",
-        "http://backend.userland.com/RSS2",
-    }
-)
-MOST_NAMED = 5
-XMLNS = b"xmlns"
-DECLARATION = scanner.octets(r"""xmlns(?::[^\s=<>:"']+)?\s*=\s*(?:"[^"<]*|'[^'<]*)""")
-# A start tag, or a section, which declares nothing. The number of repetitions is limited: each takes about
-# 100 bytes of memory.
-START_TAG = scanner.octets(rf"""{scanner.SECTION}|<[^<!?/](?:[^<>"']+|{scanner.VALUE}){{0,10000}}""")
-ATOM_ROOT = scanner.octets(rf"""<feed(?=[\s>])(?P<attributes>(?:[^<>"'/]|{scanner.VALUE})*)>""")
-USUAL_ROOT = b"<feed xmlns="
-LONGEST_PROLOG = 8192  # octets before the root
-LONGEST_ROOT = 65_536  # octets of its start tag
-DEFAULT_NAMESPACE = re.compile(rb"\sxmlns\s*=")
-OLD_VERSION = re.compile(rb"""\sversion\s*=\s*["']0\.""")
-ATOM_ENTRY = re.compile(rb"<entry[\s>]")
 
 
 def spelling(uri: str) -> str:
-    """Return what the spellings of a namespace have in common."""
     return SCHEME.sub("", uri.strip(), count=1).rstrip("/#").lower()
 
 
@@ -78,10 +48,7 @@ CANONICAL = {spelling(uri): uri for uri in (*KNOWN.values(), *RSS, *RSS_090)}
 # strings are identical". Publishers know them as addresses, of which these are spellings of one.
 @lru_cache(maxsize=256)
 def canonical(uri: str) -> str:
-    """Return the canonical URI of a namespace: as another scheme, case, or end names a known one.
-
-    :param uri: as the document has it; returned unchanged if it is unknown
-    """
+    """Return the canonical URI of a namespace; one that is unknown is returned unchanged."""
     return CANONICAL.get(spelling(uri), uri)
 
 
@@ -90,132 +57,55 @@ def braced(prefix: str) -> str:
     return f"{{{KNOWN[prefix]}}}"
 
 
-# `findall` takes a multiple of the time: it looks at each octet.
-def _declarations(body: bytes) -> Iterator[bytes]:
-    position = body.find(XMLNS)
-    while position >= 0:
-        match = DECLARATION.match(body, position)
-        if match is not None:
-            yield match[0]
-        position = body.find(XMLNS, position + len(XMLNS) if match is None else match.end())
-
-
-def canonicalise(body: bytes) -> tuple[bytes, tuple[Problem, ...]]:
-    """Write the known namespaces of a document as their canonical URIs; supply that of an Atom root.
-
-    Text, CDATA sections and comments are unchanged.
-
-    :param body: in UTF-8
-    :return: the document, and a problem for each namespace that is not written as its author has it
-    """
-    supplied = _with_atom_root(body)
-    if supplied is None and not any(map(_other_spelling, set(_declarations(body)))):
-        return body, ()
-    renamed: dict[str, str] = {}
-
-    def rename(declaration: re.Match[bytes]) -> bytes:
-        other = _other_spelling(declaration[0])
-        if other is None:
-            return declaration[0]
-        written, meant = other
-        renamed[written] = meant
-        return declaration[0].removesuffix(written.encode()) + meant.encode()
-
-    def with_canonical(tag: re.Match[bytes]) -> bytes:
-        return tag[0] if tag[0].startswith((b"<!", b"<?")) else DECLARATION.sub(rename, tag[0])
-
-    body = START_TAG.sub(with_canonical, supplied or body)
-    details = [] if supplied is None else ["its root has no namespace and is read as Atom's"]
-    others = [(written, meant) for written, meant in renamed.items() if written not in ACCEPTED]
-    details += [f"its namespace {written} is read as {meant}" for written, meant in others[:MOST_NAMED]]
-    return body, tuple(Problem("repaired", "", detail) for detail in details)
-
-
-@lru_cache(maxsize=256)
-def _other_spelling(declaration: bytes) -> tuple[str, str] | None:
-    written = declaration.partition(b"=")[2].lstrip()[1:].decode(errors="replace")
-    meant = canonical(written)
-    return (written, meant) if meant != written else None
-
-
-# RFC 4287, 1.2: Atom's elements have its namespace. A feed element without one and without an entry may be
-# anything.
-def _with_atom_root(body: bytes) -> bytes | None:
-    start = body.find(b"<feed", 0, LONGEST_PROLOG)
-    if start < 0 or body.startswith(USUAL_ROOT, start):
-        return None
-    start = scanner.prolog_end(body)
-    root = ATOM_ROOT.match(body, start, start + LONGEST_ROOT)
-    if (
-        root is None
-        or DEFAULT_NAMESPACE.search(root["attributes"])
-        or not ATOM_ENTRY.search(body, root.end())
-    ):
-        return None
-    prefix = "atom03" if OLD_VERSION.search(root["attributes"]) else "atom"
-    position = root.start("attributes")
-    return body[:position] + f' xmlns="{KNOWN[prefix]}"'.encode() + body[position:]
-
-
 # --- the prefixes of namespaces in extensions: a table, because feeds declare any prefix
 
 # Versions of one vocabulary have the same prefix.
 SAME = {"atom03": "atom", "dc10": "dc", "rss10": "rss"}
 RSS_PREFIX = "rss"
 # Namespaces that fields are not read from.
-OTHERS: dict[str, tuple[str, ...]] = {
-    "acast": ("https://schema.acast.com/1.0/",),
-    "admin": ("http://webns.net/mvcb/",),
-    "ag": ("http://purl.org/rss/1.0/modules/aggregation/",),
-    "annotate": ("http://purl.org/rss/1.0/modules/annotate/",),
-    "app": ("http://www.w3.org/2007/app", "http://purl.org/atom/app#"),
-    "blogChannel": ("http://backend.userland.com/blogChannelModule",),
-    "blogger": ("http://schemas.google.com/blogger/2008", "http://schemas.google.com/blogger/2018"),
-    "cc": ("http://web.resource.org/cc/", "http://creativecommons.org/ns#"),
-    "creativeCommons": (
-        "http://backend.userland.com/creativeCommonsRssModule",
-        "http://cyber.law.harvard.edu/rss/creativeCommonsRssModule.html",
-    ),
-    "ev": ("http://purl.org/rss/1.0/modules/event/",),
-    "feedburner": ("http://rssnamespace.org/feedburner/ext/1.0",),
-    "foaf": ("http://xmlns.com/foaf/0.1/",),
-    "g": ("http://base.google.com/ns/1.0",),
-    "gd": ("http://schemas.google.com/g/2005",),
-    "geo": ("http://www.w3.org/2003/01/geo/wgs84_pos#",),
-    "georss": ("http://www.georss.org/georss", "http://www.georss.org/georss/10"),
-    "gml": ("http://www.opengis.net/gml", "http://www.opengis.net/gml/3.2"),
-    "googleplay": ("http://www.google.com/schemas/play-podcasts/1.0",),
-    "math": ("http://www.w3.org/1998/Math/MathML",),
-    "openSearch": ("http://a9.com/-/spec/opensearch/1.1/", "http://a9.com/-/spec/opensearchrss/1.0/"),
-    "pheedo": ("http://www.pheedo.com/namespace/pheedo",),
-    "podcast": (
-        "https://podcastindex.org/namespace/1.0",
-        "https://github.com/Podcastindex-org/podcast-namespace/blob/main/docs/1.0.md",
-    ),
-    "prism": (
-        "http://prismstandard.org/namespaces/basic/2.0/",
-        "http://prismstandard.org/namespaces/1.2/basic/",
-        "http://purl.org/rss/1.0/modules/prism/",
-    ),
-    "psc": ("http://podlove.org/simple-chapters",),
-    "rawvoice": ("http://www.rawvoice.com/rawvoiceRssModule/",),
-    "rdfs": ("http://www.w3.org/2000/01/rdf-schema#",),
-    "snf": ("http://www.smartnews.be/snf",),
-    "spotify": ("http://www.spotify.com/ns/rss",),
-    "svg": ("http://www.w3.org/2000/svg",),
-    "taxo": ("http://purl.org/rss/1.0/modules/taxonomy/",),
-    "trackback": (
-        "http://madskills.com/public/xml/rss/module/trackback/",
-        "http://media.tangent.org/rss/1.0/",
-    ),
-    "webfeeds": ("http://webfeeds.org/rss/1.0",),
-    "xlink": ("http://www.w3.org/1999/xlink",),
-    "xml": ("http://www.w3.org/XML/1998/namespace",),
-    "yt": ("http://www.youtube.com/xml/schemas/2015", "http://gdata.youtube.com/schemas/2007"),
-}
+OTHERS = """
+acast https://schema.acast.com/1.0/
+admin http://webns.net/mvcb/
+ag http://purl.org/rss/1.0/modules/aggregation/
+annotate http://purl.org/rss/1.0/modules/annotate/
+app http://www.w3.org/2007/app http://purl.org/atom/app#
+blogChannel http://backend.userland.com/blogChannelModule
+blogger http://schemas.google.com/blogger/2008 http://schemas.google.com/blogger/2018
+cc http://web.resource.org/cc/ http://creativecommons.org/ns#
+creativeCommons http://backend.userland.com/creativeCommonsRssModule
+creativeCommons http://cyber.law.harvard.edu/rss/creativeCommonsRssModule.html
+ev http://purl.org/rss/1.0/modules/event/
+feedburner http://rssnamespace.org/feedburner/ext/1.0
+foaf http://xmlns.com/foaf/0.1/
+g http://base.google.com/ns/1.0
+gd http://schemas.google.com/g/2005
+geo http://www.w3.org/2003/01/geo/wgs84_pos#
+georss http://www.georss.org/georss http://www.georss.org/georss/10
+gml http://www.opengis.net/gml http://www.opengis.net/gml/3.2
+googleplay http://www.google.com/schemas/play-podcasts/1.0
+math http://www.w3.org/1998/Math/MathML
+openSearch http://a9.com/-/spec/opensearch/1.1/ http://a9.com/-/spec/opensearchrss/1.0/
+pheedo http://www.pheedo.com/namespace/pheedo
+podcast https://podcastindex.org/namespace/1.0
+podcast https://github.com/Podcastindex-org/podcast-namespace/blob/main/docs/1.0.md
+prism http://prismstandard.org/namespaces/basic/2.0/ http://prismstandard.org/namespaces/1.2/basic/
+prism http://purl.org/rss/1.0/modules/prism/
+psc http://podlove.org/simple-chapters
+rawvoice http://www.rawvoice.com/rawvoiceRssModule/
+rdfs http://www.w3.org/2000/01/rdf-schema#
+snf http://www.smartnews.be/snf
+spotify http://www.spotify.com/ns/rss
+svg http://www.w3.org/2000/svg
+taxo http://purl.org/rss/1.0/modules/taxonomy/
+trackback http://madskills.com/public/xml/rss/module/trackback/ http://media.tangent.org/rss/1.0/
+webfeeds http://webfeeds.org/rss/1.0
+xlink http://www.w3.org/1999/xlink
+xml http://www.w3.org/XML/1998/namespace
+yt http://www.youtube.com/xml/schemas/2015 http://gdata.youtube.com/schemas/2007
+"""
 PREFIXES = {
     **{spelling(uri): RSS_PREFIX for uri in ("", *RSS, *RSS_090, KNOWN["rss10"])},
-    **{spelling(uri): prefix for prefix, uris in OTHERS.items() for uri in uris},
+    **{spelling(uri): prefix for prefix, *uris in map(str.split, OTHERS.strip().split("\n")) for uri in uris},
     **{spelling(uri): SAME.get(name, name) for name, uri in KNOWN.items()},
 }
 

@@ -1,28 +1,296 @@
-"""Parses XML safely in three stages: decodes it, repairs it if it is malformed, and parses it.
+"""Parses XML safely: decodes it, expands its entities, repairs it if it is malformed, and parses it.
 
 A fault is repaired, or loses the entry that contains it. If that does not give a complete document, the
-elements that were complete before the fault are read.
+elements that were complete before the fault are read. Nothing is fetched.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from xml.sax.saxutils import quoteattr
 
 from lxml import etree
 
 from fhcrawl.documents.model import Problem
-from fhcrawl.documents.xml import elements, encoding, entities, namespaces, parsers, repair
+from fhcrawl.documents.xml import elements, encoding, repair
+from fhcrawl.documents.xml.repair import PREDEFINED, QUOTED, compiled
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from lxml.etree import _Element
 
     from fhcrawl.documents.xml.elements import Head
+
+# --- libxml2's parsers
+
+LONGEST_PROLOG = 65_536  # octets
+FED_AT_ONCE = 65_536  # octets
+OPTIONS: dict[str, object] = {
+    "encoding": encoding.UTF_8,
+    # External entities raise an error: see `resolve_entities`.
+    "resolve_entities": "internal",
+    "no_network": True,
+    "load_dtd": False,
+    "remove_pis": True,
+    "remove_comments": True,
+}
+
+
+def new_parser(recover: bool = False) -> etree.XMLParser:
+    """Return a parser; one that recovers returns None as the root if there is no element."""
+    return etree.XMLParser(recover=recover, **OPTIONS)  # type: ignore[arg-type]
+
+
+# Parsers are reusable, also by several threads (they lock); a new one for each small document costs time.
+STRICT = new_parser()
+
+
+@contextlib.contextmanager
+def _memory_errors() -> Iterator[None]:
+    # lxml reports that libxml2 has no memory by a syntax error.
+    try:
+        yield
+    except etree.XMLSyntaxError as error:
+        if error.code == etree.ErrorTypes.ERR_NO_MEMORY:  # type: ignore[attr-defined]
+            raise MemoryError from error
+        raise
+
+
+def parse_strict(body: bytes, parser: etree.XMLParser = STRICT) -> _Element:
+    """:raises lxml.etree.XMLSyntaxError: if a document is not well-formed"""
+    with _memory_errors():
+        return etree.fromstring(body, parser)
+
+
+def parse_to_fault(body: bytes) -> _Element | None:
+    """Return the tree up to the fault, without the incomplete element; None if no element has begun."""
+    parser = etree.XMLPullParser(events=("start", "end"), **OPTIONS)  # type: ignore[arg-type]
+    events = cast("Iterator[tuple[str, _Element]]", parser.read_events())
+    root: _Element | None = None
+    unclosed: list[_Element] = []
+    with contextlib.suppress(etree.XMLSyntaxError), _memory_errors():
+        # Byte by byte up to the root: no more of the document may be parsed if its entities have markup.
+        for position in range(min(len(body), LONGEST_PROLOG)):
+            parser.feed(body[position : position + 1])
+            if (event := next(events, None)) is not None:
+                root = event[1]
+                break
+        if root is None or _declares_markup(root):
+            return root
+        unclosed.append(root)
+        for start in range(position + 1, len(body), FED_AT_ONCE):
+            parser.feed(body[start : start + FED_AT_ONCE])
+            _follow(events, unclosed)
+        parser.close()
+    _follow(events, unclosed)
+    # The outermost unclosed element that is no container of entries.
+    for element in unclosed:
+        parent = element.getparent()
+        if parent is not None and element.tag not in elements.CONTAINERS:
+            del unclosed[unclosed.index(element) + 1 :]
+            elements.remove(element, parent)
+            break
+    return root
+
+
+def _follow(events: Iterator[tuple[str, _Element]], unclosed: list[_Element]) -> None:
+    for event, element in events:
+        if event == "start":
+            unclosed.append(element)
+        else:
+            unclosed.pop()
+
+
+# If an entity has malformed markup, libxml2 frees nodes that events still refer to.
+def _declares_markup(root: _Element) -> bool:
+    declarations: Any = root.getroottree().docinfo.internalDTD
+    return declarations is not None and any(
+        "<" in (entity.content or "") for entity in declarations.iterentities()
+    )
+
+
+# --- entities
+
+# XML 1.0, 2.8: the constructs of a document type declaration that may contain the characters of others.
+OPAQUE = rf"<!--.*?-->|<\?.*?\?>|{QUOTED}"
+TOKEN = compiled(rf"""{OPAQUE}|<!--|<\?|[\[\]>"']""")
+UNCLOSED = frozenset({"<!--", "<?", '"', "'"})
+COMMENT = compiled(r"<!--.*?-->")
+TEXT_ENTITY = compiled(r"""<!ENTITY\s+([^\s%"'<>&;]+)\s+(?:"([^"<]*)"|'([^'<]*)')\s*>""")
+ANY_ENTITY = compiled(r"""<!ENTITY\s+([^\s%"'<>&;]+)""")
+PARAMETER_ENTITY = compiled(r"<!ENTITY\s+%\s+(\S+)")
+INCLUDED = compiled(r"%([^\s%;]+);")
+EXTERNAL = compiled(r"\s(?:SYSTEM|PUBLIC)\s")
+# XML 1.0, 3.3: declarations of attributes.
+ATTRIBUTES = compiled(rf"""{OPAQUE}|<!ATTLIST\s(?:[^"'>]|{QUOTED})*>""")
+QUOTED_TEXT = compiled(QUOTED)
+XMLNS = compiled(r"\sxmlns[\s:]")
+# A section, which has no references; or a tag with the text after it, or text.
+PIECE = compiled(rf"{repair.SECTION}|<?[^<]+")
+# Complete constructs of an entity, or the begin of one that has no end in it.
+CONSTRUCT = compiled(rf"""{repair.COMPLETE_SECTION}|<[^!?<>](?:[^<>"']|{QUOTED})*>|<""")
+VALUE_OR_END = compiled(f"{QUOTED}|>")
+REFERENCE = compiled(r"""&([^#;&<\s'"][^;&<\s'"]*);""")
+QUOTE = compiled("""["']""")
+# Characters of all replacement texts of a document; texts without markup may be as long as the document.
+MOST_RESOLVED = 1024**2
+DEEPEST = 40  # levels of entities, as in libxml2
+MOST_NAMED = 5
+DECLARATIONS = etree.XMLParser(encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False)
+
+
+# XML 1.0, 4.4.2: "An entity is included when its replacement text is retrieved and processed, in place of the
+# reference itself", if it is an internal one. 4.4.3: of external ones a processor "MAY, but need not".
+# libxml2 would parse the elements of an entity without the namespaces in scope at the reference.
+def resolve_entities(text: str, is_lenient: bool = False) -> tuple[str, list[Problem], str | None]:
+    """Replace references by the content of internal entities, and remove the document type declaration.
+
+    References to HTML's entities that may be declared externally are resolved as in HTML; others become text.
+
+    :param text: returned unchanged if its document type declaration is malformed, or has no end
+    :param is_lenient: read the entities of a malformed declaration nevertheless, if they are plain text
+    :return: also problems, and a description of the repair or None
+    :raises NotAFeedError: if the replacement texts are too long
+    """
+    start = repair.prolog_end(text)
+    end = _doctype_end(text, start)
+    if end is None:
+        return text, [], None
+    doctype, description, attributes = text[start:end], None, list[str]()
+    try:
+        entities, attributes = _declared(doctype, len(text))
+    except etree.XMLSyntaxError:
+        if not is_lenient:
+            return text, [], None
+        entities = _declared_texts(COMMENT.sub("", doctype), len(text))
+        description = "its document type declaration is malformed; only entities without markup are read"
+    resolved = entities.resolve(text[end:])
+    # libxml2 uses those of namespaces.
+    if namespaces := "".join(declaration for declaration in attributes if "xmlns" in declaration):
+        resolved = f"<!DOCTYPE _ [{namespaces}]>{resolved}"
+    problems = []
+    if entities.unresolved:
+        names = [f"&{name};" for name in list(entities.unresolved)[:MOST_NAMED]]
+        more = len(entities.unresolved) - MOST_NAMED
+        detail = f"has references to entities that are not expanded: {', '.join(names)}"
+        problems.append(f"{detail} and {more} more" if more > 0 else detail)
+    if any(map(_has_defaults, attributes)):
+        problems.append("has a document type that gives attributes default values, which are not read")
+    return resolved, [Problem(ReasonKind.UNRESOLVED_ENTITIES, "", each) for each in problems], description
+
+
+def _doctype_end(text: str, start: int) -> int | None:
+    if not text.startswith(repair.DOCTYPE, start):
+        return None
+    is_inside = False
+    for token in TOKEN.finditer(text, start):
+        if token[0] in UNCLOSED:
+            return None
+        if token[0] == ">" and not is_inside:
+            return token.end()
+        is_inside = token[0] == "[" or (is_inside and token[0] != "]")
+    return None
+
+
+def _declared(doctype: str, size: int) -> tuple[Entities, list[str]]:
+    octets = f"{doctype}<_/>".encode(errors="surrogateescape")
+    tree: Any = parse_strict(octets, DECLARATIONS).getroottree()
+    parameters, included = set(PARAMETER_ENTITY.findall(doctype)), set(INCLUDED.findall(doctype))
+    # lxml copies the declarations in quadratic time; without entities, this is not needed.
+    declarations = tree.docinfo.internalDTD.iterentities() if "<!ENTITY" in doctype else ()
+    read = [(each.name, each.content) for each in declarations]
+    # A general entity may have the name of a parameter entity; lxml does not tell them apart.
+    # XML 1.0, 4.3.2: an internal entity "is well-formed if its replacement text matches the production
+    # labeled content". A comment that only begins in one would hide what follows the reference.
+    unread = {
+        name
+        for name, content in read
+        if content is None or name in parameters or "<" in CONSTRUCT.findall(content)
+    }
+    contents = {name: content for name, content in read if content is not None and name not in unread}
+    texts = [doctype, *(content for name, content in read if content and name in included)]
+    constructs = (construct for text in texts for construct in ATTRIBUTES.findall(text))
+    is_all = tree.docinfo.system_url is None and not parameters
+    attributes = [construct for construct in constructs if construct.startswith("<!ATTLIST")]
+    return Entities(contents, unread, is_all, size), attributes
+
+
+def _declared_texts(doctype: str, size: int) -> Entities:
+    # XML 1.0, 4.2: "the first declaration encountered is binding".
+    contents = {name: double or single for name, double, single in reversed(TEXT_ENTITY.findall(doctype))}
+    unread = set(ANY_ENTITY.findall(doctype)) - contents.keys()
+    is_all = not EXTERNAL.search(doctype) and not PARAMETER_ENTITY.search(doctype)
+    return Entities(contents, unread, is_all, size)
+
+
+# Enumerated values are not quoted, default values are.
+def _has_defaults(attributes: str) -> bool:
+    declared = QUOTED_TEXT.sub('""', attributes)
+    return declared.count('""') > len(XMLNS.findall(declared))
+
+
+class Entities:
+    def __init__(self, contents: dict[str, str], unread: set[str], is_all: bool, size: int) -> None:
+        self.unresolved: dict[str, None] = {}
+        self._contents, self._names_unread, self._is_all = contents, unread, is_all
+        self._left = {True: MOST_RESOLVED, False: max(MOST_RESOLVED, size)}
+        self._known: dict[tuple[str, bool], str] = {}
+        self._around: list[str] = []
+
+    def resolve(self, markup: str) -> str:
+        return PIECE.sub(self._piece, markup)
+
+    def _piece(self, match: re.Match[str]) -> str:
+        piece = match[0]
+        if "&" not in piece or piece.startswith(("<!", "<?")):
+            return piece
+        ends = (end.end() for end in VALUE_OR_END.finditer(piece) if end[0] == ">")
+        end = next(ends, len(piece)) if piece.startswith("<") else 0
+        return REFERENCE.sub(self._quoted, piece[:end]) + REFERENCE.sub(self._resolved, piece[end:])
+
+    # XML 1.0, 4.4.5: in an attribute's value, "a single or double quote character in the replacement text is
+    # always treated as a normal data character".
+    def _quoted(self, match: re.Match[str]) -> str:
+        return self._resolved(match, True)
+
+    def _resolved(self, match: re.Match[str], is_quoted: bool = False) -> str:
+        name = match[1]
+        if name in PREDEFINED:
+            return match[0]
+        # XML 1.0, 4.1, "No Recursion". What the entity stands for is missing.
+        if name in self._contents and name not in self._around and len(self._around) < DEEPEST:
+            return self._content(name, is_quoted)
+        if name not in self._contents and name not in self._names_unread:
+            # XML 1.0, 4.1, "Entity Declared": such a reference is a fault, which `repair` replaces.
+            if self._is_all:
+                return match[0]
+            if characters := repair.html_characters(name):
+                return characters
+        self.unresolved[name.encode(errors="surrogateescape").decode(errors="replace")] = None
+        return f"&amp;{name};"
+
+    def _content(self, name: str, is_quoted: bool) -> str:
+        content = self._known.get((name, is_quoted))
+        if content is None:
+            self._around.append(name)
+            content = self._contents[name]
+            content = REFERENCE.sub(self._quoted, content) if is_quoted else self.resolve(content)
+            content = QUOTE.sub(lambda quote: f"&#{ord(quote[0])};", content) if is_quoted else content
+            self._around.pop()
+            self._known[name, is_quoted] = content
+        is_markup = "<" in content
+        self._left[is_markup] -= len(content)
+        if self._left[is_markup] < 0:
+            raise NotAFeedError(ReasonKind.TOO_LARGE, "its entities expand to too much text")
+        return content
+
+
+# --- documents
 
 HTML_START = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 HTML_PARTS = frozenset({"html", "head", "body", "HTML", "HEAD", "BODY"})
@@ -38,22 +306,19 @@ class Parsed(NamedTuple):
     """A document as its root element.
 
     :param fault: why the document is incomplete; None if it is complete
-    :param problems: repairs, and entries left out
-    :param originals: receives each entry taken, as an XML document in UTF-8; None if originals are not
-        kept
-    :param keeps_head: keep the head section as it came
+    :param originals: receives each entry taken, as an XML document in UTF-8; None if originals are not kept
     """
 
     root: _Element
     fault: str | None
-    problems: tuple[Problem, ...] = ()
+    problems: Sequence[Problem] = ()
     originals: list[bytes] | None = None
     keeps_head: bool = False
 
     def entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
         """Yield the children of an element that are entries, and remove each one afterwards.
 
-        :param head: receives the other children; it is complete when the last entry has been yielded
+        `head` receives the other children; it is complete when the last entry has been yielded.
         """
         original_of = None if self.originals is None else _serializer(parent)
         child = next(parent.iterchildren(), None)
@@ -72,7 +337,12 @@ class Parsed(NamedTuple):
 def _serializer(parent: _Element) -> Callable[[_Element], bytes]:
     uris = parent.nsmap.values()
     is_crowded = len(uris) > MANY_NAMESPACES or sum(map(len, uris)) > LONGEST_NAMESPACES
-    base, language = elements.inherited(parent)
+    # RFC 4287, 2: both apply to the descendants of the element too. One that is too long is not repeated.
+    base = elements.base_inside(parent, "")
+    base = base if len(base) <= elements.LONGEST_BASE else ""
+    languages = (each.get(elements.XML_LANG) for each in (parent, *parent.iterancestors()))
+    language = next((value for value in languages if value is not None), "")
+    language = language if len(language) <= elements.LONGEST_LANGUAGE else ""
 
     def serialize(entry: _Element) -> bytes:
         if base:
@@ -89,20 +359,22 @@ def _serializer(parent: _Element) -> Callable[[_Element], bytes]:
 def parse(body: bytes, charset: str | None) -> Parsed:
     """Parse a document; nothing is fetched.
 
-    :param charset: the charset parameter of the Content-Type header
     :raises NotAFeedError: if there is not even a complete start tag, if it is an HTML page, or if its
         entities stand for too much
     """
     source, decoding = encoding.source(body, charset)
     if not source:
         raise NotAFeedError(ReasonKind.EMPTY, "it is empty")
-    resolved, unresolved, _repair = entities.resolve(source)
-    resolved, renamed = namespaces.canonicalise(resolved)
-    problems = (*_problems([decoding]), *unresolved, *renamed)
+    resolved, unresolved = source, list[Problem]()
+    if repair.DOCTYPE.encode() in source:
+        text, unresolved, _repair = resolve_entities(source.decode(errors="surrogateescape"))
+        resolved = text.encode(errors="surrogateescape")
+    resolved, renamed = repair.canonicalise(resolved)
+    problems = [*_repairs(decoding), *unresolved, *renamed]
     try:
-        return Parsed(parsers.parse_strict(resolved), None, problems)
+        return Parsed(parse_strict(resolved), None, problems)
     except etree.XMLSyntaxError as error:
-        root = parsers.parse_to_fault(resolved)
+        root = parse_to_fault(resolved)
         is_html = root is None or elements.local_name(root) in HTML_PARTS
         if is_html and HTML_START.search(source, 0, 1024):
             raise NotAFeedError(ReasonKind.HTML, "it is an HTML page") from error
@@ -114,9 +386,9 @@ def parse(body: bytes, charset: str | None) -> Parsed:
         return parsed
 
 
-def _problems(repairs: Iterable[str | None]) -> tuple[Problem, ...]:
-    sentence = "; ".join(filter(None, repairs))
-    return (Problem("repaired", "", f"it is not well-formed: {sentence}"),) if sentence else ()
+def _repairs(*descriptions: str | None) -> list[Problem]:
+    sentence = "; ".join(filter(None, descriptions))
+    return [Problem("repaired", "", f"it is not well-formed: {sentence}")] if sentence else []
 
 
 def _without_junk(source: bytes, body: bytes, charset: str | None) -> Parsed | None:
@@ -125,38 +397,37 @@ def _without_junk(source: bytes, body: bytes, charset: str | None) -> Parsed | N
     cleaned = repair.without_junk(source if is_wide else body)
     if cleaned is None:
         return None
-    if is_wide:
-        cleaned, charset = repair.DECLARATION_OCTETS.sub(b"", cleaned, count=1), None
-    parsed = parse(cleaned, charset)
-    problems = _problems(["text before the document is dropped"])
-    return parsed._replace(problems=(*problems, *parsed.problems))
+    parsed = parse(cleaned, encoding.UTF_8 if is_wide else charset)
+    return parsed._replace(problems=[*_repairs("text before the document is dropped"), *parsed.problems])
 
 
+# Repairs a malformed document and reads it, or as much of it as possible; `broken` is the part of the
+# unrepaired document up to its fault.
 def _repaired(body: bytes, charset: str | None, broken: Parsed | None) -> Parsed | None:
-    """Repair a malformed document and read it, or as much of it as possible.
-
-    :param broken: the part of the unrepaired document up to its fault; None if there is none
-    """
     text, decoding = encoding.text(body, charset)
     text, repairs, unresolved = repaired(text)
-    resolved, renamed = namespaces.canonicalise(text.encode())
-    problems = (*_problems([decoding, *repairs]), *unresolved, *renamed)
+    resolved, renamed = repair.canonicalise(text.encode())
+    problems = [*_repairs(decoding, *repairs), *unresolved, *renamed]
     text = resolved.decode()
-    parser = parsers.new()
+    parser = new_parser()
     try:
-        return Parsed(parsers.parse_strict(resolved, parser), None, problems)
+        return Parsed(parse_strict(resolved, parser), None, problems)
     except etree.XMLSyntaxError as error:
         # A recovering parser loses content after a fault, except a fault of namespaces: there libxml2
         # continues. The parser's log has all faults; the exception's log has those of other documents too.
         is_of_names = all(entry.domain == etree.ErrorDomains.NAMESPACE for entry in parser.error_log)
         if is_of_names and not repair.declares_entities(text):
             repairs.append("names that are not qualified names are kept")
-            problems = (*_problems([decoding, *repairs]), *unresolved, *renamed)
-            return Parsed(parsers.parse_leniently(resolved), None, problems)
+            problems = [*_repairs(decoding, *repairs), *unresolved, *renamed]
+            parser = new_parser(recover=True)
+            root: _Element | None = parse_strict(resolved, parser)
+            if any(entry.type == etree.ErrorTypes.ERR_NO_MEMORY for entry in parser.error_log):
+                raise MemoryError from error
+            return None if root is None else Parsed(root, None, problems)
         fault = error.msg or "it is not well-formed"
     if parsed := _with_balanced_entries(text, problems):
         return parsed
-    root = parsers.parse_to_fault(resolved)
+    root = parse_to_fault(resolved)
     if root is None:
         return broken
     if broken is not None:
@@ -166,25 +437,24 @@ def _repaired(body: bytes, charset: str | None, broken: Parsed | None) -> Parsed
     return Parsed(root, fault, problems)
 
 
-def repaired(text: str) -> tuple[str, list[str], tuple[Problem, ...]]:
+def repaired(text: str) -> tuple[str, list[str], list[Problem]]:
     """Return a text without entities and with repairs, descriptions of these, and problems of entities."""
-    once, repairs = repair.repair(text)
-    body, unresolved, description = entities.resolve(once.encode(), is_lenient=True)
-    resolved = body.decode()
-    if resolved == once:
-        return once, repairs, unresolved
+    text, repairs = repair.repair(text)
+    resolved, unresolved, description = resolve_entities(text, is_lenient=True)
+    if resolved == text:
+        return text, repairs, unresolved
     # The texts of entities may need repairs too.
-    twice, more = repair.repair(resolved)
-    return twice, list(dict.fromkeys([*repairs, *filter(None, [description]), *more])), unresolved
+    text, more = repair.repair(resolved)
+    return text, list(dict.fromkeys(filter(None, [*repairs, description, *more]))), unresolved
 
 
-def _with_balanced_entries(text: str, problems: tuple[Problem, ...]) -> Parsed | None:
+def _with_balanced_entries(text: str, problems: list[Problem]) -> Parsed | None:
     parts = repair.split(text)
     if parts is None:
         return None
     of_entries: list[Problem] = []
     try:
-        start = _start_tag(parsers.parse_strict("".join(parts[::2]).encode()))
+        start = _start_tag(parse_strict("".join(parts[::2]).encode()))
         if len(start) * (len(parts) // 2) > MOST_PARSED_AGAIN * len(text):
             return None
         for number in range(1, len(parts), 2):
@@ -199,10 +469,10 @@ def _with_balanced_entries(text: str, problems: tuple[Problem, ...]) -> Parsed |
                 parts[number] = ""
                 detail = f"it is not well-formed and is skipped: {remaining}"
                 of_entries.append(Problem("entry-lost", name, detail))
-        root = parsers.parse_strict("".join(parts).encode())
+        root = parse_strict("".join(parts).encode())
     except etree.XMLSyntaxError:
         return None
-    return Parsed(root, None, (*problems, *of_entries))
+    return Parsed(root, None, [*problems, *of_entries])
 
 
 def _start_tag(root: _Element) -> str:
@@ -215,7 +485,7 @@ def _start_tag(root: _Element) -> str:
 
 def _fault(start: str, entry: str) -> str | None:
     try:
-        parsers.parse_strict(f"{start}{entry}</_>".encode())
+        parse_strict(f"{start}{entry}</_>".encode())
     except etree.XMLSyntaxError as error:
         return (error.msg or "it ends too early").partition(", line ")[0]
     return None

@@ -6,27 +6,167 @@ No end tags are added outside of entries: a truncated document stays truncated.
 from __future__ import annotations
 
 import re
+import string
 import sys
 from codecs import BOM_UTF8
 from collections import Counter
+from functools import lru_cache
+from html.entities import html5
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from fhcrawl.documents.xml import elements, namespaces, scanner
+from fhcrawl.documents.model import Problem
+from fhcrawl.documents.xml import elements
+from fhcrawl.documents.xml.namespaces import KNOWN, canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# --- the constructs of XML
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.ASCII | re.DOTALL)
+
+
+def octets(pattern: str) -> re.Pattern[bytes]:
+    return re.compile(pattern.encode(), re.DOTALL)
+
+
+# XML 1.0, 2.4: constructs without tags and references: comments, CDATA sections, processing instructions.
+COMPLETE_SECTION = r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>"
+# Without an end, they extend to the end of the document.
+SECTION = rf"{COMPLETE_SECTION}|<(?:!--|!\[CDATA\[|\?).*"
+QUOTED = r"""\"[^\"]*\"|'[^']*'"""
+# A value of an attribute of a malformed document ends before the next tag.
+QUOTED_VALUE = r"""\"[^\"<]*\"|'[^'<]*'"""
+# XML 1.0, 2.8: what may come before a document type declaration, or before the root.
+MISC = compiled(r"\s+|<!--.*?-->|<\?.*?\?>")
+DOCTYPE = "<!DOCTYPE"
+PREDEFINED = frozenset({"amp", "lt", "gt", "quot", "apos"})  # XML 1.0, 4.6
+
+
+# A loop, because one expression would backtrack over every division of white space.
+def prolog_end(text: str) -> int:
+    position = 0
+    while match := MISC.match(text, position):
+        position = match.end()
+    return position
+
+
+def html_characters(name: str) -> str | None:
+    """Return the characters of one of HTML's entities as references; None if there is no such entity."""
+    characters = html5.get(f"{name};")
+    return None if characters is None else "".join(f"&#{ord(each)};" for each in characters)
+
+
+# --- namespaces
+
+# Spellings that are no fault: the first ones of Media RSS, of Apple and of RSS 2.0.
+ACCEPTED = frozenset(
+    {
+        "http://search.yahoo.com/mrss",
+        "http://www.itunes.com/DTDs/Podcast-1.0.dtd",
+        "http://www.itunes.com/DTDs/PodCast-1.0.dtd",
+        "http://backend.userland.com/RSS2",
+    }
+)
+MOST_NAMED = 5
+XMLNS = b"xmlns"
+XMLNS_DECLARATION = octets(r"""xmlns(?::[^\s=<>:"']+)?\s*=\s*(?:"[^"<]*|'[^'<]*)""")
+# A start tag, or a section, which declares nothing. The number of repetitions is limited: each takes about
+# 100 bytes of memory.
+START_TAG = octets(rf"""{SECTION}|<[^<!?/](?:[^<>"']+|{QUOTED_VALUE}){{0,10000}}""")
+ATOM_ROOT = octets(rf"""<feed(?=[\s>])(?P<attributes>(?:[^<>"'/]|{QUOTED_VALUE})*)>""")
+USUAL_ROOT = b"<feed xmlns="
+LONGEST_PROLOG = 8192  # octets before the root
+LONGEST_ROOT = 65_536  # octets of its start tag
+DEFAULT_NAMESPACE = re.compile(rb"\sxmlns\s*=")
+OLD_VERSION = re.compile(rb"""\sversion\s*=\s*["']0\.""")
+ATOM_ENTRY = re.compile(rb"<entry[\s>]")
+
+
+# `findall` takes a multiple of the time: it looks at each octet.
+def _declarations(body: bytes) -> Iterator[bytes]:
+    position = body.find(XMLNS)
+    while position >= 0:
+        match = XMLNS_DECLARATION.match(body, position)
+        if match is not None:
+            yield match[0]
+        position = body.find(XMLNS, position + len(XMLNS) if match is None else match.end())
+
+
+def canonicalise(body: bytes) -> tuple[bytes, tuple[Problem, ...]]:
+    """Write the known namespaces of a document as their canonical URIs; supply that of an Atom root.
+
+    Text, CDATA sections and comments are unchanged. Returns also a problem for each namespace that is not
+    written as its author has it.
+    """
+    supplied = _with_atom_root(body)
+    if supplied is None and not any(map(_other_spelling, set(_declarations(body)))):
+        return body, ()
+    renamed: dict[str, str] = {}
+
+    def rename(declaration: re.Match[bytes]) -> bytes:
+        other = _other_spelling(declaration[0])
+        if other is None:
+            return declaration[0]
+        written, meant = other
+        renamed[written] = meant
+        return declaration[0].removesuffix(written.encode()) + meant.encode()
+
+    def with_canonical(tag: re.Match[bytes]) -> bytes:
+        return tag[0] if tag[0].startswith((b"<!", b"<?")) else XMLNS_DECLARATION.sub(rename, tag[0])
+
+    body = START_TAG.sub(with_canonical, supplied or body)
+    details = [] if supplied is None else ["its root has no namespace and is read as Atom's"]
+    others = [(written, meant) for written, meant in renamed.items() if written not in ACCEPTED]
+    details += [f"its namespace {written} is read as {meant}" for written, meant in others[:MOST_NAMED]]
+    return body, tuple(Problem("repaired", "", detail) for detail in details)
+
+
+@lru_cache(maxsize=256)
+def _other_spelling(declaration: bytes) -> tuple[str, str] | None:
+    written = declaration.partition(b"=")[2].lstrip()[1:].decode(errors="replace")
+    meant = canonical(written)
+    return (written, meant) if meant != written else None
+
+
+# RFC 4287, 1.2: Atom's elements have its namespace. A feed element without one and without an entry may be
+# anything.
+def _with_atom_root(body: bytes) -> bytes | None:
+    start = body.find(b"<feed", 0, LONGEST_PROLOG)
+    if start < 0 or body.startswith(USUAL_ROOT, start):
+        return None
+    start = prolog_end(body.decode("latin-1"))
+    root = ATOM_ROOT.match(body, start, start + LONGEST_ROOT)
+    if (
+        root is None
+        or DEFAULT_NAMESPACE.search(root["attributes"])
+        or not ATOM_ENTRY.search(body, root.end())
+    ):
+        return None
+    prefix = "atom03" if OLD_VERSION.search(root["attributes"]) else "atom"
+    position = root.start("attributes")
+    return body[:position] + f' xmlns="{KNOWN[prefix]}"'.encode() + body[position:]
+
 
 # --- text before a document
 
 LONGEST_JUNK = 65_536  # octets
 SPACE = BOM_UTF8 + b" \t\r\n"
-COMMENT = scanner.octets("<!--(?:.*?-->|.*)")
+COMMENT = compiled("<!--(?:.*?-->|.*)")
 # XML 1.0, 2.8: a declaration, and the start of a document type declaration or of the feed.
-DECLARATION = r"<\?xml\s[^<>]*>"
-DECLARATION_OCTETS = scanner.octets(DECLARATION)
-DOCUMENT = scanner.octets(r"<!(?i:doctype)\s|<(?:[A-Za-z_][\w.-]*:)?(?:rss|feed|RDF)[\s>]")
-INSTRUCTION = scanner.octets(r"<\?[^<>]*\?>")
-ELEMENT = scanner.octets(r"<([A-Za-z!][\w:.-]*)")
+DECLARATION = compiled(r"<\?xml\s[^<>]*>")
+DOCUMENT = compiled(r"<!(?i:doctype)\s|<(?:[A-Za-z_][\w.-]*:)?(?:rss|feed|RDF)[\s>]")
+INSTRUCTION = compiled(r"<\?[^<>]*\?>")
+ELEMENT = compiled(r"<([A-Za-z!][\w:.-]*)")
 # The elements in messages of PHP and other programs. Others, before a feed, belong to another document.
 OF_MESSAGES = frozenset(
-    b"a b br code div em font hr i p pre small span strong table tbody td th tr u".split()
+    (
+        *("a", "b", "br", "code", "div", "em", "font", "hr", "i", "p", "pre", "small", "span", "strong"),
+        *("table", "tbody", "td", "th", "tr", "u"),
+    )
 )
 
 
@@ -36,18 +176,18 @@ def without_junk(body: bytes) -> bytes | None:
     The last XML declaration is kept. Return None if there are only comments and instructions after it, if no
     feed begins in the first LONGEST_JUNK octets, or if what comes before it is no message.
     """
-    # A comment may contain anything: it is blanked, so that positions stay the same.
-    start = COMMENT.sub(lambda match: b" " * len(match[0]), body[:LONGEST_JUNK])
+    # In Latin-1, and with comments, which may contain anything, blanked, positions stay the same.
+    start = COMMENT.sub(lambda match: " " * len(match[0]), body[:LONGEST_JUNK].decode("latin-1"))
     document = DOCUMENT.search(start)
     if document is None:
         return None
     before = start[: document.start()]
     if not {tag.lower() for tag in ELEMENT.findall(before)} <= OF_MESSAGES:
         return None
-    spans = [declaration.span() for declaration in DECLARATION_OCTETS.finditer(before)]
+    spans = [declaration.span() for declaration in DECLARATION.finditer(before)]
     begin, end = spans[-1] if spans else (0, 0)
-    after = INSTRUCTION.sub(b"", before[end:].removeprefix(BOM_UTF8))
-    if not body[:begin].strip(SPACE) and not after.strip():
+    after = INSTRUCTION.sub("", before[end:].removeprefix(BOM_UTF8.decode("latin-1")))
+    if not body[:begin].strip(SPACE) and not after.strip(string.whitespace):
         return None
     return body[begin:end] + body[document.start() :]
 
@@ -55,10 +195,9 @@ def without_junk(body: bytes) -> bytes | None:
 # --- characters, references and prefixes
 
 # In these an ampersand is no markup.
-DOCUMENT_TYPE = rf"{scanner.DOCTYPE}[^\[>]*(?:>|\[.*?(?:\]\s*>|\Z)|\Z)"
-NO_MARKUP = rf"{scanner.SECTION}|{DOCUMENT_TYPE}"
+DOCUMENT_TYPE = rf"{DOCTYPE}[^\[>]*(?:>|\[.*?(?:\]\s*>|\Z)|\Z)"
+NO_MARKUP = rf"{SECTION}|{DOCUMENT_TYPE}"
 # XML 1.0, 2.8. A malformed declaration is removed: the encoding is known by now.
-TEXT_DECLARATION = re.compile(DECLARATION)
 SOUND_DECLARATION = re.compile(
     r"""<\?xml\s+version\s*=\s*(["'])1\.[0-9]+\1(\s+encoding\s*=\s*(["'])[A-Za-z][\w.-]*\3)?"""
     r"""(\s+standalone\s*=\s*(["'])(yes|no)\5)?\s*\?>""",
@@ -81,16 +220,17 @@ AS_TEXT: dict[str | None, tuple[str, str]] = {
     "end": ("]]&gt;", "']]>' outside a CDATA section is read as text"),
     "less": ("&lt;", "'<' that begins no tag is read as text"),
 }
-DOCTYPE = re.compile(DOCUMENT_TYPE, re.DOTALL)
+DECLARED_TYPE = re.compile(DOCUMENT_TYPE, re.DOTALL)
 LOWER_DOCTYPE = re.compile(r"<!doctype(?=\s)")
-EXTERNAL = re.compile(rf"{scanner.DOCTYPE}[^\[>]*\s(?:SYSTEM|PUBLIC)\s")
+EXTERNAL = re.compile(rf"{DOCTYPE}[^\[>]*\s(?:SYSTEM|PUBLIC)\s")
 PARAMETER_ENTITY = re.compile(r"<!ENTITY\s+%")
 DECLARED_ENTITY = re.compile(r"<!ENTITY\s+([\w.:-]+)")
 NAME_OF_REFERENCE = re.compile(r"&([\w.:-]+);")
+ENTITIES = "references to undeclared entities are read as text", "entities of HTML are read as in HTML"
 DROPPED = "references to characters that XML forbids are dropped"
 TAG = re.compile(rf"{NO_MARKUP}|</?(?P<tag>[A-Za-z_][^<>]*)>", re.DOTALL)
 NAME_END = re.compile(r"[\s/]")
-VALUE = re.compile(rf"=\s*(?:{scanner.QUOTED})")
+VALUE = re.compile(rf"=\s*(?:{QUOTED})")
 PREFIX = re.compile(r"(?:^|\s)([A-Za-z_][\w.-]*):[A-Za-z_]")
 DECLARED_PREFIX = re.compile(r"\sxmlns:([\w.-]+)\s*=")
 RESERVED_PREFIXES = frozenset({"xml", "xmlns"})
@@ -98,13 +238,13 @@ RESERVED_PREFIXES = frozenset({"xml", "xmlns"})
 MOST_UNKNOWN = 64
 UNKNOWN_NAMESPACE = "urn:fhcrawl:undeclared-prefix:"
 # Namespaces of undeclared prefixes; not of fh and at, whose elements delete entries.
-NAMESPACES = {prefix: uri for prefix, uri in namespaces.KNOWN.items() if prefix not in {"fh", "at"}}
+NAMESPACES = {prefix: uri for prefix, uri in KNOWN.items() if prefix not in {"fh", "at"}}
 
 
 def repair(text: str) -> tuple[str, list[str]]:
     """Repair characters, references and prefixes, which do not depend on the elements.
 
-    :return: the text, and a part of a sentence for each kind of repair
+    Returns also a part of a sentence for each kind of repair.
     """
     repairs: dict[str, None] = {}
     allowed = FORBIDDEN.sub("", ID.sub(_distinct_id, text))
@@ -118,7 +258,8 @@ def repair(text: str) -> tuple[str, list[str]]:
         if match.lastgroup == "number":
             repaired, description = _number(match["number"], match[0])
         elif match.lastgroup == "name" and match["name"] not in declared:
-            repaired, description = _name(match["name"])
+            characters = html_characters(match["name"])
+            repaired, description = characters or f"&amp;{match['name']};", ENTITIES[characters is not None]
         else:
             repaired, description = AS_TEXT.get(match.lastgroup, (match[0], ""))
         if description:
@@ -136,19 +277,19 @@ def repair(text: str) -> tuple[str, list[str]]:
 
 
 def _with_sound_declarations(text: str, repairs: dict[str, None]) -> str:
-    if (declaration := TEXT_DECLARATION.match(text)) and not SOUND_DECLARATION.match(text):
+    if (declaration := DECLARATION.match(text)) and not SOUND_DECLARATION.match(text):
         text = text[declaration.end() :]
         repairs["an invalid XML declaration is dropped"] = None
-    start = scanner.prolog_end(text)
+    start = prolog_end(text)
     if lower := LOWER_DOCTYPE.match(text, start):
-        text = text[:start] + scanner.DOCTYPE + text[lower.end() :]
+        text = text[:start] + DOCTYPE + text[lower.end() :]
         repairs["a document type declaration in lower case is read"] = None
     return text
 
 
 def _declared_names(text: str) -> frozenset[str]:
     doctype = _doctype(text)
-    names = scanner.PREDEFINED.union(DECLARED_ENTITY.findall(doctype))
+    names = PREDEFINED.union(DECLARED_ENTITY.findall(doctype))
     # XML 1.0, 4.1: with an external DTD that is not read, "Entity Declared" is no constraint of
     # well-formedness.
     if EXTERNAL.match(doctype) or PARAMETER_ENTITY.search(doctype):
@@ -182,20 +323,12 @@ def _number(number: str, reference: str) -> tuple[str, str]:
     return (f"&#x{number[1:]};", "'&#X' is read as '&#x'") if number[0] == "X" else (reference, "")
 
 
-def _name(name: str) -> tuple[str, str]:
-    characters = scanner.html_characters(name)
-    if characters is None:
-        return f"&amp;{name};", "references to undeclared entities are read as text"
-    return characters, "entities of HTML are read as in HTML"
-
-
 def _doctype(text: str) -> str:
-    doctype = DOCTYPE.match(text, scanner.prolog_end(text))
+    doctype = DECLARED_TYPE.match(text, prolog_end(text))
     return doctype[0] if doctype else ""
 
 
 def declares_entities(text: str) -> bool:
-    """Return whether a document declares entities."""
     return "<!ENTITY" in _doctype(text)
 
 
@@ -253,10 +386,10 @@ def split(text: str) -> list[str] | None:
 NAME = r"[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?"
 TOKEN = re.compile(
     r"(?P<data><!\[CDATA\[.*?\]\]>)|<!--.*?(?:-->|\Z)|<[?!][^<>]*>?"
-    rf"|<(?P<end>/?)(?P<name>{NAME})(?P<rest>(?:[^<>\"']|{scanner.VALUE})*|[^<>]*)>|(?P<less><)",
+    rf"|<(?P<end>/?)(?P<name>{NAME})(?P<rest>(?:[^<>\"']|{QUOTED_VALUE})*|[^<>]*)>|(?P<less><)",
     re.ASCII | re.DOTALL,
 )
-ATTRIBUTE = re.compile(rf"({NAME})(?:\s*=\s*({scanner.VALUE}|[^\s\"'<>]+))?", re.ASCII)
+ATTRIBUTE = re.compile(rf"({NAME})(?:\s*=\s*({QUOTED_VALUE}|[^\s\"'<>]+))?", re.ASCII)
 # HTML, 13.1.2: void elements have no end tag. In feeds, links have one.
 VOID = elements.VOID - {"link"}
 # The children of entries, in lower case: an earlier one without an end tag ends before them. Extensions have
@@ -271,10 +404,7 @@ FIELDS = frozenset(
 
 
 def balanced(entry: str) -> str:
-    """Return an entry whose tags are balanced as HTML's parsers would read it: nothing of its text is lost.
-
-    :param entry: from its start tag to its end tag, with the references and characters already repaired
-    """
+    """Return an entry, with sound references and characters, whose tags are balanced as in HTML."""
     tag = TOKEN.match(entry)
     start, end = tag.end() if tag else 0, entry.rindex("<")
     tokens = [*TOKEN.finditer(entry, start, end)]
@@ -287,11 +417,6 @@ def balanced(entry: str) -> str:
 
 
 class Balancer:
-    """Keeps the elements that are open, the entry's child first.
-
-    :param last_ends: the position of the last end tag of each name, in lower case
-    """
-
     def __init__(self, last_ends: dict[str, int]) -> None:
         self._last_ends = last_ends
         self._open: list[str] = []
@@ -299,7 +424,6 @@ class Balancer:
         self._is_unclosed = False
 
     def markup(self, token: re.Match[str]) -> str:
-        """Return the markup to write for a token."""
         if token["less"]:
             return "&lt;"
         if not token["name"]:
@@ -324,7 +448,6 @@ class Balancer:
         return f"{ended}<{name}{attributes}>"
 
     def end(self, key: str | None = None) -> str:
-        """Return the end tags of the innermost element of a name and of those in it; of all without one."""
         if key is not None and not self._counts[key]:
             return ""
         ended: list[str] = []

@@ -86,14 +86,4 @@ def hunt(seeds: Iterable[int]) -> Iterator[str]:
     """Yield a report of each difference in the documents of some seeds."""
     for seed in seeds:
         for difference in differences(generate(seed)):
-            yield f"document {seed}, {_smallest(difference)}"
-
-
-def _smallest(difference: Difference) -> Difference:
-    """Return the difference in a document without parts that do not matter."""
-    while True:
-        others = (each for document in difference.document.parts() for each in differences(document))
-        smaller = next((each for each in others if each.field == difference.field), None)
-        if smaller is None:
-            return difference
-        difference = smaller
+            yield f"document {seed}, {difference}"

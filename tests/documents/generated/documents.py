@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 from urllib.parse import urljoin
 from xml.sax.saxutils import quoteattr
 
@@ -23,7 +23,6 @@ NAMESPACES = {
     "other": "http://example.org/ns#",
 }
 ROOTS = {"atom": ATOM, "atom03": "http://purl.org/atom/ns#", "rdf": "http://purl.org/rss/1.0/", "rss": ""}
-Part = TypeVar("Part")
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
 
@@ -124,14 +123,6 @@ class Document:
             base = urljoin(base, self.head.attribute("xml:base") or "")
         return urljoin(base, (entry and entry.attribute("xml:base")) or "")
 
-    def parts(self) -> Iterator[Document]:
-        """Yield documents with one part less."""
-        yield from (replace(self, entries=others) for others in _without_one(self.entries))
-        for number, entry in enumerate(self.entries):
-            for smaller in _smaller(entry):
-                yield replace(self, entries=(*self.entries[:number], smaller, *self.entries[number + 1 :]))
-        yield from (replace(self, head=smaller) for smaller in _smaller(self.head))
-
     def text(self) -> str:
         """Return the document as text."""
         encoding = f' encoding="{self.encoding.declared}"' if self.encoding.declared else ""
@@ -174,14 +165,6 @@ def _flat(piece: Piece) -> Iterator[Piece]:
     yield piece
     for inner in piece.inside:
         yield from _flat(inner)
-
-
-def _smaller(element: Element) -> Iterator[Element]:
-    yield from (replace(element, pieces=others) for others in _without_one(element.pieces))
-
-
-def _without_one(parts: tuple[Part, ...]) -> Iterator[tuple[Part, ...]]:
-    yield from (parts[:number] + parts[number + 1 :] for number in range(len(parts)))
 
 
 def _element(element: Element, name: str) -> str:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fhcrawl.documents.link_header import links, read
+from fhcrawl.documents.links import Links, header_links, header_targets
 
 LOCATION = "http://feeds.example/dir/feed"
 IANA = "http://www.iana.org/assignments/relation/"
@@ -82,16 +82,16 @@ PREV = (
 def test_links_are_read_by_relation(values: list[str], expected: dict[str, str]) -> None:
     host = "http://feeds.example"
     absolute = {relation: host + url if url.startswith("/") else url for relation, url in expected.items()}
-    assert read(values, LOCATION).first == absolute
+    assert header_links(values, LOCATION).first == absolute
 
 
 def test_fragment_of_the_response_is_no_part_of_any_link() -> None:
     values = ["<>; rel=self", "<?x>; rel=next; anchor=feed"]
-    assert read(values, f"{LOCATION}#top").first == {"self": LOCATION, "next": f"{LOCATION}?x"}
+    assert header_links(values, f"{LOCATION}#top").first == {"self": LOCATION, "next": f"{LOCATION}?x"}
 
 
 def test_links_keep_their_order_their_repetitions_and_their_fragments() -> None:
-    assert list(links(["<a#1>; rel=about, <b>; rel=self", "<a#2>; rel=about"], LOCATION)) == [
+    assert list(header_targets(["<a#1>; rel=about, <b>; rel=self", "<a#2>; rel=about"], LOCATION)) == [
         ("about", "http://feeds.example/dir/a#1"),
         ("self", "http://feeds.example/dir/b"),
         ("about", "http://feeds.example/dir/a#2"),
@@ -107,7 +107,7 @@ VALUES = st.lists(st.one_of(PIECES, st.text(max_size=3)), max_size=20).map("".jo
 @settings(deadline=None, max_examples=300)
 @given(values=st.lists(VALUES, max_size=3), url=st.sampled_from([LOCATION, "", "file:///a", "http://["]))
 def test_arbitrary_values_raise_nothing(values: list[str], url: str) -> None:
-    for relation, target in read(values, url).first.items():
+    for relation, target in header_links(values, url).first.items():
         assert relation == relation.lower()
         assert target
         assert "#" not in target
@@ -135,7 +135,7 @@ def test_written_links_are_read_back(written: list[tuple[str, str, str]], joined
         quoted = title.replace("\\", "\\\\").replace('"', '\\"')
         values.append(f'<{path}>; title="{quoted}"; rel="{relation}"')
     expected = {relation: f"http://feeds.example{path}" for relation, path, _ in reversed(written)}
-    assert read([", ".join(values)] if joined else values, LOCATION).first == expected
+    assert header_links([", ".join(values)] if joined else values, LOCATION).first == expected
 
 
 HOSTILE = ("", ","), ("", "a,"), ("", "a "), ("", "<"), ("", "<,"), ("", '"'), ("", ";"), ("<a>", " ")
@@ -151,5 +151,51 @@ HOSTILE = ("", ","), ("", "a,"), ("", "a "), ("", "<"), ("", "<,"), ("", '"'), (
 def test_hostile_value_takes_no_longer_than_its_length_deserves(begin: str, repeated: str, end: str) -> None:
     value = begin + repeated * (60_000 // len(repeated)) + end
     start = time.process_time()
-    read([value], LOCATION)
+    header_links([value], LOCATION)
     assert time.process_time() - start < 2
+
+
+# --- contradicting links
+
+
+def others(*urls: str) -> list[str]:
+    found = Links()
+    for url in urls:
+        found.add("prev-archive", url)
+    assert found.first == {"prev-archive": urls[0]}
+    return found.others.get("prev-archive", [])
+
+
+@pytest.mark.parametrize(
+    ("url", "other"),
+    [
+        *(("http://h.example/a", "http://H.Example/a"), ("http://h.example/a", "http://h.example:80/a")),
+        *(("https://h.example:443/a", "https://h.example/a"), ("http://h.example:/a", "http://h.example/a")),
+        ("http://h.example", "http://h.example/"),
+        ("http://h.example/~a?b=-", "http://h.example/%7ea?b=%2D"),
+        ("http://h.example/%c3%a9", "http://h.example/%C3%A9"),
+        ("http://h.example/%C3%A9", "http://h.example/\u00e9"),
+    ],
+)
+def test_another_spelling_of_a_url_is_the_same_one(url: str, other: str) -> None:
+    assert others(url, other) == []
+    assert others(other, url) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "other"),
+    [
+        *(("http://h.example/a", "https://h.example/a"), ("http://h.example/a", "http://h.example/a/")),
+        *(("http://h.example/a", "http://h.example/A"), ("http://h.example/a", "http://h.example:443/a")),
+        ("http://h.example/a/b", "http://h.example/a%2Fb"),
+        *(("http://h.example/?a=%26", "http://h.example/?a=&"), ("http://h.example/a", "http://[/a")),
+        ("http://h.example/a", ""),
+    ],
+)
+def test_another_url_is_another_one(url: str, other: str) -> None:
+    assert others(url, other) == [other]
+
+
+def test_the_same_other_url_is_kept_once_and_not_too_many_are() -> None:
+    assert others("http://h/", "http://h/1", "http://h/1") == ["http://h/1"]
+    assert len(others("http://h/", *(f"http://h/{n}" for n in range(20)))) == 10

@@ -4,7 +4,8 @@ from urllib.parse import urljoin
 
 import pytest
 
-from fhcrawl.documents.html import feed_links
+from fhcrawl.documents.discovery import feed_links, read_opml
+from fhcrawl.exceptions import NotAFeedError
 
 URL = "http://example.org/blog/"
 
@@ -62,3 +63,10 @@ def test_main_feed_comes_first(links: list[tuple[str, str]], first: str) -> None
     )
     found = feed_links(page.encode(), "http://example.org/")
     assert (len(found), found[0]) == (len(links), urljoin("http://example.org/", first))
+
+
+# The recovering parser finds no element in these.
+@pytest.mark.parametrize("content", ["x<rss>", "&<rss>", "<<opml>", '<?xml <br>version="1.0\u2039rss><rss>'])
+def test_list_without_any_element_is_no_opml(content: str) -> None:
+    with pytest.raises(NotAFeedError):
+        read_opml(content.encode())

@@ -1,0 +1,158 @@
+"""Finds feeds in documents that are none: in HTML pages, and in subscription lists (OPML)."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lxml import etree
+
+from fhcrawl.documents.xml import encoding, parsing, repair
+from fhcrawl.documents.xml.elements import LONGEST_URL, local_name, resolve
+from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.reasons import ReasonKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lxml.etree import _Element
+
+FEED_TYPES = frozenset(
+    {
+        *(f"application/{kind}" for kind in ("atom+xml", "rss+xml", "rdf+xml", "feed+json", "xml")),
+        "text/xml",
+    }
+)
+# Octets. A page takes many times its size in memory, and its head has the links to feeds.
+LONGEST_HEAD = 1024**2
+# Only the first one that can be fetched is used.
+MOST_FEEDS = 100
+HOST = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*:)?//[^/?#]*", re.IGNORECASE)
+# Words in the titles and paths of feeds that are not the main one.
+PARTS = tuple(
+    re.compile(rf"(?<![a-z])(?:{words})(?![a-z])", re.IGNORECASE)
+    for words in ("category|categories|tags?|author", "comments?")
+)
+
+
+# HTML, 4.6.6.1 (link type 'alternate'): "If the keyword is used with the type attribute set to the value
+# application/rss+xml or the value application/atom+xml, it indicates that the referenced document is a feed".
+def feed_links(body: bytes, url: str) -> list[str]:
+    """Return the absolute URLs of the first feeds that a page links to, the most likely main feed first.
+
+    Feeds of comments come last, those of categories, tags and authors before them; else in document order.
+    """
+    head = _Head()
+    try:
+        etree.fromstring(body[:LONGEST_HEAD], etree.HTMLParser(target=head))  # type: ignore[arg-type]
+    except (etree.ParseError, ValueError):
+        return []
+    base = url if head.base is None else resolve(head.base, url)
+    links = islice(filter(_is_feed, head.links), MOST_FEEDS)
+    fitting = [link for link in links if len(link["href"]) <= LONGEST_URL]
+    return [resolve(link["href"], base) for link in sorted(fitting, key=_rank)]
+
+
+def _rank(link: dict[str, str]) -> int:
+    words = link.get("title") or "", HOST.sub("", link["href"])
+    return max((number for number, part in enumerate(PARTS, 1) if any(map(part.search, words))), default=0)
+
+
+# No tree is built: libxml2 would search all attributes of an element for each one that it adds.
+class _Head:
+    def __init__(self) -> None:
+        self.base: str | None = None
+        self.links: list[dict[str, str]] = []
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if tag == "link":
+            self.links.append(dict(attributes))
+        elif tag == "base" and self.base is None:
+            self.base = attributes.get("href") or ""
+
+    def close(self) -> None:
+        """Called by lxml."""
+
+
+def _is_feed(link: dict[str, str]) -> bool:
+    media_type = (link.get("type") or "").partition(";")[0].strip().lower()
+    relations = (link.get("rel") or "").lower().split()
+    return "alternate" in relations and media_type in FEED_TYPES and bool((link.get("href") or "").strip())
+
+
+# --- OPML
+
+XML_URL = re.compile(r"""\bxmlUrl\s*=\s*(["'])([^"'<>]*)\1""", re.IGNORECASE)
+
+
+class Fault(NamedTuple):
+    """A fault that is not repaired; `url` is the xmlUrl of the only outline of its line, or ''."""
+
+    message: str
+    url: str = ""
+
+
+class Outline(NamedTuple):
+    """An outline of an OPML document.
+
+    `line` is where its start tag ends; the names of `attributes` are in lower case.
+    """
+
+    line: int
+    attributes: dict[str, str]
+    is_leaf: bool
+
+    @property
+    def title(self) -> str:
+        """What readers show; '' if it has neither a text nor a title."""
+        texts = (" ".join(self.attributes.get(name, "").split()) for name in ("text", "title"))
+        return next(filter(None, texts), "")
+
+
+def read_opml(content: bytes) -> tuple[list[Outline], dict[int, Fault]]:
+    """Read the outlines of a document, repaired as a feed is, and the faults that are not repaired, by line.
+
+    :raises NotAFeedError: if it is not OPML
+    """
+    parsed = parsing.parse(content, None)
+    root, faults = parsed.root, dict[int, Fault]()
+    if parsed.fault is not None:
+        root, faults = _read_on(content, parsed.root, parsed.fault)
+    elements = [element for element in root.iter(etree.Element) if _name(element) == "outline"]
+    if not elements and (faults or _name(root) != "opml"):
+        why = parsed.fault or f"its root element is {local_name(root)}"
+        raise NotAFeedError(ReasonKind.NOT_A_FEED, why)
+    return [_outline(element) for element in elements], faults
+
+
+# The strict parser reads no outline after a fault.
+def _read_on(content: bytes, root: _Element, fault: str) -> tuple[_Element, dict[int, Fault]]:
+    text = parsing.repaired(encoding.text(content, None)[0])[0]
+    if repair.declares_entities(text):
+        return root, {1: Fault(fault)}
+    parser = parsing.new_parser(recover=True)
+    recovered: _Element | None = parsing.parse_strict(text.encode(), parser)
+    if recovered is None:
+        raise NotAFeedError(ReasonKind.NOT_A_FEED, fault)
+    lines = text.split("\n")
+    # Later faults of a line follow from its first one.
+    messages = {error.line: error.message for error in reversed(parser.error_log)}
+    faults = {}
+    for line, message in messages.items():
+        urls = [match[2] for text in lines[line - 1 : line] for match in XML_URL.finditer(text)]
+        faults[line] = Fault(message, urls[0] if len(urls) == 1 else "")
+    return recovered, faults
+
+
+def _outline(element: _Element) -> Outline:
+    attributes: dict[str, str] = {}
+    for name, value in element.items():
+        attributes.setdefault(str(name).lower(), str(value))
+    is_leaf = all(_name(child) != "outline" for child in element.iterchildren(etree.Element))
+    line: Any = element.sourceline
+    return Outline(line, attributes, is_leaf)
+
+
+def _name(element: _Element) -> str:
+    return local_name(element).lower()

@@ -1,0 +1,147 @@
+"""Reads the links of a document and of Link headers (RFC 8288)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from w3lib.url import safe_url_string
+
+from fhcrawl.documents.xml import elements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from lxml.etree import _Element
+
+# The relations that a walk uses (RFC 5005, 3 and 4): two URLs of one of them are contradictory. Of other
+# relations (alternate, self, …) a document may have any number of links.
+HISTORY = frozenset({"prev-archive", "next-archive", "current", "next", "previous", "prev", "first", "last"})
+MOST_OTHERS = 10
+DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+ESCAPED = re.compile("%[0-9A-Fa-f]{2}")
+UNRESERVED = re.compile("[A-Za-z0-9._~-]")  # RFC 3986, 2.3
+# RFC 8288, 3: link-value = "<" URI-Reference ">" *( OWS ";" OWS link-param ). Some producers omit the angle
+# brackets, or one of them; then the target ends at a space, a comma or a semicolon.
+SEPARATORS = re.compile(r"[\s,]*")
+TARGET = re.compile(r'<([^<>]*)>|<?([^\s;,<>"]+)')
+# RFC 8288, 3: link-param = token BWS [ "=" BWS ( token / quoted-string ) ]; B.3: a value without quotes goes
+# up to the next ";" or ",".
+PARAMETER = re.compile(
+    r'\s*;\s*([^\s=;,]*)(?:\s*=\s*(?:"([^"\\]*(?:\\.[^"\\]*)*)"[^;,]*|([^;,]*)))?', re.DOTALL
+)
+QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
+
+
+@dataclass(slots=True)
+class Links:
+    """The links of a document.
+
+    `first` has the first absolute URL of each short relation; `others` those of other resources, by relations
+    of HISTORY, and '' for a link without a URL.
+    """
+
+    first: dict[str, str] = field(default_factory=dict)
+    others: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, relation: str, url: str) -> None:
+        """Add a link; the URL is absolute, without a fragment, and '' if the link has none."""
+        first = self.first.setdefault(relation, url) if url else None
+        if url == first or relation not in HISTORY:
+            return
+        others = self.others.get(relation, [])
+        if url in others or len(others) == MOST_OTHERS:
+            return
+        if first is None or _spelling(url) != _spelling(first):
+            self.others[relation] = [*others, url]
+
+    def update(self, links: Links) -> None:
+        """Add links with a lower precedence than the present ones."""
+        for relation, url in links.first.items():
+            self.add(relation, url)
+        for relation, others in links.others.items():
+            for url in others:
+                self.add(relation, url)
+
+
+# RFC 3986, 6.2.2 and 6.2.3; RFC 9110, 4.2.3: the URLs of one resource may differ in this. With another scheme
+# or an additional slash, they name different ones.
+@lru_cache(maxsize=16)
+def _spelling(url: str) -> str:
+    try:
+        parts = urlsplit(safe_url_string(url))
+    except ValueError:
+        return url
+    authority = parts.netloc.lower().removesuffix(DEFAULT_PORTS.get(parts.scheme, ":"))
+    spelled = parts._replace(netloc=authority, path=parts.path or "/").geturl()
+    return ESCAPED.sub(_unescaped, spelled)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    character = chr(int(match[0][1:], 16))
+    return character if UNRESERVED.fullmatch(character) else match[0].upper()
+
+
+def head_links(links: Iterable[_Element], base: str) -> Links:
+    """Return links by relation, without fragments: URLs that differ in the fragment name one document."""
+    by_relation = Links()
+    for link in links:
+        href = (link.get("href") or "").strip()
+        url = elements.target(link, href, base).partition("#")[0] if href else ""
+        for relation in elements.relations(link):
+            by_relation.add(relation, url)
+    return by_relation
+
+
+def header_links(values: Iterable[str], url: str) -> Links:
+    """Read Link headers, without fragments: URLs that differ in the fragment name one document."""
+    links = Links()
+    for relation, target in header_targets(values, url):
+        links.add(relation, target.partition("#")[0])
+    return links
+
+
+def header_targets(values: Iterable[str], url: str) -> Iterator[tuple[str, str]]:
+    """Yield each relation of Link headers with its absolute target, fragment included; '' for none."""
+    base = url.partition("#")[0]
+    for value in values:
+        for target, parameters in link_values(value):
+            # RFC 8288, 3.2: with "anchor", the link's context is another resource than the response.
+            anchor = parameters.get("anchor")
+            # RFC 8288, 3.3: several relation types are separated by white space, and compared without case.
+            names = parameters.get("rel", "").split()
+            if names and (not anchor or elements.resolve(anchor, base) == base):
+                absolute = "" if target is None else elements.resolve(target, base)
+                for name in names:
+                    yield elements.IANA_RELATION.sub("", name).lower(), absolute
+
+
+# RFC 8288, B.2, which stops at the first malformed link; this continues after the next comma.
+def link_values(value: str) -> Iterator[tuple[str | None, dict[str, str]]]:
+    """Yield the target and the parameters of each link of a value, as it has them; None for no target."""
+    position = _next_link(value, 0)
+    while position < len(value):
+        match = TARGET.match(value, position)
+        parameters, position = _parameters(value, match.end() if match else position)
+        if match or parameters:
+            yield (match[1] or match[2] or "") if match else None, parameters
+        position = _next_link(value, value.find(",", position))
+
+
+def _next_link(value: str, position: int) -> int:
+    separators = SEPARATORS.match(value, position) if position >= 0 else None
+    return separators.end() if separators else len(value)
+
+
+def _parameters(value: str, position: int) -> tuple[dict[str, str], int]:
+    parameters: dict[str, str] = {}
+    while match := PARAMETER.match(value, position):
+        name, quoted, plain = match.groups()
+        content = (plain or "").strip(' \t"') if quoted is None else QUOTED_PAIR.sub(r"\1", quoted)
+        # RFC 8288, 3.3: "occurrences after the first MUST be ignored by parsers".
+        parameters.setdefault(name.lower(), content)
+        position = match.end()
+    return parameters, position
