@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.context import RequestContext, WalkContext
     from fhcrawl.crawling.subscriptions import FeedOptions
     from fhcrawl.documents import DocumentList
-    from fhcrawl.logical_feed.contents import EarlierReading
+    from fhcrawl.logical_feed.absences import EarlierReading
     from fhcrawl.logical_feed.platforms import Platform
     from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch
     from fhcrawl.store import Store

@@ -156,7 +156,7 @@ class DocumentResult:
     :param validators: ETag, Last-Modified, and the body digest of a subscription document
     :param received: when the body of a document came that is unchanged; None if it did not (304)
     :param doubted_since: when the document was last received before the server sent a false 304 for it
-    :param held: what the document holds (`contents.encode`); None for one that is not read again, since it
+    :param held: what the document holds (`absences.encode`); None for one that is not read again, since it
         never changes or is no document of a chain
     :param lost: digests of the ids of the entries that it held before, and does not hold now. Of a
         plain feed, those that its publisher has removed, each with the next older one (`absences.removed`);

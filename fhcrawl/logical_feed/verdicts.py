@@ -13,9 +13,8 @@ from fhcrawl.reasons import NEVER_READ, OURSELVES, ReasonKind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fhcrawl.logical_feed.captures import Covered
-    from fhcrawl.logical_feed.listings import Listing
-    from fhcrawl.logical_feed.sitemaps import SitemapReport
+    from fhcrawl.logical_feed.coverage import Covered
+    from fhcrawl.logical_feed.listings import Listing, SitemapReport
 
 
 @dataclass(frozen=True, slots=True)

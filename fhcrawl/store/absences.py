@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import exists, select
 
 from fhcrawl.logical_feed import ChainPosition, Kind, Role
-from fhcrawl.logical_feed.absences import Seen, confirmed_walk, missed_since, snapshot_walk
-from fhcrawl.logical_feed.contents import digest_of_id, ids_of
+from fhcrawl.logical_feed.absences import (
+    Seen,
+    digest_of_id,
+    ids_of,
+    missed_since,
+    snapshot_walk,
+)
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.platforms import NAMED
 from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch, State
@@ -225,5 +230,6 @@ def _snapshot(connection: Connection, feed: Row[Any], chain: Sequence[Row[Any]])
     seen = {row.id: Seen(row.changed_walk, row.checked_walk) for row in chain}
     subscription = seen.pop(feed.subscription_id)
     if _is_plain(feed, chain):
-        return confirmed_walk(subscription)
+        # Read by the walk before, and confirmed by this one.
+        return None if subscription.checked is None else subscription.checked - 1
     return snapshot_walk(seen.values(), subscription)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from sqlalchemy import select
 
-from fhcrawl.logical_feed import CHAIN, Role, contents
+from fhcrawl.logical_feed import CHAIN, Role, absences
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
 from fhcrawl.logical_feed.results import CommitBatch, State
 from fhcrawl.store import lists, rows, statements
@@ -156,7 +156,7 @@ class Documents(Repository):
         with self._database.lookup() as connection:
             parameters = {"feed_id": self._session.find_id(connection, feed)}
             held = statements.execute(connection, SHOWN, parameters).scalar()
-        return 0 if held is None else sum(1 for _ in contents.ids_of(bytes(held)))
+        return 0 if held is None else sum(1 for _ in absences.ids_of(bytes(held)))
 
     def find_end(self, feed: str, key: str, role: Role, run: int) -> ChainEnd | None:
         """Return the first document of a chain that is not processed, from a document on.

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import literal, select
 
-from fhcrawl.logical_feed.absences import Seen
-from fhcrawl.logical_feed.contents import EarlierReading, FirstReading
+from fhcrawl.logical_feed.absences import EarlierReading, Seen
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store.database import Repository
 from fhcrawl.store.rows import DocumentRef
@@ -151,7 +150,8 @@ class Rechecks(Repository):
                 # What this walk has come to has a place in this walk.
                 is_behind = place.walk < walk
                 missing = execute(connection, MISSING, parameters).scalars().all() if is_behind else ()
-                return FirstReading(set(map(bytes, missing)), place, walk) if missing else None
+                lost = set(map(bytes, missing))
+                return EarlierReading(b"", b"", place, walk, lost) if lost else None
         return EarlierReading(bytes(row.held), bytes(row.current or b""), place, walk)
 
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed import ChainPosition
-from fhcrawl.logical_feed.contents import digest_of_id
-from fhcrawl.logical_feed.renames import NamedEntry, Search, confirmed, with_other_scheme
+from fhcrawl.logical_feed.absences import (
+    NamedEntry,
+    confirmed,
+    digest_of_id,
+    renamings,
+    with_other_scheme,
+)
 from fhcrawl.store import statements
 from fhcrawl.store.absences import Absences, held_ids, is_whole, settle_feeds
 from fhcrawl.store.database import Repository
@@ -19,7 +24,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row
 
-    from fhcrawl.logical_feed.renames import Renaming
+    from fhcrawl.logical_feed.absences import Renaming
 
 # New entries that are looked for among all entries of the feed together.
 ARRIVALS_AT_ONCE = 10_000
@@ -128,7 +133,7 @@ def _renamings(
     condition, values = _may_be_like(arrivals)
     compared = f"{COMPARED} AND {condition}"
     others = execute(connection, compared, {"feed_id": feed_id, **values}, ROWS_AT_ONCE)
-    found = Search(arrivals, map(_named, others)).found()
+    found = renamings(arrivals, map(_named, others))
     wanted = {digest_of_id(entry.id) for one in found for entry in (one.new, one.old)}
     return confirmed(found, held_ids(connection, chain, wanted)) if found else []
 

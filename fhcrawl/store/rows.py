@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed import Kind, Reason, Verdict, Version
     from fhcrawl.logical_feed.coverage import Hole, Span
+    from fhcrawl.logical_feed.listings import SitemapReport
     from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch
-    from fhcrawl.logical_feed.sitemaps import SitemapReport
 
 JSON_FIELDS = ("authors", "categories", "enclosures")
 NOT_FETCHED = "has not been fetched yet"

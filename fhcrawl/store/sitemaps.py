@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from fhcrawl.logical_feed.sitemaps import Pages, SitemapReport, compare
+from fhcrawl.logical_feed.listings import Pages, SitemapReport, compare
 from fhcrawl.store.database import Repository
 from fhcrawl.store.schema import entries, feeds, sitemaps
 from fhcrawl.store.statements import is_of

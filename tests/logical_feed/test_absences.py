@@ -10,10 +10,11 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from fhcrawl.documents.dates import shift
-from fhcrawl.logical_feed import ChainPosition, Version, absences, contents
+from fhcrawl.logical_feed import ChainPosition, Version, absences
 from fhcrawl.logical_feed.absences import (
     SECONDS_A_DAY,
     Budget,
+    EarlierReading,
     Seen,
     agreed_walk,
     due_rechecks,
@@ -22,7 +23,6 @@ from fhcrawl.logical_feed.absences import (
     unconfirmed,
 )
 from fhcrawl.logical_feed.chain import EARLIEST_WALK
-from fhcrawl.logical_feed.contents import EarlierReading
 from fhcrawl.logical_feed.versions import order
 
 ON_A_PAGE = 2
@@ -322,7 +322,7 @@ def version(entry_id: str, digest: str) -> Version:
 def earlier(held: dict[str, str], current: dict[str, str] | None = None) -> EarlierReading:
     """What a document held, and the subscription document: digests by id."""
     before, now = ([version(*one) for one in some.items()] for some in (held, current or {}))
-    return EarlierReading(contents.encode(before, None), contents.encode(now, None), FIRST, 7)
+    return EarlierReading(absences.encode(before, None), absences.encode(now, None), FIRST, 7)
 
 
 def place_of(found: EarlierReading, entry_id: str, digest: str) -> tuple[ChainPosition, int]:
@@ -339,12 +339,12 @@ def test_only_what_has_changed_in_the_document_counts_as_read_now() -> None:
 
 
 def test_unsettled_entry_counts_as_changed_when_it_is_read_next() -> None:
-    held = contents.encode([version("a", OLD)], None, {"a"})
+    held = absences.encode([version("a", OLD)], None, {"a"})
     assert place_of(EarlierReading(held, b"", FIRST, 7), "a", OLD) == NOW_READ
 
 
 def test_document_with_another_link_holds_something_else() -> None:
-    assert contents.encode([], "http://example.org/1") != contents.encode([], None)
+    assert absences.encode([], "http://example.org/1") != absences.encode([], None)
 
 
 def removed(earlier: str, shown: str) -> dict[str, str] | None:

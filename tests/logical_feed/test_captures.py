@@ -9,9 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fhcrawl.documents.dates import shift
-from fhcrawl.logical_feed import captures as rule
-from fhcrawl.logical_feed.captures import CaptureRead, Covered, next_captures
-from fhcrawl.logical_feed.coverage import Coverage, Hole, Span, coverage_after
+from fhcrawl.logical_feed import coverage as rule
+from fhcrawl.logical_feed.coverage import (
+    CaptureRead,
+    Coverage,
+    Covered,
+    Hole,
+    Span,
+    coverage_after,
+    next_captures,
+)
 from tests.benchmarks import captures as simulation
 from tests.logical_feed.test_coverage import DAY, OPERATIONS, Entry, Publisher, after_days, at, marks
 

@@ -21,7 +21,6 @@ from fhcrawl.logical_feed.listings import (
     Post,
     PostList,
     StoredEntries,
-    begin,
     follow,
     is_held,
     read_posts,
@@ -31,7 +30,7 @@ from fhcrawl.logical_feed.versions import Order
 SIZE = 10
 NOW = "9999-12-31T23:59:59.5Z"
 API, FEED = "http://x/wp-json/wp/v2/posts", "http://x/feed/"
-BEGUN = begin(API, FEED, SIZE, None)
+BEGUN = ListCheck.begin(API, FEED, SIZE, None, is_unchanged=False)
 NOTHING = StoredEntries(1, 0, 0, None)
 
 
@@ -99,7 +98,7 @@ class Site:
         for number in range(self.foreign):
             self.stored[f"page {number}"] = self.now, self.walk
         self.requests = []
-        check: ListCheck | Listing | None = begin(API, FEED, SIZE, self.listing)
+        check: ListCheck | Listing | None = ListCheck.begin(API, FEED, SIZE, self.listing, is_unchanged=False)
         while check is not None and not isinstance(check, Listing):
             check = self.answer(check)
         if check is not None:
@@ -118,7 +117,7 @@ class Site:
             shown = [number for number in ordered if number not in self.hidden]
             self.read(shown[SIZE * (check.again[0] - 1) : SIZE * check.again[0]])
             return check.after_page()
-        self.requests.append((check.order.value, check.page))
+        self.requests.append((check.order.name.lower(), check.page))
         some = ordered[MOST_POSTS * (check.page - 1) : MOST_POSTS * check.page]
         posts = [Post(number, str(number), time(self.posts[number])) for number in some]
         now = f"{time(self.now)}.5Z"
@@ -302,8 +301,7 @@ def test_feed_that_shows_more_than_the_list_is_never_complete() -> None:
 
 def test_list_that_changes_while_it_is_read_is_no_evidence() -> None:
     site = site_of(250)
-    check = begin(API, FEED, SIZE, None)
-    following = site.answer(check)
+    following = site.answer(BEGUN)
     assert following is not None
     assert not isinstance(following, Listing)
     site.delete(3)

@@ -9,8 +9,13 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from fhcrawl.logical_feed import ChainPosition
-from fhcrawl.logical_feed.contents import digest_of_id
-from fhcrawl.logical_feed.renames import NamedEntry, Search, confirmed, with_other_scheme
+from fhcrawl.logical_feed.absences import (
+    NamedEntry,
+    confirmed,
+    digest_of_id,
+    renamings,
+    with_other_scheme,
+)
 
 DAYS = [f"2003-12-{day:02}T18:30:02Z" for day in range(1, 31)]
 OLD, NEW = ChainPosition(1, 0), ChainPosition(2, 0)
@@ -32,10 +37,10 @@ def renamed(
 ) -> dict[str, str]:
     """The former ids of new entries; without documents, the new entries are in the only one."""
     arrivals = [one._replace(place=NEW) for one in new]
-    search = Search(arrivals, (*before, *arrivals))
+    found = renamings(arrivals, (*before, *arrivals))
     held = [[one.id for one in arrivals]] if documents is None else documents
     digests = [{digest_of_id(entry_id) for entry_id in ids} for ids in held]
-    return {one.new.id: one.old.id for one in confirmed(search.found(), digests)}
+    return {one.new.id: one.old.id for one in confirmed(found, digests)}
 
 
 @pytest.mark.parametrize(
@@ -118,9 +123,9 @@ def test_id_that_an_older_document_still_has_is_the_former_one() -> None:
 def test_new_entry_may_have_been_another_new_one() -> None:
     """Both have come since the last look."""
     for new in (entry(HTTPS), entry(ELSEWHERE), entry("2")):
-        search = Search([entry(HTTP), new._replace(place=NEW)], [])
-        assert [(one.new.id, one.old.id) for one in search.found()] == [(new.id, HTTP)]
-        assert Search([entry(HTTP), new], []).found() == []
+        found = renamings([entry(HTTP), new._replace(place=NEW)], [])
+        assert [(one.new.id, one.old.id) for one in found] == [(new.id, HTTP)]
+        assert renamings([entry(HTTP), new], []) == []
 
 
 def test_link_that_a_third_entry_shares_names_none() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fhcrawl.logical_feed import sitemaps
-from fhcrawl.logical_feed.sitemaps import MOST_REQUESTS, SitemapCheck, SitemapReport
+from fhcrawl.logical_feed import listings
+from fhcrawl.logical_feed.listings import MOST_REQUESTS, SitemapCheck, SitemapReport
 
 SITE = "https://example.org"
 POSTS = [f"{SITE}/posts/{name}/" for name in ("a", "b", "c")]
@@ -20,7 +20,7 @@ POSTS = [f"{SITE}/posts/{name}/" for name in ("a", "b", "c")]
     ],
 )
 def test_pages_that_look_like_entries(link: str, page: str) -> None:
-    assert sitemaps.like_entries([page], [link]) == [page]
+    assert listings.like_entries([page], [link]) == [page]
 
 
 @pytest.mark.parametrize(
@@ -37,17 +37,17 @@ def test_pages_that_look_like_entries(link: str, page: str) -> None:
     ],
 )
 def test_pages_that_do_not(link: str, page: str) -> None:
-    assert sitemaps.like_entries([page], [link]) == []
+    assert listings.like_entries([page], [link]) == []
 
 
 def test_shape_of_a_single_entry_among_many_does_not_count() -> None:
     links = [f"{SITE}/about/", *(f"{SITE}/posts/{number}/" for number in range(20))]
-    assert sitemaps.like_entries([f"{SITE}/contact/", f"{SITE}/posts/x/"], links) == [f"{SITE}/posts/x/"]
+    assert listings.like_entries([f"{SITE}/contact/", f"{SITE}/posts/x/"], links) == [f"{SITE}/posts/x/"]
 
 
 def test_page_of_an_entry_is_kept_however_its_url_is_written() -> None:
     links = ["http://www.example.org/posts/a?utm_source=rss", f"{SITE}/posts/b/#more"]
-    found = sitemaps.compare({f"{SITE}/sitemap.xml": POSTS}, links)
+    found = listings.compare({f"{SITE}/sitemap.xml": POSTS}, links)
     assert (len(found.listed), found.missing) == (3, [f"{SITE}/posts/c/"])
 
 
@@ -58,8 +58,8 @@ def test_only_sitemaps_that_list_entries_count_and_others_of_their_name() -> Non
         f"{SITE}/sitemap-posts-1.xml": [f"{SITE}/old/"],
         f"{SITE}/sitemap-pages-1.xml": [f"{SITE}/about/"],
     }
-    assert sitemaps.compare(listed, [f"{SITE}/new/"]).missing == [f"{SITE}/old/"]
-    assert not sitemaps.compare(listed, [f"{SITE}/other/"]).listed
+    assert listings.compare(listed, [f"{SITE}/new/"]).missing == [f"{SITE}/old/"]
+    assert not listings.compare(listed, [f"{SITE}/other/"]).listed
 
 
 def test_sitemaps_of_entries_come_first_and_those_of_news_never() -> None:
@@ -92,7 +92,7 @@ def test_no_more_sitemaps_are_read_than_allowed() -> None:
     ],
 )
 def test_sitemaps_are_read_once_in_thirty_days(read: str | None, is_due: bool) -> None:
-    assert sitemaps.is_due(read, "2003-12-13T18:30:00Z") is is_due
+    assert listings.is_sitemap_due(read, "2003-12-13T18:30:00Z") is is_due
 
 
 def test_report_in_words() -> None:
