@@ -33,7 +33,6 @@ SIZE, HEAD = OF_ID + OF_CONTENT, OF_ID
 
 
 def digest_of_id(entry_id: str) -> bytes:
-    """Return the digest of an entry's id, or of a URL."""
     return hashlib.blake2b(entry_id.encode("utf-8", "surrogatepass"), digest_size=OF_ID).digest()
 
 
@@ -44,7 +43,6 @@ def _digest_of_content(digest: str) -> bytes:
 def encode(versions: Iterable[Version], older_url: str | None, unsettled: Container[str] = ()) -> bytes:
     """Return what a document holds, in its order.
 
-    :param older_url: URL of the older document that it names
     :param unsettled: ids of entries that are to count as changed when the document is read next
     """
     return digest_of_id(older_url or "") + b"".join(
@@ -127,11 +125,9 @@ class EarlierReading:
         self.unsettled: set[str] = set()
 
     def has_held(self, version: Version) -> bool:
-        """Return whether the document held a version of an entry."""
         return _digest_of_content(version.digest) in self._held.get(digest_of_id(version.id), ())
 
     def has_id(self, version: Version) -> bool:
-        """Return whether the document held a version of an entry, whatever its content."""
         return digest_of_id(version.id) in self._held
 
     def lost(self, held: bytes) -> list[bytes]:
@@ -149,13 +145,12 @@ class EarlierReading:
         return removed(list(ids_of(self._encoded)), list(ids_of(held))) if is_plain else None
 
     def has_gained(self, held: bytes) -> bool:
-        """Return whether the document holds the id of an entry that it did not hold."""
         return not self._held.keys() >= set(ids_of(held))
 
     def order(
         self, entry_id: str, digest: str, updated: str | None, document_updated: str | None, position: int
     ) -> Order:
-        """Return the order of a version in the document that is read now, as `versions.order`."""
+        """Return the order of a version in the document that is read now: see `versions.order`."""
         if self._missing is not None:
             is_observed = digest_of_id(entry_id) in self._missing
             place = self._now if is_observed else self._place
@@ -207,8 +202,7 @@ class Seen(NamedTuple):
 def snapshot_walk(documents: Collection[Seen], subscription: Seen) -> int | None:
     """Return the last walk at whose beginning all documents of a chain were as they are known; None for none.
 
-    :param documents: the documents of the chain without the subscription document, all of them
-    :param subscription: the subscription document; it may have changed since that walk
+    :param documents: all of the chain but the subscription document, which may have changed since
     """
     changed = [one.changed for one in documents if one.changed is not None]
     checked = [one.checked for one in (*documents, subscription) if one.checked is not None]
@@ -241,8 +235,7 @@ def agreed_walk(chain: Seen) -> int | None:
 def removed(earlier: Sequence[bytes], shown: Sequence[bytes]) -> dict[bytes, bytes] | None:
     """Return the entries that the document of a plain feed has lost between two that it still shows.
 
-    :param earlier: digests of the ids that it showed before, in its order
-    :param shown: the same of those that it shows now
+    :param earlier, shown: digests of the ids that it showed before, and that it shows now, in its order
     :return: for each of them, the next older entry that it still shows; None if its order proves nothing
     """
     places = {key: place for place, key in enumerate(shown)}
@@ -268,10 +261,8 @@ def missed_since(missed: int, looked: int, changed: int | None, walk: int) -> in
 
     A walk that was killed has read a subscription document that nobody has looked at.
 
-    :param missed: the same when the entry was last looked for
-    :param looked: number of the walk in which it was last looked for
+    :param missed: the same when the entry was last looked for, by the walk `looked`
     :param changed: number of the walk that first saw the subscription document as it is
-    :param walk: number of this walk
     """
     return missed if changed is not None and changed <= looked + 1 else walk
 
@@ -361,10 +352,7 @@ ENOUGH = PAIR + 1
 
 
 class NamedEntry(NamedTuple):
-    """What tells whether two entries are the same one.
-
-    :param place: position of the document that its newest version came from
-    """
+    """What tells whether two entries are the same one; the place is that of its newest version's document."""
 
     id: str
     title: str | None
@@ -380,7 +368,6 @@ class NamedEntry(NamedTuple):
         return ("updated", self.updated) if self.updated else None
 
     def is_like(self, other: NamedEntry) -> bool:
-        """Return whether both have the same title and the same time."""
         same = (self.title, self._time) == (other.title, other._time)
         return same and bool(self.title) and self._time is not None
 

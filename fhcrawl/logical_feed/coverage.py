@@ -1,8 +1,7 @@
 """Coverage of a plain feed: the spans of time in which its entries were seen without a hole.
 
 A feed that shows its newest entries was seen without a hole between two reads if the later one still shows an
-entry that the earlier one showed: all newer entries stand above it. That holds for a feed whose publisher
-keeps these assumptions:
+entry that the earlier one showed: all newer entries are above it. That holds under these assumptions:
 
 1. Newest first. The document lists entries by an order in which a new entry stands above older ones, and
    leaves out only the oldest. How many it shows may vary; it always shows one that is not pinned.
@@ -71,10 +70,7 @@ SPARE = 0.5
 
 
 def mark(entry_id: str, published: str | None, updated: str | None, digest: str) -> str:
-    """Return what a shown entry is recognised by: digests of its id and of its times.
-
-    :param digest: of the content, for an entry without a time
-    """
+    """Return what a shown entry is recognised by: digests of its id, and of its times or else its content."""
     times = f"{published} {updated}" if published or updated else digest
     return _digest(entry_id, ID_SIZE) + _digest(times, TIME_SIZE)
 
@@ -85,7 +81,6 @@ def _digest(text: str, size: int) -> str:
 
 
 def marks_of(text: str) -> tuple[str, ...]:
-    """Return the marks that a text consists of."""
     return tuple(text[begin : begin + MARK] for begin in range(0, len(text), MARK))
 
 
@@ -155,13 +150,11 @@ class Coverage:
 
     @property
     def spans(self) -> list[Span]:
-        """All spans, oldest first."""
         current = [] if self.is_doubtful else [Span(self.since, self.until)]
         return [*(Span(span.since, span.until) for span in self.earlier), *current]
 
     @property
     def holes(self) -> list[Hole]:
-        """The holes between the spans."""
         return [
             Hole(span.until, then.since, elapsed(span.until, then.since), span.lost, span.number)
             for span, (_, then) in zip(self.earlier, pairwise(self.spans), strict=False)
@@ -183,7 +176,7 @@ class Coverage:
 
     @property
     def rate(self) -> float:
-        """New entries per second, on average; 0 if not known."""
+        """New entries per second, on average; 0 if unknown."""
         return self.entries / max(1, self._seconds)
 
     def worst_rate(self, now: str) -> float:
@@ -217,9 +210,7 @@ def coverage_after(
 ) -> Coverage | None:
     """Return the coverage of a feed after a read of its subscription document.
 
-    :param before: None if this is the first read
     :param shown: the marks of the entries, in document order
-    :param time: when it was read
     :param is_lossy: it shows an entry that cannot be kept
     """
     first: dict[str, str] = {}
@@ -252,7 +243,6 @@ def coverage_after(
 
 # New entries at the end prove nothing: all known ones may be pinned, or the document shows more than before.
 def _depth(places: list[int | None], is_new: list[bool]) -> int:
-    """Return how many known entries stand above a new one that stands among them."""
     depth = above = above_new = 0
     for place, new in zip(places, is_new, strict=True):
         if place is not None:
@@ -282,10 +272,10 @@ def _shows_all(before: Coverage, known: Sequence[str], marks: list[str], depth: 
 # A clock that was ahead has not seen what is still to come: spans end before this read.
 def _with_hole(before: Coverage, new: int, time: str) -> Coverage:
     since, spans = max(time, before.since, before.until), list(before.earlier)
-    # If the clock was ahead before, a span begins with this read. If it is behind now, this is the latest read,
-    # whatever the clock says: a span that begins with it would have that one's hole in it as soon as the clock
-    # is right. Nobody knows which. So no span begins before the clock has come to the latest time again, or a
-    # month has passed.
+    # If the clock was ahead before, a span begins with this read. If it is behind now, this read is the
+    # latest one, whatever the clock says: a span that begins with it would have that one's hole in it as
+    # soon as the clock is right. Nobody knows which. So no span begins before the clock has come to the
+    # latest time again, or a month has passed.
     if before.is_doubtful and elapsed(spans[-1].until, time) > DOUBT:
         since = time
     if not before.is_doubtful:
@@ -333,9 +323,8 @@ class CaptureRead(NamedTuple):
     """A capture that was read, or that could not be read.
 
     :param time: when it was captured: Memento-Datetime, of the capture that was served
-    :param marks: `coverage.mark` of its entries, in document order, `coverage.WINDOW` at most; None: it could
-        not be read
-    :param oldest: when the last entry that has a time was published, or else updated; None if none has one
+    :param marks: those of its entries, in document order, WINDOW at most; None if it could not be read
+    :param oldest: when the last entry that has a time was published, or else updated
     """
 
     time: str
@@ -384,7 +373,7 @@ def covered_by(
 
     Spans that have time in common are one: what came in it was seen in both.
 
-    :param of_several: the captures are of several URLs: see `_compared`
+    :param of_several: the captures are of several URLs: those that show nothing new are ignored
     """
     compared = list(_compared(reads, live, of_several=of_several))
     if not compared:
@@ -405,7 +394,6 @@ def covered_by(
 
 
 def _hole(after: str, before: str, wider: Iterable[Hole]) -> Hole:
-    """Return the hole between two spans, which is a part of wider ones: of all reads, or of captures."""
     around = min((h for h in wider if h.after <= after and before <= h.before), key=lambda hole: hole.seconds)
     seconds = elapsed(after, before)
     entries = around.entries and round(around.entries * seconds / max(1, around.seconds))
@@ -416,10 +404,7 @@ def _hole(after: str, before: str, wider: Iterable[Hole]) -> Hole:
 def _compared(
     reads: Iterable[CaptureRead], live: Coverage | None, *, of_several: bool = False
 ) -> Iterator[tuple[CaptureRead, Coverage]]:
-    """Yield captures, and the feed's own last read, in order of time, each with the coverage after it.
-
-    :param of_several: leave out captures that show nothing new
-    """
+    """Yield captures, and the feed's own last read, in order of time, each with the coverage after it."""
     shown, own = [read for read in reads if read.marks], None
     if live:
         # The newest capture before it is likely to join it.
@@ -443,8 +428,7 @@ def _gaps(
 ) -> Iterator[tuple[str, str, str, str, str | None]]:
     """Yield the times in which entries may have been missed.
 
-    Of each: its ends (times of reads, or ends of spans of the feed's own reads), the times of the reads
-    beside it, and when the earliest capture was made that is likely to join the later read, if that is known.
+    Of each: its ends, the times of the reads beside it, and the `_reach` of the later one.
     """
     compared = list(_compared(reads, live))
     left = MIN_TIME
@@ -457,7 +441,6 @@ def _gaps(
 
 
 def _uncovered(left: str, right: str, live: Coverage | None) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a time that are in none of the spans of the feed's own reads."""
     for span in live.spans if live else ():
         if left < min(span.since, right):
             yield left, min(span.since, right)
@@ -467,10 +450,7 @@ def _uncovered(left: str, right: str, live: Coverage | None) -> Iterator[tuple[s
 
 
 def _reach(read: CaptureRead, depth: int) -> str | None:
-    """Return when the earliest capture was made that is likely to join a later one; None if nobody knows.
-
-    :param depth: of the feed: see `Coverage`
-    """
+    """Return when the earliest capture was made that is likely to join a later one; None if unknown."""
     if read.oldest is None or read.oldest > read.time:
         return None
     # The capture that was made when the last entry had come shows that one on top, and no newer one.
@@ -482,10 +462,6 @@ def _reach(read: CaptureRead, depth: int) -> str | None:
 def _choose(
     times: Sequence[str], after: str, before: str, left: str, right: str, reach: str | None
 ) -> list[int]:
-    """Return the places of the captures that are worth reading because of a gap: see `_gaps`.
-
-    :param times: of the captures that were not read
-    """
     inside = range(bisect_right(times, after), bisect_left(times, before))
     if after == MIN_TIME or before == MAX_TIME:
         return [*inside[: after == MIN_TIME], *inside[len(inside) - (before == MAX_TIME) :]]

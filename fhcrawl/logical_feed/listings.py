@@ -95,16 +95,11 @@ class PostList(NamedTuple):
 
 
 def first_page(url: str) -> str:
-    """Return the URL of a feed's first page, for that of one of its pages."""
     return url_query_cleaner(url, (PAGE,), remove=True)
 
 
 def list_url(root: str, feed_url: str) -> str | None:
-    """Return the URL of the list of a feed's posts; None if the feed is not that of all posts.
-
-    :param root: URL of the API
-    :param feed_url: URL of the feed's first page
-    """
+    """Return the URL of the list of a feed's posts, by its API's; None for a feed of some posts only."""
     api, feed = urlsplit(root), urlsplit(feed_url)
     site = api.path.rstrip("/").rpartition("/")[0] + "/"
     if (api.scheme, api.netloc) != (feed.scheme, feed.netloc) or not feed.path.startswith(site):
@@ -256,17 +251,12 @@ class ListCheck:
 
     @classmethod
     def begin(cls, api: str, feed_url: str, size: int, before: Listing | None, is_unchanged: bool) -> Self:
-        """Return a check that begins.
-
-        :param before: the result of the last one
-        """
         is_short = before is None or before.total <= MOST_POSTS
         order = ListOrder.ALL if is_short else ListOrder.MODIFIED
         return cls(Listing(0, api, size), feed_url, order, is_unchanged)
 
     @property
     def url(self) -> str:
-        """URL of the next page of the list, or of the feed."""
         in_list, in_feed, direction = self.order.value
         if self.is_reading:
             parameters = {"orderby": in_feed, "order": direction, PAGE: str(self.again[0])}
@@ -283,7 +273,6 @@ class ListCheck:
         return None if self.has_failed else self.restarted(self.order, self.state)
 
     def restarted(self, order: ListOrder, sought: tuple[int, str, int] | None = None) -> ListCheck:
-        """Return the check that reads the list from its beginning."""
         listing = Listing(0, self.listing.api, self.listing.size)
         return ListCheck(listing, self.feed_url, order, self.is_unchanged, sought)
 
@@ -294,13 +283,7 @@ class ListCheck:
 
 
 class StoredEntries(NamedTuple):
-    """What the store has of a feed.
-
-    :param walk: number of the walk
-    :param live: number of live entries
-    :param read: how many of them this walk has read
-    :param before: the last check; None if there was none
-    """
+    """What the store has of a feed: its live entries, how many of these the walk has read, the last check."""
 
     walk: int
     live: int
@@ -313,7 +296,6 @@ class StoredEntries(NamedTuple):
 # is modified later than any time in it (except in the same second), however old a cache's copy of the
 # document is, and whenever the walk has read it.
 def is_held(post: Post, live: Mapping[str, Winner]) -> bool:
-    """Return whether the store has a post as it is listed."""
     winner = live.get(post.id)
     return winner is not None and (
         max(winner.order.time, winner.document_time)[:TO_THE_SECOND] >= post.modified
@@ -325,7 +307,6 @@ def follow(
 ) -> ListCheck | Listing | None:
     """Return how a check goes on after a page of the list, or its result; None if the list changes meanwhile.
 
-    :param stored: the newest versions of the listed entries, by id
     :param now: when the page was fetched, ISO 8601 in UTC
     """
     before, listing = entries.before, check.listing
@@ -478,7 +459,6 @@ class Pages(NamedTuple):
 
     @property
     def missing(self) -> list[str]:
-        """The URLs of the pages that no entry links to."""
         return sorted(url for key, url in self.listed.items() if key not in self.kept)
 
 
@@ -517,7 +497,6 @@ def is_sitemap_due(read: str | None, now: str) -> bool:
 
 
 def _key_of(url: str) -> str:
-    """Return what is the same in all URLs of a page."""
     return TRACKING.sub("", SCHEME.sub("", url).partition("#")[0]).rstrip("/")
 
 

@@ -110,8 +110,7 @@ def verdict(
     """Return the verdict on a feed, and the reasons why it is not `complete`.
 
     :param kind: kind of the last subscription document; None if none has been read yet
-    :param since: when that document was read, or else when the feed was first crawled; ISO 8601 in UTC
-    :param gaps: reasons for missing documents and entries that the feed refers to
+    :param since: when that document was read, or else when the feed was first crawled
     :param covered: for how long a plain feed is covered; None if neither it nor a capture was read
     :param is_held_back: a plain feed or its server requests fewer polls than its holes would need
     """
@@ -183,12 +182,10 @@ def _minute(time: str) -> str:
 
 
 def is_not_read(reasons: Iterable[Reason]) -> bool:
-    """Return whether the reasons of a verdict say that the feed could never be read."""
     return any(reason.kind in NEVER_READ for reason in reasons)
 
 
 def shown_verdict(word: str) -> str:
-    """Return one of WORDS as it is written in text for people."""
     return word.replace("-", " ")
 
 
