@@ -99,16 +99,12 @@ class Fetch:
 
     :param feed: URL of the subscription document, as the user gave it
     :param key: the document's key in the store: its requested URL, or the deltafetch_key
-    :param requested_url: URL of the request
-    :param url: URL of the response, after redirects
     :param fetched: when it was fetched, ISO 8601 in UTC; for a capture, when it was captured
     :param latest: latest time to take into account, comparable; default: a day after `fetched`
-    :param run: number of the crawl
     :param location: URL to request from now on, after permanent redirects; None: `requested_url`
     :param special: whether the hosts that the user gave had special addresses: see `crawling.given_hosts`
     :param freshness_lifetime: seconds for which the server declares a subscription document fresh
     :param retry_after: time before which the server wants no request, ISO 8601 in UTC
-    :param walk: number of the walk
     :param memento: id of the capture in the store, if it is one
     :param is_check: an archive or page that was read before is requested again, to see whether it has changed
     :param has_joined: the walk's subscription document reaches back to what was known before: see `joins`
@@ -145,7 +141,7 @@ class DocumentResult:
     """The content of a document: its feed, entries and links; or the failure to read it.
 
     :param moved_to: URL that an archive was redirected to, if it may be another document
-    :param older_document: the link to the next older document of the chain, None at its end
+    :param older_document: None at the end of the chain
     :param older_key: key of that document in the store; None: its URL
     :param is_left_over: a page that an earlier walk has left unread, or a page older than that one
     :param failure: why the document does not count as processed, if it does not
@@ -162,8 +158,6 @@ class DocumentResult:
         that it does not show
     :param shared_id: an id of one of these, which another entry of the document has; None for none
     :param breaks_span: a plain feed shows such an entry, if it shares its id for the first time
-    :param versions: its entries, in document order
-    :param deletions: the deletions by its tombstones
     :param uncounted: earliest time in it that is in the future, comparable; None if there is none
     :param parts: the documents that a list names, in the order in which they are read; None for no list
     :param replaces: prefix of the ids of a snapshot's entities; once all its parts are processed, they
@@ -175,8 +169,7 @@ class DocumentResult:
     :param total: number of entries that a subscription document says the feed has; None if it does not say
     :param software: name of the software that has made it, which may have older pages (`platforms`); none of
         them is requested
-    :param head: the head section of a subscription document; None if it has none
-    :param counts: additions to the crawl's stats, apart from the entries' outcomes, on commit
+    :param counts: additions to the crawl's stats, apart from the entries' outcomes
     """
 
     fetch: Fetch

@@ -221,10 +221,7 @@ def test_entry_is_gone_after_two_walks_of_a_publisher_at_rest() -> None:
     for number in range(4):
         if number == 1:
             publisher.do("delete", 5)
-        crawler.walk += 1
-        crawler.published[crawler.walk] = set(publisher.entries)
-        for document in range(5):
-            crawler.read(publisher, document)
+        read_all(crawler, publisher)
         found.append(crawler.end())
     assert found == [[], [], [5], [5]]
 
@@ -250,25 +247,24 @@ def ago(*seconds: float) -> list[str]:
     return [shift(NOW, -one) for one in seconds]
 
 
-def test_archives_that_were_read_at_once_are_checked_one_by_one() -> None:
-    """Three in thirty days: the newest each time, and the two others in turn."""
-    assert due_rechecks(ago(*[9 * SECONDS_A_DAY] * 3), NOW, Budget(30, 20)) == []
-    assert due_rechecks(ago(*[10 * SECONDS_A_DAY] * 3), NOW, Budget(30, 20)) == [0]
-    assert due_rechecks(ago(10 * SECONDS_A_DAY, *[20 * SECONDS_A_DAY] * 2), NOW, Budget(30, 20)) == [0, 1]
-
-
-def test_no_more_are_checked_than_is_allowed() -> None:
-    asked = ago(*[40 * SECONDS_A_DAY] * 9)
-    assert due_rechecks(asked, NOW, Budget(30, 4)) == [0, 1, 2, 3]
-    assert due_rechecks(asked, NOW, Budget(0, 4)) == due_rechecks([], NOW, Budget(30, 4)) == []
-
-
-def test_one_check_in_a_run_comes_to_all_documents() -> None:
-    assert due_rechecks(ago(1, 40 * SECONDS_A_DAY, 50 * SECONDS_A_DAY), NOW, Budget(30, 1)) == [2]
-
-
-def test_time_in_the_future_delays_no_check() -> None:
-    assert due_rechecks(ago(-SECONDS_A_DAY), NOW, Budget(30, 4)) == [0]
+@pytest.mark.parametrize(
+    ("days", "budget", "due"),
+    [
+        # Three that were read at once, in thirty days: the newest each time, and the two others in turn.
+        ([9, 9, 9], Budget(30, 20), []),
+        ([10, 10, 10], Budget(30, 20), [0]),
+        ([10, 20, 20], Budget(30, 20), [0, 1]),
+        # No more than are allowed; one check in a run comes to all documents.
+        ([40] * 9, Budget(30, 4), [0, 1, 2, 3]),
+        ([40] * 9, Budget(0, 4), []),
+        ([], Budget(30, 4), []),
+        ([0, 40, 50], Budget(30, 1), [2]),
+        # A time in the future delays no check.
+        ([-1], Budget(30, 4), [0]),
+    ],
+)
+def test_documents_are_checked_one_by_one(days: list[int], budget: Budget, due: list[int]) -> None:
+    assert due_rechecks(ago(*(SECONDS_A_DAY * day for day in days)), NOW, budget) == due
 
 
 @given(st.lists(st.integers(0, 60 * SECONDS_A_DAY), min_size=1, max_size=50), st.integers(1, 60))
