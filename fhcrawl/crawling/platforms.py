@@ -145,7 +145,6 @@ def is_dated_by_api(
 
 
 def row_of(fetch: Fetch, response: Response) -> Platform | None:
-    """Return the row of the software that has made a document; None if none is recognised."""
     context, url = context_of(response), fetch.location or fetch.requested_url
     if context.role is Role.PAGE:
         row = _row(context) if context.walk.options.platforms else None

@@ -54,11 +54,7 @@ def _corrected(links: dict[str, Value], document: FeedDocument, quirks: FeedQuir
 
 
 class Contradiction(NamedTuple):
-    """Links of a document with one relation, of which at most one can be followed.
-
-    :param followed: absolute URL; None if no link names a document
-    :param others: URLs; '' for a link that names no document
-    """
+    """Links of a document with one relation, of which at most one can be followed: '' names no document."""
 
     relation: str
     followed: str | None

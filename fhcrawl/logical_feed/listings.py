@@ -343,7 +343,6 @@ def follow(
 
 
 def _reaches(check: ListCheck, listed: PostList, before: Listing) -> bool:
-    """Return whether the beginning of a list has all posts that are new since the last check."""
     if check.order is ListOrder.MODIFIED:
         times = [post.modified for post in listed.posts]
         # A post may have been modified again in the second in which it was listed.
@@ -427,8 +426,7 @@ OF_NEWS = re.compile(r"news", re.IGNORECASE)
 class SitemapCheck:
     """A check of a site's sitemaps, as a request carries it.
 
-    :param left: URLs of sitemaps that are to be read
-    :param requested: URLs of those that have been, with this one
+    :param left, requested: URLs of sitemaps that are to be read, and of those that have been, with this one
     :param is_part: there are more than may be requested
     """
 
@@ -523,11 +521,7 @@ def like_entries(pages: Iterable[str], links: list[str]) -> list[str]:
 # At the root of a site, a page about its author looks like an entry. But publishers list entries in sitemaps
 # of their own: so those count that list what is kept, and others that are named like these.
 def compare(sitemaps: Mapping[str, Iterable[str]], links: Iterable[str]) -> Pages:
-    """Return what sitemaps list of a feed.
-
-    :param sitemaps: pages that look like entries, by the URL of the sitemap that lists them
-    :param links: the links of the feed's entries
-    """
+    """Return what sitemaps list of a feed: pages that look like entries, by the sitemap's URL."""
     linked = set(map(_key_of, links))
     by_sitemap = {name: {_key_of(page): page for page in pages} for name, pages in sitemaps.items()}
     families = {DIGITS.sub("0", name) for name, pages in by_sitemap.items() if linked & pages.keys()}

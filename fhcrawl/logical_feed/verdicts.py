@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a verdict is not `complete`, because of which document, and since when (ISO 8601 in UTC).
-
-    :param detail: for people: the rest of a sentence that begins with the URL
-    """
+    """Why a verdict is not `complete`; the detail is the rest of a sentence that begins with the URL."""
 
     kind: ReasonKind
     url: str
@@ -61,7 +58,6 @@ class Evidence:
 
     @property
     def shows_all_pages(self) -> bool:
-        """Whether the pages that were read were the feed at one moment, as far as the publisher says."""
         return self.agreed is not None and (self.total is None or self.total <= self.entries)
 
     # A publisher may count what no page shows, or what there was at another moment; and entries that are kept

@@ -223,10 +223,11 @@ def _files_of(enclosures: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def have_same_files(winner: Winner, enclosures: list[Enclosure]) -> bool:
     """Return whether the enclosures of a stored version are the same ones, though with other URLs."""
+    if winner.enclosures is None:
+        return False
     try:
         # A pipeline may have changed them.
-        stored = winner.enclosures and json.loads(winner.enclosures)
-        return stored is not None and _files_of(stored) == _files_of(enclosures)
+        return _files_of(json.loads(winner.enclosures)) == _files_of(enclosures)
     except (TypeError, KeyError, AttributeError):
         return False
 

@@ -62,7 +62,6 @@ class _Lists:
 
     @contextlib.contextmanager
     def _owned(self, fetch: Fetch) -> Iterator[None]:
-        """Stop where another crawl has taken the feed over."""
         try:
             yield
         except LeaseError as error:
@@ -73,11 +72,7 @@ class ListChecks(_Lists):
     """Compares feeds of WordPress with its lists of posts."""
 
     def begin(self, fetch: Fetch, response: Response, is_unchanged: bool = False) -> Iterator[Request]:
-        """Yield the first request of the check of a feed whose walk has ended; nothing if it has no list.
-
-        :param response: to the last request of the walk
-        :param is_unchanged: it says that the subscription document is unchanged
-        """
+        """Yield the first request of the check of a feed whose walk has ended, if it has a list."""
         context = context_of(response)
         walk = context.walk
         if not walk.options.platforms or fetch.role not in WALKED:
@@ -147,10 +142,7 @@ class ListChecks(_Lists):
         yield from CommitMiddleware.of(self._crawler).yield_document(response, document, result, versions)
 
     def lose(self, fetch: Fetch, request: Request) -> Iterator[Request]:
-        """Yield the request that follows one that has failed: for the next page of the feed, if there is one.
-
-        Without the list, the feed is what it is without one.
-        """
+        """Yield the request for the next page of the feed, if there is one, after one that has failed."""
         check = context_of(request).list_check
         if check is not None and check.is_reading:
             yield from self._after_page(fetch, request, replace(check, has_failed=True))
@@ -162,8 +154,7 @@ class Sitemaps(_Lists):
     def begin(self, fetch: Fetch, response: Response, links: Iterable[str | None] = ()) -> Iterator[Request]:
         """Yield the request for the first sitemap, if it is time for one.
 
-        :param response: to the last request of the walk
-        :param links: those of its entries; () if it is unchanged
+        :param links: those of the entries of the last document; () if it is unchanged
         """
         if not context_of(response).walk.sitemaps or fetch.role not in WALKED:
             return
