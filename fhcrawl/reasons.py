@@ -159,7 +159,6 @@ class ReasonKind(str, Enum):
     OTHER = "other", "the next run tries again"
 
     def __new__(cls, value: str, advice: str = "", retry: Retry = Retry.LATER, is_gap: bool = True) -> Self:
-        """Create a member whose value is the first argument."""
         kind = str.__new__(cls, value)
         kind._value_, kind.advice, kind.retry, kind.is_gap = value, advice, retry, is_gap
         return kind
@@ -174,8 +173,8 @@ class ReasonKind(str, Enum):
         vars(kind).update(vars(cls.HTTP_5XX if kind.startswith("http-5") else cls.OTHER), _value_=str(value))
         return kind
 
+    # Some versions of Python would look a member up by its name.
     def __reduce_ex__(self, protocol: object) -> tuple[type[ReasonKind], tuple[str]]:
-        """Pickle by value: some versions of Python would look a member up by its name."""
         return type(self), (self.value,)
 
     @classmethod
@@ -187,28 +186,11 @@ class ReasonKind(str, Enum):
 # The subscription document of the feed could never be read.
 NEVER_READ = frozenset({ReasonKind.NOT_READ, ReasonKind.ONLY_CAPTURES})
 # Other documents of the host may fail for the same reason.
-OF_HOST = frozenset(
-    {
-        ReasonKind.TIMEOUT,
-        ReasonKind.NO_HOST,
-        ReasonKind.CONNECTION_REFUSED,
-        ReasonKind.DOWNLOAD_ERROR,
-        ReasonKind.HTTP_429,
-        ReasonKind.http(503),
-        ReasonKind.CHALLENGE,
-        ReasonKind.LIMIT,
-        ReasonKind.DISK_FULL,
-    }
+_OF_HOST = (
+    *("timeout", "no-host", "connection-refused", "download-error", "http-429", "http-503"),
+    *("challenge", "limit", "disk-full"),
 )
+OF_HOST = frozenset(map(ReasonKind, _OF_HOST))
 # The publisher is not the cause: the document was not requested, or not stored.
-OURSELVES = frozenset(
-    {
-        ReasonKind.KNOWN,
-        ReasonKind.LIMIT,
-        ReasonKind.DISK_FULL,
-        ReasonKind.IGNORED,
-        ReasonKind.PIPELINE_ERROR,
-        ReasonKind.STORE_ERROR,
-        ReasonKind.ERROR,
-    }
-)
+_OURSELVES = ("known", "limit", "disk-full", "ignored", "pipeline-error", "store-error", "error")
+OURSELVES = frozenset(map(ReasonKind, _OURSELVES))

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from fhcrawl.logical_feed.listings import ListCheck
+    from fhcrawl.logical_feed.listings import ListCheck, SitemapCheck
     from fhcrawl.logical_feed.results import DocumentFailure
-    from fhcrawl.logical_feed.sitemaps import SitemapCheck
     from fhcrawl.store import DocumentRef, Subscription
 
 # The key of cb_kwargs.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from w3lib.url import url_query_parameter
+
 from fhcrawl.crawling import responses
 from fhcrawl.crawling.context import context_of
 from fhcrawl.documents import FeedDocument
@@ -19,7 +21,6 @@ from fhcrawl.logical_feed.platforms import (
     SERVER_ERROR,
     Shown,
     api_of,
-    parameter_of,
     recognise,
 )
 from fhcrawl.logical_feed.results import CUT, State
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from fhcrawl.crawling.context import RequestContext, WalkContext
+    from fhcrawl.crawling.context import RequestContext
     from fhcrawl.crawling.subscriptions import FeedOptions
     from fhcrawl.documents import DocumentList
-    from fhcrawl.logical_feed.contents import EarlierReading
+    from fhcrawl.logical_feed.absences import EarlierReading
     from fhcrawl.logical_feed.platforms import Platform
     from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch
     from fhcrawl.store import Store
@@ -44,11 +45,9 @@ if TYPE_CHECKING:
 def status_meta(platform: str | None) -> dict[str, Any]:
     """Return the meta of the request for an older document of a software (`Link.platform`)."""
     ends = NAMED[platform].ends if platform in NAMED else ()
-    if not ends:
-        return {}
     # Scrapy requests again what answers 5xx.
-    retry = {"dont_retry": True} if max(ends) >= SERVER_ERROR else {}
-    return {"handle_httpstatus_list": list(ends), **retry}
+    retry = {"dont_retry": True} if max(ends, default=0) >= SERVER_ERROR else {}
+    return {"handle_httpstatus_list": list(ends), **retry} if ends else {}
 
 
 def _row(context: RequestContext) -> Platform | None:
@@ -60,7 +59,7 @@ def is_missing(response: Response) -> bool:
     context = context_of(response)
     row = _row(context)
     # A redirect leads to the last page, or to the first one.
-    pages = {parameter_of(url, "page") for url in (context.requested_url, response.url)}
+    pages = {url_query_parameter(url, "page") for url in (context.requested_url, response.url)}
     is_redirected = row in (NUMBERED, PROBE) and len(pages) > 1
     return is_redirected or (row is not None and response.status in row.ends)
 
@@ -71,10 +70,7 @@ def is_probe(request: Request | Response) -> bool:
 
 
 def numbered_pages(store: Store, feed: str, options: FeedOptions) -> tuple[Platform | None, bool]:
-    """Return how a feed of unknown software names its older pages, and whether that was looked for before.
-
-    :return: None in place of the software if it has none, or if it is not to be probed now
-    """
+    """Return the row of the pages of unknown software, if a feed has any or may be probed; whether it was."""
     is_known, probed = store.documents.find_probe(feed)
     if is_known:
         return NUMBERED, True
@@ -99,10 +95,7 @@ def has_api(context: RequestContext) -> bool:
 
 
 def check_format(response: Response, document: FeedDocument | DocumentList) -> None:
-    """Check that a document in place of a home page, or of an API's first page, is in the API's format.
-
-    :raises NotAFeedError: if it is not
-    """
+    """Raise NotAFeedError for a document in place of an API's first page that is not in its format."""
     is_of_api = isinstance(document, FeedDocument) and document.format == "ghost"
     if has_api(context_of(response)) and not is_of_api:
         raise NotAFeedError(ReasonKind.NOT_A_FEED, "it is not the document that the API returns")
@@ -144,18 +137,14 @@ def is_end(response: Response, result: DocumentResult, newer: Role) -> bool | No
 def is_dated_by_api(
     fetch: Fetch, response: Response, document: FeedDocument, row: Platform | None, store: Store
 ) -> bool:
-    """Return whether a feed's entries are in an API too, whose update times decide.
-
-    :param row: as `row_of` returns it
-    """
-    has_row = row is not None and row.has_api and fetch.role is Role.SUBSCRIPTION
-    if row is None or not has_row or not context_of(response).walk.options.platforms:
+    """Return whether a feed's entries are in an API too, whose update times decide."""
+    if row is None or not row.has_api or fetch.role is not Role.SUBSCRIPTION:
         return False
-    return _older(fetch, response, document, row, store)[0] is not None
+    is_wanted = context_of(response).walk.options.platforms
+    return is_wanted and _older(fetch, response, document, row, store)[0] is not None
 
 
 def row_of(fetch: Fetch, response: Response) -> Platform | None:
-    """Return the row of the software that has made a document; None if none is recognised."""
     context, url = context_of(response), fetch.location or fetch.requested_url
     if context.role is Role.PAGE:
         row = _row(context) if context.walk.options.platforms else None
@@ -180,15 +169,17 @@ def with_older(
     """Add the older page, which may exist, to the result of a document without a link to one.
 
     If the user does not want these pages, only note that there may be some.
-
-    :param row: as `row_of` returns it
-    :param earlier: what is known of the document from before
     """
     fetch, walk = result.fetch, context_of(response).walk
     if result.kind != Kind.SINGLE.value or result.older_document is not None or result.failure is not None:
         return result
     if row is None and fetch.role is Role.SUBSCRIPTION and (walk.options.probe or walk.number > FIRST_WALK):
-        row = _unknown_software(fetch, walk, store)
+        row, _ = numbered_pages(store, walk.feed, walk.options)
+        own = fetch.location or fetch.requested_url
+        if row is PROBE and (
+            not own.startswith("http") or url_query_parameter(own, "page", keep_blank_values=True) is not None
+        ):
+            row = None
     if row is None:
         return result
     url, is_cut = _older(fetch, response, document, row, store)
@@ -220,13 +211,6 @@ def _known_url(
         # What the documents before it held is known to the walk only.
         return store.documents.find_formed(fetch.feed, fetch.key, row.name)
     return url
-
-
-def _unknown_software(fetch: Fetch, walk: WalkContext, store: Store) -> Platform | None:
-    row, _ = numbered_pages(store, walk.feed, walk.options)
-    url = fetch.location or fetch.requested_url
-    has_number = not url.startswith("http") or parameter_of(url, "page") is not None
-    return None if row is PROBE and has_number else row
 
 
 def _older(

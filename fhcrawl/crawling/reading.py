@@ -14,7 +14,7 @@ from fhcrawl.crawling.context import Referral, context_of
 from fhcrawl.crawling.failures import CHALLENGE, is_challenge
 from fhcrawl.documents import TOO_MANY, Problem, lists
 from fhcrawl.exceptions import TimeIsOverError
-from fhcrawl.logical_feed import ChainPosition, Kind, Role, Version, contents, coverage
+from fhcrawl.logical_feed import ChainPosition, Kind, Role, Version, absences, coverage
 from fhcrawl.logical_feed.chain import EARLIEST_WALK, contradiction, last_page, older_contradiction
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from fhcrawl.documents import DocumentList, Entry, FeedDocument
     from fhcrawl.exceptions import NotAFeedError
     from fhcrawl.logical_feed import Link
+    from fhcrawl.logical_feed.absences import EarlierReading
     from fhcrawl.logical_feed.chain import Contradiction
-    from fhcrawl.logical_feed.contents import EarlierReading
     from fhcrawl.logical_feed.results import Fetch
     from fhcrawl.logical_feed.versions import Order
     from fhcrawl.store.entries import Label
@@ -318,7 +318,7 @@ class _Reading:
         unsettled = earlier.unsettled if earlier is not None else ()
         # A page from which no link leads to the last one is not known to be the end.
         named = older.url if older else last_page(self.document, self.own, self.quirks)
-        held = contents.encode(result.versions, named, unsettled)
+        held = absences.encode(result.versions, named, unsettled)
         is_known = earlier is not None and result.failure is None
         # Entries that have to be looked at again, even if the document stays the same.
         validators = None if unsettled else (*responses.validators(self.response), None)

@@ -36,9 +36,8 @@ if TYPE_CHECKING:
 
     from fhcrawl.crawling.subscriptions import FeedOptions
     from fhcrawl.logical_feed import Link, NewerPage
-    from fhcrawl.logical_feed.listings import ListCheck
+    from fhcrawl.logical_feed.listings import ListCheck, SitemapCheck
     from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch
-    from fhcrawl.logical_feed.sitemaps import SitemapCheck
     from fhcrawl.store import CheckedDocument, DocumentRef, Memento, Subscription
 
 CHECK_PRIORITY = -1

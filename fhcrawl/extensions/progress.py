@@ -133,8 +133,8 @@ class ProgressExtension(Component):
         if context is not None:
             self.progress.ask(context.walk.feed, context.requested_url, context.role.value)
             check = context.list_check
-            if check is not None and check.total and not check.is_reading:
-                self.progress.expect(context.walk.feed, (check.page - 1) * MOST_POSTS, check.total)
+            if check is not None and check.listing.total and not check.is_reading:
+                self.progress.expect(context.walk.feed, (check.page - 1) * MOST_POSTS, check.listing.total)
 
     def request_reached_downloader(self, request: Request) -> None:
         """Note that the request for a document is sent."""

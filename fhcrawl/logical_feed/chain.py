@@ -32,14 +32,8 @@ class FeedQuirks:
 
 
 PLAIN = FeedQuirks()
-REVERSED = {
-    "prev-archive": "next-archive",
-    "next-archive": "prev-archive",
-    "next": "previous",
-    "previous": "next",
-    "first": "last",
-    "last": "first",
-}
+REVERSED = {"prev-archive": "next-archive", "next": "previous", "first": "last"}
+REVERSED |= {opposite: name for name, opposite in REVERSED.items()}
 
 
 def relations(document: FeedDocument, quirks: FeedQuirks) -> dict[str, str]:
@@ -60,11 +54,7 @@ def _corrected(links: dict[str, Value], document: FeedDocument, quirks: FeedQuir
 
 
 class Contradiction(NamedTuple):
-    """Links of a document with one relation, of which at most one can be followed.
-
-    :param followed: absolute URL; None if no link names a document
-    :param others: URLs; '' for a link that names no document
-    """
+    """Links of a document with one relation, of which at most one can be followed: '' names no document."""
 
     relation: str
     followed: str | None
@@ -109,16 +99,12 @@ class ChainPosition(NamedTuple):
     step: int
 
     def before(self) -> ChainPosition:
-        """Return the position of the document that this one's prev-archive link names."""
         return ChainPosition(self.walk, self.step - 1)
 
 
 # A capture counts as read by a walk before the first, at its date. The store's integers have 32 bits.
 def position_of_capture(date: str, depth: int) -> ChainPosition:
-    """Return the position of a document from a web archive.
-
-    :param depth: number of links between a subscription document and it
-    """
+    """Return the position of a captured document, behind `depth` links of a subscription document."""
     moment = datetime.fromisoformat(date[:TO_THE_SECOND]).replace(tzinfo=timezone.utc)
     return ChainPosition(min(max(int(moment.timestamp()), 0) + EARLIEST_WALK, FIRST_WALK - 1), -depth)
 
@@ -194,7 +180,7 @@ def older_document(
 ) -> Link | None:
     """Return the link to the older document: fh:complete before prev-archive, prev-archive before next.
 
-    :param own: the document's URLs, before and after redirects
+    :param own: the document's URLs, before and after redirects, here and below
     """
     links = relations(document, quirks)
     # RFC 5005, 1: "The semantics of a feed that combines these types is undefined by this specification."
@@ -212,10 +198,7 @@ def older_document(
 
 
 def last_page(document: FeedDocument, own: tuple[str, ...], quirks: FeedQuirks = PLAIN) -> str | None:
-    """Return the URL of the last page, if a page names it, is not it, and links to no older document.
-
-    :param own: the document's URLs, before and after redirects
-    """
+    """Return the URL of the last page, if a page names it, is not it, and links to no older document."""
     links = relations(document, quirks)
     is_archive = document.complete or document.archive or document.incremental
     last = None if is_archive or {"next", "prev-archive"} & links.keys() else links.get("last")
@@ -261,17 +244,13 @@ def subscription_relation(document: FeedDocument, quirks: FeedQuirks = PLAIN) ->
 # RFC 5005, 4: a next-archive link leads to the archive document that comes after this one. A document with
 # such a link is not the newest, with or without fh:archive.
 def is_archive(document: FeedDocument, own: tuple[str, ...], quirks: FeedQuirks = PLAIN) -> bool:
-    """Return whether a document is an archive: it is marked as one, or names a newer document.
-
-    :param own: the document's URLs, before and after redirects
-    """
+    """Return whether a document is an archive: it is marked as one, or names a newer document."""
     return document.archive or relations(document, quirks).get("next-archive") not in (None, *own)
 
 
 # After a snapshot, a feed is read from entities at or after its `createdAt`. RFC 9110, 5.6.7: an HTTP-date is
 # a whole second; `createdAt` may lie within it.
 def is_before(time: str | None, since: str) -> bool:
-    """Return whether a time is before that of a snapshot; both ISO 8601 in UTC."""
     return time is not None and time[:TO_THE_SECOND] < since[:TO_THE_SECOND]
 
 
@@ -324,9 +303,8 @@ def disagreements(document: FeedDocument, own: tuple[str, ...], newer: NewerPage
     if following is None:
         yield Problem("disagrees", "", "it does not link back to the newer page that links to it")
     elif newer.urls and following not in newer.urls:
-        yield Problem(
-            "disagrees", "", f"it links to {following} as the newer page, but {newer.urls[0]} links to it"
-        )
+        detail = f"it links to {following} as the newer page, but {newer.urls[0]} links to it"
+        yield Problem("disagrees", "", detail)
     if self_url is not None and self_url not in own:
         yield Problem("disagrees", "", f"its self link leads to another URL, {self_url}")
     if newer.updated and is_before(newer.updated, document.updated or ""):

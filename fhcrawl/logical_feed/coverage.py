@@ -1,8 +1,7 @@
 """Coverage of a plain feed: the spans of time in which its entries were seen without a hole.
 
 A feed that shows its newest entries was seen without a hole between two reads if the later one still shows an
-entry that the earlier one showed: all newer entries stand above it. That holds for a feed whose publisher
-keeps these assumptions:
+entry that the earlier one showed: all newer entries are above it. That holds under these assumptions:
 
 1. Newest first. The document lists entries by an order in which a new entry stands above older ones, and
    leaves out only the oldest. How many it shows may vary; it always shows one that is not pinned.
@@ -19,8 +18,13 @@ An entry that comes and is deleted between two reads is no part of the feed any 
 assumption is seen to be broken, fewer entries count as found again: the rule errs towards holes. So it does
 for feeds that list the oldest entries first, or by rank, and if the oldest entry shown is edited.
 
-Pure: values in, values out. Reads come in the order in which they were made: captures of a web archive, which
-are read later, would need the reads on both sides of them. Times are ISO 8601 in UTC, in whole seconds.
+Two captures of a web archive join as two reads do: what was captured between them shows no other entries, but
+for revisions and entries that were deleted again. So few captures have to be read: the newest, the oldest,
+and between those that do not join, the earliest one that is likely to join the later one; if it did not, the
+one in the middle. It ends where all join, or no unread capture lies between two that do not. The times of
+entries tell where to look, and prove nothing: if they are wrong, more captures are read.
+
+Pure: values in, values out. Times are ISO 8601 in UTC, in whole seconds.
 """
 
 from __future__ import annotations
@@ -28,15 +32,16 @@ from __future__ import annotations
 import hashlib
 import math
 from base64 import b64encode
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from fhcrawl.documents.dates import elapsed
-from fhcrawl.logical_feed.chain import Kind
+from fhcrawl.documents.dates import elapsed, shift
+from fhcrawl.logical_feed.chain import TO_THE_SECOND, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 # Other feeds promise their history (RFC 5005, 2 and 4).
 COVERED_KINDS = (Kind.SINGLE, Kind.PAGED)
@@ -57,13 +62,15 @@ NEVER = 1_000
 AT_A_HOLE = 2
 # For how long a clock that has gone back is in doubt; a clock that was years ahead must not count for ever.
 DOUBT = 30 * 24 * 60 * 60
+# Before and after all times.
+MIN_TIME, MAX_TIME = "", "~"
+# Entries are dated before they are seen: captures are meant to have as much more in common as this part of an
+# entry takes on average.
+SPARE = 0.5
 
 
 def mark(entry_id: str, published: str | None, updated: str | None, digest: str) -> str:
-    """Return what a shown entry is recognised by: digests of its id and of its times.
-
-    :param digest: of the content, for an entry without a time
-    """
+    """Return what a shown entry is recognised by: digests of its id, and of its times or else its content."""
     times = f"{published} {updated}" if published or updated else digest
     return _digest(entry_id, ID_SIZE) + _digest(times, TIME_SIZE)
 
@@ -74,7 +81,6 @@ def _digest(text: str, size: int) -> str:
 
 
 def marks_of(text: str) -> tuple[str, ...]:
-    """Return the marks that a text consists of."""
     return tuple(text[begin : begin + MARK] for begin in range(0, len(text), MARK))
 
 
@@ -144,18 +150,11 @@ class Coverage:
 
     @property
     def spans(self) -> list[Span]:
-        """All spans, oldest first."""
         current = [] if self.is_doubtful else [Span(self.since, self.until)]
         return [*(Span(span.since, span.until) for span in self.earlier), *current]
 
     @property
-    def read(self) -> str:
-        """When the last read was made; the last time that is known, if the clock is in doubt."""
-        return self.spans[-1].until
-
-    @property
     def holes(self) -> list[Hole]:
-        """The holes between the spans."""
         return [
             Hole(span.until, then.since, elapsed(span.until, then.since), span.lost, span.number)
             for span, (_, then) in zip(self.earlier, pairwise(self.spans), strict=False)
@@ -177,7 +176,7 @@ class Coverage:
 
     @property
     def rate(self) -> float:
-        """New entries per second, on average; 0 if not known."""
+        """New entries per second, on average; 0 if unknown."""
         return self.entries / max(1, self._seconds)
 
     def worst_rate(self, now: str) -> float:
@@ -211,9 +210,7 @@ def coverage_after(
 ) -> Coverage | None:
     """Return the coverage of a feed after a read of its subscription document.
 
-    :param before: None if this is the first read
     :param shown: the marks of the entries, in document order
-    :param time: when it was read
     :param is_lossy: it shows an entry that cannot be kept
     """
     first: dict[str, str] = {}
@@ -229,22 +226,23 @@ def coverage_after(
     ids = {entry[:ID] for entry in known}
     places = [numbers.get(entry) for entry in marks]
     is_new = [entry[:ID] not in ids for entry in marks]
-    new, shown_ids = sum(is_new), first.keys()
-    gone = [entry for entry in known if entry[:ID] not in shown_ids][: len(marks) + REMEMBERED]
+    gone = [entry for entry in known if entry[:ID] not in first][: len(marks) + REMEMBERED]
     depth = max(before.depth, _depth(places, is_new))
-    seen: dict[str, Any] = {"known": "".join([*marks, *gone]), "shown": len(marks), "depth": depth}
     is_seamless = not is_lossy and (_found_again(places) > depth or _shows_all(before, known, marks, depth))
+    came = new = sum(is_new)
     if not before.is_doubtful and time >= before.until and is_seamless:
-        burst = _burst(before, new, time)
-        return replace(before, **seen, **burst, until=time, entries=before.entries + new)
-    # How many have come is not known: at least those that are shown.
-    burst = _burst(before, AT_A_HOLE * new, time)
-    return replace(_with_hole(before, new, time), **seen, **burst)
+        after = replace(before, until=time, entries=before.entries + new)
+    else:
+        # How many have come is not known: at least those that are shown.
+        after, came = _with_hole(before, new, time), AT_A_HOLE * new
+    seconds = max(SHORTEST_BURST, elapsed(before.until, time))
+    if came and came / seconds >= before.worst_rate(time):
+        after = replace(after, burst_entries=came, burst_seconds=seconds, burst=time)
+    return replace(after, known="".join([*marks, *gone]), shown=len(marks), depth=depth)
 
 
 # New entries at the end prove nothing: all known ones may be pinned, or the document shows more than before.
 def _depth(places: list[int | None], is_new: list[bool]) -> int:
-    """Return how many known entries stand above a new one that stands among them."""
     depth = above = above_new = 0
     for place, new in zip(places, is_new, strict=True):
         if place is not None:
@@ -271,16 +269,15 @@ def _shows_all(before: Coverage, known: Sequence[str], marks: list[str], depth: 
     return is_whole and shown[-1] == marks[-1] and set(shown) <= set(marks) and depth < len(shown)
 
 
-def _burst(before: Coverage, new: int, time: str) -> dict[str, Any]:
-    seconds = max(SHORTEST_BURST, elapsed(before.until, time))
-    if not new or new / seconds < before.worst_rate(time):
-        return {}
-    return {"burst_entries": new, "burst_seconds": seconds, "burst": time}
-
-
 # A clock that was ahead has not seen what is still to come: spans end before this read.
 def _with_hole(before: Coverage, new: int, time: str) -> Coverage:
-    since, spans = _begin(before, time), list(before.earlier)
+    since, spans = max(time, before.since, before.until), list(before.earlier)
+    # If the clock was ahead before, a span begins with this read. If it is behind now, this read is the
+    # latest one, whatever the clock says: a span that begins with it would have that one's hole in it as
+    # soon as the clock is right. Nobody knows which. So no span begins before the clock has come to the
+    # latest time again, or a month has passed.
+    if before.is_doubtful and elapsed(spans[-1].until, time) > DOUBT:
+        since = time
     if not before.is_doubtful:
         usual = before.rate * elapsed(before.until, time)
         lost = max(0, round(usual) - new) if before.rate and since == time else None
@@ -319,11 +316,163 @@ def _few(spans: list[EarlierSpan]) -> tuple[EarlierSpan, ...]:
     return tuple(spans)
 
 
-# If the clock was ahead before, a span begins with this read. If it is behind now, the read was made after
-# the latest one so far, whatever the clock says: a span that begins with it would have that one's hole in it
-# as soon as the clock is right. Nobody knows which. So no span begins before the clock has come to the latest
-# time again, or a month has passed.
-def _begin(before: Coverage, time: str) -> str:
-    if before.is_doubtful and elapsed(before.earlier[-1].until, time) > DOUBT:
-        return time
-    return max(time, before.since, before.until)
+# -- captures --------------------------------------------------------------------------------------------
+
+
+class CaptureRead(NamedTuple):
+    """A capture that was read, or that could not be read.
+
+    :param time: when it was captured: Memento-Datetime, of the capture that was served
+    :param marks: those of its entries, in document order, WINDOW at most; None if it could not be read
+    :param oldest: when the last entry that has a time was published, or else updated
+    """
+
+    time: str
+    marks: tuple[str, ...] | None
+    oldest: str | None = None
+
+
+class Covered(NamedTuple):
+    """What captures and the feed's own reads cover.
+
+    :param spans, holes: oldest first
+    :param read: when the feed itself was first read, as far as is known; None if it never was
+    :param is_proof: entries are shown in an order that proves something: see `Coverage`
+    :param doubted: when the feed itself was read last, if an earlier read was later by the clock
+    """
+
+    spans: list[Span]
+    holes: list[Hole]
+    read: str | None
+    is_proof: bool
+    doubted: str | None = None
+
+
+def next_captures(
+    times: Sequence[str], reads: Mapping[int, CaptureRead], live: Coverage | None, *, every: bool
+) -> list[int]:
+    """Return the indexes of the captures that are worth reading next; [] if there are none.
+
+    :param times: of the captures with distinct contents, ascending
+    :param reads: the captures that were read, by their indexes
+    :param live: the coverage of the feed by its own reads
+    :param every: read each capture
+    """
+    unread = [number for number in range(len(times)) if number not in reads]
+    if every:
+        return unread[::-1]
+    unread_times = [times[number] for number in unread]
+    chosen = {index for gap in _gaps(reads.values(), live) for index in _choose(unread_times, *gap)}
+    return [unread[index] for index in sorted(chosen, reverse=True)]
+
+
+def covered_by(
+    reads: Iterable[CaptureRead], live: Coverage | None, *, of_several: bool = False
+) -> Covered | None:
+    """Return what captures and the feed's own reads cover; None if nothing was read.
+
+    Spans that have time in common are one: what came in it was seen in both.
+
+    :param of_several: the captures are of several URLs: those that show nothing new are ignored
+    """
+    compared = list(_compared(reads, live, of_several=of_several))
+    if not compared:
+        return None
+    captured = compared[-1][1]
+    spans, holes_of_reads = (live.spans, live.holes) if live else ([], [])
+    for new in captured.spans:
+        same = [span for span in spans if span.since <= new.until and new.since <= span.until]
+        if same and new.since == new.until:
+            continue
+        since, until = (min(s.since for s in (new, *same)), max(s.until for s in (new, *same)))
+        spans = [*(span for span in spans if span not in same), Span(since, until)]
+    spans.sort(key=lambda span: span.since)
+    wider = [*holes_of_reads, *captured.holes]
+    holes = [_hole(before.until, after.since, wider) for before, after in pairwise(spans)]
+    doubted = live.since if live and live.is_doubtful else None
+    return Covered(spans, holes, live.spans[0].since if live else None, (live or captured).is_proof, doubted)
+
+
+def _hole(after: str, before: str, wider: Iterable[Hole]) -> Hole:
+    around = min((h for h in wider if h.after <= after and before <= h.before), key=lambda hole: hole.seconds)
+    seconds = elapsed(after, before)
+    entries = around.entries and round(around.entries * seconds / max(1, around.seconds))
+    return Hole(after, before, seconds, entries, around.number)
+
+
+# A URL that the feed has left may go on to show what it showed then: that proves nothing of the time since.
+def _compared(
+    reads: Iterable[CaptureRead], live: Coverage | None, *, of_several: bool = False
+) -> Iterator[tuple[CaptureRead, Coverage]]:
+    """Yield captures, and the feed's own last read, in order of time, each with the coverage after it."""
+    shown, own = [read for read in reads if read.marks], None
+    if live:
+        # The newest capture before it is likely to join it.
+        last_read = live.spans[-1].until
+        own = CaptureRead(last_read, marks_of(live.known)[: live.shown], last_read)
+        shown.append(own)
+    covered = None
+    for read in sorted(shown, key=lambda read: read.time):
+        is_first = covered is None
+        if of_several and read is not own and covered and not covered.has_news(read.marks or ()):
+            continue
+        covered = coverage_after(covered, read.marks or (), read.time)
+        if covered and is_first and live:
+            covered = replace(covered, depth=live.depth)
+        if covered:
+            yield read, covered
+
+
+def _gaps(
+    reads: Iterable[CaptureRead], live: Coverage | None
+) -> Iterator[tuple[str, str, str, str, str | None]]:
+    """Yield the times in which entries may have been missed.
+
+    Of each: its ends, the times of the reads beside it, and the `_reach` of the later one.
+    """
+    compared = list(_compared(reads, live))
+    left = MIN_TIME
+    for read, covered in compared:
+        if covered.since == read.time:
+            reach = _reach(read, compared[-1][1].depth)
+            yield from ((*ends, left, read.time, reach) for ends in _uncovered(left, read.time, live))
+        left = read.time
+    yield from ((*ends, left, MAX_TIME, None) for ends in _uncovered(left, MAX_TIME, live))
+
+
+def _uncovered(left: str, right: str, live: Coverage | None) -> Iterator[tuple[str, str]]:
+    for span in live.spans if live else ():
+        if left < min(span.since, right):
+            yield left, min(span.since, right)
+        left = max(left, span.until)
+    if left < right:
+        yield left, right
+
+
+def _reach(read: CaptureRead, depth: int) -> str | None:
+    """Return when the earliest capture was made that is likely to join a later one; None if unknown."""
+    if read.oldest is None or read.oldest > read.time:
+        return None
+    # The capture that was made when the last entry had come shows that one on top, and no newer one.
+    shown = len(read.marks or ())
+    common = min(depth + SPARE, shown - 1)
+    return shift(read.time[:TO_THE_SECOND], -elapsed(read.oldest, read.time) * (1 - common / shown))
+
+
+def _choose(
+    times: Sequence[str], after: str, before: str, left: str, right: str, reach: str | None
+) -> list[int]:
+    inside = range(bisect_right(times, after), bisect_left(times, before))
+    if after == MIN_TIME or before == MAX_TIME:
+        return [*inside[: after == MIN_TIME], *inside[len(inside) - (before == MAX_TIME) :]]
+    # Captures beside the gap join it to the spans that the feed's own reads cover.
+    earlier = range(bisect_right(times, left), inside.start)[-1:]
+    later = range(inside.stop, bisect_left(times, right))[:1]
+    if not inside and after != left and before != right:
+        return []  # nor do these join if the reads did not
+    if later:
+        return [*later]
+    places = [*earlier, *inside]
+    if places and reach and reach > left:
+        return [min(max(bisect_left(times, reach), places[0]), places[-1])]
+    return places[len(places) // 2 :][:1]

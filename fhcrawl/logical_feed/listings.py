@@ -1,16 +1,22 @@
-"""Compares a WordPress feed with the list of posts in its site's REST API (`/wp/v2/posts`).
+"""What a site lists of its feed's entries: the posts of WordPress's REST API (`/wp/v2/posts`), and sitemaps.
 
-The first check reads the list in full. A later one reads the 100 posts that were modified last, and the 100
-newest ones: if these are stored, and the total is the expected one, nothing else has changed. Otherwise it
-reads the list in full, too. Posts that are missing or outdated are read from the feed, in the list's order.
+The first check of the posts reads the list in full. A later one reads the 100 posts that were modified last,
+and the 100 newest ones: if these are stored, and the total is the expected one, nothing else has changed.
+Otherwise it reads the list in full, too. Posts that are missing or outdated are read from the feed, in the
+list's order: a feed of WordPress takes `orderby` and `order` as the list does.
 
-A feed of WordPress takes `orderby` and `order` as the list does.
+A sitemap names pages, not entries: it may omit some, list others that look the same, and lacks what the site
+has removed. So it is reported, and never decides a verdict. It tells a reader how much is missing, and where
+to get it.
+
+Pure: values in, values out.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from html import unescape
@@ -26,11 +32,12 @@ from w3lib.url import (
     url_query_parameter,
 )
 
+from fhcrawl.documents.dates import elapsed
 from fhcrawl.documents.identifiers import identifier
 from fhcrawl.logical_feed.chain import TO_THE_SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from typing_extensions import Self
 
@@ -39,7 +46,7 @@ if TYPE_CHECKING:
 # REST API Handbook, 'Pagination': per_page is at most 100; X-WP-Total is "the total number of records in the
 # collection".
 MOST_POSTS = 100
-FIELDS = ("id", "guid", "link", "modified_gmt")
+FIELDS = "id,guid,link,modified_gmt"
 TOTAL = re.compile(r"[0-9]{1,9}")
 TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
 # A hundred posts with these fields take about 30 KB; an API that ignores `_fields` sends their texts too.
@@ -51,7 +58,21 @@ MAIN_QUERIES = frozenset({"rss2", "rss", "atom", "rdf", "feed"})
 # RSS 1.0 and 0.92 have no guid.
 LINKS_ARE_IDS = ("rdf", "rss")
 MOST_PAGES_AGAIN = 100
-NO_WALK = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResult:
+    """The result of a check, which the store keeps in JSON."""
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str | None) -> Self | None:
+        return None if text is None else cls(**json.loads(text))
+
+
+# -- the list of posts -----------------------------------------------------------------------------------
 
 
 class Post(NamedTuple):
@@ -74,16 +95,11 @@ class PostList(NamedTuple):
 
 
 def first_page(url: str) -> str:
-    """Return the URL of a feed's first page, for that of one of its pages."""
     return url_query_cleaner(url, (PAGE,), remove=True)
 
 
 def list_url(root: str, feed_url: str) -> str | None:
-    """Return the URL of the list of a feed's posts; None if the feed is not that of all posts.
-
-    :param root: URL of the API
-    :param feed_url: URL of the feed's first page
-    """
+    """Return the URL of the list of a feed's posts, by its API's; None for a feed of some posts only."""
     api, feed = urlsplit(root), urlsplit(feed_url)
     site = api.path.rstrip("/").rpartition("/")[0] + "/"
     if (api.scheme, api.netloc) != (feed.scheme, feed.netloc) or not feed.path.startswith(site):
@@ -106,53 +122,45 @@ def read_posts(body: bytes, total: str | None, feed_url: str) -> PostList | None
     if total is None or not TOTAL.fullmatch(total) or len(body) > MOST_OCTETS:
         return None
     try:
-        listed = orjson.loads(body)
+        items = orjson.loads(body)
     except orjson.JSONDecodeError:
         return None
-    if not isinstance(listed, list) or len(listed) > MOST_POSTS:
+    if not isinstance(items, list) or len(items) > MOST_POSTS:
         return None
     # A post's link may be another post's guid: if that one's address has changed since it was published.
     name = url_query_parameter(feed_url, "feed") or urlsplit(feed_url).path.rstrip("/").rpartition("/")[2]
-    posts = [post for item in listed if (post := _post(item, name in LINKS_ARE_IDS)) is not None]
-    return PostList(int(total), posts) if len(posts) == len(listed) else None
+    posts = [post for item in items if (post := _post(item, name in LINKS_ARE_IDS)) is not None]
+    return PostList(int(total), posts) if len(posts) == len(items) else None
 
 
 def _post(item: object, has_link_as_id: bool) -> Post | None:
-    if not isinstance(item, dict):
-        return None
-    number, guid, link, modified = (item.get(name) for name in FIELDS)
-    rendered = guid.get("rendered") if isinstance(guid, dict) else None
-    text = link if has_link_as_id else rendered
-    # The API escapes what is markup in XML, as feeds do.
-    post_id = identifier(unescape(text)) if isinstance(text, str) else None
-    if type(number) is not int or post_id is None:
-        return None
-    if not isinstance(modified, str) or not TIME.fullmatch(modified):
-        return None
-    return Post(number, post_id, modified)
+    match item:
+        case {
+            "id": int(number),
+            "guid": {"rendered": str(guid)},
+            "link": str(link),
+            "modified_gmt": str(time),
+        }:
+            # The API escapes what is markup in XML, as feeds do.
+            post_id = identifier(unescape(link if has_link_as_id else guid))
+            if post_id is not None and TIME.fullmatch(time) and not isinstance(number, bool):
+                return Post(number, post_id, time)
+    return None
 
 
-class ListOrder(str, Enum):
-    """In which order a check reads the list, and pages of the feed."""
+class ListOrder(Enum):
+    """In which order a check reads the list, and pages of the feed: `orderby` of both, and `order`."""
 
-    ALL = "all"
-    MODIFIED = "modified"
-    NEWEST = "newest"
-
-
-# `orderby` of the API and of a feed, and `order`.
-PARAMETERS = {
-    ListOrder.ALL: ("id", "ID", "asc"),
-    ListOrder.MODIFIED: ("modified", "modified", "desc"),
-    ListOrder.NEWEST: ("id", "ID", "desc"),
-}
+    ALL = "id", "ID", "asc"
+    MODIFIED = "modified", "modified", "desc"
+    NEWEST = "id", "ID", "desc"
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """The result of the last check.
+class Listing(StoredResult):
+    """The result of a check of the list.
 
-    :param walk: number of the walk that has made it; NO_WALK if no check has come to its end
+    :param walk: number of the walk that has made it; 0 if no check has come to its end
     :param api: URL of the list
     :param size: number of entries on a page of the feed
     :param total: number of posts in the list
@@ -175,34 +183,24 @@ class Listing:
     newest: str = ""
     highest: int = 0
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether each post is stored as it was listed."""
-        return self.held == self.total
-
-    def to_json(self) -> str:
-        """Return this for the store."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str | None) -> Self | None:
-        """Return what was stored; None for None."""
-        return None if text is None else cls(**json.loads(text))
-
     @classmethod
     def of_walk(cls, text: str | None, walk: int) -> Self | None:
         """Return what was stored, if it is of a walk; None if a later one has not checked the list."""
         listing = cls.from_json(text)
         return listing if listing is not None and listing.walk == walk else None
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether a check has come to its end."""
-        return self.walk != NO_WALK
-
     def anew(self) -> Self:
         """Return this for a check that reads the list in full, and looks for all posts again."""
         return replace(self, newest="", highest=0)
+
+    @property
+    def has_ended(self) -> bool:
+        return self.walk > 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each post is stored as it was listed."""
+        return self.held == self.total
 
     # Why a third kind of evidence, besides fh:complete and a chain walked to its end: the publisher names
     # each entry by its id, with the time of its last change, so that every single one is looked for in the
@@ -228,49 +226,44 @@ class Listing:
 class ListCheck:
     """A check under way, as a request carries it.
 
+    :param listing: the result so far
     :param feed_url: URL of the feed's first page
+    :param is_unchanged: the subscription document is unchanged, and no other one was read
+    :param sought: the state of the list when pages of the feed were chosen, which have been read since; None
+        if there were none in this order
     :param page: number of the page of the list
+    :param read: number of listed posts that the walk has read
     :param again: numbers of pages of the feed, in `order`, with posts that are missing or outdated
     :param is_reading: the request is for the first of these; else it is for a page of the list
-    :param sought: the state of the list when these pages were chosen, which have been read since; '' if
-        there were none in this order
-    :param is_unchanged: the subscription document is unchanged, and no other one was read
-    :param read: number of listed posts that the walk has read
     :param has_failed: one of the pages could not be read: it is looked for again by the next run
     """
 
-    api: str
+    listing: Listing
     feed_url: str
-    size: int
     order: ListOrder
+    is_unchanged: bool = False
+    sought: tuple[int, str, int] | None = None
     page: int = 1
-    total: int | None = None
-    held: int = 0
-    known: int = 0
     read: int = 0
-    newest: str = ""
-    highest: int = 0
     again: tuple[int, ...] = ()
     is_reading: bool = False
-    sought: str = ""
-    is_unchanged: bool = False
     has_failed: bool = False
+
+    @classmethod
+    def begin(cls, api: str, feed_url: str, size: int, before: Listing | None, is_unchanged: bool) -> Self:
+        is_short = before is None or before.total <= MOST_POSTS
+        order = ListOrder.ALL if is_short else ListOrder.MODIFIED
+        return cls(Listing(0, api, size), feed_url, order, is_unchanged)
 
     @property
     def url(self) -> str:
-        """URL of the next page of the list, or of the feed."""
-        in_list, in_feed, direction = PARAMETERS[self.order]
+        in_list, in_feed, direction = self.order.value
         if self.is_reading:
             parameters = {"orderby": in_feed, "order": direction, PAGE: str(self.again[0])}
             return add_or_replace_parameters(self.feed_url, parameters)
         parameters = {"per_page": str(MOST_POSTS), "orderby": in_list, "order": direction}
-        parameters |= {"page": str(self.page), "_fields": ",".join(FIELDS)}
-        return add_or_replace_parameters(self.api, parameters)
-
-    def restarted(self, order: ListOrder, sought: str = "") -> ListCheck:
-        """Return the check that reads the list from its beginning."""
-        return ListCheck(
-            self.api, self.feed_url, self.size, order, sought=sought, is_unchanged=self.is_unchanged
+        return add_or_replace_parameters(
+            self.listing.api, {**parameters, "page": str(self.page), "_fields": FIELDS}
         )
 
     def after_page(self) -> ListCheck | None:
@@ -279,20 +272,18 @@ class ListCheck:
             return replace(self, again=self.again[1:])
         return None if self.has_failed else self.restarted(self.order, self.state)
 
+    def restarted(self, order: ListOrder, sought: tuple[int, str, int] | None = None) -> ListCheck:
+        listing = Listing(0, self.listing.api, self.listing.size)
+        return ListCheck(listing, self.feed_url, order, self.is_unchanged, sought)
+
     @property
-    def state(self) -> str:
+    def state(self) -> tuple[int, str, int]:
         """What changes when posts of the list do, after all of it was read."""
-        return f"{self.total} {self.newest} {self.highest}"
+        return self.listing.total, self.listing.newest, self.listing.highest
 
 
 class StoredEntries(NamedTuple):
-    """What the store has of a feed.
-
-    :param walk: number of the walk
-    :param live: number of live entries
-    :param read: how many of them this walk has read
-    :param before: the last check; None if there was none
-    """
+    """What the store has of a feed: its live entries, how many of these the walk has read, the last check."""
 
     walk: int
     live: int
@@ -300,33 +291,15 @@ class StoredEntries(NamedTuple):
     before: Listing | None
 
 
-def begin(
-    api: str, feed_url: str, size: int, before: Listing | None, is_unchanged: bool = False
-) -> ListCheck:
-    """Return a check that begins; the parameters are those of `ListCheck`.
-
-    :param before: the last check
-    """
-    is_short = before is None or before.total <= MOST_POSTS
-    order = ListOrder.ALL if is_short else ListOrder.MODIFIED
-    return ListCheck(api, feed_url, size, order, is_unchanged=is_unchanged)
-
-
 # An entry comes from a document that says when the newest change in it was made; in Atom, each entry says so
 # too. WordPress takes all these times from one clock. So a post that was modified after the document was made
 # is modified later than any time in it (except in the same second), however old a cache's copy of the
 # document is, and whenever the walk has read it.
-def is_held(post: Post, stored: Mapping[str, Winner]) -> bool:
-    """Return whether the store has a post as it is listed."""
-    winner = _find(post, stored)
-    if winner is None:
-        return False
-    return max(winner.order.time, winner.document_time)[:TO_THE_SECOND] >= post.modified
-
-
-def _find(post: Post, stored: Mapping[str, Winner]) -> Winner | None:
-    winner = stored.get(post.id)
-    return winner if winner is not None and winner.digest else None
+def is_held(post: Post, live: Mapping[str, Winner]) -> bool:
+    winner = live.get(post.id)
+    return winner is not None and (
+        max(winner.order.time, winner.document_time)[:TO_THE_SECOND] >= post.modified
+    )
 
 
 def follow(
@@ -334,20 +307,20 @@ def follow(
 ) -> ListCheck | Listing | None:
     """Return how a check goes on after a page of the list, or its result; None if the list changes meanwhile.
 
-    :param stored: the newest versions of the listed entries, by id
     :param now: when the page was fetched, ISO 8601 in UTC
     """
-    before = entries.before
+    before, listing = entries.before, check.listing
+    live = {entry_id: winner for entry_id, winner in stored.items() if winner.digest}
     if check.order is not ListOrder.NEWEST:
         # A time to come is of a wrong clock, or a local one: later changes may have earlier times.
         times = (post.modified for post in listed.posts if post.modified <= now)
-        check = replace(check, newest=max((check.newest, *times)))
-    missing = [index for index, post in enumerate(listed.posts) if not is_held(post, stored)]
-    if not check.sought:
+        check = replace(check, listing=replace(listing, newest=max((listing.newest, *times))))
+    missing = [index for index, post in enumerate(listed.posts) if not is_held(post, live)]
+    if check.sought is None:
         # Posts that could not be found before are not looked for again.
         first = MOST_POSTS * (check.page - 1)
         pages = {
-            (first + index) // check.size + 1
+            (first + index) // listing.size + 1
             for index in missing
             if before is None
             or before.is_whole
@@ -356,7 +329,7 @@ def follow(
         }
         check = replace(check, again=tuple(sorted({*check.again, *pages})[:MOST_PAGES_AGAIN]))
     if check.order is ListOrder.ALL:
-        return _count(check, listed, stored, entries)
+        return _count(check, listed, live, entries)
     in_full = check.restarted(ListOrder.ALL)
     if before is None or not _reaches(check, listed, before):
         return in_full
@@ -365,19 +338,18 @@ def follow(
     if missing and (before.is_whole or check.again):
         return in_full
     if check.order is ListOrder.MODIFIED:
-        return replace(check, order=ListOrder.NEWEST, total=listed.total)
+        return replace(check, order=ListOrder.NEWEST, listing=replace(check.listing, total=listed.total))
     return _unchanged(check, listed, entries, before) or in_full
 
 
 def _reaches(check: ListCheck, listed: PostList, before: Listing) -> bool:
-    """Return whether the beginning of a list has all posts that are new since the last check."""
     if check.order is ListOrder.MODIFIED:
         times = [post.modified for post in listed.posts]
         # A post may have been modified again in the second in which it was listed.
         return bool(times) and times == sorted(times, reverse=True) and times[-1] < before.newest
     numbers = [post.number for post in listed.posts]
     is_ordered = bool(numbers) and numbers == sorted(numbers, reverse=True)
-    return listed.total == check.total and is_ordered and numbers[-1] <= before.highest
+    return listed.total == check.listing.total and is_ordered and numbers[-1] <= before.highest
 
 
 # A post that was made since has a higher number than all before it, whatever its dates say. A draft or a
@@ -387,10 +359,11 @@ def _reaches(check: ListCheck, listed: PostList, before: Listing) -> bool:
 def _unchanged(check: ListCheck, listed: PostList, entries: StoredEntries, before: Listing) -> Listing | None:
     """Return the result if nothing has changed but posts that are stored, or are gone; else None."""
     total, highest = listed.total, listed.posts[0].number
-    listing = replace(before, walk=entries.walk, total=total, newest=check.newest, highest=highest)
+    same = replace(before, walk=entries.walk)
+    listing = replace(same, total=total, newest=check.listing.newest, highest=highest)
     is_same_store = entries.live == before.known + before.unlisted
     if not before.is_whole:
-        return listing if is_same_store and listing == replace(before, walk=entries.walk) else None
+        return listing if is_same_store and listing == same else None
     expected = entries.live - before.unlisted
     if total == expected or (total < expected and is_same_store):
         return replace(listing, held=total, known=total, unlisted=entries.live - total)
@@ -398,47 +371,162 @@ def _unchanged(check: ListCheck, listed: PostList, entries: StoredEntries, befor
 
 
 def _count(
-    check: ListCheck, listed: PostList, stored: Mapping[str, Winner], entries: StoredEntries
+    check: ListCheck, listed: PostList, live: Mapping[str, Winner], entries: StoredEntries
 ) -> ListCheck | Listing | None:
     """Count the posts of a page of the full list, which is ordered by their numbers."""
-    posts, total = listed.posts, listed.total if check.total is None else check.total
-    numbers = [check.highest, *(post.number for post in posts)]
+    listing, before = check.listing, entries.before
+    total = listed.total if check.page == 1 else listing.total
+    numbers = [listing.highest, *(post.number for post in listed.posts)]
     first = MOST_POSTS * (check.page - 1)
-    is_full = len(posts) == max(0, min(MOST_POSTS, total - first))
+    is_full = len(listed.posts) == max(0, min(MOST_POSTS, total - first))
     if listed.total != total or not is_full or not all(a < b for a, b in pairwise(numbers)):
         return None
-    # Posts that have the same id are one entry: only one of them can be kept.
-    by_id = {post.id: post for post in posts}.values()
-    winners = [_find(post, stored) for post in by_id]
-    check = replace(
-        check,
-        total=total,
-        # Posts on two pages of the list may have the same id, too.
-        held=min(check.held + sum(is_held(post, stored) for post in by_id), entries.live),
-        known=min(check.known + sum(winner is not None for winner in winners), entries.live),
-        read=check.read + sum(w is not None and w.order.walk == entries.walk for w in winners),
-        highest=numbers[-1],
-    )
+    # Posts that have the same id, also on two pages of the list, are one entry: only one of them is kept.
+    by_id = {post.id: post for post in listed.posts}
+    winners = [live[entry_id] for entry_id in by_id if entry_id in live]
+    held = min(listing.held + sum(is_held(post, live) for post in by_id.values()), entries.live)
+    known = min(listing.known + len(winners), entries.live)
+    read = check.read + sum(winner.order.walk == entries.walk for winner in winners)
+    listing = replace(listing, total=total, held=held, known=known, highest=numbers[-1])
+    check = replace(check, listing=listing, read=read)
     if first + MOST_POSTS < total:
         return replace(check, page=check.page + 1)
     if check.again:
         return replace(check, is_reading=True)
-    unlisted = entries.live - check.known
-    counts = total, check.held, check.known, unlisted, _foreign(check, entries, unlisted)
-    listing = Listing(entries.walk, check.api, check.size, *counts, check.newest, check.highest)
+    # WordPress calls its feed unchanged (304) after a post was deleted that is on its first page.
+    unlisted, foreign = entries.live - known, 0 if check.is_unchanged else max(entries.read - read, 0)
+    # Only a walk that has read all pages tells how many entries are still shown that were never listed.
+    if read != known or check.is_unchanged:
+        foreign = max(before.foreign, foreign) if before and before.has_ended else unlisted
+    listing = replace(listing, walk=entries.walk, unlisted=unlisted, foreign=foreign)
     # Posts that have changed since, or moved to other pages of the feed, were not looked for.
-    if check.sought in ("", check.state) or listing.is_whole:
+    if check.sought in (None, check.state) or listing.is_whole:
         return listing
-    before = entries.before
     return replace(listing, newest=before.newest, highest=before.highest) if before else listing.anew()
 
 
-# WordPress calls its feed unchanged (304) after a post was deleted that is on its first page.
-def _foreign(check: ListCheck, entries: StoredEntries, unlisted: int) -> int:
-    """Return how many entries the feed shows that were never listed, as far as can be known."""
-    shown = 0 if check.is_unchanged else max(entries.read - check.read, 0)
-    # Only a walk that has read all pages tells which of these are still shown.
-    if check.read == check.known and not check.is_unchanged:
-        return shown
-    before = entries.before
-    return max(before.foreign, shown) if before and before.has_ended else unlisted
+# -- sitemaps --------------------------------------------------------------------------------------------
+
+MOST_REQUESTS, SITEMAP_SECONDS = 5, 30 * 24 * 60 * 60
+# The protocol's limits: 2,048 characters of a URL, 50,000 URLs in a sitemap (sitemaps.org/protocol.html).
+LONGEST_URL, MOST_PAGES = 2048, 50_000
+DIGITS = re.compile(r"[0-9]+")
+SCHEME = re.compile(r"^https?://(?:www\.)?", re.IGNORECASE)
+# What feeds add to their links, to count who comes from them.
+TRACKING = re.compile(r"[?&](?:utm_\w+|ref|source)=[^&]*", re.IGNORECASE)
+# One in so many entries has a shape that counts.
+LEAST_SHARE = 10
+INDEX_PAGE = re.compile(r"/index\.\w+$")
+# Which sitemaps of an index come first, and which are never read: those of news list the last two days.
+OF_ENTRIES = re.compile(r"post|blog|article|entr|episode|stor", re.IGNORECASE)
+OF_NEWS = re.compile(r"news", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class SitemapCheck:
+    """A check of a site's sitemaps, as a request carries it.
+
+    :param left, requested: URLs of sitemaps that are to be read, and of those that have been, with this one
+    :param is_part: there are more than may be requested
+    """
+
+    left: tuple[str, ...] = ()
+    requested: tuple[str, ...] = ()
+    is_part: bool = False
+
+    def with_more(self, urls: Iterable[str]) -> SitemapCheck:
+        """Return this with other sitemaps that are to be read too."""
+        new = dict.fromkeys(url for url in urls if len(url) <= LONGEST_URL and not OF_NEWS.search(url))
+        left = [*self.left, *(url for url in new if url not in (*self.left, *self.requested))]
+        left.sort(key=lambda url: not OF_ENTRIES.search(url))
+        room = MOST_REQUESTS - len(self.requested)
+        return replace(self, left=tuple(left[:room]), is_part=self.is_part or len(left) > room)
+
+    def following(self) -> SitemapCheck | None:
+        """Return this for the request of the next sitemap; None if there is none."""
+        if not self.left:
+            return None
+        return replace(self, left=self.left[1:], requested=(*self.requested, self.left[0]))
+
+
+class Pages(NamedTuple):
+    """The pages of sitemaps that look like entries: their URLs, by key, and the keys that entries link to."""
+
+    listed: Mapping[str, str]
+    kept: Collection[str]
+
+    @property
+    def missing(self) -> list[str]:
+        return sorted(url for key, url in self.listed.items() if key not in self.kept)
+
+
+@dataclass(frozen=True, slots=True)
+class SitemapReport(StoredResult):
+    """The result of the last check of the sitemaps.
+
+    :param read: when: ISO 8601 in UTC
+    :param listed: how many pages look like entries
+    :param kept: how many of them were stored
+    :param is_part: not all sitemaps were read
+    """
+
+    read: str
+    listed: int = 0
+    kept: int = 0
+    is_part: bool = False
+
+    @property
+    def in_words(self) -> str:
+        """The rest of a sentence about the feed; '' if the sitemaps list nothing of it."""
+        if not self.listed:
+            return ""
+        least = "at least " if self.is_part else ""
+        pages = "page that looks like an entry" if self.listed == 1 else "pages that look like entries"
+        others = " (fhcrawl feeds --missing lists the others)" if self.kept < self.listed else ""
+        return (
+            f"its sitemap lists {least}{self.listed:,} {pages}; the store has {self.kept:,} of them{others}"
+        )
+
+
+def is_sitemap_due(read: str | None, now: str) -> bool:
+    """Return whether it is time to read the sitemaps, by when they were last read."""
+    # A time in the future was recorded by a wrong clock.
+    return read is None or not 0 <= elapsed(read, now) < SITEMAP_SECONDS
+
+
+def _key_of(url: str) -> str:
+    return TRACKING.sub("", SCHEME.sub("", url).partition("#")[0]).rstrip("/")
+
+
+# Digits are those of dates and numbers; the last segment is the name of the entry. So `/2024/05/a-post/` and
+# `/2023/11/another/` are alike, and so are `/?p=12` and `/?p=7`; `/about/` and `/2024/05/` are not.
+def _shape_of(url: str) -> str:
+    path, mark, query = _key_of(url).partition("?")
+    if mark:
+        return DIGITS.sub("0", f"{path}?{query}")
+    folder, slash, _ = path.rpartition("/")
+    return DIGITS.sub("0", folder) + slash if slash else path
+
+
+def like_entries(pages: Iterable[str], links: list[str]) -> list[str]:
+    """Return those pages of a sitemap that look like entries, by the links of entries."""
+    # A page about the author may have been in the feed, too.
+    counted = Counter(map(_shape_of, links)).items()
+    shapes = {shape for shape, number in counted if LEAST_SHARE * number >= len(links)}
+    has_index = any(map(INDEX_PAGE.search, links))
+    alike = (url for url in pages if len(url) <= LONGEST_URL and _shape_of(url) in shapes)
+    return [url for url in alike if has_index or not INDEX_PAGE.search(urlsplit(url).path)][:MOST_PAGES]
+
+
+# At the root of a site, a page about its author looks like an entry. But publishers list entries in sitemaps
+# of their own: so those count that list what is kept, and others that are named like these.
+def compare(sitemaps: Mapping[str, Iterable[str]], links: Iterable[str]) -> Pages:
+    """Return what sitemaps list of a feed: pages that look like entries, by the sitemap's URL."""
+    linked = set(map(_key_of, links))
+    by_sitemap = {name: {_key_of(page): page for page in pages} for name, pages in sitemaps.items()}
+    families = {DIGITS.sub("0", name) for name, pages in by_sitemap.items() if linked & pages.keys()}
+    listed: dict[str, str] = {}
+    for name, pages in by_sitemap.items():
+        if DIGITS.sub("0", name) in families:
+            listed |= pages
+    return Pages(listed, linked & listed.keys())

@@ -16,6 +16,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
+from w3lib.url import url_query_parameter
+
 from fhcrawl.documents.xml.elements import resolve
 from fhcrawl.logical_feed.chain import TO_THE_SECOND
 
@@ -47,12 +49,12 @@ class Shown(NamedTuple):
     """What a document shows.
 
     :param number: number of its entries
-    :param oldest: when the oldest of them was published, else updated; ISO 8601 in UTC, None without times
+    :param oldest: when the oldest of them was published, else updated; ISO 8601 in UTC
     :param last_id: id of the last of them
     :param is_page: it is not the subscription document
     :param empty: how many documents in a row before it had no entries
     :param size: number of entries of the subscription document; 0 if unknown
-    :param site: URL of the web page that it belongs to; None if it names none
+    :param site: URL of its web page
     """
 
     number: int
@@ -102,10 +104,8 @@ class Platform:
 
     def is_denied(self, url: str, status: int, body: bytes) -> bool:
         """Return whether an error says that the page at a URL does not exist."""
-        if status != SERVER_ERROR or self.denial is None:
-            return False
-        match = self.denial.search(body)
-        return match is not None and match[1].decode() == parameter_of(url, "page")
+        match = self.denial.search(body) if self.denial is not None and status == SERVER_ERROR else None
+        return match is not None and match[1].decode() == url_query_parameter(url, "page")
 
     def older(self, url: str, shown: Shown) -> tuple[str | None, bool]:
         """Return the URL of the older document, None at the end, and whether the newer one may be cut.
@@ -125,44 +125,28 @@ class Platform:
 # -- URLs ------------------------------------------------------------------------------------------------
 
 
-def _pairs(url: str) -> list[str]:
-    query = urlsplit(url).query
-    return query.split("&") if query else []
-
-
 def _name(pair: str) -> str:
     return unquote(pair.partition("=")[0])
-
-
-def parameter_of(url: str, parameter: str) -> str | None:
-    """Return the value of a parameter of a URL's query; None if there is none."""
-    values = (unquote(pair.partition("=")[2]) for pair in _pairs(url) if _name(pair) == parameter)
-    return next(values, None)
 
 
 # The rest of the URL stays as it is: a server may redirect from `Special%3ANewPages`, or have nothing there.
 def with_parameter(url: str, parameter: str, value: str) -> str:
     """Return a URL with another value of a parameter of its query."""
-    pairs, new = _pairs(url), f"{parameter}={quote(value, safe='')}"
+    parts, new = urlsplit(url), f"{parameter}={quote(value, safe='')}"
+    pairs = parts.query.split("&") if parts.query else []
     is_there = any(_name(pair) == parameter for pair in pairs)
     changed = [new if _name(pair) == parameter else pair for pair in pairs] if is_there else [*pairs, new]
-    return urlunsplit(urlsplit(url)._replace(query="&".join(changed)))
+    return urlunsplit(parts._replace(query="&".join(changed)))
 
 
 def _number(url: str, parameter: str, default: int) -> int | None:
     """Return a parameter's number, or the default without the parameter; None if it is no number."""
-    value = parameter_of(url, parameter)
-    if not value:
-        return default
+    value = url_query_parameter(url, parameter) or str(default)
     return int(value) if NUMBER.fullmatch(value) else None
 
 
 def numbered(parameter: str, first: int = 1, is_of_entries: bool = False) -> Form:
-    """Return how the URLs of numbered pages are formed.
-
-    :param first: number of the first page
-    :param is_of_entries: the number is that of newer entries
-    """
+    """Form the URLs of pages with a number: of the page, or of the newer entries."""
 
     def form(url: str, shown: Shown) -> str | None:
         number = _number(url, parameter, first)
@@ -173,7 +157,7 @@ def numbered(parameter: str, first: int = 1, is_of_entries: bool = False) -> For
 
 
 def numbered_path(url: str, shown: Shown) -> str | None:
-    """Return the URL of the next page, whose number is the last segment of the path."""
+    """Form the URL of the next page, whose number is the last segment of the path."""
     parts = urlsplit(url)
     folder, _, last = parts.path.rstrip("/").rpartition("/")
     if shown.is_page and not NUMBER.fullmatch(last):
@@ -183,10 +167,7 @@ def numbered_path(url: str, shown: Shown) -> str | None:
 
 
 def before(parameter: str, time_format: str) -> Form:
-    """Return how URLs are formed with the time of the oldest entry shown.
-
-    :param time_format: as of `strftime`; '' for milliseconds since 1970
-    """
+    """Form URLs with the time of the oldest entry shown; without a format, in milliseconds since 1970."""
 
     def form(url: str, shown: Shown) -> str | None:
         moment = _moment(shown.oldest)
@@ -199,10 +180,7 @@ def before(parameter: str, time_format: str) -> Form:
 
 
 def after(parameter: str, token: re.Pattern[str]) -> Form:
-    """Return how URLs are formed with the last entry shown.
-
-    :param token: what is taken from its id: the first group
-    """
+    """Form URLs with the first group of a pattern in the id of the last entry shown."""
 
     def form(url: str, shown: Shown) -> str | None:
         match = token.search(shown.last_id or "")
@@ -212,7 +190,7 @@ def after(parameter: str, token: re.Pattern[str]) -> Form:
 
 
 def larger(parameter: str) -> Form:
-    """Return how URLs are formed with the number of entries to be shown."""
+    """Form URLs with the number of entries to be shown."""
 
     def form(url: str, shown: Shown) -> str | None:
         requested = _number(url, parameter, 0)
@@ -225,10 +203,7 @@ def larger(parameter: str) -> Form:
 
 
 def yearly(name: re.Pattern[str]) -> Form:
-    """Return how URLs are formed with a year before the last segment of the path.
-
-    :param name: the last segment
-    """
+    """Form URLs with a year before the last segment of the path, whose name is given."""
 
     def form(url: str, shown: Shown) -> str | None:
         parts = urlsplit(url)
@@ -239,22 +214,21 @@ def yearly(name: re.Pattern[str]) -> Form:
             return None
         moment = _moment(shown.oldest)
         if not shown.is_page:
-            path = f"{folder}/{moment.year:04}/{last}" if moment else ""
-            return urlunsplit(parts._replace(path=path)) if moment else None
-        if shown.number:
-            # A server that shows the same whatever the year is has no years.
-            is_own = moment and int(year) in {(moment - ZONE).year, (moment + ZONE).year}
+            path = f"{folder}/{moment.year:04}/{last}" if moment else None
         else:
+            # A server that shows the same whatever the year is has no years.
             is_own = shown.empty + 1 < MOST_EMPTY
-        path = f"{site}/{int(year) - 1:04}/{last}"
-        return urlunsplit(parts._replace(path=path)) if is_own and int(year) > 1 else None
+            if shown.number:
+                is_own = moment is not None and int(year) in {(moment - ZONE).year, (moment + ZONE).year}
+            path = f"{site}/{int(year) - 1:04}/{last}" if is_own and int(year) > 1 else None
+        return None if path is None else urlunsplit(parts._replace(path=path))
 
     return form
 
 
 # The feeds of tags and authors name the site's home page too; its API has the posts of all.
 def home(url: str, shown: Shown) -> str | None:
-    """Return the URL of a site's home page, for the feed of all its posts."""
+    """Form the URL of a site's home page, for the feed of all its posts."""
     if shown.is_page or shown.site is None:
         return None
     path = urlsplit(shown.site).path.rstrip("/")
@@ -433,7 +407,6 @@ NAMED = {platform.name: platform for platform in (*PLATFORMS, NUMBERED, PROBE)}
 def recognise(url: str, headers: Iterable[str], body: bytes) -> Platform | None:
     """Return the software that has made a feed, if it has older documents at URLs that no link names.
 
-    :param url: URL of the feed
     :param headers: the response's, each as `Name: value`
     """
     # RFC 4287, 4.2.11: an entry's source is another feed, with a generator of its own.

@@ -61,9 +61,7 @@ class Poll(NamedTuple):
 def interval(changed: str | None, average: int | None, news: str) -> int | None:
     """Return the average interval between a feed's changes, in seconds, weighted to the latest.
 
-    :param changed: when the feed was found to have changed before
-    :param average: the average interval until then
-    :param news: when it is found to have changed now
+    :param changed, news: when the feed was found to have changed before, and now
     """
     last = -1 if changed is None else elapsed(changed, news)
     # A negative or very long interval comes from a wrong clock.
@@ -74,16 +72,12 @@ def interval(changed: str | None, average: int | None, news: str) -> int | None:
 
 
 def is_due_in_full(received: str | None, now: str) -> bool:
-    """Return whether a document is to be requested without conditions, by when it was last received."""
     # The time may be in the future by a wrong clock.
     return received is None or abs(elapsed(received, now)) > TRUSTED_SECONDS
 
 
 def next_due(poll: Poll, gaps: Iterable[Reason], limits: Limits) -> str:
-    """Return when a feed is due again, within the limits.
-
-    :param gaps: the reasons why the feed is not complete
-    """
+    """Return when a feed is due again, within the limits; the gaps are why it is not complete."""
     regular = max(_declared_interval(poll), _habitual(poll))
     # Missing documents are requested when their retry is due, even if the feed itself is not due yet.
     # The longer a document has been missing, the later it is tried again.

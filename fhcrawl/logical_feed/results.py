@@ -34,7 +34,7 @@ class CommitBatch:
     :param winners: the newest versions so far, in the store or in this document
     :param superseded: older versions, for a store that keeps them
     :param confirmed: versions with the stored content but a newer order
-    :param counts: additions to the crawl's stats on commit
+    :param counts: additions to the crawl's stats
     """
 
     stored: dict[str, Winner] = field(default_factory=dict)
@@ -46,8 +46,7 @@ class CommitBatch:
 
     def compare(self, stored: dict[str, Winner], deletions: list[Version]) -> None:
         """Start from the stored versions, and apply deletions before entries are compared with them."""
-        self.stored = stored
-        self.winners = dict(stored)
+        self.stored, self.winners = stored, dict(stored)
         for version in deletions:
             winner = self.winners.get(version.id)
             if winner is None or version.order.is_newer(winner.order):
@@ -63,7 +62,6 @@ class CommitBatch:
         self.accepted[version.id] = new
 
     def supersede(self, version: Version, fields: dict[str, object]) -> None:
-        """Keep a version that is older than another one."""
         self.superseded.setdefault((version.id, version.digest), (version, fields))
 
 
@@ -87,7 +85,6 @@ class DocumentFailure:
     detail: str
 
     def __post_init__(self) -> None:
-        """Escape the detail."""
         object.__setattr__(self, "detail", printable(self.detail, LONGEST_SENTENCE))
 
 
@@ -102,11 +99,8 @@ class Fetch:
 
     :param feed: URL of the subscription document, as the user gave it
     :param key: the document's key in the store: its requested URL, or the deltafetch_key
-    :param requested_url: URL of the request
-    :param url: URL of the response, after redirects
     :param fetched: when it was fetched, ISO 8601 in UTC; for a capture, when it was captured
     :param latest: latest time to take into account, comparable; default: a day after `fetched`
-    :param run: number of the crawl
     :param location: URL to request from now on, after permanent redirects; None: `requested_url`
     :param special: whether the hosts that the user gave had special addresses: see `crawling.given_hosts`
     :param freshness_lifetime: seconds for which the server declares a subscription document fresh
@@ -136,7 +130,6 @@ class Fetch:
     has_joined: bool = False
 
     def __post_init__(self) -> None:
-        """Set the default of `latest`."""
         object.__setattr__(self, "latest", self.latest or latest_time(self.fetched))
 
 
@@ -149,14 +142,14 @@ class DocumentResult:
     """The content of a document: its feed, entries and links; or the failure to read it.
 
     :param moved_to: URL that an archive was redirected to, if it may be another document
-    :param older_document: the link to the next older document of the chain, None at its end
+    :param older_document: None at the end of the chain
     :param older_key: key of that document in the store; None: its URL
     :param is_left_over: a page that an earlier walk has left unread, or a page older than that one
     :param failure: why the document does not count as processed, if it does not
     :param validators: ETag, Last-Modified, and the body digest of a subscription document
     :param received: when the body of a document came that is unchanged; None if it did not (304)
     :param doubted_since: when the document was last received before the server sent a false 304 for it
-    :param held: what the document holds (`contents.encode`); None for one that is not read again, since it
+    :param held: what the document holds (`absences.encode`); None for one that is not read again, since it
         never changes or is no document of a chain
     :param lost: digests of the ids of the entries that it held before, and does not hold now. Of a
         plain feed, those that its publisher has removed, each with the next older one (`absences.removed`);
@@ -166,8 +159,6 @@ class DocumentResult:
         that it does not show
     :param shared_id: an id of one of these, which another entry of the document has; None for none
     :param breaks_span: a plain feed shows such an entry, if it shares its id for the first time
-    :param versions: its entries, in document order
-    :param deletions: the deletions by its tombstones
     :param uncounted: earliest time in it that is in the future, comparable; None if there is none
     :param parts: the documents that a list names, in the order in which they are read; None for no list
     :param replaces: prefix of the ids of a snapshot's entities; once all its parts are processed, they
@@ -179,8 +170,7 @@ class DocumentResult:
     :param total: number of entries that a subscription document says the feed has; None if it does not say
     :param software: name of the software that has made it, which may have older pages (`platforms`); none of
         them is requested
-    :param head: the head section of a subscription document; None if it has none
-    :param counts: additions to the crawl's stats, apart from the entries' outcomes, on commit
+    :param counts: additions to the crawl's stats, apart from the entries' outcomes
     """
 
     fetch: Fetch
@@ -215,25 +205,22 @@ class DocumentResult:
     counts: Counter[str] = field(default_factory=Counter)
 
     def failed(self, failure: DocumentFailure) -> Self:
-        """Return this result with a failure."""
         return replace(self, failure=failure)
 
 
 def has_changes(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
-    """Return whether a document has a version that would change the entries stored by walks.
-
-    :param stored: the newest stored versions of the document's entries, by id
-    """
+    """Return whether a document has a version that would change its entries stored by walks."""
     # Stored captures do not count: they do not tell whether walks have read the older documents.
     of_walks = {i: winner for i, winner in stored.items() if winner.order.walk >= FIRST_WALK}
     outcomes = (decide(version, of_walks.get(version.id)) for version in result.versions)
-    deletes = (
-        (winner := of_walks.get(version.id)) is not None
-        and winner.digest
-        and version.order.is_newer(winner.order)
+    return any(outcome in (Outcome.NEW, Outcome.UPDATED) for outcome in outcomes) or any(
+        (winner := of_walks.get(version.id)) and winner.digest and version.order.is_newer(winner.order)
         for version in result.deletions
     )
-    return any(outcome in (Outcome.NEW, Outcome.UPDATED) for outcome in outcomes) or any(deletes)
+
+
+def _has_same_time(version: Version, winner: Winner) -> bool:
+    return bool(version.order.time) and version.order.time == winner.order.time
 
 
 # RFC 5005, 4.1: what leaves the subscription document is in an archive. If the last entry of a document is
@@ -241,20 +228,14 @@ def has_changes(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
 # One that is known above new ones proves nothing: it may be pinned. Nor does an edited one: it may stand
 # where it does because of the edit.
 def joins(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
-    """Return whether a document reaches back to what an earlier walk has read.
-
-    Its last entry that is not an edited one is known.
-
-    :param stored: see `has_changes`
-    """
+    """Return whether a document reaches back to what an earlier walk has read: its last entry is known."""
     # What the subscription document shows is as old as this walk; it is contiguous with what was known.
     before = result.fetch.walk + result.fetch.has_joined
     for version in reversed(result.versions):
         winner = stored.get(version.id)
         if winner is None or not FIRST_WALK <= winner.order.walk < before:
             return False
-        has_time = bool(version.order.time) and version.order.time == winner.order.time
-        if has_time or decide(version, winner) in (Outcome.DUPLICATE, Outcome.STALE):
+        if _has_same_time(version, winner) or decide(version, winner) in (Outcome.DUPLICATE, Outcome.STALE):
             return True
     return False
 
@@ -262,17 +243,13 @@ def joins(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
 # A version that has another time is another one. With the same time, its content may differ in each response:
 # publishers put tokens into the URLs of enclosures.
 def has_news(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
-    """Return whether a document has an entry that no newer document of its walk has.
-
-    :param stored: see `has_changes`
-    """
+    """Return whether a document has an entry that no newer document of its walk has."""
 
     def is_new(version: Version) -> bool:
         winner = stored.get(version.id)
         if winner is None or (winner.order.walk, winner.order.step) <= result.fetch.position:
             return True
-        has_time = bool(version.order.time) and version.order.time == winner.order.time
-        return not has_time and version.digest != winner.digest
+        return not _has_same_time(version, winner) and version.digest != winner.digest
 
     return any(map(is_new, result.versions))
 
@@ -282,10 +259,7 @@ def has_news(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
 # publishers may leave out entries (private ones, say) after they have divided them into pages. Nor do entries
 # that were on older pages before: a publisher who sorts by update time moves them in front of new ones.
 def must_follow(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
-    """Return whether the pages older than this one must be read, even if an earlier walk has read them.
-
-    :param stored: see `has_changes`
-    """
+    """Return whether the pages older than this one must be read, even if an earlier walk has read them."""
     walk, step = result.fetch.position
     orders = [stored[v.id].order for v in result.versions if v.id in stored]
     joins_earlier_walk = any(FIRST_WALK <= order.walk < walk and order.step >= step for order in orders)

@@ -13,17 +13,13 @@ from fhcrawl.reasons import NEVER_READ, OURSELVES, ReasonKind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fhcrawl.logical_feed.captures import Covered
-    from fhcrawl.logical_feed.listings import Listing
-    from fhcrawl.logical_feed.sitemaps import SitemapReport
+    from fhcrawl.logical_feed.coverage import Covered
+    from fhcrawl.logical_feed.listings import Listing, SitemapReport
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a verdict is not `complete`, because of which document, and since when (ISO 8601 in UTC).
-
-    :param detail: for people: the rest of a sentence that begins with the URL
-    """
+    """Why a verdict is not `complete`; the detail is the rest of a sentence that begins with the URL."""
 
     kind: ReasonKind
     url: str
@@ -62,7 +58,6 @@ class Evidence:
 
     @property
     def shows_all_pages(self) -> bool:
-        """Whether the pages that were read were the feed at one moment, as far as the publisher says."""
         return self.agreed is not None and (self.total is None or self.total <= self.entries)
 
     # A publisher may count what no page shows, or what there was at another moment; and entries that are kept
@@ -111,8 +106,7 @@ def verdict(
     """Return the verdict on a feed, and the reasons why it is not `complete`.
 
     :param kind: kind of the last subscription document; None if none has been read yet
-    :param since: when that document was read, or else when the feed was first crawled; ISO 8601 in UTC
-    :param gaps: reasons for missing documents and entries that the feed refers to
+    :param since: when that document was read, or else when the feed was first crawled
     :param covered: for how long a plain feed is covered; None if neither it nor a capture was read
     :param is_held_back: a plain feed or its server requests fewer polls than its holes would need
     """
@@ -184,12 +178,10 @@ def _minute(time: str) -> str:
 
 
 def is_not_read(reasons: Iterable[Reason]) -> bool:
-    """Return whether the reasons of a verdict say that the feed could never be read."""
     return any(reason.kind in NEVER_READ for reason in reasons)
 
 
 def shown_verdict(word: str) -> str:
-    """Return one of WORDS as it is written in text for people."""
     return word.replace("-", " ")
 
 

@@ -50,7 +50,6 @@ class Order(NamedTuple):
     # versions divides them into two groups, each with a total order: so the newest version, with that
     # `overrides`, does not depend on the order in which versions are read.
     def is_newer(self, other: Order) -> bool:
-        """Return whether this version is newer than another one."""
         overrides = max(self.overrides, other.overrides)
         return self._key(overrides) > other._key(overrides)
 
@@ -60,7 +59,6 @@ class Order(NamedTuple):
         return False, "", 0, self.walk, self.step, self.tombstone, self.position
 
     def over(self, older: Order) -> Order:
-        """Return the order of this version once it has replaced an older one."""
         return self if self.overrides >= older.overrides else self._replace(overrides=older.overrides)
 
     def over_earlier_walks(self) -> Order:
@@ -106,7 +104,7 @@ def order(
 ) -> Order:
     """Return the order of a version, by the times that its document claims.
 
-    :param position: index of the entry in its document, from 0
+    :param position: index of the entry in its document
     :param is_observed: the walk of `place` has read the document when it was current: the subscription
         document, a page, or an archive in which the entry has changed
     """
@@ -137,12 +135,10 @@ class Version(NamedTuple):
     def at(
         cls, latest: str, entry_id: str, claimed: Order, digest: str, original: bytes | None = None
     ) -> Version:
-        """Return the version, ordered by its times up to `latest`."""
         counted = claimed.counted(latest)
         return cls(entry_id, counted, digest, original, None if counted is claimed else claimed)
 
     def over(self, winner: Winner | None) -> Version:
-        """Return this version once it has replaced an older one."""
         if winner is None or self.order.overrides >= winner.order.overrides:
             return self
         claimed = self.claimed and self.claimed.over(winner.order)
@@ -189,7 +185,6 @@ class Outcome(str, Enum):
 def deletion(
     tombstone: Tombstone, document_updated: str | None, place: ChainPosition, is_observed: bool = False
 ) -> Order:
-    """Return the order of a tombstone's deletion; the parameters are those of `order`."""
     return order(tombstone.when, document_updated, place, 0, is_observed)._replace(tombstone=1)
 
 
@@ -227,13 +222,11 @@ def _files_of(enclosures: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def have_same_files(winner: Winner, enclosures: list[Enclosure]) -> bool:
-    """Return whether the enclosures of a stored version are the same ones, though with other URLs.
-
-    They are not if a pipeline has changed them.
-    """
+    """Return whether the enclosures of a stored version are the same ones, though with other URLs."""
     if winner.enclosures is None:
         return False
     try:
+        # A pipeline may have changed them.
         return _files_of(json.loads(winner.enclosures)) == _files_of(enclosures)
     except (TypeError, KeyError, AttributeError):
         return False
@@ -307,7 +300,6 @@ def _is_same_page(link: str, other: str | None) -> bool:
 
 
 def decide(version: Version, winner: Winner | None) -> Outcome:
-    """Return the effect of a version, given the newest one so far."""
     if winner is None:
         return Outcome.NEW
     if version.digest == winner.digest:

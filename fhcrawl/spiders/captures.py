@@ -23,8 +23,7 @@ from fhcrawl.exceptions import LeaseError, NoIndexError, NotAFeedError, StoreErr
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Kind, Role
-from fhcrawl.logical_feed.captures import CaptureRead, next_captures
-from fhcrawl.logical_feed.coverage import WINDOW
+from fhcrawl.logical_feed.coverage import WINDOW, CaptureRead, next_captures
 from fhcrawl.logical_feed.polling import LONGEST
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind

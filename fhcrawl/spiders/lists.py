@@ -1,6 +1,6 @@
 """Reads what a site lists of its feed's entries, after the feed's walk: WordPress's posts, and sitemaps.
 
-The rules are in `logical_feed.listings` and `logical_feed.sitemaps`.
+The rules are in `logical_feed.listings`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ from fhcrawl.downloadermiddlewares import politeness
 from fhcrawl.exceptions import LeaseError, NotAFeedError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.logical_feed import Role, listings, sitemaps
-from fhcrawl.logical_feed.listings import Listing
+from fhcrawl.logical_feed import Role, listings
+from fhcrawl.logical_feed.listings import LONGEST_URL, MOST_PAGES, ListCheck, Listing, SitemapCheck
 from fhcrawl.logical_feed.platforms import NOT_FOUND
-from fhcrawl.logical_feed.sitemaps import LONGEST_URL, MOST_PAGES, SitemapCheck
 from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from fhcrawl.logical_feed.listings import ListCheck
     from fhcrawl.logical_feed.results import Fetch
     from fhcrawl.pipelines import EntryVersion
     from fhcrawl.store import Store
@@ -64,7 +62,6 @@ class _Lists:
 
     @contextlib.contextmanager
     def _owned(self, fetch: Fetch) -> Iterator[None]:
-        """Stop where another crawl has taken the feed over."""
         try:
             yield
         except LeaseError as error:
@@ -75,11 +72,7 @@ class ListChecks(_Lists):
     """Compares feeds of WordPress with its lists of posts."""
 
     def begin(self, fetch: Fetch, response: Response, is_unchanged: bool = False) -> Iterator[Request]:
-        """Yield the first request of the check of a feed whose walk has ended; nothing if it has no list.
-
-        :param response: to the last request of the walk
-        :param is_unchanged: it says that the subscription document is unchanged
-        """
+        """Yield the first request of the check of a feed whose walk has ended, if it has a list."""
         context = context_of(response)
         walk = context.walk
         if not walk.options.platforms or fetch.role not in WALKED:
@@ -96,8 +89,7 @@ class ListChecks(_Lists):
             api = before.api
         size = walk.page_size or (before.size if before else DEFAULT_PAGE_SIZE)
         if api is not None:
-            check = listings.begin(api, feed_url, size, before, is_unchanged=is_unchanged)
-            yield requests.listed(fetch, response, check)
+            yield requests.listed(fetch, response, ListCheck.begin(api, feed_url, size, before, is_unchanged))
 
     def parse(self, fetch: Fetch, response: Response) -> Iterator[Request | EntryVersion]:
         """Parse a response to a request of a check: yield the next request, then the entries of a page."""
@@ -105,12 +97,14 @@ class ListChecks(_Lists):
         if check is None:
             return
         if check.is_reading:
-            yield from self._read_page(fetch, response, check)
+            yield from self._after_page(fetch, response, check)
+            yield from self._read_page(fetch, response)
             return
         listed = listings.read_posts(response.body, responses.header(response, "X-WP-Total"), check.feed_url)
         if listed is None:
             logger.info("%s is not a list of posts", fetch.requested_url)
             return
+        note = self._store.feeds.note_listing
         entries = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk)
         ids = list({post.id for post in listed.posts})
         stored = self._store.entries.find_winners(fetch.feed, ids, latest_time(fetch.fetched))
@@ -119,21 +113,23 @@ class ListChecks(_Lists):
             # A 304 does not name the API: without this, an unchanged feed would not be checked by a later run
             # if this check does not come to its end.
             if entries.before is None or not entries.before.has_ended:
-                begun = Listing(listings.NO_WALK, check.api, check.size)
-                self._store.feeds.note_listing(fetch.feed, begun)
-            if isinstance(following, Listing):
-                self._end(fetch, following)
-            elif following is not None:
+                note(fetch.feed, Listing(0, check.listing.api, check.listing.size))
+            if isinstance(following, ListCheck):
                 yield requests.listed(fetch, response, following)
+            elif following is None:
+                logger.info("%s changed while it was being read", check.listing.api)
             else:
-                logger.info("%s changed while it was being read", check.api)
+                note(fetch.feed, following)
+                self._crawler.stats.inc_value("fhcrawl/entry/unlisted", following.unlisted)
+                more = f"; the store has {following.unlisted:,} more that are not listed"
+                logger.info("%s: %s%s", fetch.feed, following.in_words, more if following.unlisted else "")
 
-    def _read_page(
-        self, fetch: Fetch, response: Response, check: ListCheck
-    ) -> Iterator[Request | EntryVersion]:
+    def _after_page(self, fetch: Fetch, page: Response | Request, check: ListCheck) -> Iterator[Request]:
         following = check.after_page()
         if following is not None:
-            yield requests.listed(fetch, response, following)
+            yield requests.listed(fetch, page, following)
+
+    def _read_page(self, fetch: Fetch, response: Response) -> Iterator[Request | EntryVersion]:
         if response.status == NOT_FOUND:
             return
         try:
@@ -146,21 +142,10 @@ class ListChecks(_Lists):
         yield from CommitMiddleware.of(self._crawler).yield_document(response, document, result, versions)
 
     def lose(self, fetch: Fetch, request: Request) -> Iterator[Request]:
-        """Yield the request that follows one that has failed: for the next page of the feed, if there is one.
-
-        Without the list, the feed is what it is without one.
-        """
+        """Yield the request for the next page of the feed, if there is one, after one that has failed."""
         check = context_of(request).list_check
         if check is not None and check.is_reading:
-            following = replace(check, has_failed=True).after_page()
-            if following is not None:
-                yield requests.listed(fetch, request, following)
-
-    def _end(self, fetch: Fetch, listing: Listing) -> None:
-        self._store.feeds.note_listing(fetch.feed, listing)
-        self._crawler.stats.inc_value("fhcrawl/entry/unlisted", listing.unlisted)
-        gone = f"; the store has {listing.unlisted:,} more that are not listed" if listing.unlisted else ""
-        logger.info("%s: %s%s", fetch.feed, listing.in_words, gone)
+            yield from self._after_page(fetch, request, replace(check, has_failed=True))
 
 
 class Sitemaps(_Lists):
@@ -169,8 +154,7 @@ class Sitemaps(_Lists):
     def begin(self, fetch: Fetch, response: Response, links: Iterable[str | None] = ()) -> Iterator[Request]:
         """Yield the request for the first sitemap, if it is time for one.
 
-        :param response: to the last request of the walk
-        :param links: those of its entries; () if it is unchanged
+        :param links: those of the entries of the last document; () if it is unchanged
         """
         if not context_of(response).walk.sitemaps or fetch.role not in WALKED:
             return
@@ -205,11 +189,10 @@ class Sitemaps(_Lists):
             if is_index:
                 check = check.with_more(named)
             else:
-                pages = sitemaps.like_entries(named, self._store.sitemaps.read_links(fetch.feed))
+                pages = listings.like_entries(named, self._store.sitemaps.read_links(fetch.feed))
         with self._owned(fetch):
-            self._store.sitemaps.note(
-                fetch.feed, check.requested[-1], pages, is_first=len(check.requested) == 1
-            )
+            is_first = len(check.requested) == 1
+            self._store.sitemaps.note(fetch.feed, check.requested[-1], pages, is_first)
             yield from self._next(fetch, response, check)
 
     def lose(self, fetch: Fetch, request: Request) -> Iterator[Request]:
@@ -227,19 +210,16 @@ def read_sitemap(body: bytes) -> tuple[list[str], bool]:
     if body.startswith(GZIP):
         body = gunzip(body, max_size=requests.MOST_OCTETS)
     if not body.lstrip(BLANK).startswith(b"<"):
-        return _lines(body), False
+        # sitemaps.org/protocol.html, 'Other Sitemap formats': a text file has one URL a line.
+        lines = map(str.strip, body.decode("utf-8-sig").splitlines()[:MOST_PAGES])
+        urls = list(filter(None, lines))
+        if not all(url.startswith(("http://", "https://")) for url in urls):
+            raise ValueError("its lines are not URLs")
+        return urls, False
     sitemap = Sitemap(body)
     if sitemap.type not in ("urlset", "sitemapindex"):
         raise ValueError(f"its root element is {sitemap.type}")
-    listed = list(islice(sitemap, MOST_PAGES))
+    listed = islice(sitemap, MOST_PAGES)
     # What lists news has no other pages (the last two days' news).
     urls = [page["loc"] for page in listed if "news" not in page]
     return [url for url in urls if len(url) <= LONGEST_URL], sitemap.type == "sitemapindex"
-
-
-# sitemaps.org/protocol.html, 'Other Sitemap formats': a text file has one URL a line.
-def _lines(body: bytes) -> list[str]:
-    urls = [line.strip() for line in body.decode("utf-8-sig").splitlines()[:MOST_PAGES]]
-    if not all(url.startswith(("http://", "https://")) for url in filter(None, urls)):
-        raise ValueError("its lines are not URLs")
-    return list(filter(None, urls))

@@ -52,7 +52,7 @@ from fhcrawl.documents.lists import IS_LIST, snapshot_prefix
 from fhcrawl.exceptions import LeaseError, NotAFeedError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.logical_feed import FIRST_WALK, Kind, Role, absences, contents
+from fhcrawl.logical_feed import FIRST_WALK, Kind, Role, absences
 from fhcrawl.logical_feed.results import DocumentResult, State, has_news, is_of_host, joins
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.context import RequestContext, WalkContext
     from fhcrawl.documents import FeedDocument
     from fhcrawl.logical_feed import Version
-    from fhcrawl.logical_feed.contents import EarlierReading
+    from fhcrawl.logical_feed.absences import EarlierReading
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.pipelines import EntryVersion
     from fhcrawl.spiders.captures import Captures
@@ -316,7 +316,7 @@ class Walk:
         url, newer = self._newer.pop(fetch.feed, (None, None))
         if url != fetch.requested_url:  # read before a restart, or by an earlier walk
             newer = self._store.documents.find_newer(fetch.feed, fetch.key)
-        differing = None if newer is None else contents.unlike(result.versions, newer.held)
+        differing = None if newer is None else absences.unlike(result.versions, newer.held)
         if differing is None or by_id:
             return None if differing is None else newer
         labels = self._store.entries.find_labels(fetch.feed, list(differing))

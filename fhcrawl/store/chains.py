@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.documents.lists import NAMESPACE
 from fhcrawl.logical_feed import Role, absence
-from fhcrawl.logical_feed.absences import Seen
-from fhcrawl.logical_feed.contents import EarlierReading, FirstReading
+from fhcrawl.logical_feed.absences import EarlierReading, Seen
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import statements
 from fhcrawl.store.database import Repository
@@ -144,7 +143,7 @@ class Rechecks(Repository):
             # What this walk has come to has a place in this walk.
             is_behind = place.walk < walk
             keys = set(map(bytes, execute(connection, missing, values).scalars())) if is_behind else None
-        return FirstReading(keys, place, walk) if keys else None
+        return EarlierReading(b"", b"", place, walk, keys) if keys else None
 
 
 def _find(connection: Connection, where: str, **values: object) -> CheckedDocument | None:

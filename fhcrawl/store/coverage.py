@@ -7,8 +7,14 @@ import json
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from fhcrawl.logical_feed.captures import CaptureRead, Covered, covered_by
-from fhcrawl.logical_feed.coverage import Coverage, EarlierSpan, marks_of
+from fhcrawl.logical_feed.coverage import (
+    CaptureRead,
+    Coverage,
+    Covered,
+    EarlierSpan,
+    covered_by,
+    marks_of,
+)
 from fhcrawl.store.statements import execute
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sqlalchemy import select
 
-from fhcrawl.logical_feed import CHAIN, FIRST_WALK, Role, absence, contents
+from fhcrawl.logical_feed import CHAIN, FIRST_WALK, Role, absence, absences
 from fhcrawl.logical_feed.coverage import coverage_after, doubted
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
 from fhcrawl.logical_feed.results import CommitBatch, DocumentFailure, State, has_changes, joins, must_follow
@@ -685,7 +685,7 @@ class Documents(Repository):
         shown = """SELECT held FROM documents
             WHERE id = (SELECT feeds.subscription_id FROM feeds WHERE feeds.id = :feed_id)"""
         row = self._select(shown, feed)
-        return 0 if row is None or row.held is None else sum(1 for _ in contents.ids_of(bytes(row.held)))
+        return 0 if row is None or row.held is None else sum(1 for _ in absences.ids_of(bytes(row.held)))
 
     def find_end(self, feed: str, key: str, role: Role, run: int) -> ChainEnd | None:
         """Return the first document of a chain that is not processed, from a document on.

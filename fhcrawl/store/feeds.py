@@ -11,9 +11,8 @@ from sqlalchemy import bindparam, case, func, select
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Kind, Role, is_not_read
-from fhcrawl.logical_feed.listings import Listing, StoredEntries
+from fhcrawl.logical_feed.listings import Listing, Pages, SitemapReport, StoredEntries, compare
 from fhcrawl.logical_feed.results import State
-from fhcrawl.logical_feed.sitemaps import Pages, SitemapReport, compare
 from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.store import coverage, subscriptions, verdicts
 from fhcrawl.store.database import Repository

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fhcrawl.logical_feed.captures import CaptureRead
-from fhcrawl.logical_feed.coverage import WINDOW, marks_of
+from fhcrawl.logical_feed.coverage import WINDOW, CaptureRead, marks_of
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import coverage
 from fhcrawl.store.database import Repository

@@ -161,7 +161,7 @@ documents = Table(
     Column("checked", Text, comment="when it was last seen as it is here; NULL if it never changes"),
     Column("checked_walk", Integer, comment="the walk that saw it then"),
     Column("changed_walk", Integer, comment="the walk that first saw it as it is here"),
-    Column("held", LargeBinary, comment="digests of its link and entries: logical_feed.contents"),
+    Column("held", LargeBinary, comment="digests of its link and entries: logical_feed.absences"),
     UniqueConstraint("feed_id", "key").ddl_if(SQLITE),
 )
 

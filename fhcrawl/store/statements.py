@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed import Kind, Reason, Verdict, Version
     from fhcrawl.logical_feed.coverage import Hole, Span
+    from fhcrawl.logical_feed.listings import SitemapReport
     from fhcrawl.logical_feed.results import Fetch
-    from fhcrawl.logical_feed.sitemaps import SitemapReport
 
 
 ROWS_AT_ONCE = 500

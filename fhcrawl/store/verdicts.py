@@ -7,13 +7,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.logical_feed import HAS_MOVED, Evidence, Kind, Reason, Role, Verdict, verdict
-from fhcrawl.logical_feed.absences import Seen, agreed_walk
-from fhcrawl.logical_feed.contents import HEAD, NAMES_NONE
+from fhcrawl.logical_feed.absences import HEAD, NAMES_NONE, Seen, agreed_walk
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
-from fhcrawl.logical_feed.listings import NO_WALK, Listing
+from fhcrawl.logical_feed.listings import Listing, SitemapReport
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
 from fhcrawl.logical_feed.results import CUT, State
-from fhcrawl.logical_feed.sitemaps import SitemapReport
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import coverage, subscriptions, walk_ends
 from fhcrawl.store.mementos import WARC_FILES
@@ -160,7 +158,7 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
 def _obtained(feed: Row[Any], found: list[Row[Any]]) -> list[str]:
     ways = {(row.way, WAYS.get(row.way) or PAGES.get(row.name, f"{row.name} pages")) for row in found}
     listing = Listing.from_json(feed.listing)
-    if listing is not None and listing.walk > NO_WALK:
+    if listing is not None and listing.has_ended:
         ways.add((LIST, WAYS[LIST]))
     return [name for _, name in sorted(ways)]
 

@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import select
 
 from fhcrawl.logical_feed import ChainPosition, Kind, Role
-from fhcrawl.logical_feed.absences import Seen, confirmed_walk, missed_since, snapshot_walk
-from fhcrawl.logical_feed.contents import digest_of_id, ids_of
+from fhcrawl.logical_feed.absences import (
+    NamedEntry,
+    Seen,
+    confirmed,
+    digest_of_id,
+    ids_of,
+    missed_since,
+    renamings,
+    snapshot_walk,
+    with_other_scheme,
+)
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.platforms import NAMED
-from fhcrawl.logical_feed.renames import NamedEntry, Search, confirmed, with_other_scheme
 from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch, State
 from fhcrawl.store import statements
 from fhcrawl.store.database import Repository
@@ -31,7 +39,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row
 
-    from fhcrawl.logical_feed.renames import Renaming
+    from fhcrawl.logical_feed.absences import Renaming
 
 # New entries that are compared with all entries of the feed together.
 ARRIVALS_AT_ONCE = 10_000
@@ -235,7 +243,10 @@ class _EndedWalk:
             return None
         seen = {row.id: Seen(row.changed_walk, row.checked_walk) for row in self._chain}
         subscription = seen.pop(self._feed.subscription_id)
-        return confirmed_walk(subscription) if self._is_plain else snapshot_walk(seen.values(), subscription)
+        if not self._is_plain:
+            return snapshot_walk(seen.values(), subscription)
+        # Read by the walk before, and confirmed by this one.
+        return None if subscription.checked is None else subscription.checked - 1
 
     # A page that no link names, and that is missing (404), is the end, or an error; and caches answer any
     # page with the first one. That there are no more pages is known only if those that were read contain all
@@ -264,10 +275,10 @@ class _EndedWalk:
             {BOTH_LIVE} AND renames.feed_id = :feed_id AND {HAS_RETURNED}"""
         )
         for arrivals in self._arrivals():
-            renamings = self._compare(arrivals)
-            self._note_renamings(renamings)
-            number += len(renamings)
-            example = example or next(((pair.new.id, pair.old.id) for pair in renamings), None)
+            found = self._compare(arrivals)
+            self._note_renamings(found)
+            number += len(found)
+            example = example or next(((pair.new.id, pair.old.id) for pair in found), None)
         self._execute("DELETE FROM renames WHERE feed_id = :feed_id AND former_id IS NULL")
         return number, example, self._merge_renamed()
 
@@ -296,13 +307,13 @@ class _EndedWalk:
             values["links"] = [new.link for new in arrivals if new.link is not None]
             values["times"] = [time for new in arrivals if (time := new.published or new.updated)]
         found = execute(self._connection, others, values, ROWS_AT_ONCE)
-        renamings = Search(arrivals, map(_named, found)).found()
-        wanted = {digest_of_id(entry.id) for pair in renamings for entry in (pair.new, pair.old)}
-        return confirmed(renamings, self._ids_by_document(wanted)) if renamings else []
+        pairs = renamings(arrivals, map(_named, found))
+        wanted = {digest_of_id(entry.id) for pair in pairs for entry in (pair.new, pair.old)}
+        return confirmed(pairs, self._ids_by_document(wanted)) if pairs else []
 
-    def _note_renamings(self, renamings: list[Renaming]) -> None:
+    def _note_renamings(self, found: list[Renaming]) -> None:
         same = {"feed_id": self._feed.id, "since": self._feed.crawled}
-        pairs = [{**same, "id": pair.new.id, "former_id": pair.old.id} for pair in renamings]
+        pairs = [{**same, "id": pair.new.id, "former_id": pair.old.id} for pair in found]
         for statement in (
             # An id that returns is not a former one any more; those before it belong to the newest one.
             "DELETE FROM renames WHERE feed_id = :feed_id AND KEY(former_id) = KEY(:id)",

@@ -10,9 +10,8 @@ from sqlalchemy import select
 
 from fhcrawl.exceptions import LeaseError, UnsettledError
 from fhcrawl.logical_feed import Kind, Verdict
-from fhcrawl.logical_feed.listings import Listing
+from fhcrawl.logical_feed.listings import Listing, SitemapReport, is_sitemap_due
 from fhcrawl.logical_feed.results import State
-from fhcrawl.logical_feed.sitemaps import SitemapReport, is_due
 from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.store import chains, subscriptions
 from fhcrawl.store.database import Repository
@@ -257,7 +256,7 @@ def _subscriptions(
                 body_digest=row.body_digest,
                 received=document.received,
                 is_listed=row.listing is not None,
-                has_due_sitemap=may_have_more and is_due(was_read, time_now()),
+                has_due_sitemap=may_have_more and is_sitemap_due(was_read, time_now()),
             )
             # Even if it is unchanged, its archives may have moved: it is read without conditions.
             if row.id in in_doubt:

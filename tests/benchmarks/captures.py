@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from statistics import mean
 
 from fhcrawl.documents.dates import shift
-from fhcrawl.logical_feed.captures import CaptureRead, next_captures
-from fhcrawl.logical_feed.coverage import coverage_after, mark
+from fhcrawl.logical_feed.coverage import CaptureRead, coverage_after, mark, next_captures
 
 Publisher = Callable[[random.Random], list[float]]
 

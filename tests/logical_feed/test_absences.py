@@ -1,7 +1,10 @@
-"""What is said of all documents was so at one moment, whatever a publisher does while they are read."""
+"""What is said of all documents was so at one moment, whatever a publisher does while they are read; entries
+whose id has changed are found, and no two are taken for one that were published as two.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 from random import Random
 from typing import NamedTuple
 
@@ -10,19 +13,24 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from fhcrawl.documents.dates import shift
-from fhcrawl.logical_feed import ChainPosition, Version, absences, contents
+from fhcrawl.logical_feed import ChainPosition, Version, absences
 from fhcrawl.logical_feed.absences import (
     SECONDS_A_DAY,
     Budget,
+    EarlierReading,
+    NamedEntry,
     Seen,
     agreed_walk,
+    confirmed,
+    digest_of_id,
     due_rechecks,
     missed_since,
+    renamings,
     snapshot_walk,
     unconfirmed,
+    with_other_scheme,
 )
 from fhcrawl.logical_feed.chain import EARLIEST_WALK
-from fhcrawl.logical_feed.contents import EarlierReading
 from fhcrawl.logical_feed.versions import order
 
 ON_A_PAGE = 2
@@ -221,10 +229,7 @@ def test_entry_is_gone_after_two_walks_of_a_publisher_at_rest() -> None:
     for number in range(4):
         if number == 1:
             publisher.do("delete", 5)
-        crawler.walk += 1
-        crawler.published[crawler.walk] = set(publisher.entries)
-        for document in range(5):
-            crawler.read(publisher, document)
+        read_all(crawler, publisher)
         found.append(crawler.end())
     assert found == [[], [], [5], [5]]
 
@@ -250,25 +255,24 @@ def ago(*seconds: float) -> list[str]:
     return [shift(NOW, -one) for one in seconds]
 
 
-def test_archives_that_were_read_at_once_are_checked_one_by_one() -> None:
-    """Three in thirty days: the newest each time, and the two others in turn."""
-    assert due_rechecks(ago(*[9 * SECONDS_A_DAY] * 3), NOW, Budget(30, 20)) == []
-    assert due_rechecks(ago(*[10 * SECONDS_A_DAY] * 3), NOW, Budget(30, 20)) == [0]
-    assert due_rechecks(ago(10 * SECONDS_A_DAY, *[20 * SECONDS_A_DAY] * 2), NOW, Budget(30, 20)) == [0, 1]
-
-
-def test_no_more_are_checked_than_is_allowed() -> None:
-    asked = ago(*[40 * SECONDS_A_DAY] * 9)
-    assert due_rechecks(asked, NOW, Budget(30, 4)) == [0, 1, 2, 3]
-    assert due_rechecks(asked, NOW, Budget(0, 4)) == due_rechecks([], NOW, Budget(30, 4)) == []
-
-
-def test_one_check_in_a_run_comes_to_all_documents() -> None:
-    assert due_rechecks(ago(1, 40 * SECONDS_A_DAY, 50 * SECONDS_A_DAY), NOW, Budget(30, 1)) == [2]
-
-
-def test_time_in_the_future_delays_no_check() -> None:
-    assert due_rechecks(ago(-SECONDS_A_DAY), NOW, Budget(30, 4)) == [0]
+@pytest.mark.parametrize(
+    ("days", "budget", "due"),
+    [
+        # Three that were read at once, in thirty days: the newest each time, and the two others in turn.
+        ([9, 9, 9], Budget(30, 20), []),
+        ([10, 10, 10], Budget(30, 20), [0]),
+        ([10, 20, 20], Budget(30, 20), [0, 1]),
+        # No more than are allowed; one check in a run comes to all documents.
+        ([40] * 9, Budget(30, 4), [0, 1, 2, 3]),
+        ([40] * 9, Budget(0, 4), []),
+        ([], Budget(30, 4), []),
+        ([0, 40, 50], Budget(30, 1), [2]),
+        # A time in the future delays no check.
+        ([-1], Budget(30, 4), [0]),
+    ],
+)
+def test_documents_are_checked_one_by_one(days: list[int], budget: Budget, due: list[int]) -> None:
+    assert due_rechecks(ago(*(SECONDS_A_DAY * day for day in days)), NOW, budget) == due
 
 
 @given(st.lists(st.integers(0, 60 * SECONDS_A_DAY), min_size=1, max_size=50), st.integers(1, 60))
@@ -322,7 +326,7 @@ def version(entry_id: str, digest: str) -> Version:
 def earlier(held: dict[str, str], current: dict[str, str] | None = None) -> EarlierReading:
     """What a document held, and the subscription document: digests by id."""
     before, now = ([version(*one) for one in some.items()] for some in (held, current or {}))
-    return EarlierReading(contents.encode(before, None), contents.encode(now, None), FIRST, 7)
+    return EarlierReading(absences.encode(before, None), absences.encode(now, None), FIRST, 7)
 
 
 def place_of(found: EarlierReading, entry_id: str, digest: str) -> tuple[ChainPosition, int]:
@@ -339,12 +343,12 @@ def test_only_what_has_changed_in_the_document_counts_as_read_now() -> None:
 
 
 def test_unsettled_entry_counts_as_changed_when_it_is_read_next() -> None:
-    held = contents.encode([version("a", OLD)], None, {"a"})
+    held = absences.encode([version("a", OLD)], None, {"a"})
     assert place_of(EarlierReading(held, b"", FIRST, 7), "a", OLD) == NOW_READ
 
 
 def test_document_with_another_link_holds_something_else() -> None:
-    assert contents.encode([], "http://example.org/1") != contents.encode([], None)
+    assert absences.encode([], "http://example.org/1") != absences.encode([], None)
 
 
 def removed(earlier: str, shown: str) -> dict[str, str] | None:
@@ -408,3 +412,211 @@ def test_nothing_that_a_document_has_dropped_counts_as_removed(
     assert found is not None
     assert {int(one) for one in found} <= deleted
     event(f"removed: {bool(found)}")
+
+
+DAYS = [f"2003-12-{day:02}T18:30:02Z" for day in range(1, 31)]
+# The positions of the documents.
+BEFORE, LATER = ChainPosition(1, 0), ChainPosition(2, 0)
+
+
+def entry(
+    entry_id: str,
+    title: str | None = "title",
+    link: str | None = "http://a.example/1",
+    published: str | None = DAYS[0],
+    updated: str | None = None,
+    place: ChainPosition = BEFORE,
+) -> NamedEntry:
+    return NamedEntry(entry_id, title, link, published, updated, place)
+
+
+def renamed(
+    before: Iterable[NamedEntry], new: Iterable[NamedEntry], documents: Iterable[Iterable[str]] | None = None
+) -> dict[str, str]:
+    """The former ids of new entries; without documents, the new entries are in the only one."""
+    arrivals = [one._replace(place=LATER) for one in new]
+    found = renamings(arrivals, (*before, *arrivals))
+    held = [[one.id for one in arrivals]] if documents is None else documents
+    digests = [{digest_of_id(entry_id) for entry_id in ids} for ids in held]
+    return {one.new.id: one.old.id for one in confirmed(found, digests)}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        *(("http://a.example/?p=1", "https://a.example/?p=1"), ("https://a.example/1", "http://a.example/1")),
+        ("http://a.example/?p=1", "https://b.example:8000/?p=1"),
+        *(("http://a.example?p=1", "http://b.example?p=1"), ("tag:a.example,2003:1", "tag:b.example,2003:1")),
+        # Another id, and the same link.
+        ("1 at http://a.example", "urn:uuid:1"),
+        ("http://a.example/1", "https://b.example/2"),
+    ],
+)
+def test_entry_with_another_id_of_the_same_title_time_and_link_is_the_same_one(old: str, new: str) -> None:
+    assert renamed([entry(old)], [entry(new)]) == {new: old}
+
+
+HTTP, HTTPS, ELSEWHERE = "http://a.example/1", "https://a.example/1", "http://b.example/1"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        # Only the scheme differs.
+        (entry(HTTP), entry(HTTPS, title="revised", link="https://a.example/1", updated=DAYS[3]), True),
+        (entry(HTTP), entry(HTTPS, published=DAYS[1]), False),
+        (entry(HTTP), entry(HTTPS, published=None), False),
+        (entry(HTTP, None, None, None), entry(HTTPS, None, None, None, DAYS[1]), True),
+        (entry(HTTP, published=None), entry(HTTPS, "other", published=None), False),
+        # The host differs.
+        (entry(HTTP, link=None), entry(ELSEWHERE, link=None), True),
+        (entry(HTTP), entry(ELSEWHERE, title="other"), False),
+        (entry(HTTP), entry(ELSEWHERE, published=DAYS[1]), False),
+        (entry(HTTP, title=None), entry(ELSEWHERE, title=None), False),
+        (entry(HTTP, published=None), entry(ELSEWHERE, published=None), False),
+        (
+            entry(HTTP, published=None, updated=DAYS[1]),
+            entry(ELSEWHERE, published=None, updated=DAYS[1]),
+            True,
+        ),
+        (entry(HTTP, published=None, updated=DAYS[1]), entry(ELSEWHERE, published=DAYS[1]), False),
+        (entry("http://a.example/", link=None), entry("http://b.example/", link=None), False),
+        (entry("tag:a.example", link=None), entry("tag:b.example", link=None), False),
+        # Another id.
+        (entry("1"), entry("2"), True),
+        (entry("1"), entry("2", link="http://a.example/2"), False),
+        (entry("1", link=None), entry("2", link=None), False),
+        (entry("1"), entry("2", title="other"), False),
+        (entry("1"), entry("2", published=DAYS[1]), False),
+    ],
+)
+def test_what_has_to_be_the_same(old: NamedEntry, new: NamedEntry, expected: bool) -> None:
+    assert renamed([old], [new]) == ({new.id: old.id} if expected else {})
+
+
+@pytest.mark.parametrize(
+    ("new", "documents", "expected"),
+    [
+        # An entry that has rolled out of the feed, too.
+        (HTTPS, [["x"]], False),
+        (HTTPS, [[HTTPS, HTTP]], False),
+        (HTTPS, [[HTTPS], ["x", HTTP]], True),
+        (HTTPS, [[HTTPS, HTTP], [HTTP]], False),
+        (ELSEWHERE, [[ELSEWHERE], [HTTP]], False),
+        (ELSEWHERE, [["x"], [ELSEWHERE]], True),
+        ("2", [["2"], [HTTP]], False),
+        ("2", [["x"], ["2"]], True),
+    ],
+)
+def test_what_documents_have_to_hold(new: str, documents: list[list[str]], expected: bool) -> None:
+    assert renamed([entry(HTTP)], [entry(new)], documents) == ({new: HTTP} if expected else {})
+
+
+def test_id_that_an_older_document_still_has_is_the_former_one() -> None:
+    """And not the other way round: an archive that is read later has the former ids."""
+    old = entry(HTTPS, place=ChainPosition(3, 0))
+    assert renamed([old], [entry(HTTP)], [[HTTPS], [HTTP]]) == {}
+
+
+def test_new_entry_may_have_been_another_new_one() -> None:
+    """Both have come since the last look."""
+    for new in (entry(HTTPS), entry(ELSEWHERE), entry("2")):
+        found = renamings([entry(HTTP), new._replace(place=LATER)], [])
+        assert [(one.new.id, one.old.id) for one in found] == [(new.id, HTTP)]
+        assert renamings([entry(HTTP), new], []) == []
+
+
+def test_link_that_a_third_entry_shares_names_none() -> None:
+    """Of two status messages of one day, say."""
+    third = entry("3", title="other", published=None)
+    assert renamed([entry("1"), third], [entry("2")]) == {}
+    assert renamed([entry("1")], [entry("2"), third]) == {}
+
+
+def test_one_of_several_is_not_guessed() -> None:
+    home = [f"http://{host}.example/1" for host in "abc"]
+    assert renamed(map(entry, home[:2]), [entry(home[2], link=None)]) == {}
+    assert renamed([entry(home[0], link=None)], [entry(one, link=None) for one in home[1:]]) == {}
+    assert renamed([entry(HTTP)], [entry(HTTPS, link="x"), entry("z")]) == {}
+    # The scheme says that it is one, the link that it is another one.
+    both = [entry("https://a.example/1", link=None, title="x"), entry("z", link="l")]
+    assert renamed(both, [entry("http://a.example/1", link="l")]) == {HTTP: HTTPS}
+
+
+class Post(NamedTuple):
+    """A post of a site: what a reader sees of it is made of these."""
+
+    number: int
+    title: str
+    day: int
+
+
+posts = st.lists(
+    st.builds(Post, st.integers(0, 9), st.sampled_from("AB"), st.integers(0, 2)),
+    unique_by=lambda post: post.number,
+    max_size=8,
+)
+SITES = ["http://a.example", "https://a.example", "http://b.example", "https://www.b.example"]
+
+
+def seen(post: Post, site: str, own_link: bool) -> NamedEntry:
+    link = f"{site}/{post.number}" if own_link else f"{site}/"
+    return entry(f"{site}/?p={post.number}", post.title, link, DAYS[post.day])
+
+
+@given(posts, st.permutations(SITES), st.booleans(), st.integers(0, 8))
+def test_moved_site_is_recognised_whole(
+    published: list[Post], sites: list[str], own_link: bool, shown: int
+) -> None:
+    before = [seen(post, sites[0], own_link) for post in published]
+    after = [seen(post, sites[1], own_link) for post in published[:shown]]
+    expected = {new.id: old.id for old, new in zip(before, after, strict=False)}
+    assert renamed(before, after) == expected
+
+
+@given(posts, posts, st.permutations(SITES), st.booleans())
+def test_posts_of_two_sites_are_taken_for_one_only_if_they_look_the_same(
+    first: list[Post], second: list[Post], sites: list[str], own_link: bool
+) -> None:
+    """A feed that brings together two sites: those of the first have rolled out of it."""
+    before = [seen(post, sites[0], own_link) for post in first]
+    after = [seen(post, sites[1], own_link) for post in second]
+    found = renamed(before, after)
+    event(f"found: {bool(found)}")
+    by_id = {one.id: one for one in (*before, *after)}
+    for new, old in found.items():
+        assert by_id[new].published == by_id[old].published
+        if with_other_scheme(new) != old:
+            assert by_id[new].title == by_id[old].title
+            assert new.partition("?")[2] == old.partition("?")[2]
+    assert len(set(found.values())) == len(found)
+
+
+anything = st.builds(
+    entry,
+    st.sampled_from([f"{site}/{path}" for site in SITES for path in ("1", "2", "")] + ["1", "2", "3"]),
+    st.sampled_from(["A", "B", None]),
+    st.sampled_from(["http://a.example/1", "http://a.example/2", None]),
+    st.sampled_from([DAYS[0], DAYS[1], None]),
+    st.sampled_from([DAYS[0], None]),
+)
+
+
+@given(st.lists(anything, max_size=5, unique_by=lambda one: one.id), st.data())
+def test_order_in_which_entries_are_offered_does_not_matter(
+    found: list[NamedEntry], data: st.DataObject
+) -> None:
+    arrivals = set(data.draw(st.sets(st.sampled_from([one.id for one in found]))) if found else ())
+    before = [one for one in found if one.id not in arrivals]
+    new = [one for one in found if one.id in arrivals]
+    results = {tuple(sorted(renamed(some, new).items())) for some in permutations(before)}
+    assert len(results) == 1
+
+
+@given(st.text(max_size=20))
+def test_other_scheme_is_turned_back(text: str) -> None:
+    for scheme in ("http://", "https://"):
+        other = with_other_scheme(scheme + text)
+        assert other is not None
+        assert with_other_scheme(other) == scheme + text
+    assert with_other_scheme(f"x{text}") is None

@@ -1,6 +1,4 @@
-"""The check of a feed against its publisher's list, on a model of WordPress; a page of the list, also from a
-server that lies.
-"""
+"""The check of a feed against its publisher's list, on a model of WordPress; and what sitemaps list of it."""
 
 import json
 from collections.abc import Callable
@@ -15,15 +13,20 @@ from fhcrawl.logical_feed import Winner
 from fhcrawl.logical_feed.listings import (
     MOST_OCTETS,
     MOST_POSTS,
+    MOST_REQUESTS,
     ListCheck,
     Listing,
     ListOrder,
     Post,
     PostList,
+    SitemapCheck,
+    SitemapReport,
     StoredEntries,
-    begin,
+    compare,
     follow,
     is_held,
+    is_sitemap_due,
+    like_entries,
     read_posts,
 )
 from fhcrawl.logical_feed.versions import Order
@@ -31,7 +34,7 @@ from fhcrawl.logical_feed.versions import Order
 SIZE = 10
 NOW = "9999-12-31T23:59:59.5Z"
 API, FEED = "http://x/wp-json/wp/v2/posts", "http://x/feed/"
-BEGUN = begin(API, FEED, SIZE, None)
+BEGUN = ListCheck.begin(API, FEED, SIZE, None, is_unchanged=False)
 NOTHING = StoredEntries(1, 0, 0, None)
 
 
@@ -99,7 +102,7 @@ class Site:
         for number in range(self.foreign):
             self.stored[f"page {number}"] = self.now, self.walk
         self.requests = []
-        check: ListCheck | Listing | None = begin(API, FEED, SIZE, self.listing)
+        check: ListCheck | Listing | None = ListCheck.begin(API, FEED, SIZE, self.listing, is_unchanged=False)
         while check is not None and not isinstance(check, Listing):
             check = self.answer(check)
         if check is not None:
@@ -118,7 +121,7 @@ class Site:
             shown = [number for number in ordered if number not in self.hidden]
             self.read(shown[SIZE * (check.again[0] - 1) : SIZE * check.again[0]])
             return check.after_page()
-        self.requests.append((check.order.value, check.page))
+        self.requests.append((check.order.name.lower(), check.page))
         some = ordered[MOST_POSTS * (check.page - 1) : MOST_POSTS * check.page]
         posts = [Post(number, str(number), time(self.posts[number])) for number in some]
         now = f"{time(self.now)}.5Z"
@@ -302,8 +305,7 @@ def test_feed_that_shows_more_than_the_list_is_never_complete() -> None:
 
 def test_list_that_changes_while_it_is_read_is_no_evidence() -> None:
     site = site_of(250)
-    check = begin(API, FEED, SIZE, None)
-    following = site.answer(check)
+    following = site.answer(BEGUN)
     assert following is not None
     assert not isinstance(following, Listing)
     site.delete(3)
@@ -425,3 +427,104 @@ def test_ids_have_the_characters_of_ids_in_the_store() -> None:
 def test_any_body_is_read_or_refused(body: bytes) -> None:
     found = read_posts(body, "1", FEED)
     assert found is None or found.total == 1
+
+
+HOME = "https://example.org"
+PAGES = [f"{HOME}/posts/{name}/" for name in ("a", "b", "c")]
+
+
+@pytest.mark.parametrize(
+    ("link", "page"),
+    [
+        (f"{HOME}/2024/05/a-post/", f"{HOME}/2019/11/another"),
+        (f"{HOME}/posts/12/", f"{HOME}/posts/a-name/"),
+        (f"{HOME}/posts/a.html", f"{HOME}/posts/b.html"),
+        (f"{HOME}/?p=12", f"{HOME}/?p=7"),
+        (f"{HOME}/posts/a/?utm_source=rss&utm_medium=rss", "http://www.example.org/posts/b/"),
+    ],
+)
+def test_pages_that_look_like_entries(link: str, page: str) -> None:
+    assert like_entries([page], [link]) == [page]
+
+
+@pytest.mark.parametrize(
+    ("link", "page"),
+    [
+        (f"{HOME}/2024/05/a-post/", f"{HOME}/about/"),
+        (f"{HOME}/2024/05/a-post/", f"{HOME}/2024/05/"),
+        (f"{HOME}/posts/a/", f"{HOME}/posts/"),
+        (f"{HOME}/posts/a/", f"{HOME}/posts/tag/a/"),
+        (f"{HOME}/posts/a.html", f"{HOME}/posts/index.html"),
+        (f"{HOME}/posts/a/", "https://example.com/posts/b/"),
+        (f"{HOME}/?p=12", f"{HOME}/?page_id=7"),
+        (f"{HOME}/posts/a/", f"{HOME}/posts/{'b' * 3000}/"),
+    ],
+)
+def test_pages_that_do_not(link: str, page: str) -> None:
+    assert like_entries([page], [link]) == []
+
+
+def test_shape_of_a_single_entry_among_many_does_not_count() -> None:
+    links = [f"{HOME}/about/", *(f"{HOME}/posts/{number}/" for number in range(20))]
+    assert like_entries([f"{HOME}/contact/", f"{HOME}/posts/x/"], links) == [f"{HOME}/posts/x/"]
+
+
+def test_page_of_an_entry_is_kept_however_its_url_is_written() -> None:
+    links = ["http://www.example.org/posts/a?utm_source=rss", f"{HOME}/posts/b/#more"]
+    found = compare({f"{HOME}/sitemap.xml": PAGES}, links)
+    assert (len(found.listed), found.missing) == (3, [f"{HOME}/posts/c/"])
+
+
+# At the root of a site, every page looks like an entry.
+def test_only_sitemaps_that_list_entries_count_and_others_of_their_name() -> None:
+    listed = {
+        f"{HOME}/sitemap-posts-2.xml": [f"{HOME}/new/"],
+        f"{HOME}/sitemap-posts-1.xml": [f"{HOME}/old/"],
+        f"{HOME}/sitemap-pages-1.xml": [f"{HOME}/about/"],
+    }
+    assert compare(listed, [f"{HOME}/new/"]).missing == [f"{HOME}/old/"]
+    assert not compare(listed, [f"{HOME}/other/"]).listed
+
+
+def test_sitemaps_of_entries_come_first_and_those_of_news_never() -> None:
+    names = ["users", "pages", "news", "tags", "posts", "posts"]
+    check = SitemapCheck().with_more(f"{HOME}/sitemap-{name}.xml" for name in names)
+    read = []
+    while (following := check.following()) is not None:
+        check = following
+        read.append(check.requested[-1].rpartition("-")[2])
+    assert (read, check.is_part) == (["posts.xml", "users.xml", "pages.xml", "tags.xml"], False)
+
+
+def test_no_more_sitemaps_are_read_than_allowed() -> None:
+    check = SitemapCheck().with_more([f"{HOME}/sitemap.xml"]).following()
+    assert check is not None
+    check = check.with_more(f"{HOME}/sitemap-{number}.xml" for number in range(9))
+    while (following := check.following()) is not None:
+        check = following.with_more([f"{HOME}/sitemap.xml"])
+    assert (len(check.requested), check.is_part) == (MOST_REQUESTS, True)
+
+
+@pytest.mark.parametrize(
+    ("read", "is_due"),
+    [
+        (None, True),
+        ("2003-12-13T00:00:00Z", False),
+        ("2003-11-15T00:00:00Z", False),
+        ("2003-11-13T00:00:00Z", True),
+        ("2004-01-01T00:00:00Z", True),
+    ],
+)
+def test_sitemaps_are_read_once_in_thirty_days(read: str | None, is_due: bool) -> None:
+    assert is_sitemap_due(read, "2003-12-13T18:30:00Z") is is_due
+
+
+def test_report_in_words() -> None:
+    said = "its sitemap lists {} pages that look like entries; the store has {}"
+    others = " (fhcrawl feeds --missing lists the others)"
+    assert SitemapReport("", 122, 15).in_words == said.format("122", f"15 of them{others}")
+    assert SitemapReport("", 1220, 15, is_part=True).in_words == said.format(
+        "at least 1,220", f"15 of them{others}"
+    )
+    assert SitemapReport("", 15, 15).in_words == said.format("15", "15 of them")
+    assert SitemapReport("").in_words == ""

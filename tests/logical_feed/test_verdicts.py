@@ -3,8 +3,7 @@
 import pytest
 
 from fhcrawl.logical_feed import Evidence, Kind, Reason, Verdict, verdict
-from fhcrawl.logical_feed.captures import Covered
-from fhcrawl.logical_feed.coverage import Hole, Span
+from fhcrawl.logical_feed.coverage import Covered, Hole, Span
 from fhcrawl.logical_feed.verdicts import ASKS_FOR_LESS, NO_ORDER, SAYS_NOTHING
 from fhcrawl.reasons import ReasonKind
 

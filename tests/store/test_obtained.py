@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fhcrawl.logical_feed.contents import HEAD, SIZE
+from fhcrawl.logical_feed.absences import HEAD, SIZE
 from fhcrawl.store import Store, schema
 from tests.databases import Database
 
