@@ -38,7 +38,6 @@ WITHOUT = {
         "fhcrawl.extensions.warc.WarcExtension",
         "fhcrawl.extensions.progress.ProgressExtension",
         "fhcrawl.extensions.verdicts.VerdictsExtension",
-        "fhcrawl.extensions.verdicts.ReleaseExtension",
         "fhcrawl.extensions.feedexport.FeedExporter",
         "fhcrawl.extensions.feedexport.ItemExporter",
     ),

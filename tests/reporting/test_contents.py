@@ -23,7 +23,7 @@ def document(number: int, state: str = "processed", lost: int = 0, reason: str |
 
 def details(**known: Any) -> Details:
     empty: dict[str, Any] = {"since": NOW, "months": {}, "first": None, "last": None, "gap_before": None}
-    empty |= {"recent": [], "latest": [], "chain": [], "snapshot": [], "beside": 0}
+    empty |= {"latest": [], "chain": [], "snapshot": [], "beside": 0}
     return Details(**{**empty, **known})
 
 
