@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from fhcrawl.reporting.progress import Counts
+    from fhcrawl.reporting.summary import Counts
     from fhcrawl.spiders.history import HistorySpider
     from fhcrawl.store import Feed
 

@@ -21,8 +21,7 @@ from fhcrawl.extensions.store import LEASED, StoreExtension
 from fhcrawl.logical_feed import Reason, Role, Verdict, in_words, shown_verdict
 from fhcrawl.logical_feed.polling import Limits
 from fhcrawl.logical_feed.results import State
-from fhcrawl.reporting.progress import Counts
-from fhcrawl.reporting.summary import EXPORTED, Look, Summary, failures
+from fhcrawl.reporting.summary import EXPORTED, Counts, Look, Summary, failures
 from fhcrawl.store import FEEDS_AT_ONCE, VerdictRecord
 from fhcrawl.utils.clock import now
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,7 +17,6 @@ from rich.cells import cell_len, set_cell_size
 from fhcrawl.logical_feed import WORDS, in_words, shown_verdict
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import MISSING, NEVER_READ, NO_FEED, OURSELVES, ReasonKind
-from fhcrawl.reporting.progress import MOST_FEEDS, Counts
 from fhcrawl.utils.text import escaped, printable
 
 if TYPE_CHECKING:
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Reason, Verdict
     from fhcrawl.store import Feed
 
+# Of a run: further feeds are included in the totals only.
+MOST_FEEDS = 10_000
 GAP = INDENT = "  "
 # Dates are shortened and columns left out until names have this many columns; they have LEAST in any case.
 NAME, LEAST = 24, 4
@@ -101,6 +102,37 @@ def cut_at_end(text: str, width: int) -> str:
 
 def _begin(text: str, width: int) -> str:
     return set_cell_size(text, width).rstrip()
+
+
+@dataclass(slots=True)
+class Counts:
+    """What has changed in a feed, or in all feeds.
+
+    :param documents: number of documents that had not changed, or that were read, if only in part
+    """
+
+    documents: int = 0
+    new: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Counts(*(own + more for own, more in pairs))
+
+    @property
+    def entries(self) -> int:
+        """The number of entries that changed."""
+        return self.new + self.updated + self.deleted
+
+    @property
+    def changes(self) -> dict[str, int]:
+        """The numbers of entries, for programs."""
+        return {"new": self.new, "updated": self.updated, "deleted": self.deleted}
+
+    def outcomes(self) -> str:
+        """Return the numbers of entries in words."""
+        return f"{self.new:,} new, {self.updated:,} updated, {self.deleted:,} deleted"
 
 
 class Row(NamedTuple):
@@ -409,7 +441,7 @@ class Summary:
 
     def _add(self, row: Row, is_plain: bool) -> None:
         self.verdicts[row.verdict] += 1
-        self._changes = _sum([self._changes, row.counts])
+        self._changes += row.counts or Counts()
         if is_plain:
             self._number_of_plain += 1
             self._plain.append(row)
@@ -487,19 +519,9 @@ def _together(rows: list[Row], number: int) -> Row:
         feed="",
         title=f"{number:,} plain feeds",
         entries=sum(row.entries for row in rows),
-        counts=_sum(row.counts for row in rows),
+        counts=sum((row.counts or Counts() for row in rows), Counts()),
         skipped=sum(row.skipped for row in rows),
         oldest=min(dates, default=None),
         newest=max(dates, default=None),
         is_subscribed=False,
-    )
-
-
-def _sum(several: Iterable[Counts | None]) -> Counts:
-    known = [counts for counts in several if counts is not None]
-    return Counts(
-        sum(counts.documents for counts in known),
-        sum(counts.new for counts in known),
-        sum(counts.updated for counts in known),
-        sum(counts.deleted for counts in known),
     )

@@ -10,12 +10,13 @@ from rich.cells import cell_len
 
 from fhcrawl.logical_feed import WORDS, Kind, Reason, Verdict
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.reporting.progress import MOST_FEEDS, Counts
 from fhcrawl.reporting.summary import (
     FAILURES,
+    MOST_FEEDS,
     MOST_NAMED,
     MOST_PLAIN,
     MOST_REASONS,
+    Counts,
     Look,
     Summary,
     failures,
