@@ -9,7 +9,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, Settings, default_settings
 
 from fhcrawl.core.addons import ENVIRONMENT
 from fhcrawl.core.checks import OURS, PREFIXES, check_mistyped, check_settings
-from fhcrawl.crawling.subscriptions import parse_toml, toml_fault
+from fhcrawl.crawling.subscriptions import parse_toml
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 from fhcrawl.utils.datadir import data_dir
 from fhcrawl.utils.text import nearest
@@ -54,7 +54,7 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ArgumentError(f"Cannot read the config file {path} ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
-        said = f"{path} is not TOML ({toml_fault(error)}); write one setting per line, such as {EXAMPLE}"
+        said = f"{path} is not TOML ({error}); write one setting per line, such as {EXAMPLE}"
         raise ArgumentError(said) from error
     values = {name: _as_on_command_line(value) if name in OURS else value for name, value in given.items()}
     try:
