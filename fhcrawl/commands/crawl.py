@@ -259,7 +259,6 @@ class Command(command.Command, crawl.Command):
         self.exitcode = print_refused(feeds.refused)
 
     def _checked_crawler(self, spider: str, opts: argparse.Namespace) -> Crawler:
-        """Return the crawler of a spider; `HistorySpider` and its subclasses are checked before."""
         from fhcrawl.spiders.history import HistorySpider
 
         there = self.crawler_process.spider_loader.list()
@@ -306,12 +305,6 @@ def _spider_arguments(urls: list[str], opts: argparse.Namespace) -> dict[str, st
 
 
 def check_formats(outputs: list[str], settings: BaseSettings) -> set[str]:
-    """Check that the outputs of a crawl have formats, and none in which only complete feeds are exported.
-
-    :param outputs: the values of -o and -O
-    :return: the names of their formats
-    :raises UsageError: if one has not, or if a format needs a package that is not installed
-    """
     from fhcrawl.exporters.feeds import LIST_FORMATS, XML_FORMATS
     from fhcrawl.exporters.parquet import NEEDS
 
@@ -390,10 +383,6 @@ def check(
 
 
 def check_names(settings: BaseSettings, arguments: dict[str, str], spider: type[HistorySpider]) -> None:
-    """Check the names of the spider's arguments.
-
-    :raises ArgumentError: if an argument does not exist and is no placeholder of FEEDS or FHCRAWL_WARC
-    """
     from fhcrawl.spiders.history import HistorySpider
 
     # The arguments of `check`, and those of a subclass's `__init__`.
@@ -410,10 +399,6 @@ def check_names(settings: BaseSettings, arguments: dict[str, str], spider: type[
 
 
 def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: type[HistorySpider]) -> None:
-    """Check the placeholders of -o and FEEDS, and the files to append to.
-
-    :raises FhcrawlError: if one of them cannot be used
-    """
     from scrapy.extensions.feedexport import apply_uri_params
     from scrapy.utils.conf import feed_complete_default_values_from_settings
 

@@ -83,7 +83,6 @@ def _as_text(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
 
 
 def _with_changes(versions: list[KeptVersion]) -> Iterator[tuple[KeptVersion, list[str] | None]]:
-    """Yield each version with the names of the fields that the next newer version changed."""
     newer: dict[str, Any] | None = None
     for version in versions:
         if version.state == "deleted":  # without fields

@@ -84,7 +84,6 @@ class Command(ScrapyCommand):
         return self.usage
 
     def short_desc(self) -> str:
-        """Return the line in the list of commands."""
         return self.summary
 
     def long_desc(self) -> str:

@@ -179,7 +179,6 @@ def why_none(stored: Subscriptions, given: Listed, only_due: bool) -> str:
 
 
 def with_subscribed(given: Listed, subscribed: dict[str, dict[str, Any]]) -> Listed:
-    """Return feeds with the options of their subscriptions, where they have none but a snapshot and ids."""
     return {
         url: replace(FeedOptions(**subscribed[url]), **options.plain())
         if url in subscribed and options == FeedOptions(snapshot=options.snapshot, ids=options.ids)
@@ -236,10 +235,6 @@ def from_words(words: Iterable[str], may_list_files: bool = False) -> FeedList:
 
 
 def from_file(path: Path, may_list_files: bool = False) -> FeedList:
-    """Return the feeds of a list: a URL a line (# begins a comment), OPML, or TOML (by the suffix).
-
-    :raises ArgumentError: if it cannot be read, or if it names no feed that can be used
-    """
     listed = FeedList()
     for line in _read(path):
         try:

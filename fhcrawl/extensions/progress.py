@@ -99,11 +99,7 @@ class Rate(NamedTuple):
 
 
 class Progress:
-    """The progress of a crawl, computed from its signals.
-
-    :param feeds: number of feeds to crawl
-    :param clock: a monotonic clock, in seconds
-    """
+    """The progress of a crawl, computed from its signals; the clock is monotonic, in seconds."""
 
     def __init__(self, feeds: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.feeds = feeds
@@ -142,7 +138,6 @@ class Progress:
             self._walks[feed].begun = self.clock()
 
     def expect(self, feed: str, read: int, total: int) -> None:
-        """Record how much of a publisher's list of entries has been read."""
         walk = self._walk(feed)
         walk.read, walk.total, walk.of_documents = read, total, False
 
@@ -197,7 +192,6 @@ class Progress:
         self.problems += result.failure is not None and result.failure.state is not State.KNOWN
 
     def _count(self, walk: Walk, result: DocumentResult) -> None:
-        """Count what was read of a total that the publisher has given."""
         if result.parts is not None:
             walk.read, walk.total, walk.of_documents = 0, len(result.parts), True
         elif walk.of_documents:
@@ -341,11 +335,8 @@ class ProgressExtension(Component):
         self.progress.begin(feed_of(request))
 
 
+# None if lines cannot be redrawn: TERM=dumb, or in the background, where other processes may write.
 def console_of(file: TextIO) -> Console | None:
-    """Return the console of a terminal on which lines can be redrawn; None for other files.
-
-    None also for TERM=dumb, and if this process is in the background, where other processes may write.
-    """
     if not file.isatty() or _is_in_background(file):
         return None
     console = Console(file=file, highlight=False, markup=False, emoji=False)
@@ -360,7 +351,6 @@ def _is_in_background(file: TextIO) -> bool:
 
 
 def open_screen(render: Callable[[ConsoleDimensions], RenderableType], has_log: bool) -> Screen | None:
-    """Start a display on stderr; return None if stderr is not a terminal, or has a display already."""
     handlers = [h for h in logging.root.handlers if isinstance(h, logging.StreamHandler)]
     console = console_of(sys.stderr)
     if console is None or any(isinstance(handler.stream, Screen) for handler in handlers):
@@ -372,10 +362,7 @@ def open_screen(render: Callable[[ConsoleDimensions], RenderableType], has_log: 
 class Screen:
     """A live display at the bottom of a terminal; text that is written to it is printed above.
 
-    The display is redrawn only by `refresh`, however much is written.
-
-    :param handlers: the log handlers that write to the terminal
-    :param has_log: there is a log; if it is written elsewhere, its warnings are shown here
+    Only `refresh` redraws it. If the log is written elsewhere, its warnings are shown here.
     """
 
     def __init__(

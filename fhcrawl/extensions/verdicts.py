@@ -140,7 +140,6 @@ class VerdictsExtension(Component):
     def _report(
         self, extension: StoreExtension, feeds: list[Feed], forgets: bool, releases: bool = False
     ) -> None:
-        """Report at most FEEDS_AT_ONCE feeds; those that another run has taken over are ignored."""
         store, run = extension.store, extension.run
         urls = [feed.feed for feed in feeds]
         if not extension.has_failed and self._finish_walks(extension, urls):
@@ -164,7 +163,6 @@ class VerdictsExtension(Component):
                 self.told[url] = feed, counts or Counts()
 
     def _finish_walks(self, extension: StoreExtension, urls: list[str]) -> bool:
-        """Delete entries that are gone, and resolve changed ids; return whether feeds may differ."""
         stats, store = self._crawler.stats, extension.store
         progress = self._crawler.get_extension(ProgressExtension)
         deletes = self._crawler.settings.getbool("FHCRAWL_DELETE_ABSENT")

@@ -59,8 +59,6 @@ OPEN_ENDED = frozenset({ReasonKind.NO_HISTORY, ReasonKind.PLATFORM, ReasonKind.L
 
 
 class Stretch:
-    """Consecutive documents of a chain, mostly one, the newest first."""
-
     def __init__(self, documents: Sequence[Document]) -> None:
         self.count = len(documents)
         self.first, self.last = documents[0], documents[-1]
@@ -105,8 +103,6 @@ class Problem(NamedTuple):
 
 @dataclass(slots=True)
 class Advised:
-    """An advice, the first problems that it applies to, and the number of further ones."""
-
     advice: str
     is_gap: bool
     problems: list[Problem] = field(default_factory=list)
@@ -149,7 +145,6 @@ class Overview:
             self.read_last = max(self.read_last or feed.crawled, feed.crawled)
 
     def advise(self, kind: ReasonKind, problem: Problem) -> None:
-        """Add a problem to which the advice of a kind applies."""
         advised = self.advised.setdefault((kind.is_gap, kind.advice), Advised(kind.advice, kind.is_gap))
         if len(advised.problems) < MOST_REASONS:
             advised.problems.append(problem)
@@ -174,10 +169,6 @@ def _summary(feed: Feed, details: Details, gaps: list[Reason]) -> str:
 
 
 def over_time(months: Mapping[str, int]) -> list[tuple[str, int, int]]:
-    """Return months, or years, with the number of entries in each and up to its end, oldest first.
-
-    :param months: numbers by `2003-12`; other keys are ignored
-    """
     dated = sorted(month for month in months if MONTH.fullmatch(month))
     precision = TO_THE_MONTH if len(dated) <= MOST_MONTHS else TO_THE_YEAR
     counts: Counter[str] = Counter()

@@ -96,7 +96,6 @@ def cut_in_middle(text: str, width: int) -> str:
 
 
 def cut_at_end(text: str, width: int) -> str:
-    """Return text without its end, if it is wider than a number of columns."""
     return text if cell_len(text) <= width else f"{_begin(text, width - 1)}…"
 
 
