@@ -66,7 +66,6 @@ class Command(command.Command):
             self.settings.set("LOG_ENABLED", False, priority="cmdline")
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        from fhcrawl.commands.crawl import start_crawl
         from fhcrawl.core.checks import check_settings
         from fhcrawl.crawling import subscriptions
         from fhcrawl.spiders.check import CheckSpider
@@ -79,7 +78,7 @@ class Command(command.Command):
         check_settings(self.settings)
         [url] = subscriptions.from_arguments(args[0], None)
         check = HistoryCheck(url, opts.max_documents, self.settings.getint("FHCRAWL_MAX_ENTRIES"))
-        start_crawl(self, CheckSpider, check=check, url=url)
+        self.run_crawl(CheckSpider, check=check, url=url)
         findings, summary = check.finish()
         with printing(UTF_8 if opts.json else None):
             if opts.json:

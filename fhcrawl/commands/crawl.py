@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import logging
 import sys
@@ -219,7 +218,7 @@ class Command(command.Command, crawl.Command):
             return
         if opts.json:
             crawler.signals.connect(self._collect_feeds, signal=signals.engine_started)
-        start_crawl(self, crawler, **opts.spargs)
+        self.run_crawl(crawler, **opts.spargs)
         if opts.json:
             self._print_json(crawler)
 
@@ -328,23 +327,6 @@ def check_formats(outputs: list[str], settings: BaseSettings) -> set[str]:
     return names
 
 
-def start_crawl(command: command.Command, spider: Crawler | type[Spider], **arguments: Any) -> None:
-    """Crawl with a spider, until it is finished; the command's exit code is 1 if it could not begin."""
-    crawl = command.crawler_process.crawl(spider, **arguments)
-    if isinstance(crawl, asyncio.Task):
-        crawl.add_done_callback(_log_error)
-    command.start_crawls()
-
-
-# Before asyncio does; errors of fhcrawl without a traceback.
-def _log_error(crawl: asyncio.Task[None]) -> None:
-    error = None if crawl.cancelled() else crawl.exception()
-    if isinstance(error, FhcrawlError):
-        logger.error("Cannot start the crawl: %s", error)
-    elif error is not None:
-        logger.error("Cannot start the crawl", exc_info=error)
-
-
 def _when(due: str | None, time: str) -> str:
     if due is None:
         return "due now"
@@ -359,8 +341,6 @@ def check(
 ) -> None:
     """Check the settings, the spider's arguments and the store before a crawl.
 
-    :param spider: the class of the spider; None for `HistorySpider`
-    :param is_dry: nothing is to be written
     :raises FhcrawlError: if one of them cannot be used
     """
     from fhcrawl.extensions.store import store_url

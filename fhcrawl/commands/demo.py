@@ -94,8 +94,7 @@ class Command(command.Command):
             check(self.settings, {"feed": url})
             print(f"Run {run}: serving a feed at {url} and crawling its history")
             crawler = self.crawler_process.create_crawler("history")
-            self.crawler_process.crawl(crawler, feed=url)
-            self.start_crawls()
+            self.run_crawl(crawler, feed=url)
         if self.signals.number == 1:
             interrupts.tell()
         if self.signals.number:

@@ -35,7 +35,6 @@ class Command(command.Command):
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Download the files that are missing, and print how many there are."""
-        from fhcrawl.commands.crawl import start_crawl
         from fhcrawl.core.checks import check_settings
         from fhcrawl.spiders.enclosures import EnclosuresSpider, files_of
 
@@ -63,7 +62,7 @@ class Command(command.Command):
 
         if missing:
             told = {"done": note, "failed": lambda sentence: _say(sentence, sys.stderr)}
-            start_crawl(self, EnclosuresSpider, feed=feed, files=missing, folder=folder, **told)
+            self.run_crawl(EnclosuresSpider, feed=feed, files=missing, folder=folder, **told)
         left = len(missing) - len(written)
         rest = "left for the next run" if self.signals.number else "missing"
         with printing():

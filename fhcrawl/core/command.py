@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import textwrap
 from abc import abstractmethod
 from argparse import RawDescriptionHelpFormatter
@@ -20,10 +22,13 @@ if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
-    from scrapy.crawler import AsyncCrawlerProcess
+    from scrapy import Spider
+    from scrapy.crawler import AsyncCrawlerProcess, Crawler
     from scrapy.settings import BaseSettings, Settings
 
     from fhcrawl.store import Store
+
+logger = logging.getLogger(__name__)
 
 WIDTH = 79
 
@@ -136,8 +141,11 @@ class Command(ScrapyCommand):
         if self.signals.code is not None:
             self.exitcode = self.signals.code
 
-    def start_crawls(self) -> None:
-        """Run the crawls of `crawler_process` until they end; exit code 1 if one could not begin."""
+    def run_crawl(self, spider: Crawler | type[Spider], **arguments: Any) -> None:
+        """Crawl until it ends; the exit code is 1 if the crawl could not begin."""
+        crawl = self.crawler_process.crawl(spider, **arguments)
+        if isinstance(crawl, asyncio.Task):
+            crawl.add_done_callback(_log_error)
         self.signals.watch(self.crawler_process)
         self.crawler_process.start()
         if self.crawler_process.bootstrap_failed:
@@ -162,3 +170,12 @@ class Command(ScrapyCommand):
 
         url = store_url(settings or self.settings)
         return closing(Store.open(url) if to_write else Store.open_to_read(url))
+
+
+# Before asyncio does; errors of fhcrawl without a traceback.
+def _log_error(crawl: asyncio.Task[None]) -> None:
+    error = None if crawl.cancelled() else crawl.exception()
+    if isinstance(error, FhcrawlError):
+        logger.error("Cannot start the crawl: %s", error)
+    elif error is not None:
+        logger.error("Cannot start the crawl", exc_info=error)

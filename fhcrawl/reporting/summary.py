@@ -135,17 +135,11 @@ class Counts:
 
 
 class Row(NamedTuple):
-    """A feed, or several plain ones together.
+    """A feed, or several plain ones together, whose `feed` is ''.
 
-    :param feed: its URL; '' for several feeds
-    :param title: '' if it has none
-    :param entries: number of its live entries
-    :param counts: its results in this run; None if not known
     :param skipped: number of documents that earlier runs have read and this one has not
-    :param oldest, newest: when its first and last entries are from, ISO 8601; None if no entry has a time
-    :param verdict: in words
-    :param as_of: the day of which it is; '' if it is of the last read
-    :param obtained: how its history was obtained, in words; '' if only its newest document was read
+    :param as_of: the day of the verdict; '' for that of the last read
+    :param obtained: how its history was obtained; '' if only its newest document was read
     """
 
     feed: str
@@ -162,23 +156,13 @@ class Row(NamedTuple):
     obtained: str = ""
 
     def dates(self, precision: int) -> str:
-        """Return the dates of the oldest and the newest entry; both on one if they are the same."""
         if self.oldest is None or self.newest is None:
             return "-"
         return " to ".join(dict.fromkeys((self.oldest[:precision], self.newest[:precision])))
 
-    @property
-    def place(self) -> tuple[int, str, str]:
-        """Where the row stands: the worst verdicts are first."""
-        return WORDS.index(self.verdict), (self.title or self.feed).casefold(), self.feed
-
 
 class Column(NamedTuple):
-    """A column of the table, except for the first.
-
-    :param cell: returns the text for a row
-    :param is_wide: whether terminals lack the column
-    """
+    """A column of the table, except for the first; terminals lack those that are `is_wide`."""
 
     heading: str
     cell: Callable[[Row], str]
@@ -193,10 +177,6 @@ def _changed(row: Row) -> str:
     return " ".join(f"{sign}{number:,}" for sign, number in signs if number) or "0"
 
 
-def _as_of(row: Row) -> str:
-    return row.as_of and f" as of {row.as_of}"
-
-
 KIND = Column("Kind", lambda row: row.kind, is_wide=True)
 FETCHED = Column("Fetched", lambda row: f"{row.counts.documents:,}" if row.counts else "-", True, True)
 SKIPPED = Column("Skipped", lambda row: f"{row.skipped:,}" if row.counts else "-", True, True)
@@ -205,31 +185,30 @@ CHANGED = Column("Changed", _changed, True)
 DAYS, MONTHS, YEARS = (Column("Dates", partial(Row.dates, precision=number)) for number in (DAY, MONTH, YEAR))
 OBTAINED = Column("Obtained", lambda row: row.obtained or "-", is_wide=True)
 SUBSCRIBED = Column("Subscribed", lambda row: "yes" if row.is_subscribed else "-", is_wide=True)
-VERDICT = Column("Verdict", lambda row: f"{shown_verdict(row.verdict)}{_as_of(row)}")
+VERDICT = Column("Verdict", lambda row: f"{shown_verdict(row.verdict)}{row.as_of and f' as of {row.as_of}'}")
 URL = Column("URL", lambda row: row.feed, is_wide=True)
 OF_RUN = (KIND, FETCHED, SKIPPED, ENTRIES, CHANGED, DAYS, VERDICT, URL)
 OF_STORE = (KIND, ENTRIES, DAYS, OBTAINED, SUBSCRIBED, VERDICT, URL)
 
 
 def table(rows: Sequence[Row], columns: Sequence[Column], look: Look) -> Iterator[str]:
-    """Yield the lines of a table, as it fits the width.
-
-    :param rows: at least one, in any order
-    :param columns: OF_RUN or OF_STORE
-    """
-    rows = sorted(rows, key=lambda row: row.place)
+    by_verdict = sorted(rows, key=lambda row: ((row.title or row.feed).casefold(), row.feed))
+    rows = sorted(by_verdict, key=lambda row: WORDS.index(row.verdict))
     chosen, room = _choose(rows, columns, look.width)
     names = list(_names(rows, None if look.width is None else room))
-    widths = [_width(column, rows) for column in chosen]
-    widest = max(map(cell_len, ("Feed", *names)))
-    headings = [column.heading for column in chosen]
-    yield look.paint(_line("Feed", widest, headings, chosen, widths), BOLD)
-    for row, name in zip(rows, names, strict=True):
-        cells = [column.cell(row) for column in chosen]
-        painted = {
-            VERDICT: look.paint(shown_verdict(row.verdict), COLOURS.get(row.verdict, "")) + _as_of(row)
-        }
-        yield _line(name, widest, cells, chosen, widths, painted)
+    lines = [["Feed", *(column.heading for column in chosen)]]
+    lines += [[name, *(column.cell(row) for column in chosen)] for row, name in zip(rows, names, strict=True)]
+    widths = [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
+    for row, cells in zip([None, *rows], lines, strict=True):
+        padded = []
+        for column, text, width in zip([None, *chosen], cells, widths, strict=True):
+            padding, shown = " " * (width - cell_len(text)), text
+            if row is not None and column is VERDICT:
+                word = shown_verdict(row.verdict)
+                shown = look.paint(word, COLOURS.get(row.verdict, "")) + text.removeprefix(word)
+            padded.append(padding + shown if column is not None and column.is_number else shown + padding)
+        line = GAP.join(padded).rstrip()
+        yield look.paint(line, BOLD) if row is None else line
 
 
 def _names(rows: Sequence[Row], room: int | None) -> Iterator[str]:
@@ -258,22 +237,6 @@ def _width(column: Column, rows: Sequence[Row]) -> int:
     return max(len(column.heading), *(cell_len(column.cell(row)) for row in rows))
 
 
-def _line(
-    name: str,
-    widest: int,
-    cells: Sequence[str],
-    columns: Sequence[Column],
-    widths: Sequence[int],
-    painted: dict[Column, str] | None = None,
-) -> str:
-    line = [name + " " * (widest - cell_len(name))]
-    for text, column, width in zip(cells, columns, widths, strict=True):
-        shown = (painted or {}).get(column, text)
-        padding = " " * (width - cell_len(text))
-        line.append(padding + shown if column.is_number else shown + padding)
-    return GAP.join(line).rstrip()
-
-
 # By prefixes of stats. `scrapy crawl` exits with code 1 if there is such a stat.
 FAILURES = {
     "fhcrawl/disk/full": "A disk was nearly full (see the log): free up space, then run it again.",
@@ -290,12 +253,9 @@ EXPORTED = "feedexport/success_count/"
 
 
 def failures(stats: Iterable[str]) -> list[str]:
-    """Return a sentence for each failure of a run.
-
-    :param stats: the names of the run's stats
-    """
+    """Return a sentence for each failure of a run, from the names of its stats."""
     names = list(stats)
-    return [said for begin, said in FAILURES.items() if any(name.startswith(begin) for name in names)]
+    return [sentence for begin, sentence in FAILURES.items() if any(name.startswith(begin) for name in names)]
 
 
 def with_kind_of_advice(reasons: list[Reason]) -> Iterator[tuple[Reason, ReasonKind]]:
@@ -338,12 +298,12 @@ MORE_REASONS = "and {:,} more: `fhcrawl feeds --wide` lists them"
 
 @dataclass(slots=True)
 class Problems:
-    """The reasons that share an advice.
+    """The reasons that share an advice; of many, only the first.
 
-    :param listed: URLs and rests of sentences, the first of them
-    :param number: number of all that would be listed
-    :param counted: for the first parts of rests of sentences: the rest of the first feed's, the number of
-        feeds, and the URLs of the first of them
+    :param listed: URLs and rests of sentences
+    :param number: how many would be listed without a limit
+    :param counted: by the common begin of rests of sentences: the rest of the first feed's, the number of
+        feeds, and the URLs of the first
     """
 
     listed: list[tuple[str, str]] = field(default_factory=list)
@@ -351,7 +311,6 @@ class Problems:
     counted: dict[str, tuple[str, int, list[str]]] = field(default_factory=dict)
 
     def lines(self, look: Look) -> Iterator[str]:
-        """Yield their sentences."""
         for url, rest in self.listed:
             yield from look.sentence(url, rest)
         if more := self.number - len(self.listed):
@@ -370,11 +329,11 @@ class Problems:
 class Summary:
     """The feeds of a run or of a store, with the reasons of their verdicts, both up to a limit in a run.
 
-    `left` is the number of feeds that other crawls are working on; `idle` is the reason if there are no
-    feeds at all; `failures` are the other failures of the run; `note` is a sentence for the end.
-
     :param of_run: the feeds are those of a run, with its results; else, they are those of a store
     :param most_reasons: number of reasons that are listed with each advice; None for all
+    :ivar left: number of feeds that other crawls are working on
+    :ivar idle: why there are no feeds at all
+    :ivar note: a sentence for the end
     """
 
     def __init__(self, of_run: bool = True, most_reasons: int | None = MOST_REASONS) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
 
+from fhcrawl.core.components import COMPONENTS
 from fhcrawl.crawling import requests, responses
 from fhcrawl.crawling.context import WalkContext, context_of
 from fhcrawl.crawling.failures import loss_of
@@ -23,23 +24,15 @@ if TYPE_CHECKING:
 
     from fhcrawl.validation import HistoryCheck
 
-# The components that need a store, or serve one.
+# The components that need a store, or serve one; all extensions and pipelines do.
 WITHOUT = {
     "DOWNLOADER_MIDDLEWARES": ("fhcrawl.downloadermiddlewares.disk.DiskMiddleware",),
     "SPIDER_MIDDLEWARES": (
         "fhcrawl.spidermiddlewares.commit.CommitMiddleware",
         "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch",
     ),
-    "ITEM_PIPELINES": ("fhcrawl.pipelines.DuplicatesPipeline",),
-    "EXTENSIONS": (
-        "fhcrawl.extensions.store.StoreExtension",
-        "fhcrawl.extensions.reader.ReaderExtension",
-        "fhcrawl.extensions.warc.WarcExtension",
-        "fhcrawl.extensions.progress.ProgressExtension",
-        "fhcrawl.extensions.verdicts.VerdictsExtension",
-        "fhcrawl.extensions.feedexport.FeedExporter",
-        "fhcrawl.extensions.feedexport.ItemExporter",
-    ),
+    "ITEM_PIPELINES": tuple(COMPONENTS["ITEM_PIPELINES"]),
+    "EXTENSIONS": tuple(path for path, order in COMPONENTS["EXTENSIONS"].items() if order is not None),
 }
 REPLACED = {
     # One request at a time cannot exceed a limit; fhcrawl's asks for the store.
