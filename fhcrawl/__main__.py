@@ -55,7 +55,7 @@ FILES = {"--config", "--feeds", "--warc", "--output", "--overwrite-output", "--l
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command, and exit with its exit code: 2 if an argument or a setting is wrong, 130 after Ctrl-C.
 
-    :param arguments: the command line without the program; None: this process's
+    :param arguments: the command line without the program; None for that of this process
     """
     try:
         _main(arguments)
@@ -97,7 +97,7 @@ def _main(arguments: Sequence[str] | None) -> None:
     if fault:
         opts.parser.error(fault)
     command.config = file
-    _start(command, opts, settings)
+    _run(command, opts, settings)
 
 
 def _run_without_command(arguments: Sequence[str]) -> None:
@@ -118,14 +118,26 @@ def _no_command(word: str) -> str:
     return f"There is no command {printable(word)}; {guess}`fhcrawl --help` lists all commands"
 
 
-def _start(command: Command, opts: argparse.Namespace, settings: Settings) -> None:
+def _run(command: Command, opts: argparse.Namespace, settings: Settings) -> None:
+    from scrapy.crawler import AsyncCrawlerProcess
     from scrapy.exceptions import UsageError
 
+    from fhcrawl.core import checks
+
+    is_quiet = getattr(opts, "quiet", False)
     settings.setdict(command.default_settings, priority="command")
+    if opts.command in WRITING and not is_quiet and sys.stderr.isatty():
+        print(f"The store is in {_place(settings)}", file=sys.stderr)
+    if getattr(opts, "verbose", False) and not opts.loglevel:
+        opts.loglevel = "INFO"
+    operands = ["history", *opts.operands] if opts.command == "crawl" else opts.operands
     try:
-        if opts.command in WRITING and not getattr(opts, "quiet", False) and sys.stderr.isatty():
-            print(f"The store is in {_place(settings)}", file=sys.stderr)
-        _run(command, opts, settings)
+        command.process_options(operands, opts)
+        if command.requires_crawler_process:
+            if (settings.getpriority("LOG_LEVEL") or 0) < checks.CONFIG_PRIORITY:
+                be_quiet(settings, logging.ERROR if is_quiet else logging.NOTSET)
+            command.crawler_process = AsyncCrawlerProcess(settings)
+        command.run(operands, opts)
     except UsageError as error:
         opts.parser.error(str(error))
     interrupts.leave(command.exitcode)
@@ -266,22 +278,6 @@ def _add_parser(
     parser.set_defaults(parser=parser)
 
 
-def _run(command: Command, opts: argparse.Namespace, settings: Settings) -> None:
-    from scrapy.crawler import AsyncCrawlerProcess
-
-    from fhcrawl.core import checks
-
-    if getattr(opts, "verbose", False) and not opts.loglevel:
-        opts.loglevel = "INFO"
-    operands = ["history", *opts.operands] if opts.command == "crawl" else opts.operands
-    command.process_options(operands, opts)
-    if command.requires_crawler_process:
-        if (settings.getpriority("LOG_LEVEL") or 0) < checks.CONFIG_PRIORITY:
-            be_quiet(settings, logging.ERROR if getattr(opts, "quiet", False) else logging.NOTSET)
-        command.crawler_process = AsyncCrawlerProcess(settings)
-    command.run(operands, opts)
-
-
 # The log goes to LOG_FILE, if it is set.
 def be_quiet(settings: Settings, level: int) -> None:
     from fhcrawl.core import checks
@@ -299,6 +295,7 @@ def be_quiet(settings: Settings, level: int) -> None:
 def _is_for_users(record: logging.LogRecord) -> bool:
     if record.levelno >= logging.ERROR or vars(record).get("is_for_users"):
         return True
+    # Scrapy's answer to the first Ctrl-C.
     return record.name == "scrapy.crawler" and "gracefully" in str(record.msg)
 
 
