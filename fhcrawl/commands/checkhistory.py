@@ -92,7 +92,6 @@ class Command(command.Command):
 
 
 def lines(findings: Sequence[Finding], summary: Summary, look: Look) -> Iterator[str]:
-    """Yield the findings, the worst first, each sentence once with its documents, and the summary."""
     for severity, group in groupby(findings, key=lambda finding: finding.severity.value):
         heading, colour = HEADINGS[severity]
         yield look.paint(heading, colour)
@@ -133,6 +132,5 @@ def _places(same: Iterable[Finding], look: Look) -> Iterator[str]:
 
 
 def as_json(findings: Sequence[Finding], summary: Summary) -> str:
-    """Return the summary, with the list of findings, as a JSON object."""
     values = {**summary._asdict(), "findings": [finding._asdict() for finding in findings]}
     return json_escaped(json.dumps(values, ensure_ascii=False))

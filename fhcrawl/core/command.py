@@ -57,11 +57,9 @@ class PageFormatter(RawDescriptionHelpFormatter, ScrapyHelpFormatter):
 class Command(ScrapyCommand):
     """A command that is described by attributes, and needs no crawl.
 
-    `name` is its name for `fhcrawl`; None if that is its module's, as it is for `scrapy`. `usage` is what
-    follows its name, `summary` its line in the list of commands, `description` a paragraph of its help, and
-    `examples` are command lines. `operand` is the name and the help of its positional arguments; None if it
-    has none. `options` are its options: their names, and the arguments of `add_argument`; one whose `dest` is
-    the name of a setting sets it.
+    `name` is its name for `fhcrawl`; None if that is its module's, as it is for `scrapy`. `operand` is the
+    name and the help of its positional arguments; None if it has none. `options` are names, and the arguments
+    of `add_argument`; an option whose `dest` is the name of a setting sets it.
     """
 
     requires_project = True
@@ -85,19 +83,16 @@ class Command(ScrapyCommand):
         self.signals = interrupts.SignalCount()
 
     def syntax(self) -> str:
-        """Return what follows the command's name in its usage."""
         return self.usage
 
     def short_desc(self) -> str:
         return self.summary
 
     def long_desc(self) -> str:
-        """Return the text of the help: the description, wrapped, and the examples."""
         paragraph = textwrap.fill(self.description, WIDTH, break_long_words=False, break_on_hyphens=False)
         return "\n".join([paragraph, "", "Examples:", *(f"  {example}" for example in self.examples)])
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add Scrapy's options and the command's, and keep the line breaks of the help."""
         super().add_options(parser)
         self._parser = parser
         parser.formatter_class = PageFormatter

@@ -66,7 +66,7 @@ class Walk:
     :param back_to: oldest time that the walk has reached, ISO 8601 in UTC; None if not known
     :param pending: URLs of the documents that have been requested and are not done
     :param read: number of entries that were read, or of documents if it is `of_documents`
-    :param total: how many the publisher says that there are; 0 if it does not say
+    :param total: how many the publisher announces; 0 if none
     :param begun: when the first document was fetched, in seconds of the clock of `Progress`
     """
 
@@ -80,10 +80,6 @@ class Walk:
     begun: float = 0.0
 
     def done(self, time: float) -> str:
-        """Return the share that is done, and the time left at the same rate; '' if it is not known.
-
-        :param time: current time of the clock
-        """
         # Entries that are published meanwhile are read too.
         if not 0 < self.read < self.total:
             return ""
@@ -92,8 +88,6 @@ class Walk:
 
 
 class Rate(NamedTuple):
-    """Numbers per second."""
-
     documents: float = 0
     entries: float = 0
 
@@ -116,15 +110,12 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """The number of feeds that are done."""
         return min(self._begun, self.feeds) - len(self._walks)
 
     def of(self, feed: str) -> Counts | None:
-        """Return the results of a feed; None if they were not counted."""
         return self._counts.get(feed)
 
     def ask(self, feed: str, url: str, role: str) -> None:
-        """Record that a document of a feed has been requested, or is retried."""
         walk = self._walk(feed)
         if role == Role.SUBSCRIPTION.value:
             # A redirect or a link may lead to another subscription document; then this one does not end.
@@ -132,7 +123,6 @@ class Progress:
         walk.pending.add(url)
 
     def begin(self, feed: str | None) -> None:
-        """Record that a document of a feed is being fetched."""
         if feed in self._walks and feed not in self.under_way:
             self.under_way[feed] = self._walks[feed]
             self._walks[feed].begun = self.clock()
@@ -158,7 +148,6 @@ class Progress:
         self.under_way.pop(feed, None)
 
     def commit(self, result: DocumentResult, batch: CommitBatch, deleted: int) -> None:
-        """Count a document that has been committed."""
         walk = self._end_document(result)
         self.problems += result.failure is not None
         is_read = result.failure is None or any(name.startswith(ENTRIES) for name in batch.counts)
@@ -176,18 +165,15 @@ class Progress:
         walk.back_to = min(times, default=None)
 
     def confirm(self, result: DocumentResult) -> None:
-        """Count a subscription document that has not changed."""
         walk = self._end_document(result)
         walk.counts.documents += 1
         self.total.documents += 1
 
     def delete(self, feed: str, number: int) -> None:
-        """Count entries that are deleted when a feed is done."""
         for counts in filter(None, (self._counts.get(feed), self.total)):
             counts.deleted += number
 
     def lose(self, result: DocumentResult) -> None:
-        """Count a document that could not be obtained."""
         self._count(self._end_document(result), result)
         self.problems += result.failure is not None and result.failure.state is not State.KNOWN
 
@@ -201,7 +187,6 @@ class Progress:
             walk.total = result.total or walk.total
 
     def leave(self, feeds: Iterable[str]) -> None:
-        """Record that feeds are not crawled any further."""
         for feed in set(feeds) - self._left:
             self._left.add(feed)
             self._walk(feed)
@@ -215,10 +200,6 @@ class Progress:
         return walk
 
     def rate(self, time: float) -> Rate:
-        """Return the rate over the last WINDOW_SECONDS.
-
-        :param time: current time of a monotonic clock, in seconds
-        """
         self._samples.append((time, self.total.documents, self.total.entries))
         while len(self._samples) > 2 and time - self._samples[1][0] >= WINDOW_SECONDS:  # noqa: PLR2004
             self._samples.popleft()
@@ -230,7 +211,6 @@ class Progress:
 
 
 def line(progress: Progress, rate: Rate) -> str:
-    """Return the progress of a crawl on one line; with the share that is done, if it is of one feed."""
     total = progress.total
     walks = progress.under_way.values() if progress.feeds == 1 else ()
     more = [share for walk in walks if (share := walk.done(progress.clock()))]
@@ -399,7 +379,6 @@ class Screen:
         self._live.start()
 
     def write(self, text: str) -> int:
-        """Write text, which is printed above the display by the next `refresh`."""
         self._written.append(text)
         self._waiting += len(text)
         if self._waiting > MOST_WAITING:
@@ -445,11 +424,6 @@ def _is_not_closing(record: logging.LogRecord) -> bool:
 
 
 def running(progress: Progress, rate: Rate, seconds: float, size: ConsoleDimensions) -> RenderableType:
-    """Return the display of a running crawl.
-
-    :param seconds: seconds since the crawl began
-    :param size: size of the terminal
-    """
     total = progress.total
     walks = len(progress.under_way)
     waiting = progress.feeds - progress.done - walks

@@ -187,7 +187,6 @@ class VerdictsExtension(Component):
         logger.log(level, "%s: %s, entries: %d%s", url, word, entries, details)
 
     def engine_stopped(self) -> None:
-        """Show the table, after Scrapy's last log lines."""
         summary = self._summary
         summary.failures = failures(self._crawler.stats.get_stats())
         exporter = self._crawler.get_extension(FeedExporter)

@@ -121,12 +121,10 @@ class Overview:
 
     @property
     def feeds(self) -> int:
-        """The number of feeds."""
         return self.statuses.total()
 
     @property
     def to_do(self) -> list[Advised]:
-        """Each advice with its problems; reasons that are no gaps come after the gaps."""
         return sorted(self._advised.values(), key=lambda advised: not advised.is_gap)
 
     def add(self, section: Section) -> None:

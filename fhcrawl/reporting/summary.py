@@ -60,7 +60,6 @@ class Look(NamedTuple):
         return cls(None if is_wide else shutil.get_terminal_size().columns, has_colour)
 
     def paint(self, text: str, style: str) -> str:
-        """Return text in a style, if there is colour."""
         return f"\x1b[{style}m{text}\x1b[0m" if self.has_colour and text else text
 
     def sentence(self, url: str, rest: str) -> list[str]:
@@ -121,16 +120,13 @@ class Counts:
 
     @property
     def entries(self) -> int:
-        """The number of entries that changed."""
         return self.new + self.updated + self.deleted
 
     @property
     def changes(self) -> dict[str, int]:
-        """The numbers of entries, for programs."""
         return {"new": self.new, "updated": self.updated, "deleted": self.deleted}
 
     def outcomes(self) -> str:
-        """Return the numbers of entries in words."""
         return f"{self.new:,} new, {self.updated:,} updated, {self.deleted:,} deleted"
 
 
@@ -356,11 +352,9 @@ class Summary:
 
     @property
     def has_news(self) -> bool:
-        """Whether an entry has changed, something is missing, or the run has failed."""
         return bool(self._changes.entries or self._earlier or self._has_gaps or self.failures)
 
     def note_exported(self, number: int) -> None:
-        """Note how many changes were exported: those of earlier runs are news too."""
         self._earlier = max(0, number - self._changes.entries)
         if self._earlier:
             entries = "1 entry was" if number == 1 else f"{number:,} entries were"
@@ -427,7 +421,6 @@ class Summary:
             problems.listed.append((self._shown(url), f"{detail}{since}"))
 
     def lines(self, look: Look) -> Iterator[str]:
-        """Yield everything: the table, what is missing, what to do about it, and the failures."""
         yield from self.table_lines(look)
         if self._problems:
             yield ""
@@ -440,7 +433,6 @@ class Summary:
             yield from ["", *look.wrap(self.note)]
 
     def table_lines(self, look: Look) -> Iterator[str]:
-        """Yield the table, and the totals."""
         if rows := [*self._rows, *self._plain]:
             yield from table(rows, OF_RUN if self._of_run else OF_STORE, look)
         if self._more:
@@ -459,7 +451,6 @@ class Summary:
             yield from more
 
     def footer(self) -> str:
-        """Return the totals of all feeds on one line."""
         said = [f"{self.verdicts[word]:,} {shown_verdict(word)}" for word in WORDS if self.verdicts[word]]
         if self.left:
             whose = "it" if self.left == 1 else "them"
