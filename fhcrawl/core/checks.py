@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import SETTINGS_PRIORITIES, Settings, default_settings
 
 from fhcrawl import settings as defaults
-from fhcrawl.core.addons import ENVIRONMENT
 from fhcrawl.crawling.subscriptions import is_number, parse_toml
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 from fhcrawl.exporters import columns
 from fhcrawl.items import ALL_FIELDS, COMPUTED_FIELDS
 from fhcrawl.logical_feed.absences import Budget
 from fhcrawl.logical_feed.polling import LONGEST
-from fhcrawl.utils.datadir import data_dir
+from fhcrawl.utils.datadir import ENVIRONMENT, data_dir
 from fhcrawl.utils.text import nearest
 
 if TYPE_CHECKING:
