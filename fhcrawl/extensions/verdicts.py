@@ -129,7 +129,7 @@ class VerdictsExtension(Component):
             extension.fail(error)
         for url, failure in extension.unrecorded_failures.items():
             self._tell(url, Verdict.UNKNOWN, [Reason(failure.kind, url, failure.detail, now())], 0)
-            self._summary.add_unknown(url, Verdict.UNKNOWN, failure.kind, failure.detail)
+            self._summary.add_unknown(url, failure.kind, failure.detail)
         self._summary.idle = getattr(self._crawler.spider, "idle_reason", "")
         self._summary.left = self._crawler.stats.get_value(LEASED, 0)
 

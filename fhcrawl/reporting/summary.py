@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
-from fhcrawl.logical_feed import WORDS, in_words, shown_verdict
+from fhcrawl.logical_feed import WORDS, Verdict, in_words, shown_verdict
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import MISSING, NEVER_READ, NO_FEED, OURSELVES, ReasonKind
 from fhcrawl.utils.text import escaped, printable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from fhcrawl.logical_feed import Reason, Verdict
+    from fhcrawl.logical_feed import Reason
     from fhcrawl.store import Feed
 
 # Of a run: further feeds are included in the totals only.
@@ -385,10 +385,10 @@ class Summary:
             since = "" if self._of_run else f", since {reason.since[:DAY]}"
             self._note(reason.kind, reason.url, reason.detail, since, advised.advice)
 
-    def add_unknown(self, url: str, verdict: Verdict, kind: ReasonKind, detail: str) -> None:
+    def add_unknown(self, url: str, kind: ReasonKind, detail: str) -> None:
         """Add a feed that failed and is not in the store."""
-        shown = self._shown(url)
-        self._add(Row(shown, "", "-", 0, None, 0, None, None, False, verdict.value), is_plain=False)
+        unknown = Verdict.UNKNOWN.value
+        self._add(Row(self._shown(url), "", "-", 0, None, 0, None, None, False, unknown), is_plain=False)
         self._note(kind, url, detail, "", kind.advice)
 
     def _add(self, row: Row, is_plain: bool) -> None:

@@ -258,7 +258,7 @@ def test_feeds_beyond_a_bound_are_counted() -> None:
 
 def test_feed_that_is_not_in_the_store_has_a_line() -> None:
     summary = Summary()
-    summary.add_unknown("http://example.org/2", Verdict.UNKNOWN, ReasonKind.STORE_ERROR, "is not crawled")
+    summary.add_unknown("http://example.org/2", ReasonKind.STORE_ERROR, "is not crawled")
     lines = lines_of(summary, 132)
     assert lines[1].split() == ["http://example.org/2", "0", "-", "-", "unknown"]
     assert "http://example.org/2 is not crawled" in lines
