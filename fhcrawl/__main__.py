@@ -55,7 +55,7 @@ FILES = {"--config", "--feeds", "--warc", "--output", "--overwrite-output", "--l
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command, and exit with its exit code: 2 if an argument or a setting is wrong, 130 after Ctrl-C.
 
-    :param arguments: the command line without the program; None: this process's
+    :param arguments: the command line without the program; None for that of this process
     """
     try:
         _main(arguments)
@@ -78,7 +78,7 @@ def _main(arguments: Sequence[str] | None) -> None:
         return
     from scrapy.utils.project import inside_project
 
-    from fhcrawl.core import config
+    from fhcrawl.core import checks
 
     try:
         settings, file, fault = _read_all_settings()
@@ -91,13 +91,13 @@ def _main(arguments: Sequence[str] | None) -> None:
     command = commands[opts.command]
     if opts.config:
         settings = command.settings = read_settings()
-        file, fault = config.read(settings, Path(opts.config))
+        file, fault = checks.read_config(settings, Path(opts.config))
     # In a project, components of its own may have settings with similar names.
-    fault = fault or ("" if inside_project() else config.fault_of(opts.set))
+    fault = fault or ("" if inside_project() else checks.fault_of(opts.set))
     if fault:
         opts.parser.error(fault)
     command.config = file
-    _start(command, opts, settings)
+    _run(command, opts, settings)
 
 
 def _run_without_command(arguments: Sequence[str]) -> None:
@@ -118,26 +118,33 @@ def _no_command(word: str) -> str:
     return f"There is no command {printable(word)}; {guess}`fhcrawl --help` lists all commands"
 
 
-def _start(command: Command, opts: argparse.Namespace, settings: Settings) -> None:
+def _run(command: Command, opts: argparse.Namespace, settings: Settings) -> None:
+    from scrapy.crawler import AsyncCrawlerProcess
     from scrapy.exceptions import UsageError
 
+    from fhcrawl.core import checks
+
+    is_quiet = getattr(opts, "quiet", False)
     settings.setdict(command.default_settings, priority="command")
+    if opts.command in WRITING and not is_quiet and sys.stderr.isatty():
+        print(f"The store is in {_place(settings)}", file=sys.stderr)
+    if getattr(opts, "verbose", False) and not opts.loglevel:
+        opts.loglevel = "INFO"
+    operands = ["history", *opts.operands] if opts.command == "crawl" else opts.operands
     try:
-        if opts.command in WRITING and not getattr(opts, "quiet", False) and sys.stderr.isatty():
-            print(f"The store is in {_place(settings)}", file=sys.stderr)
-        _run(command, opts, settings)
+        command.process_options(operands, opts)
+        if command.requires_crawler_process:
+            if (settings.getpriority("LOG_LEVEL") or 0) < checks.CONFIG_PRIORITY:
+                be_quiet(settings, logging.ERROR if is_quiet else logging.NOTSET)
+            command.crawler_process = AsyncCrawlerProcess(settings)
+        command.run(operands, opts)
     except UsageError as error:
         opts.parser.error(str(error))
     interrupts.leave(command.exitcode)
 
 
+# Outside of projects that use fhcrawl, the data is in the user's data directory.
 def read_settings() -> Settings:
-    """Return the settings of the project that the working directory is in, if it uses fhcrawl.
-
-    In other folders, they are fhcrawl's own, and the data is in the user's data directory.
-
-    :raises ArgumentError: if the project's settings cannot be read: it could be fhcrawl's, with other data
-    """
     from scrapy.settings import Settings
     from scrapy.utils.project import get_project_settings, inside_project
 
@@ -149,7 +156,7 @@ def read_settings() -> Settings:
             if not is_missing(settings):
                 add_environment(settings)
                 return settings
-        except Exception as error:  # code of the project's
+        except Exception as error:  # code of the project's, which could be fhcrawl's, with other data
             cause = " ".join(f"{type(error).__name__}: {error}".split())
             raise ArgumentError(
                 "Cannot read the settings of the Scrapy project in this folder (scrapy.cfg): "
@@ -164,15 +171,14 @@ def read_settings() -> Settings:
 
 
 def _read_all_settings() -> tuple[Settings, Path | None, str]:
-    """Return the settings with those of the user's config file, its path if it was read, and its fault."""
     from scrapy.utils.project import inside_project
 
-    from fhcrawl.core import config
+    from fhcrawl.core import checks
 
     settings = read_settings()
     if inside_project():
         return settings, None, ""
-    return settings, *config.read(settings, user_config_file(), may_be_missing=True)
+    return settings, *checks.read_config(settings, user_config_file(), may_be_missing=True)
 
 
 def _place(settings: Settings) -> str:
@@ -184,8 +190,8 @@ def _place(settings: Settings) -> str:
         return "FHCRAWL_DATA_DIR"
 
 
+# Without Scrapy; '' if settings may name another place.
 def _default_place() -> str:
-    """Return where the store is by default, without Scrapy; '' if settings may name another place."""
     here = Path.cwd()
     project = next((folder for folder in (here, *here.parents) if (folder / "scrapy.cfg").exists()), None)
     if project is None:
@@ -198,11 +204,9 @@ def _default_place() -> str:
     return printable(str(user_data_dir())) if is_default else ""
 
 
+# Its help shows where the store is, for which it may read settings.
 class Parser(argparse.ArgumentParser):
-    """The parser of the command line. Its help says where the store is, for which it may read settings."""
-
     def format_help(self) -> str:
-        """Return the help."""
         try:
             place = _default_place() or _place(_read_all_settings()[0])
         except ArgumentError as error:
@@ -212,7 +216,6 @@ class Parser(argparse.ArgumentParser):
 
 
 def load_commands(settings: Settings, names: Iterable[str] = SUMMARIES) -> dict[str, Command]:
-    """Return commands by name; all of them by default."""
     commands = {}
     for name in names:
         command: Command = import_module(f"fhcrawl.commands.{MODULES.get(name, name)}").Command()
@@ -222,10 +225,6 @@ def load_commands(settings: Settings, names: Iterable[str] = SUMMARIES) -> dict[
 
 
 def build_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
-    """Return the parser of the command line.
-
-    :param commands: those whose options it needs; of the others, the help has only the summaries
-    """
     parser = Parser(
         "fhcrawl",
         usage="fhcrawl COMMAND …",
@@ -279,31 +278,12 @@ def _add_parser(
     parser.set_defaults(parser=parser)
 
 
-def _run(command: Command, opts: argparse.Namespace, settings: Settings) -> None:
-    from scrapy.crawler import AsyncCrawlerProcess
-
-    from fhcrawl.core import config
-
-    if getattr(opts, "verbose", False) and not opts.loglevel:
-        opts.loglevel = "INFO"
-    operands = ["history", *opts.operands] if opts.command == "crawl" else opts.operands
-    command.process_options(operands, opts)
-    if command.requires_crawler_process:
-        if (settings.getpriority("LOG_LEVEL") or 0) < config.PRIORITY:
-            be_quiet(settings, logging.ERROR if getattr(opts, "quiet", False) else logging.NOTSET)
-        command.crawler_process = AsyncCrawlerProcess(settings)
-    command.run(operands, opts)
-
-
+# The log goes to LOG_FILE, if it is set.
 def be_quiet(settings: Settings, level: int) -> None:
-    """Print only errors, records for users and a summary; the log goes to LOG_FILE, if it is set.
-
-    :param level: records below it are not printed
-    """
-    from fhcrawl.core import config
+    from fhcrawl.core import checks
 
     settings.set("LOG_ENABLED", False, priority="cmdline")
-    if (settings.getpriority("FHCRAWL_SUMMARY_ENABLED") or 0) < config.PRIORITY:
+    if (settings.getpriority("FHCRAWL_SUMMARY_ENABLED") or 0) < checks.CONFIG_PRIORITY:
         settings.set("FHCRAWL_SUMMARY_ENABLED", True, priority="cmdline")
     handler = logging.StreamHandler(sys.stderr)
     handler.setLevel(level)
@@ -313,9 +293,9 @@ def be_quiet(settings: Settings, level: int) -> None:
 
 
 def _is_for_users(record: logging.LogRecord) -> bool:
-    """Return whether a record is an error, is marked for users, or is Scrapy's answer to the first Ctrl-C."""
     if record.levelno >= logging.ERROR or vars(record).get("is_for_users"):
         return True
+    # Scrapy's answer to the first Ctrl-C.
     return record.name == "scrapy.crawler" and "gracefully" in str(record.msg)
 
 

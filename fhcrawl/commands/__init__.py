@@ -8,6 +8,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
+from fhcrawl.exceptions import ArgumentError
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
@@ -74,29 +75,20 @@ FAIL_ON: dict[str, dict[str, Any]] = {
 
 
 def is_failure(verdict: str, limit: str | None) -> bool:
-    """Return whether a verdict, one of WORDS, is one that --fail-on names, or worse.
-
-    :param limit: the value of --fail-on; None if it is not given
-    """
+    """Return whether a verdict, one of WORDS, is the one of --fail-on, or worse."""
     from fhcrawl.logical_feed import WORDS
 
     return limit is not None and WORDS.index(verdict) <= WORDS.index(limit)
 
 
 def no_format(output: str, name: str, known: Iterable[str]) -> str:
-    """Return a sentence for an output whose format does not exist.
-
-    :param output: the value of -o
-    :param name: the format that it names; '' for none
-    :param known: the formats
-    """
+    """Return a sentence for a value of -o that names a format (or '') which does not exist."""
     if output == "-":
         return "-o -: no format; use -o -:jsonl"
     if name in SPREADSHEETS:
         return f"-o {printable(output)}: spreadsheet programs open CSV; use -o FILE.csv --excel"
-    said = f"unknown format {name!r}" if name else "no format"
-    given, endings = printable(output), ", ".join(known)
-    return f"-o {given}: {said}; use -o FILE:FORMAT, or a file that ends in one of {endings}"
+    fault, endings = f"unknown format {name!r}" if name else "no format", ", ".join(known)
+    return f"-o {printable(output)}: {fault}; use -o FILE:FORMAT, or a file that ends in one of {endings}"
 
 
 def end_with_reader() -> None:
@@ -118,6 +110,17 @@ def named(store: Store, argument: str) -> str:
 
     url = typed(argument)
     return url if store.feeds.has(url) else normalised(url)
+
+
+def stored(store: Store, argument: str) -> str:
+    """Return the URL by which the store knows a feed.
+
+    :raises ArgumentError: if it does not
+    """
+    url = named(store, argument)
+    if not store.feeds.has(url):
+        raise ArgumentError(f"{url} is not in the store; `fhcrawl feeds` lists the feeds in it")
+    return url
 
 
 def print_refused(refused: Collection[str]) -> int:

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fhcrawl.commands import SUMMARIES, UTF_8, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
+from fhcrawl.reporting.summary import BOLD, INDENT, RED, Look, cut_in_middle
+from fhcrawl.utils.text import LONGEST_SENTENCE, json_escaped, printable
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from fhcrawl.validation import Finding, Summary
+
+HEADINGS = {
+    "error": ("Errors", RED),
+    "warning": ("Warnings", "33"),
+    "advice": ("Advice", BOLD),
+    "good": ("Good", "32"),
+}
+# Sentences of one rule and severity, what one sentence says to do, and documents of that, that are printed;
+# --json has all.
+MOST_SENTENCES, MOST_FIXES, MOST_DOCUMENTS = 5, 3, 3
 
 
 class Command(command.Command):
@@ -44,18 +61,13 @@ class Command(command.Command):
     }
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Process Scrapy's options; logging is off unless the user asks for it."""
         super().process_options(args, opts)
         if not opts.loglevel:
             self.settings.set("LOG_ENABLED", False, priority="cmdline")
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Check the feed, and print what was found."""
-        from fhcrawl.commands.crawl import start_crawl
         from fhcrawl.core.checks import check_settings
         from fhcrawl.crawling import subscriptions
-        from fhcrawl.reporting import findings as report
-        from fhcrawl.reporting.summary import Look
         from fhcrawl.spiders.check import CheckSpider
         from fhcrawl.validation import HistoryCheck
 
@@ -66,14 +78,59 @@ class Command(command.Command):
         check_settings(self.settings)
         [url] = subscriptions.from_arguments(args[0], None)
         check = HistoryCheck(url, opts.max_documents, self.settings.getint("FHCRAWL_MAX_ENTRIES"))
-        start_crawl(self, CheckSpider, check=check, url=url)
+        self.run_crawl(CheckSpider, check=check, url=url)
         findings, summary = check.finish()
         with printing(UTF_8 if opts.json else None):
             if opts.json:
-                print(report.as_json(findings, summary))
+                print(as_json(findings, summary))
             else:
-                for line in report.lines(findings, summary, Look.of(sys.stdout)):
+                for line in lines(findings, summary, Look.of(sys.stdout)):
                     print(line)
         is_interrupted = check.wanted is not None
         if is_interrupted or summary.errors or (opts.strict and summary.warnings):
             self.exitcode = 1
+
+
+def lines(findings: Sequence[Finding], summary: Summary, look: Look) -> Iterator[str]:
+    for severity, group in groupby(findings, key=lambda finding: finding.severity.value):
+        heading, colour = HEADINGS[severity]
+        yield look.paint(heading, colour)
+        by_rule: dict[str, dict[str, list[Finding]]] = {}
+        for finding in group:
+            by_rule.setdefault(finding.rule, {}).setdefault(finding.text, []).append(finding)
+        for sentences in by_rule.values():
+            for same in list(sentences.values())[:MOST_SENTENCES]:
+                yield from _sentence(same, look)
+            if len(sentences) > MOST_SENTENCES:
+                yield f"- and {len(sentences) - MOST_SENTENCES:,} more of this kind (--json lists all)"
+        yield ""
+    yield from (look.paint(line, BOLD) for line in look.wrap(summary.sentence))
+
+
+def _sentence(same: Sequence[Finding], look: Look) -> Iterator[str]:
+    yield from look.wrap(f"{printable(same[0].text, LONGEST_SENTENCE)} [{same[0].clause}]", "-")
+    by_fix: dict[str, list[Finding]] = {}
+    for finding in same:
+        by_fix.setdefault(finding.fix, []).append(finding)
+    groups = list(by_fix.items())
+    for fix, group in groups[:MOST_FIXES]:
+        yield from (f"{INDENT}{place}" for place in _places(group, look))
+        if fix:
+            yield from look.wrap(printable(fix, LONGEST_SENTENCE), f"{INDENT}To do:")
+    if others := sum(len(group) for _fix, group in groups[MOST_FIXES:]):
+        yield from look.wrap(f"and {others:,} more, with other fixes (--json lists all)", INDENT[1:])
+
+
+def _places(same: Iterable[Finding], look: Look) -> Iterator[str]:
+    documents = [(finding.document, finding.line) for finding in same if finding.document is not None]
+    for document, number in documents[:MOST_DOCUMENTS]:
+        at = "" if number is None else f", line {number}"
+        url = printable(document)
+        yield (url if look.width is None else cut_in_middle(url, look.width - len(at) - len(INDENT))) + at
+    if len(documents) > MOST_DOCUMENTS:
+        yield f"and {len(documents) - MOST_DOCUMENTS:,} more"
+
+
+def as_json(findings: Sequence[Finding], summary: Summary) -> str:
+    values = {**summary._asdict(), "findings": [finding._asdict() for finding in findings]}
+    return json_escaped(json.dumps(values, ensure_ascii=False))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import logging
 import sys
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from fhcrawl.reporting.progress import Counts
+    from fhcrawl.reporting.summary import Counts
     from fhcrawl.spiders.history import HistorySpider
     from fhcrawl.store import Feed
 
@@ -219,7 +218,7 @@ class Command(command.Command, crawl.Command):
             return
         if opts.json:
             crawler.signals.connect(self._collect_feeds, signal=signals.engine_started)
-        start_crawl(self, crawler, **opts.spargs)
+        self.run_crawl(crawler, **opts.spargs)
         if opts.json:
             self._print_json(crawler)
 
@@ -259,7 +258,6 @@ class Command(command.Command, crawl.Command):
         self.exitcode = print_refused(feeds.refused)
 
     def _checked_crawler(self, spider: str, opts: argparse.Namespace) -> Crawler:
-        """Return the crawler of a spider; `HistorySpider` and its subclasses are checked before."""
         from fhcrawl.spiders.history import HistorySpider
 
         there = self.crawler_process.spider_loader.list()
@@ -306,12 +304,6 @@ def _spider_arguments(urls: list[str], opts: argparse.Namespace) -> dict[str, st
 
 
 def check_formats(outputs: list[str], settings: BaseSettings) -> set[str]:
-    """Check that the outputs of a crawl have formats, and none in which only complete feeds are exported.
-
-    :param outputs: the values of -o and -O
-    :return: the names of their formats
-    :raises UsageError: if one has not, or if a format needs a package that is not installed
-    """
     from fhcrawl.exporters.feeds import LIST_FORMATS, XML_FORMATS
     from fhcrawl.exporters.rows import NEEDS
 
@@ -335,23 +327,6 @@ def check_formats(outputs: list[str], settings: BaseSettings) -> set[str]:
     return names
 
 
-def start_crawl(command: command.Command, spider: Crawler | type[Spider], **arguments: Any) -> None:
-    """Crawl with a spider, until it is finished; the command's exit code is 1 if it could not begin."""
-    crawl = command.crawler_process.crawl(spider, **arguments)
-    if isinstance(crawl, asyncio.Task):
-        crawl.add_done_callback(_log_error)
-    command.start_crawls()
-
-
-# Before asyncio does; errors of fhcrawl without a traceback.
-def _log_error(crawl: asyncio.Task[None]) -> None:
-    error = None if crawl.cancelled() else crawl.exception()
-    if isinstance(error, FhcrawlError):
-        logger.error("Cannot start the crawl: %s", error)
-    elif error is not None:
-        logger.error("Cannot start the crawl", exc_info=error)
-
-
 def _when(due: str | None, time: str) -> str:
     if due is None:
         return "due now"
@@ -366,8 +341,6 @@ def check(
 ) -> None:
     """Check the settings, the spider's arguments and the store before a crawl.
 
-    :param spider: the class of the spider; None for `HistorySpider`
-    :param is_dry: nothing is to be written
     :raises FhcrawlError: if one of them cannot be used
     """
     from fhcrawl.extensions.store import store_url
@@ -390,10 +363,6 @@ def check(
 
 
 def check_names(settings: BaseSettings, arguments: dict[str, str], spider: type[HistorySpider]) -> None:
-    """Check the names of the spider's arguments.
-
-    :raises ArgumentError: if an argument does not exist and is no placeholder of FEEDS or FHCRAWL_WARC
-    """
     from fhcrawl.spiders.history import HistorySpider
 
     # The arguments of `check`, and those of a subclass's `__init__`.
@@ -410,10 +379,6 @@ def check_names(settings: BaseSettings, arguments: dict[str, str], spider: type[
 
 
 def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: type[HistorySpider]) -> None:
-    """Check the placeholders of -o and FEEDS, and the files to append to.
-
-    :raises FhcrawlError: if one of them cannot be used
-    """
     from scrapy.extensions.feedexport import apply_uri_params
     from scrapy.utils.conf import feed_complete_default_values_from_settings
 

@@ -94,8 +94,7 @@ class Command(command.Command):
             check(self.settings, {"feed": url})
             print(f"Run {run}: serving a feed at {url} and crawling its history")
             crawler = self.crawler_process.create_crawler("history")
-            self.crawler_process.crawl(crawler, feed=url)
-            self.start_crawls()
+            self.run_crawl(crawler, feed=url)
         if self.signals.number == 1:
             interrupts.tell()
         if self.signals.number:
@@ -106,12 +105,9 @@ class Command(command.Command):
             _summarise(run, crawler.stats.get_stats(), output, store)
 
 
+# The port is that of earlier runs: the store identifies the feed by its URL.
 @contextlib.contextmanager
 def _serve(run: int) -> Iterator[str]:
-    """Serve the feed in a thread; yield its URL.
-
-    The port is that of earlier runs, since the store identifies the feed by its URL.
-    """
     noted = FOLDER / "port"
     port = int(noted.read_text()) if noted.exists() else PORT
     try:
@@ -205,17 +201,10 @@ def _program() -> str:
     return shlex.quote(str(here.relative_to(Path.cwd()) if below else here))
 
 
+# RFC 5005, 4.1: a subscription document, and monthly archives. Every ninth entry is revised two months later,
+# and its new version is in that month's archive. Each archive repeats the last entry of the one before it.
 @dataclass(frozen=True)
 class Publisher:
-    """The feed of the demo, which follows RFC 5005, 4.1: a subscription document, and monthly archives.
-
-    Every ninth entry is revised two months later, and its new version is in that month's archive. Each
-    archive repeats the last entry of the one before it. The subscription document contains the newest
-    entries, which are in the archives too.
-
-    :param months: number of archives
-    """
-
     months: int
     root: str
 
@@ -267,7 +256,6 @@ class Publisher:
 
 
 def _path(month: int) -> str:
-    """Return the path of an archive; month 0 is January of the first year."""
     return f"/{FIRST_YEAR + month // 12}/{month % 12 + 1:02}.atom"
 
 

@@ -32,7 +32,6 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        from fhcrawl.commands.crawl import start_crawl
         from fhcrawl.core.checks import check_settings
         from fhcrawl.spiders.enclosures import EnclosuresSpider, files_of
 
@@ -57,7 +56,7 @@ class Command(command.Command):
                 "done": lambda name: _say(name, sys.stdout),
                 "failed": lambda sentence: _say(sentence, sys.stderr),
             }
-            start_crawl(self, EnclosuresSpider, feed=feed, files=missing, folder=folder, **told)
+            self.run_crawl(EnclosuresSpider, feed=feed, files=missing, folder=folder, **told)
         left = sum(not (folder / file.name).exists() for file in missing)
         rest = "left for the next run" if self.signals.number else "missing"
         with printing():

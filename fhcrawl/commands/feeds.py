@@ -10,11 +10,11 @@ from itertools import chain, islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import FAIL_ON, SUMMARIES, UTF_8, is_failure, named, printing
+from fhcrawl.commands import FAIL_ON, SUMMARIES, UTF_8, is_failure, printing, stored
 from fhcrawl.core import command
-from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import WORDS
 from fhcrawl.reasons import ReasonKind
+from fhcrawl.utils.text import json_escaped, printable
 
 if TYPE_CHECKING:
     import argparse
@@ -69,12 +69,11 @@ class Command(command.Command):
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         from fhcrawl.reporting.summary import MOST_REASONS, Look, Summary
-        from fhcrawl.utils.text import printable
 
         verdicts: set[str] = set()
         with printing(UTF_8 if opts.json else None), self.opened_store() as store:
-            wanted = [named(store, url) for url in args]
-            feeds = _chosen(_read(store, wanted), opts.verdict, verdicts)
+            wanted = [stored(store, url) for url in args]
+            feeds = _chosen(store.feeds.read(urls=wanted), opts.verdict, verdicts)
             place = printable(store.place)
             none = NO_SUCH_FEED.format(opts.verdict) if opts.verdict else NO_FEEDS.format(place)
             look = Look.of(sys.stdout, opts.wide)
@@ -95,13 +94,6 @@ class Command(command.Command):
             self.exitcode = 1
 
 
-def _read(store: Store, wanted: list[str]) -> Iterator[Feed]:
-    for url in wanted:
-        if not store.feeds.has(url):
-            raise FhcrawlError(f"{url} is not in the store; `fhcrawl feeds` lists the feeds in it")
-    return store.feeds.read(urls=wanted)
-
-
 def _chosen(feeds: Iterable[Feed], word: str | None, verdicts: set[str]) -> Iterator[Feed]:
     for feed in feeds:
         verdicts.add(feed.verdict_in_words if feed.crawled else ReasonKind.NOT_READ.value)
@@ -110,8 +102,6 @@ def _chosen(feeds: Iterable[Feed], word: str | None, verdicts: set[str]) -> Iter
 
 
 def _duplicate_lines(store: Store, wanted: list[str]) -> Iterator[str]:
-    from fhcrawl.utils.text import printable
-
     for kept, other in store.feeds.read_duplicates():
         if not wanted or {kept, other} & {*wanted}:
             yield printable(SAME.format(kept=kept, other=other))
@@ -123,13 +113,11 @@ def as_json(
     has_missing: bool = False,
     changes: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
 ) -> Iterator[str]:
-    """Yield the lines of a JSON list with an object for each feed: what the store says, and its metadata.
+    """Yield the lines of a JSON list with an object for each feed.
 
     :param has_missing: with the URLs of pages that are not kept
     :param changes: numbers to add, by the feed's URL
     """
-    from fhcrawl.utils.text import json_escaped
-
     same = defaultdict[str, list[str]](list)
     for kept, other in store.feeds.read_duplicates():
         same[kept].append(other)
@@ -139,11 +127,11 @@ def as_json(
         heads = store.feeds.read_heads([feed.feed for feed in some])
         for feed in some:
             metadata = _metadata(heads.get(feed.feed))
-            said = {**dataclasses.asdict(feed), "duplicates": same.get(feed.feed, []), **metadata}
-            said |= changes.get(feed.feed, {})
+            row = {**dataclasses.asdict(feed), "duplicates": same.get(feed.feed, []), **metadata}
+            row |= changes.get(feed.feed, {})
             if has_missing:
-                said["missing"] = store.sitemaps.find_missing(feed.feed)
-            yield separator + json_escaped(json.dumps(said, ensure_ascii=False))
+                row["missing"] = store.sitemaps.find_missing(feed.feed)
+            yield separator + json_escaped(json.dumps(row, ensure_ascii=False))
             separator = ","
     yield "[]" if separator == "[" else "]"
 

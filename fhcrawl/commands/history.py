@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import SUMMARIES, UTF_8, named, printing, typed
+from fhcrawl.commands import SUMMARIES, UTF_8, printing, stored, typed
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
+from fhcrawl.utils.text import json_escaped, printable
 
 if TYPE_CHECKING:
     import argparse
@@ -22,8 +23,6 @@ SETTING = "FHCRAWL_KEEP_VERSIONS_ENABLED"
 
 
 class Command(command.Command):
-    """Lists the versions of an entry."""
-
     usage = "[--json] FEED ID"
     summary = SUMMARIES["history"]
     description = (
@@ -41,13 +40,10 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Print the versions."""
         if len(args) != 2:  # noqa: PLR2004
             raise ArgumentError("The feed's URL and the entry's id are required: fhcrawl history FEED ID")
         with self.opened_store() as store:
-            feed, entry_id = named(store, args[0]), typed(args[1])
-            if not store.feeds.has(feed):
-                raise ArgumentError(f"{feed} is not in the store; `fhcrawl feeds` lists the feeds in it")
+            feed, entry_id = stored(store, args[0]), typed(args[1])
             versions = store.entries.read_kept_versions(feed, entry_id)
         if not versions:
             raise ArgumentError(
@@ -60,16 +56,12 @@ class Command(command.Command):
 
 
 def _as_json(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
-    from fhcrawl.utils.text import json_escaped
-
     for version, changed in _with_changes(versions):
         row = {"state": version.state, "feed": feed, **version.fields, "captured": version.captured}
         yield json_escaped(json.dumps({**row, "then_changed": changed}, ensure_ascii=False))
 
 
 def _as_text(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
-    from fhcrawl.utils.text import printable
-
     for version, changed in _with_changes(versions):
         fields = version.fields
         time = fields["updated"] or fields["published"] or fields["document_updated"] or "-"
@@ -83,7 +75,6 @@ def _as_text(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
 
 
 def _with_changes(versions: list[KeptVersion]) -> Iterator[tuple[KeptVersion, list[str] | None]]:
-    """Yield each version with the names of the fields that the next newer version changed."""
     newer: dict[str, Any] | None = None
     for version in versions:
         if version.state == "deleted":  # without fields

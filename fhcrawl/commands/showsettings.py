@@ -10,9 +10,9 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
 from fhcrawl import settings as ours
 from fhcrawl.commands import SUMMARIES, UTF_8, printing
-from fhcrawl.core import addons, checks, command, config
+from fhcrawl.core import addons, checks, command
 from fhcrawl.utils.addresses import without_credentials
-from fhcrawl.utils.datadir import user_data_dir
+from fhcrawl.utils.datadir import ENVIRONMENT, user_data_dir
 
 if TYPE_CHECKING:
     import argparse
@@ -53,9 +53,9 @@ class Command(command.Command):
         priority, value = self.settings.getpriority(name) or 0, self.settings[name]
         if priority >= SETTINGS_PRIORITIES["cmdline"]:
             return "command line"
-        if priority == config.PRIORITY:
+        if priority == checks.CONFIG_PRIORITY:
             return f"config file {self.config}"
-        if name in addons.ENVIRONMENT and os.environ.get(name):
+        if name in ENVIRONMENT and os.environ.get(name):
             return "environment"
         default = vars(ours).get(name, vars(default_settings).get(name))
         is_own = value in (default, str(user_data_dir())) or priority < SETTINGS_PRIORITIES["project"]

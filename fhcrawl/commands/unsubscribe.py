@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from fhcrawl.commands import SUMMARIES, named, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
+from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -45,8 +46,6 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        from fhcrawl.utils.text import printable
-
         if not args:
             raise ArgumentError("A feed is required: fhcrawl unsubscribe https://example.org/index.atom")
         if opts.delete and opts.merge_into is not None:

@@ -10,6 +10,7 @@ from scrapy.utils.misc import load_object
 
 from fhcrawl import settings as ours
 from fhcrawl.core.components import PRIORITY, add_components, check_components, merge
+from fhcrawl.utils.datadir import ENVIRONMENT
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -20,8 +21,6 @@ PREFIX = "FHCRAWL_"
 PACKAGE = "fhcrawl."
 CLUSTER = "fhcrawl.cluster"
 EXPORTED = "FEED_EXPORT_FIELDS"
-# The settings that environment variables of the same name set, instead of a settings module.
-ENVIRONMENT = ("FHCRAWL_DATA_DIR", "FHCRAWL_STORE_URL")
 # The settings that name a project and its modules, and those that are read before add-ons change them.
 OF_A_PROJECT = ("ADDONS", "BOT_NAME", "COMMANDS_MODULE", "NEWSPIDER_MODULE", "SPIDER_MODULES")
 OURS = {name: value for name, value in vars(ours).items() if name.isupper() and name not in OF_A_PROJECT}

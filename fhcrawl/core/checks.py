@@ -1,22 +1,25 @@
-"""Checks of fhcrawl's settings before a crawl."""
+"""Checks of settings, and the config file: settings outside of Scrapy projects, or those of `--config`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Any
 
-from scrapy.settings import default_settings
+from scrapy.settings import SETTINGS_PRIORITIES, Settings, default_settings
 
 from fhcrawl import settings as defaults
-from fhcrawl.crawling.subscriptions import is_number
-from fhcrawl.exceptions import ArgumentError
+from fhcrawl.crawling.subscriptions import is_number, parse_toml
+from fhcrawl.exceptions import ArgumentError, FhcrawlError
 from fhcrawl.exporters import columns
 from fhcrawl.items import ALL_FIELDS, COMPUTED_FIELDS
 from fhcrawl.logical_feed.absences import Budget
 from fhcrawl.logical_feed.polling import LONGEST
+from fhcrawl.utils.datadir import ENVIRONMENT, data_dir
 from fhcrawl.utils.text import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from scrapy.settings import BaseSettings
 
@@ -41,10 +44,7 @@ OUR_SWITCHES = [name for name, default in vars(defaults).items() if isinstance(d
 
 
 def check_settings(settings: BaseSettings) -> None:
-    """Check the settings of fhcrawl.
-
-    :raises ArgumentError: if one of them cannot be used
-    """
+    """:raises ArgumentError: if a setting of fhcrawl cannot be used"""
     from fhcrawl.downloadermiddlewares.guard import allowed_hosts
     from fhcrawl.spiders.captures import with_web_archive
     from fhcrawl.store.leases import LONGEST as LONGEST_LEASE
@@ -75,7 +75,6 @@ def check_settings(settings: BaseSettings) -> None:
 
 
 def check_added_fields(settings: BaseSettings) -> None:
-    """:raises ArgumentError: if FHCRAWL_ADDED_FIELDS names a field twice, or one that entries have anyway"""
     names = settings.getlist("FHCRAWL_ADDED_FIELDS")
     for name in names:
         if name in (*ALL_FIELDS, *COMPUTED_FIELDS, *columns.COLUMNS) or names.count(name) > 1:
@@ -86,22 +85,16 @@ def check_added_fields(settings: BaseSettings) -> None:
 
 
 def check_mistyped(settings: Iterable[str]) -> None:
-    """Check the names of settings that begin with FHCRAWL_ or DELTAFETCH_, wherever they are set.
-
-    :raises ArgumentError: if fhcrawl has no such setting
-    """
     for name in settings:
         if name.startswith(PREFIXES) and name not in OURS and name not in OF_OTHERS:
-            raise ArgumentError(f"There is no setting {name}; {_instead_of(name)}")
-
-
-def _instead_of(name: str) -> str:
-    # The common prefix would make all names similar.
-    prefix = name[: name.index("_") + 1]
-    near = nearest(
-        name.removeprefix(prefix), [ours.removeprefix(prefix) for ours in OURS if ours.startswith(prefix)]
-    )
-    return f"did you mean {prefix}{near}?" if near else "docs/reference/settings.md lists all settings"
+            # The common prefix would make all names similar.
+            prefix = name[: name.index("_") + 1]
+            rests = [ours.removeprefix(prefix) for ours in OURS if ours.startswith(prefix)]
+            near = nearest(name.removeprefix(prefix), rests)
+            hint = (
+                f"did you mean {prefix}{near}?" if near else "docs/reference/settings.md lists all settings"
+            )
+            raise ArgumentError(f"There is no setting {name}; {hint}")
 
 
 def check_switch(settings: BaseSettings, name: str) -> None:
@@ -113,7 +106,6 @@ def check_switch(settings: BaseSettings, name: str) -> None:
 
 
 def check_scrapys(settings: BaseSettings) -> None:
-    """:raises ArgumentError: if a setting of Scrapy's is no number or Boolean, as its default is"""
     for name, default in vars(default_settings).items():
         if not isinstance(default, int | float) or settings.get(name) is None:
             continue
@@ -140,3 +132,89 @@ def recheck_budget(settings: BaseSettings) -> Budget:
             f"{RECHECK} is {','.join(given)!r}; set it to days and a number of documents (30,20), or to 0"
         )
     return Budget(*numbers)
+
+
+# After the project's and the spider's settings, before the command line.
+CONFIG_PRIORITY = (SETTINGS_PRIORITIES["spider"] + SETTINGS_PRIORITIES["cmdline"]) // 2
+EXAMPLE = "FHCRAWL_RECHECK = [30, 20]"
+# Other components may have settings with similar names.
+SIMILAR = 0.85
+KINDS: tuple[tuple[type, Any, str], ...] = (
+    (str, str, "text in quotes"),
+    (list, (list, str), "a list"),
+    (dict, dict, "a table"),
+)
+
+
+def read_config(settings: BaseSettings, path: Path, may_be_missing: bool = False) -> tuple[Path | None, str]:
+    """Add the settings of a file to others, except those that environment variables set.
+
+    :return: its path, None if it was not read; and why it cannot be used, '' if it can
+    """
+    try:
+        values = _read_config(path)
+    except ArgumentError as error:
+        is_missing = isinstance(error.__cause__, FileNotFoundError)
+        return None, "" if is_missing and may_be_missing else str(error)
+    for name, value in values.items():
+        if name not in ENVIRONMENT or not os.environ.get(name):
+            settings.set(name, value, CONFIG_PRIORITY)
+    return path, ""
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    try:
+        given = parse_toml(path.read_bytes())
+    except OSError as error:
+        raise ArgumentError(f"Cannot read the config file {path} ({error.strerror})") from error
+    except (ValueError, RecursionError) as error:
+        said = f"{path} is not TOML ({error}); write one setting per line, such as {EXAMPLE}"
+        raise ArgumentError(said) from error
+    values = {name: _as_on_command_line(value) if name in OURS else value for name, value in given.items()}
+    try:
+        _check_config(values)
+    except FhcrawlError as error:
+        raise ArgumentError(f"{path}: {error}") from error
+    return values
+
+
+def fault_of(given: Iterable[str]) -> str:
+    """Return a sentence about the first misspelt name in values of -s; '' if there is none."""
+    for word in given:
+        name = word.partition("=")[0].strip()
+        if near := _misspelt(name):
+            return f"There is no setting {name}; did you mean {near}?"
+    return ""
+
+
+def _misspelt(name: str) -> str:
+    known = [*filter(str.isupper, vars(default_settings)), *OURS]
+    # The names of settings that other components may have cannot be checked.
+    is_known = name in known or name.startswith(PREFIXES)
+    return "" if is_known else nearest(name.upper(), known, SIMILAR) or ""
+
+
+def _as_on_command_line(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _check_config(values: dict[str, Any]) -> None:
+    check_mistyped(values)
+    defaults = vars(default_settings)
+    for name, value in values.items():
+        if (near := _misspelt(name)) or not name.isupper():
+            instead = f"did you mean {near}?" if near else f"write {EXAMPLE}"
+            raise ArgumentError(f"There is no setting {name}; {instead}")
+        for kind, allowed, words in KINDS:
+            if isinstance(defaults.get(name), kind) and not isinstance(value, allowed):
+                raise ArgumentError(f"{name} must be {words}, not {value!r}")
+    settings = Settings()
+    settings.setmodule("fhcrawl.settings")
+    settings.setdict(values, CONFIG_PRIORITY)
+    check_settings(settings)
+    if settings["FHCRAWL_DATA_DIR"]:
+        data_dir(settings)
+    if settings["FHCRAWL_STORE_URL"]:
+        from fhcrawl.store import opening
+
+        opening.parsed(settings["FHCRAWL_STORE_URL"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import textwrap
 from abc import abstractmethod
 from argparse import RawDescriptionHelpFormatter
@@ -20,10 +22,13 @@ if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
-    from scrapy.crawler import AsyncCrawlerProcess
+    from scrapy import Spider
+    from scrapy.crawler import AsyncCrawlerProcess, Crawler
     from scrapy.settings import BaseSettings, Settings
 
     from fhcrawl.store import Store
+
+logger = logging.getLogger(__name__)
 
 WIDTH = 79
 
@@ -52,11 +57,9 @@ class PageFormatter(RawDescriptionHelpFormatter, ScrapyHelpFormatter):
 class Command(ScrapyCommand):
     """A command that is described by attributes, and needs no crawl.
 
-    `name` is its name for `fhcrawl`; None if that is its module's, as it is for `scrapy`. `usage` is what
-    follows its name, `summary` its line in the list of commands, `description` a paragraph of its help, and
-    `examples` are command lines. `operand` is the name and the help of its positional arguments; None if it
-    has none. `options` are its options: their names, and the arguments of `add_argument`; one whose `dest` is
-    the name of a setting sets it.
+    `name` is its name for `fhcrawl`; None if that is its module's, as it is for `scrapy`. `operand` is the
+    name and the help of its positional arguments; None if it has none. `options` are names, and the arguments
+    of `add_argument`; an option whose `dest` is the name of a setting sets it.
     """
 
     requires_project = True
@@ -80,20 +83,16 @@ class Command(ScrapyCommand):
         self.signals = interrupts.SignalCount()
 
     def syntax(self) -> str:
-        """Return what follows the command's name in its usage."""
         return self.usage
 
     def short_desc(self) -> str:
-        """Return the line in the list of commands."""
         return self.summary
 
     def long_desc(self) -> str:
-        """Return the text of the help: the description, wrapped, and the examples."""
         paragraph = textwrap.fill(self.description, WIDTH, break_long_words=False, break_on_hyphens=False)
         return "\n".join([paragraph, "", "Examples:", *(f"  {example}" for example in self.examples)])
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add Scrapy's options and the command's, and keep the line breaks of the help."""
         super().add_options(parser)
         self._parser = parser
         parser.formatter_class = PageFormatter
@@ -137,8 +136,11 @@ class Command(ScrapyCommand):
         if self.signals.code is not None:
             self.exitcode = self.signals.code
 
-    def start_crawls(self) -> None:
-        """Run the crawls of `crawler_process` until they end; exit code 1 if one could not begin."""
+    def run_crawl(self, spider: Crawler | type[Spider], **arguments: Any) -> None:
+        """Crawl until it ends; the exit code is 1 if the crawl could not begin."""
+        crawl = self.crawler_process.crawl(spider, **arguments)
+        if isinstance(crawl, asyncio.Task):
+            crawl.add_done_callback(_log_error)
         self.signals.watch(self.crawler_process)
         self.crawler_process.start()
         if self.crawler_process.bootstrap_failed:
@@ -163,3 +165,12 @@ class Command(ScrapyCommand):
 
         url = store_url(settings or self.settings)
         return closing(Store.open(url) if to_write else Store.open_to_read(url))
+
+
+# Before asyncio does; errors of fhcrawl without a traceback.
+def _log_error(crawl: asyncio.Task[None]) -> None:
+    error = None if crawl.cancelled() else crawl.exception()
+    if isinstance(error, FhcrawlError):
+        logger.error("Cannot start the crawl: %s", error)
+    elif error is not None:
+        logger.error("Cannot start the crawl", exc_info=error)

@@ -66,7 +66,6 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
         # ProgressExtension logs feeds, documents and entries.
         "scrapy.extensions.logstats.LogStats": None,
         "fhcrawl.extensions.verdicts.VerdictsExtension": 0,
-        "fhcrawl.extensions.verdicts.ReleaseExtension": 0,
         # Scrapy's extension exports each item at once, and can leave an incomplete file.
         "fhcrawl.extensions.feedexport.FeedExporter": 0,
         "scrapy.extensions.feedexport.FeedExporter": None,

@@ -22,7 +22,7 @@ from fhcrawl.crawling.context import (
     special_hosts_from_store,
     with_context,
 )
-from fhcrawl.logical_feed import ChainPosition, Role, polling
+from fhcrawl.logical_feed import FIRST_WALK, ChainPosition, Role, polling
 from fhcrawl.logical_feed.chain import EARLIEST_WALK
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE, WORDPRESS
 from fhcrawl.reasons import ReasonKind
@@ -386,3 +386,16 @@ def _request(context: RequestContext, meta: dict[str, Any] | None) -> Request:
         dont_filter=True,
         cb_kwargs=cb_kwargs_of(context),
     )
+
+
+def unstored(
+    url: str, walk: WalkContext, role: Role, number: int = 0, via: str | None = None, **arguments: Any
+) -> Request:
+    """Return the request of a spider without a store.
+
+    :param number: how many documents come before it in its chain
+    """
+    place = ChainPosition(FIRST_WALK, -number)
+    context = RequestContext(walk, url, role, place, via=via, documents=number)
+    target = responses.request_target(url, walk)
+    return Request(**target, dont_filter=True, cb_kwargs=cb_kwargs_of(context), **arguments)

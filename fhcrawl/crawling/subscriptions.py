@@ -54,10 +54,6 @@ LISTS = frozenset({".opml", ".toml", ".txt"})
 LISTED_FILES = "FHCRAWL_LISTED_FILES_ENABLED"
 MOST_DIGITS = 18
 MOST_REFUSED = 5
-# Python refuses to convert numbers of more than some thousand digits.
-TOO_LONG = "a number with too many digits"
-# Nested tables, written as a.b.c: tomllib's time grows with the square of their number.
-DEEP_KEY = re.compile(r"""(?:\.[ \t]*(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*){100}""")
 EXAMPLE = "https://example.org/index.atom"
 NOTHING_SUBSCRIBED = (
     "No feed to crawl; use fhcrawl crawl https://example.org/index.atom, fhcrawl crawl --feeds "
@@ -105,10 +101,10 @@ Listed = dict[str, FeedOptions]
 
 
 class FeedList(Listed):
-    """Feeds, some of them from lists, with the user's options for each by its URL.
+    """Feeds with the user's options for each, by URL.
 
-    `titles` are those that lists give feeds, by URL; `refused` has a sentence for each line of a list that
-    cannot be used.
+    :ivar titles: those that lists give feeds, by URL
+    :ivar refused: a sentence for each line of a list that cannot be used
     """
 
     def __init__(self) -> None:
@@ -117,7 +113,6 @@ class FeedList(Listed):
         self.refused: list[str] = []
 
     def add_notes(self, other: FeedList) -> None:
-        """Add the titles and the refused lines of a list."""
         self.titles |= other.titles
         self.refused += other.refused
 
@@ -133,21 +128,17 @@ def from_arguments(
     """Return the feeds that the spider's arguments name, each once, in their order; none without arguments.
 
     :param feed: URLs, separated by white space
-    :param feeds: path of a list
-    :param snapshot: URL of the index of a snapshot that the only feed continues
-    :param ids: what identifies the entries of the only feed
-    :param base: folder to which `feeds` is relative
+    :param feeds: path of a list, relative to `base`
+    :param snapshot, ids: options of the only feed
     :param may_list_files: the list may name `file:` URLs
     :raises ArgumentError: if there is no feed, if one of `feed` is not a URL, or if the list cannot be used
     """
     listed = FeedList()
     if feed is None and feeds is None and not snapshot:
         return listed
+    if not feed and not feeds and snapshot:
+        raise ArgumentError(f"A snapshot requires a feed; add the feed's URL, or use {snapshot} as the feed")
     if not feed and not feeds:
-        if snapshot:
-            raise ArgumentError(
-                f"A snapshot requires a feed; add the feed's URL, or use {snapshot} as the feed"
-            )
         raise ArgumentError(
             "No feed to crawl; use fhcrawl crawl https://example.org/index.atom, or --feeds list.txt"
         )
@@ -155,9 +146,9 @@ def from_arguments(
     for url in (feed or "").split():
         listed[_checked(url, "")] = FeedOptions()
     if feeds:
-        found = from_file(base / feeds, may_list_files)
-        listed.update({u: options for u, options in found.items() if u not in listed or options.plain()})
-        listed.add_notes(found)
+        others = from_file(base / feeds, may_list_files)
+        listed.update({u: options for u, options in others.items() if u not in listed or options.plain()})
+        listed.add_notes(others)
     if not listed:
         raise ArgumentError("No feed to crawl; use fhcrawl crawl https://example.org/index.atom")
     _add_options(listed, snapshot, ids)
@@ -188,10 +179,6 @@ def why_none(stored: Subscriptions, given: Listed, only_due: bool) -> str:
 
 
 def with_subscribed(given: Listed, subscribed: dict[str, dict[str, Any]]) -> Listed:
-    """Return feeds with the options of their subscriptions, where they have none but a snapshot and ids.
-
-    :param subscribed: the options of subscriptions, as plain values
-    """
     return {
         url: replace(FeedOptions(**subscribed[url]), **options.plain())
         if url in subscribed and options == FeedOptions(snapshot=options.snapshot, ids=options.ids)
@@ -201,23 +188,21 @@ def with_subscribed(given: Listed, subscribed: dict[str, dict[str, Any]]) -> Lis
 
 
 def _add_options(listed: Listed, snapshot: str | None, ids: str | None) -> None:
-    """Add the options of the only feed."""
     if ids is not None and len(listed) > 1:
         raise ArgumentError(
             f'ids applies to only one feed; for several feeds, set ids = "{ids}" for each in a TOML file'
         )
-    if ids is not None:
-        [(url, options)] = listed.items()
-        listed[url] = replace(options, ids=ids_of(ids, "ids"))
-    if not snapshot:
-        return
-    if len(listed) > 1:
+    if snapshot and len(listed) > 1:
         raise ArgumentError(
             "A snapshot applies to only one feed; use fhcrawl crawl FEED --snapshot URL, "
             'or set snapshot = "URL" for each feed in a TOML file'
         )
-    [(url, options)] = listed.items()
-    listed[url] = replace(options, snapshot=_snapshot(snapshot, url, "snapshot"))
+    url, options = next(iter(listed.items()))
+    if ids is not None:
+        options = replace(options, ids=ids_of(ids, "ids"))
+    if snapshot:
+        options = replace(options, snapshot=_snapshot(snapshot, url, "snapshot"))
+    listed[url] = options
 
 
 def _snapshot(url: str | None, feed: str, where: str) -> str | None:
@@ -230,8 +215,7 @@ def _snapshot(url: str | None, feed: str, where: str) -> str | None:
 def from_words(words: Iterable[str], may_list_files: bool = False) -> FeedList:
     """Return the feeds that arguments of a command name, each once: URLs, and paths of lists.
 
-    :param may_list_files: the lists may name `file:` URLs
-    :raises ArgumentError: if a word is neither, or if a list cannot be read or names no feed
+    :raises ArgumentError: if a word is neither, or if a list cannot be used
     """
     listed = FeedList()
     for word in words:
@@ -239,9 +223,9 @@ def from_words(words: Iterable[str], may_list_files: bool = False) -> FeedList:
         if "://" in word or FEED_SCHEME.match(word):
             listed[_checked(word, "fhcrawl subscribe")] = FeedOptions()
         elif Path(word).exists():
-            found = from_file(Path(word), may_list_files)
-            listed.update(found)
-            listed.add_notes(found)
+            others = from_file(Path(word), may_list_files)
+            listed.update(others)
+            listed.add_notes(others)
         else:
             raise ArgumentError(
                 f"{_shown(word)} is neither a file nor the URL of a feed; "
@@ -251,49 +235,35 @@ def from_words(words: Iterable[str], may_list_files: bool = False) -> FeedList:
 
 
 def from_file(path: Path, may_list_files: bool = False) -> FeedList:
-    """Return the feeds of a list: a URL a line (# begins a comment), OPML, or TOML (by the suffix).
-
-    :param may_list_files: it may name `file:` URLs
-    :raises ArgumentError: if it cannot be read, or if it names no feed that can be used
-    """
     listed = FeedList()
-    for found in _read(path):
+    for line in _read(path):
         try:
-            url = _listed_url(found, may_list_files)
-            options = _options(found.options, url, f"{found.where}, {url}")
+            url = _listed_url(line, may_list_files)
+            options = _options(line.options, url, f"{line.where}, {url}")
         except ArgumentError as error:
             listed.refused.append(str(error))
             continue
         if url not in listed or options != FeedOptions():
             listed[url] = options
-        if found.title:
-            listed.titles.setdefault(url, found.title)
+        if line.title:
+            listed.titles.setdefault(url, line.title)
     if not listed:
-        more = len(listed.refused) - MOST_REFUSED
-        said = "; ".join([*listed.refused[:MOST_REFUSED], *([f"and {more:,} more"] if more > 0 else [])])
-        raise ArgumentError(said or f"There are no feeds in {path}; write one URL per line")
+        sentences = listed.refused[:MOST_REFUSED]
+        if more := listed.refused[MOST_REFUSED:]:
+            sentences.append(f"and {len(more):,} more")
+        raise ArgumentError("; ".join(sentences) or f"There are no feeds in {path}; write one URL per line")
     return listed
 
 
 class _Line(NamedTuple):
-    """A line, outline or table of a list, unchecked.
-
-    :param where: the path of the list, and the place in it
-    :param fault: why it cannot be read; '' if it can
-    """
-
     where: str
     url: object
     options: dict[str, Any]
     title: str = ""
-    fault: str = ""
+    fault: str = ""  # why it cannot be read
 
 
 def _listed_url(line: _Line, may_list_files: bool) -> str:
-    """Return the URL of the feed of a line.
-
-    :raises ArgumentError: if it has none that can be used
-    """
     if line.fault:
         raise ArgumentError(f"{line.where}{line.fault}")
     url = _checked(_as_url(line.url), line.where)
@@ -358,10 +328,10 @@ def _from_opml(content: bytes, path: Path) -> Iterator[_Line]:
 def _from_toml(content: bytes, path: Path) -> Iterator[_Line]:
     try:
         tables = parse_toml(content)["feed"]
-        listed = [(_text(table.pop("url")), table) for table in tables]
+        listed = [(str(table.pop("url")), table) for table in tables]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ArgumentError(
-            f"{path} is not a list of feeds in TOML ({toml_fault(error)}); an example:\n{TOML_EXAMPLE}"
+            f"{path} is not a list of feeds in TOML ({error}); an example:\n{TOML_EXAMPLE}"
         ) from error
     for number, (url, given) in enumerate(listed, 1):
         yield _Line(f"{path}, feed {number}", url, given)
@@ -370,31 +340,16 @@ def _from_toml(content: bytes, path: Path) -> Iterator[_Line]:
 def parse_toml(content: bytes) -> dict[str, Any]:
     """Parse a TOML file.
 
-    :raises ValueError: if it is not TOML (`toml_fault`)
-    :raises RecursionError: if it is nested too deeply
+    :raises ValueError: if it is not TOML
     """
     if sys.version_info >= (3, 11):
         import tomllib
     else:  # pragma: no cover
         import tomli as tomllib
-    text = content.decode("utf-8-sig")
-    if DEEP_KEY.search(text):
-        raise RecursionError
-    return tomllib.loads(text)
-
-
-def toml_fault(error: Exception) -> str:
-    """Return why a file is not TOML."""
-    if isinstance(error, RecursionError):
-        return "it is nested too deeply"
-    return TOO_LONG if type(error) is ValueError else str(error)
+    return tomllib.loads(content.decode("utf-8-sig"))
 
 
 def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
-    """Return the options of a feed.
-
-    :raises ArgumentError: if an option is unknown, or its value is invalid
-    """
     unknown = given.keys() - NAMES
     if unknown:
         raise ArgumentError(
@@ -402,41 +357,35 @@ def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
         )
     following = given.get("next")
     if following not in (None, "archive", "page"):
-        raise ArgumentError(f"{where}: next must be archive or page, not {_text(following)}")
+        raise ArgumentError(f"{where}: next must be archive or page, not {following}")
     headers, archive = given.get("headers", {}), given.get("web_archive")
     if not isinstance(headers, dict) or not all(isinstance(v, str) for v in headers.values()):
         raise ArgumentError(f'{where}: headers must be a table of strings: headers = {{Name = "value"}}')
     return FeedOptions(
         next=following,
-        reversed=flag(_text(given.get("reversed", False)), f"{where}: reversed"),
+        reversed=flag(str(given.get("reversed", False)), f"{where}: reversed"),
         limit=_number(given.get("limit"), where),
         headers=headers,
         snapshot=_snapshot(given.get("snapshot"), feed, f"{where}: snapshot"),
-        platforms=flag(_text(given.get("platforms", True)), f"{where}: platforms"),
-        probe=flag(_text(given.get("probe", False)), f"{where}: probe"),
-        merge_renamed=flag(_text(given.get("merge_renamed", False)), f"{where}: merge_renamed"),
-        web_archive=archive and archive_of(_text(archive), f"{where}: web_archive"),
+        platforms=flag(str(given.get("platforms", True)), f"{where}: platforms"),
+        probe=flag(str(given.get("probe", False)), f"{where}: probe"),
+        merge_renamed=flag(str(given.get("merge_renamed", False)), f"{where}: merge_renamed"),
+        web_archive=archive and archive_of(str(archive), f"{where}: web_archive"),
         ids=ids_of(given.get("ids"), f"{where}: ids"),
     )
 
 
 def ids_of(value: object, where: str) -> str | None:
-    """Return what identifies the entries of a feed; None for None.
-
-    :raises ArgumentError: if it is none of `versions.IDS`
-    """
+    """Return what identifies the entries of a feed, one of `versions.IDS`; None for None."""
     if value is None or value in IDS:
         return value
-    raise ArgumentError(f"{where} must be {', '.join(IDS[:-1])} or {IDS[-1]}, not {_text(value)}")
+    raise ArgumentError(f"{where} must be {', '.join(IDS[:-1])} or {IDS[-1]}, not {value}")
 
 
 def _number(value: object, where: str) -> int | None:
-    if value is None:
-        return None
-    text = _text(value)
-    if not is_number(text):
-        raise ArgumentError(f"{where}: limit must be a number of up to {MOST_DIGITS} digits, not {text}")
-    return int(text)
+    if value is not None and not is_number(str(value)):
+        raise ArgumentError(f"{where}: limit must be a number of up to {MOST_DIGITS} digits, not {value}")
+    return None if value is None else int(str(value))
 
 
 def is_number(text: str) -> bool:
@@ -444,26 +393,14 @@ def is_number(text: str) -> bool:
     return text.isdecimal() and len(text) <= MOST_DIGITS
 
 
-def _text(value: object) -> str:
-    """Return a value of a TOML or OPML file as text."""
-    try:
-        return str(value)
-    except ValueError:
-        return TOO_LONG
-
-
 def flag(value: str, where: str) -> bool:
-    """Return the boolean that a text stands for (TRUE, FALSE).
-
-    :raises ArgumentError: if the text is neither
-    """
+    """Return a Boolean of TRUE and FALSE."""
     if value.lower() not in TRUE + FALSE:
         raise ArgumentError(f"{where} must be 1 or 0, not {value}")
     return value.lower() in TRUE
 
 
 def _prefix(where: str) -> str:
-    """Return the beginning of a sentence: where the fault is, if there is more than one place."""
     return f"{where}: " if where else ""
 
 
@@ -477,7 +414,6 @@ def _check_commas(words: str, where: str) -> None:
 
 
 def _as_url(word: object) -> object:
-    """Return a URL for what a list has in its place, if that is clear."""
     if not isinstance(word, str):
         return word
     is_path = Path(word).suffix.lower() in LISTS and "/" not in word
@@ -494,7 +430,6 @@ def _as_url(word: object) -> object:
 
 
 def _web_url(url: str) -> str:
-    """Return the URL that another program's URL of a feed stands for."""
     scheme = FEED_SCHEME.match(url)
     if scheme is None:
         return url
@@ -503,12 +438,8 @@ def _web_url(url: str) -> str:
 
 
 def _checked(url: object, where: str) -> str:
-    """Return the URL that names a feed, for a URL that the user gave.
-
-    :raises ArgumentError: if it is no URL of a feed
-    """
     if not isinstance(url, str):
-        raise ArgumentError(f"{_prefix(where)}{_text(url)} is not a URL; use a URL such as {EXAMPLE}")
+        raise ArgumentError(f"{_prefix(where)}{url} is not a URL; use a URL such as {EXAMPLE}")
     url = _web_url(url)
     try:
         url.encode()  # an argument that is not UTF-8 has surrogates
@@ -533,22 +464,19 @@ def _checked(url: object, where: str) -> str:
 
 
 def _shown(word: str) -> str:
-    """Return what is not a URL without user name and password."""
     return INVALID_USER.sub(r"\1", without_credentials(word))
 
 
 def _guess(word: str) -> str:
-    """Return the URL that is probably meant by a word that is not a URL; else an example."""
     if "://" in word:
         return EXAMPLE
     path = Path(word)
-    is_list = path.suffix.lower() in LISTS
     # Path.exists() raises OSError for long words.
-    if os.path.exists(word):  # noqa: PTH110
-        path = path.resolve()
-        if path.is_dir():
-            return f"{path.as_uri()}/"
-        return f"fhcrawl crawl --feeds {word}" if is_list else path.as_uri()
-    if is_list and "/" not in word:
+    exists = os.path.exists(word)  # noqa: PTH110
+    if exists and path.is_dir():
+        return f"{path.resolve().as_uri()}/"
+    if path.suffix.lower() in LISTS and (exists or "/" not in word):
         return f"fhcrawl crawl --feeds {word}"
+    if exists:
+        return path.resolve().as_uri()
     return f"https://{word}" if HOST.match(word) else EXAMPLE

@@ -1,13 +1,24 @@
-"""Shows the progress of a crawl: live on a terminal, else in log lines."""
+"""Progress of a crawl: live on a terminal, else in log lines."""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import logging
+import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rich.console import Console, Group
+from rich.constrain import Constrain
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 from scrapy import signals as scrapy_signals
 from scrapy.utils.asyncio import create_looping_call
 
@@ -16,22 +27,23 @@ from fhcrawl.crawling.context import feed_of, find_context
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.listings import MOST_POSTS
-from fhcrawl.reporting.progress import Progress, line
-from fhcrawl.reporting.summary import Look
-from fhcrawl.utils.text import PrintableFormatter
+from fhcrawl.logical_feed.results import State
+from fhcrawl.reporting.summary import MOST_FEEDS, Counts, Look
+from fhcrawl.utils.text import PrintableFormatter, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from typing import TextIO
 
     from rich.console import ConsoleDimensions, RenderableType
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.utils.asyncio import AsyncioLoopingCall
     from twisted.internet.task import LoopingCall
-    from typing_extensions import Self
 
-    from fhcrawl.reporting.progress import Screen
+    from fhcrawl.logical_feed.results import CommitBatch, DocumentResult
     from fhcrawl.reporting.summary import Summary
 
 logger = logging.getLogger(__name__)
@@ -39,6 +51,175 @@ logger = logging.getLogger(__name__)
 REFRESH_SECONDS = 0.25
 # The logger whose records are not shown: the display shows the same at the end.
 CLOSING = "fhcrawl.extensions.verdicts"
+WINDOW_SECONDS = 10.0
+ENTRIES = "fhcrawl/entry/"  # the stats of entries begin with this
+MOST_WALKS = 8
+OTHER_LINES = 8
+MOST_WAITING = 65536  # characters
+MONTH, BAR = len("2003-12"), 12
+
+
+@dataclass(slots=True)
+class Walk:
+    """A feed that is being crawled.
+
+    :param back_to: oldest time that the walk has reached, ISO 8601 in UTC; None if not known
+    :param pending: URLs of the documents that have been requested and are not done
+    :param read: number of entries that were read, or of documents if it is `of_documents`
+    :param total: how many the publisher announces; 0 if none
+    :param begun: when the first document was fetched, in seconds of the clock of `Progress`
+    """
+
+    name: str
+    counts: Counts
+    back_to: str | None = None
+    pending: set[str] = field(default_factory=set)
+    read: int = 0
+    total: int = 0
+    of_documents: bool = False
+    begun: float = 0.0
+
+    def done(self, time: float) -> str:
+        # Entries that are published meanwhile are read too.
+        if not 0 < self.read < self.total:
+            return ""
+        left = (time - self.begun) * (self.total - self.read) / self.read
+        return f"{self.read / self.total:.0%}, {_clock(left)} left"
+
+
+class Rate(NamedTuple):
+    documents: float = 0
+    entries: float = 0
+
+
+class Progress:
+    """The progress of a crawl, computed from its signals; the clock is monotonic, in seconds."""
+
+    def __init__(self, feeds: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.feeds = feeds
+        self.clock = clock
+        self.total = Counts()
+        self.problems = 0
+        # The walks whose first document is being, or has been, fetched.
+        self.under_way: dict[str, Walk] = {}
+        self._walks: dict[str, Walk] = {}
+        self._begun = 0
+        self._left: set[str] = set()
+        self._counts: dict[str, Counts] = {}
+        self._samples: deque[tuple[float, int, int]] = deque()
+
+    @property
+    def done(self) -> int:
+        return min(self._begun, self.feeds) - len(self._walks)
+
+    def of(self, feed: str) -> Counts | None:
+        return self._counts.get(feed)
+
+    def ask(self, feed: str, url: str, role: str) -> None:
+        walk = self._walk(feed)
+        if role == Role.SUBSCRIPTION.value:
+            # A redirect or a link may lead to another subscription document; then this one does not end.
+            walk.pending.clear()
+        walk.pending.add(url)
+
+    def begin(self, feed: str | None) -> None:
+        if feed in self._walks and feed not in self.under_way:
+            self.under_way[feed] = self._walks[feed]
+            self._walks[feed].begun = self.clock()
+
+    def expect(self, feed: str, read: int, total: int) -> None:
+        walk = self._walk(feed)
+        walk.read, walk.total, walk.of_documents = read, total, False
+
+    def _walk(self, feed: str) -> Walk:
+        if feed in self._walks:
+            return self._walks[feed]
+        counts = self._counts.get(feed)
+        if counts is None:
+            self._begun += 1
+            counts = Counts()
+            if len(self._counts) < MOST_FEEDS:
+                self._counts[feed] = counts
+        walk = self._walks[feed] = Walk(feed, counts)
+        return walk
+
+    def _end(self, feed: str) -> None:
+        del self._walks[feed]
+        self.under_way.pop(feed, None)
+
+    def commit(self, result: DocumentResult, batch: CommitBatch, deleted: int) -> None:
+        walk = self._end_document(result)
+        self.problems += result.failure is not None
+        is_read = result.failure is None or any(name.startswith(ENTRIES) for name in batch.counts)
+        new, updated = (batch.counts[f"{ENTRIES}{outcome}"] for outcome in ("new", "updated"))
+        for counts in (walk.counts, self.total):
+            counts.documents += is_read
+            counts.new += new
+            counts.updated += updated
+            counts.deleted += deleted
+        walk.name = result.title or walk.name if result.fetch.role is Role.SUBSCRIPTION else walk.name
+        self._count(walk, result)
+        # The last entry of a document is mostly its oldest. A document may have the time of its response.
+        last = next((time for version in reversed(result.versions) if (time := version.order.time)), None)
+        times = [time for time in (walk.back_to, result.updated, last) if time]
+        walk.back_to = min(times, default=None)
+
+    def confirm(self, result: DocumentResult) -> None:
+        walk = self._end_document(result)
+        walk.counts.documents += 1
+        self.total.documents += 1
+
+    def delete(self, feed: str, number: int) -> None:
+        for counts in filter(None, (self._counts.get(feed), self.total)):
+            counts.deleted += number
+
+    def lose(self, result: DocumentResult) -> None:
+        self._count(self._end_document(result), result)
+        self.problems += result.failure is not None and result.failure.state is not State.KNOWN
+
+    def _count(self, walk: Walk, result: DocumentResult) -> None:
+        if result.parts is not None:
+            walk.read, walk.total, walk.of_documents = 0, len(result.parts), True
+        elif walk.of_documents:
+            walk.read += result.fetch.role is Role.PART
+        else:
+            walk.read += len(result.versions)
+            walk.total = result.total or walk.total
+
+    def leave(self, feeds: Iterable[str]) -> None:
+        for feed in set(feeds) - self._left:
+            self._left.add(feed)
+            self._walk(feed)
+            self._end(feed)
+
+    def _end_document(self, result: DocumentResult) -> Walk:
+        walk = self._walk(result.fetch.feed)
+        walk.pending.discard(result.fetch.requested_url)
+        if not walk.pending:
+            self._end(result.fetch.feed)
+        return walk
+
+    def rate(self, time: float) -> Rate:
+        self._samples.append((time, self.total.documents, self.total.entries))
+        while len(self._samples) > 2 and time - self._samples[1][0] >= WINDOW_SECONDS:  # noqa: PLR2004
+            self._samples.popleft()
+        begin, documents, entries = self._samples[0]
+        if time <= begin:
+            return Rate()
+        total, seconds = self.total, time - begin
+        return Rate((total.documents - documents) / seconds, (total.entries - entries) / seconds)
+
+
+def line(progress: Progress, rate: Rate) -> str:
+    total = progress.total
+    walks = progress.under_way.values() if progress.feeds == 1 else ()
+    more = [share for walk in walks if (share := walk.done(progress.clock()))]
+    more += [f"problems: {progress.problems}"] if progress.problems else []
+    return (
+        f"Feeds: {progress.done:,} of {progress.feeds:,} done, {len(progress.under_way):,} in progress; "
+        f"documents: {total.documents:,} ({rate.documents * 60:.0f}/min); "
+        f"entries: {total.outcomes()} ({rate.entries * 60:.0f}/min)" + "".join(f"; {each}" for each in more)
+    )
 
 
 class ProgressExtension(Component):
@@ -51,11 +232,10 @@ class ProgressExtension(Component):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._shows = crawler.settings.getbool("FHCRAWL_PROGRESS_ENABLED")
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
         self._begun = time.monotonic()
         self._calls: AsyncioLoopingCall | LoopingCall | None = None
-        self._terminal: Terminal | None = None
+        self._screen: Screen | None = None
         self.progress = Progress(0)
         for signal, handler in (
             (scrapy_signals.spider_opened, self.spider_opened),
@@ -66,7 +246,6 @@ class ProgressExtension(Component):
             crawler.signals.connect(handler, signal=signal)
 
     def spider_opened(self, spider: Spider) -> None:
-        """Start the display, or the log lines."""
         # The spider logs the error if the store cannot be read.
         with contextlib.suppress(StoreError):
             self.progress = Progress(len(getattr(spider, "feeds", ())))
@@ -78,21 +257,21 @@ class ProgressExtension(Component):
             self._crawler.signals.connect(handler, signal=signal)
         self._begun = time.monotonic()
         self.progress.rate(self._begun)
-        if self._shows:
-            has_log = self._crawler.settings.getbool("LOG_ENABLED")
-            self._terminal = Terminal.find(self._render, has_log)
-        interval = self._interval if self._terminal is None else REFRESH_SECONDS
+        settings = self._crawler.settings
+        if settings.getbool("FHCRAWL_PROGRESS_ENABLED"):
+            self._screen = open_screen(self._render, settings.getbool("LOG_ENABLED"))
+        interval = self._interval if self._screen is None else REFRESH_SECONDS
         if interval:
             self._calls = create_looping_call(self._show)
-            self._calls.start(interval, now=self._terminal is not None)
+            self._calls.start(interval, now=self._screen is not None)
 
     def _show(self) -> None:
         self._leave()
-        if self._terminal is None:
+        if self._screen is None:
             logger.info("%s", line(self.progress, self.progress.rate(time.monotonic())))
             return
         try:
-            self._terminal.screen.refresh()
+            self._screen.refresh()
         except OSError:  # the terminal is closed
             self._stop()
 
@@ -100,8 +279,6 @@ class ProgressExtension(Component):
         self.progress.leave(StoreExtension.of(self._crawler).skipped_feeds)
 
     def _render(self, size: ConsoleDimensions) -> RenderableType:
-        from fhcrawl.reporting.progress import running
-
         now = time.monotonic()
         return running(self.progress, self.progress.rate(now), now - self._begun, size)
 
@@ -109,26 +286,24 @@ class ProgressExtension(Component):
         """Stop the display, so that the log and the exports can use the terminal."""
         self._leave()
         self._stop()
-        if self._terminal is None and self._interval:
+        if self._screen is None and self._interval:
             self._show()
 
     def _stop(self) -> None:
         if self._calls is not None and self._calls.running:
             self._calls.stop()
-        if self._terminal is not None:
-            self._terminal.close()
+        if self._screen is not None:
+            self._screen.close()
 
     def tell(self, summary: Summary) -> bool:
         """Print the summary if there is a terminal; return whether it need not be logged too."""
-        if self._terminal is None:
+        if self._screen is None:
             return False
-        file = self._terminal.screen.console.file
-        look = Look.of(file)
-        print("", *summary.lines(look), sep="\n", file=file)
-        return self._terminal.release()
+        file = self._screen.console.file
+        print("", *summary.lines(Look.of(file)), sep="\n", file=file)
+        return self._screen.release()
 
     def request_scheduled(self, request: Request) -> None:
-        """Count a document that is to be fetched."""
         context = find_context(request)
         if context is not None:
             self.progress.ask(context.walk.feed, context.requested_url, context.role.value)
@@ -137,45 +312,96 @@ class ProgressExtension(Component):
                 self.progress.expect(context.walk.feed, (check.page - 1) * MOST_POSTS, check.listing.total)
 
     def request_reached_downloader(self, request: Request) -> None:
-        """Note that the request for a document is sent."""
         self.progress.begin(feed_of(request))
 
 
-class Terminal:
-    """A terminal with a display, and the log handlers that write to it."""
+# None if lines cannot be redrawn: TERM=dumb, or in the background, where other processes may write.
+def console_of(file: TextIO) -> Console | None:
+    if not file.isatty() or _is_in_background(file):
+        return None
+    console = Console(file=file, highlight=False, markup=False, emoji=False)
+    return console if console.is_interactive else None
 
-    def __init__(self, screen: Screen, handlers: list[logging.StreamHandler[Any]]) -> None:
-        self.screen = screen
+
+def _is_in_background(file: TextIO) -> bool:
+    try:
+        return os.tcgetpgrp(file.fileno()) != os.getpgrp()
+    except (OSError, AttributeError):  # not the controlling terminal; not supported (Windows)
+        return False
+
+
+def open_screen(render: Callable[[ConsoleDimensions], RenderableType], has_log: bool) -> Screen | None:
+    handlers = [h for h in logging.root.handlers if isinstance(h, logging.StreamHandler)]
+    console = console_of(sys.stderr)
+    if console is None or any(isinstance(handler.stream, Screen) for handler in handlers):
+        return None
+    here = [handler for handler in handlers if handler.stream in (sys.stderr, sys.stdout)]
+    return Screen(console, render, here, has_log)
+
+
+class Screen:
+    """A live display at the bottom of a terminal; text that is written to it is printed above.
+
+    Only `refresh` redraws it. If the log is written elsewhere, its warnings are shown here.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        render: Callable[[ConsoleDimensions], RenderableType],
+        handlers: list[logging.StreamHandler[Any]],
+        has_log: bool,
+    ) -> None:
+        self.console = console
+        self._written: list[str] = []
+        self._waiting = 0
+        self._live = Live(
+            console=console,
+            get_renderable=lambda: render(console.size),
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
         self._handlers = [(handler, handler.stream) for handler in handlers]
         self._own: logging.Handler | None = None
-
-    @classmethod
-    def find(cls, render: Callable[[ConsoleDimensions], RenderableType], has_log: bool) -> Self | None:
-        """Start a display on stderr; return None if stderr is not a terminal, or has a display already."""
-        if not sys.stderr.isatty():
-            return None
-        from fhcrawl.reporting.progress import Screen, console_of
-
-        handlers = [h for h in logging.root.handlers if isinstance(h, logging.StreamHandler)]
-        console = console_of(sys.stderr)
-        if console is None or any(isinstance(handler.stream, Screen) for handler in handlers):
-            return None
-        here = [handler for handler in handlers if handler.stream in (sys.stderr, sys.stdout)]
-        terminal = cls(Screen(console, render), here)
-        terminal._open(has_log)
-        return terminal
-
-    def _open(self, has_log: bool) -> None:
-        for handler, _stream in self._handlers:
-            handler.setStream(self.screen)
+        for handler in handlers:
+            handler.setStream(self)
             handler.addFilter(_is_not_closing)
-        if has_log and not self._handlers:
-            self._own = logging.StreamHandler(self.screen)
+        if has_log and not handlers:
+            self._own = logging.StreamHandler(self)
             self._own.setLevel(logging.WARNING)
             self._own.setFormatter(PrintableFormatter(logging.Formatter("%(levelname)s: %(message)s")))
             self._own.addFilter(_is_not_closing)
             logging.root.addHandler(self._own)
-        self.screen.start()
+        # A forced shutdown does not close the spiders.
+        atexit.register(self._stop)
+        self._live.start()
+
+    def write(self, text: str) -> int:
+        self._written.append(text)
+        self._waiting += len(text)
+        if self._waiting > MOST_WAITING:
+            self._print()
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing; the handlers of logging call it."""
+
+    def _print(self) -> None:
+        written, self._written, self._waiting = "".join(self._written), [], 0
+        if written:
+            # The terminal wraps long lines, so that they are copied as one line.
+            self.console.print(Text(written, end=""), end="", soft_wrap=True)
+
+    def refresh(self) -> None:
+        self._print()
+        self._live.refresh()
+
+    def _stop(self) -> None:
+        atexit.unregister(self._stop)
+        self._print()
+        self._live.stop()
 
     def close(self) -> None:
         """Stop the display, and restore the streams of the log handlers."""
@@ -184,7 +410,7 @@ class Terminal:
         if self._own is not None:
             logging.root.removeHandler(self._own)
         with contextlib.suppress(OSError):
-            self.screen.stop()
+            self._stop()
 
     def release(self) -> bool:
         """Remove the filters of the log handlers; return whether the log is written to this terminal."""
@@ -195,3 +421,56 @@ class Terminal:
 
 def _is_not_closing(record: logging.LogRecord) -> bool:
     return record.name != CLOSING
+
+
+def running(progress: Progress, rate: Rate, seconds: float, size: ConsoleDimensions) -> RenderableType:
+    total = progress.total
+    walks = len(progress.under_way)
+    waiting = progress.feeds - progress.done - walks
+    parts: list[RenderableType] = [
+        _line(
+            "Feeds",
+            f"{progress.done:,} of {progress.feeds:,} done, {walks:,} in progress, {waiting:,} waiting",
+        ),
+        _line("Documents", f"{total.documents:,}  ({rate.documents:,.1f}/s)"),
+        _line("Entries", f"{total.outcomes()}  ({rate.entries:,.0f}/s)"),
+        _line("Time", _clock(seconds)),
+    ]
+    if progress.problems:
+        parts.append(_line("Problems", f"{progress.problems:,}", "bold red"))
+    if progress.under_way:
+        parts.append(_walks(progress, min(MOST_WALKS, max(1, size.height - OTHER_LINES))))
+    # A terminal echoes ^C at the end of the display; if that wrapped, the display could not be redrawn.
+    return Constrain(Group(*parts), size.width - len("^C^C"))
+
+
+def _line(name: str, said: str, style: str = "") -> Text:
+    text = Text(no_wrap=True, overflow="ellipsis")
+    return text.append(f"{name:<10} ", "bold").append(said, style)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"
+
+
+def _walks(progress: Progress, limit: int) -> Table:
+    table = Table(box=None, expand=True, padding=(0, 1, 0, 0), header_style="dim", pad_edge=False)
+    table.add_column("In progress", ratio=1, no_wrap=True, overflow="ellipsis")
+    for heading in ("Documents", "Entries", "Back to", "Done"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    walks = list(islice(progress.under_way.values(), limit))
+    if has_bars := any(walk.done(progress.clock()) for walk in walks):
+        table.add_column("", width=BAR)
+    for walk in walks:
+        counts = walk.counts
+        back_to = (walk.back_to or "-")[:MONTH]
+        name = Text(printable(walk.name))
+        row = (f"{counts.documents:,}", f"{counts.entries:,}", Text(printable(back_to)))
+        done = walk.done(progress.clock())
+        bar = ProgressBar(walk.total, walk.read, width=BAR) if done else ""
+        table.add_row(name, *row, done, *([bar] if has_bars else []))
+    if len(progress.under_way) > limit:
+        table.add_row(Text(f"and {len(progress.under_way) - limit:,} more", "dim"))
+    return table

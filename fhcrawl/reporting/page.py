@@ -7,7 +7,6 @@ import hashlib
 import re
 import tempfile
 from collections import Counter
-from dataclasses import dataclass, field
 from importlib import resources
 from itertools import accumulate, chain, groupby
 from typing import IO, TYPE_CHECKING, NamedTuple
@@ -47,7 +46,7 @@ STATUSES = {
     Verdict.UNKNOWN.value: "says nothing about its history",
     Verdict.COMPLETE.value: "nothing is missing",
 }
-# The beginning of a sentence whose rest is a reason's detail, by the role of the document.
+# The subject of a sentence whose rest is a reason's detail, by the role of the document.
 SUBJECTS = {
     Role.ARCHIVE.value: "An archive",
     Role.PAGE.value: "A page",
@@ -59,8 +58,6 @@ OPEN_ENDED = frozenset({ReasonKind.NO_HISTORY, ReasonKind.PLATFORM, ReasonKind.L
 
 
 class Stretch:
-    """Consecutive documents of a chain, mostly one, the newest first."""
-
     def __init__(self, documents: Sequence[Document]) -> None:
         self.count = len(documents)
         self.first, self.last = documents[0], documents[-1]
@@ -71,10 +68,11 @@ class Stretch:
 
 
 class Section:
-    """A feed in the report, with its status, which is a key of STATUSES, and its summary, which explains it.
+    """A feed in the report.
 
-    `anchor` is a fragment identifier, the same in each report. `gap_before` is the time before which not all
-    entries are known.
+    :ivar anchor: a fragment identifier, the same in each report
+    :ivar status: a key of STATUSES, which `summary` explains
+    :ivar gap_before: the time before which not all entries are known
     """
 
     def __init__(self, feed: Feed, details: Details) -> None:
@@ -103,66 +101,55 @@ class Problem(NamedTuple):
     reason: Reason
 
 
-@dataclass(slots=True)
 class Advised:
-    """An advice, the first problems that it applies to, and the number of further ones."""
-
-    advice: str
-    is_gap: bool
-    problems: list[Problem] = field(default_factory=list)
-    more: int = 0
+    def __init__(self, kind: ReasonKind) -> None:
+        self.advice, self.is_gap = kind.advice, kind.is_gap
+        self.problems: list[Problem] = []
+        self.more = 0  # further problems, beyond MOST_REASONS
 
 
-@dataclass(slots=True)
 class Overview:
     """Totals over all feeds, to which feeds are added one by one."""
 
-    statuses: Counter[str] = field(default_factory=Counter)
-    entries: int = 0
-    documents: int = 0
-    months: Counter[str] = field(default_factory=Counter)
-    advised: dict[tuple[bool, str], Advised] = field(default_factory=dict)
-    read_first: str | None = None
-    read_last: str | None = None
+    def __init__(self) -> None:
+        self.statuses: Counter[str] = Counter()
+        self.entries = self.documents = 0
+        self.months: Counter[str] = Counter()
+        self.read_first: str | None = None
+        self.read_last: str | None = None
+        self._advised: dict[tuple[bool, str], Advised] = {}
 
     @property
     def feeds(self) -> int:
-        """The number of feeds."""
-        return sum(self.statuses.values())
+        return self.statuses.total()
 
     @property
     def to_do(self) -> list[Advised]:
-        """Each advice with its problems; reasons that are no gaps come after the gaps."""
-        return sorted(self.advised.values(), key=lambda advised: not advised.is_gap)
+        return sorted(self._advised.values(), key=lambda advised: not advised.is_gap)
 
     def add(self, section: Section) -> None:
-        """Add a feed to the totals."""
         feed = section.feed
         self.statuses[section.status] += 1
         self.entries += feed.entries
         self.documents += feed.documents.get(State.PROCESSED.value, 0)
         self.months.update(section.details.months)
         for reason, kind in with_kind_of_advice(feed.reasons):
-            self.advise(kind, Problem(section.anchor, section.name, reason))
+            advised = self._advised.setdefault((kind.is_gap, kind.advice), Advised(kind))
+            if len(advised.problems) < MOST_REASONS:
+                advised.problems.append(Problem(section.anchor, section.name, reason))
+            else:
+                advised.more += 1
         if feed.crawled:
             self.read_first = min(self.read_first or feed.crawled, feed.crawled)
             self.read_last = max(self.read_last or feed.crawled, feed.crawled)
-
-    def advise(self, kind: ReasonKind, problem: Problem) -> None:
-        """Add a problem to which the advice of a kind applies."""
-        advised = self.advised.setdefault((kind.is_gap, kind.advice), Advised(kind.advice, kind.is_gap))
-        if len(advised.problems) < MOST_REASONS:
-            advised.problems.append(problem)
-        else:
-            advised.more += 1
 
 
 def _summary(feed: Feed, details: Details, gaps: list[Reason]) -> str:
     if gaps:
         roles = {document.url: document.role for document in (*details.snapshot, *details.chain)}
-        said = f"{SUBJECTS.get(roles.get(gaps[0].url, ''), 'The feed')} {gaps[0].detail}"
+        first = f"{SUBJECTS.get(roles.get(gaps[0].url, ''), 'The feed')} {gaps[0].detail}"
         more = len(gaps) - 1
-        return f"{said}; and {more:,} more {'gap' if more == 1 else 'gaps'}" if more else said
+        return f"{first}; and {more:,} more {'gap' if more == 1 else 'gaps'}" if more else first
     if feed.reasons:
         return f"The feed {feed.reasons[0].detail}"
     if feed.kind is Kind.COMPLETE:
@@ -174,10 +161,6 @@ def _summary(feed: Feed, details: Details, gaps: list[Reason]) -> str:
 
 
 def over_time(months: Mapping[str, int]) -> list[tuple[str, int, int]]:
-    """Return months, or years, with the number of entries in each and up to its end, oldest first.
-
-    :param months: numbers by `2003-12`; other keys are ignored
-    """
     dated = sorted(month for month in months if MONTH.fullmatch(month))
     precision = TO_THE_MONTH if len(dated) <= MOST_MONTHS else TO_THE_YEAR
     counts: Counter[str] = Counter()
@@ -187,7 +170,6 @@ def over_time(months: Mapping[str, int]) -> list[tuple[str, int, int]]:
 
 
 def stretches(documents: Iterable[Document]) -> list[Stretch]:
-    """Return a chain with runs of similar documents, and the part beyond the limit, summarised."""
     groups: list[list[Document]] = []
     for _, same in groupby(documents, lambda one: (one.role, one.state, one.reason, one.lost_entries)):
         run = list(same)
@@ -228,12 +210,10 @@ CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]")
 def write(feeds: Iterable[tuple[Feed, Details]], file: IO[str], made: str, several: bool = True) -> Overview:
     """Write a report on feeds; return their totals.
 
-    Feeds are rendered one at a time to a temporary file, because the page begins with their totals and the
-    worst feeds.
-
     :param made: time of the report, ISO 8601 in UTC
     :param several: there are more feeds than MOST_OPEN; details are collapsed
     """
+    # Feeds are rendered to a temporary file, because the page begins with their totals and the worst feeds.
     environment = _environment()
     overview = Overview()
     part = environment.get_template("feed.html")
@@ -272,12 +252,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {
-        "most_missing": MOST_MISSING,
-        "statuses": STATUSES,
-        "roles": ROLES,
-        "most_shown": MOST_SHOWN,
-    }
+    limits = {"most_missing": MOST_MISSING, "most_shown": MOST_SHOWN}
+    environment.globals |= {**limits, "statuses": STATUSES, "roles": ROLES}
     filters = (text, url, link, host, short, sentence, day, minute, shown_verdict)
     environment.filters |= {function.__name__: function for function in filters}
     environment.filters |= {"number": "{:,}".format, "state": lambda state: STATES.get(state, state)}
@@ -289,8 +265,11 @@ def _part(file: IO[bytes], begin: int, length: int) -> Markup:
     return Markup(file.read(length).decode())  # noqa: S704 - escaped by the template
 
 
+# Filters of the templates. Text of a feed is shown without control characters and changes of direction; only
+# URLs of HTTP without them become links.
+
+
 def text(said: str) -> str:
-    """Return text of a feed on one line, without control characters and changes of direction."""
     shown = _without_controls(" ".join(said.split()))
     return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
 
@@ -300,14 +279,12 @@ def _without_controls(said: str) -> str:
 
 
 def url(address: str) -> Markup:
-    """Return a link for an HTTP URL without control characters; else the URL as text."""
     if not _is_web(address):
         return Markup('<span class="url">{}</span>').format(text(address))
     return Markup('<a href="{}" rel="{}">{}</a>').format(address, REL, text(address))
 
 
 def link(shown: str, address: str | None) -> Markup:
-    """Return text as a link to an HTTP URL without control characters; as text for other URLs."""
     if address is None or not _is_web(address):
         return Markup("<bdi>{}</bdi>").format(text(shown))
     return Markup('<a href="{}" rel="{}"><bdi>{}</bdi></a>').format(address, REL, text(shown))
@@ -323,7 +300,6 @@ def _is_web(address: str) -> bool:
 
 
 def host(address: str) -> str:
-    """Return the host of a URL; '' if there is none."""
     try:
         return text(urlsplit(address).hostname or "")
     except ValueError:
@@ -331,7 +307,7 @@ def host(address: str) -> str:
 
 
 def short(said: str) -> str:
-    """Return text of at most SHORT characters; a URL is cut in the middle, since its end identifies it."""
+    # A URL is cut in the middle: its end identifies it.
     shown = text(said)
     if len(shown) <= SHORT:
         return shown
@@ -342,15 +318,12 @@ def short(said: str) -> str:
 
 
 def sentence(said: str) -> str:
-    """Return text that begins with a capital letter and ends with a full stop."""
     return f"{said[:1].upper()}{said[1:].rstrip('.')}."
 
 
 def day(time: str) -> Markup:
-    """Return the day of a time, ISO 8601 in UTC."""
     return Markup("<time>{}</time>").format(time[:TO_THE_DAY])
 
 
 def minute(time: str) -> Markup:
-    """Return a time with a precision of minutes, ISO 8601 in UTC."""
     return Markup("<time>{}</time> UTC").format(time[:TO_THE_MINUTE].replace("T", " "))

@@ -8,16 +8,15 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
-from fhcrawl.logical_feed import WORDS, in_words, shown_verdict
+from fhcrawl.logical_feed import WORDS, Verdict, in_words, shown_verdict
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import MISSING, NEVER_READ, NO_FEED, OURSELVES, ReasonKind
-from fhcrawl.reporting.progress import MOST_FEEDS, Counts
 from fhcrawl.utils.text import escaped, printable
 
 if TYPE_CHECKING:
@@ -26,9 +25,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from fhcrawl.logical_feed import Reason, Verdict
+    from fhcrawl.logical_feed import Reason
     from fhcrawl.store import Feed
 
+# Of a run: further feeds are included in the totals only.
+MOST_FEEDS = 10_000
 GAP = INDENT = "  "
 # Dates are shortened and columns left out until names have this many columns; they have LEAST in any case.
 NAME, LEAST = 24, 4
@@ -59,7 +60,6 @@ class Look(NamedTuple):
         return cls(None if is_wide else shutil.get_terminal_size().columns, has_colour)
 
     def paint(self, text: str, style: str) -> str:
-        """Return text in a style, if there is colour."""
         return f"\x1b[{style}m{text}\x1b[0m" if self.has_colour and text else text
 
     def sentence(self, url: str, rest: str) -> list[str]:
@@ -95,7 +95,6 @@ def cut_in_middle(text: str, width: int) -> str:
 
 
 def cut_at_end(text: str, width: int) -> str:
-    """Return text without its end, if it is wider than a number of columns."""
     return text if cell_len(text) <= width else f"{_begin(text, width - 1)}…"
 
 
@@ -103,18 +102,40 @@ def _begin(text: str, width: int) -> str:
     return set_cell_size(text, width).rstrip()
 
 
-class Row(NamedTuple):
-    """A feed, or several plain ones together.
+@dataclass(slots=True)
+class Counts:
+    """What has changed in a feed, or in all feeds.
 
-    :param feed: its URL; '' for several feeds
-    :param title: '' if it has none
-    :param entries: number of its live entries
-    :param counts: its results in this run; None if not known
+    :param documents: number of documents that had not changed, or that were read, if only in part
+    """
+
+    documents: int = 0
+    new: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Counts(*(own + more for own, more in pairs))
+
+    @property
+    def entries(self) -> int:
+        return self.new + self.updated + self.deleted
+
+    @property
+    def changes(self) -> dict[str, int]:
+        return {"new": self.new, "updated": self.updated, "deleted": self.deleted}
+
+    def outcomes(self) -> str:
+        return f"{self.new:,} new, {self.updated:,} updated, {self.deleted:,} deleted"
+
+
+class Row(NamedTuple):
+    """A feed, or several plain ones together, whose `feed` is ''.
+
     :param skipped: number of documents that earlier runs have read and this one has not
-    :param oldest, newest: when its first and last entries are from, ISO 8601; None if no entry has a time
-    :param verdict: in words
-    :param as_of: the day of which it is; '' if it is of the last read
-    :param obtained: how its history was obtained, in words; '' if only its newest document was read
+    :param as_of: the day of the verdict; '' for that of the last read
+    :param obtained: how its history was obtained; '' if only its newest document was read
     """
 
     feed: str
@@ -131,23 +152,13 @@ class Row(NamedTuple):
     obtained: str = ""
 
     def dates(self, precision: int) -> str:
-        """Return the dates of the oldest and the newest entry; both on one if they are the same."""
         if self.oldest is None or self.newest is None:
             return "-"
         return " to ".join(dict.fromkeys((self.oldest[:precision], self.newest[:precision])))
 
-    @property
-    def place(self) -> tuple[int, str, str]:
-        """Where the row stands: the worst verdicts are first."""
-        return WORDS.index(self.verdict), (self.title or self.feed).casefold(), self.feed
-
 
 class Column(NamedTuple):
-    """A column of the table, except for the first.
-
-    :param cell: returns the text for a row
-    :param is_wide: whether terminals lack the column
-    """
+    """A column of the table, except for the first; terminals lack those that are `is_wide`."""
 
     heading: str
     cell: Callable[[Row], str]
@@ -162,10 +173,6 @@ def _changed(row: Row) -> str:
     return " ".join(f"{sign}{number:,}" for sign, number in signs if number) or "0"
 
 
-def _as_of(row: Row) -> str:
-    return row.as_of and f" as of {row.as_of}"
-
-
 KIND = Column("Kind", lambda row: row.kind, is_wide=True)
 FETCHED = Column("Fetched", lambda row: f"{row.counts.documents:,}" if row.counts else "-", True, True)
 SKIPPED = Column("Skipped", lambda row: f"{row.skipped:,}" if row.counts else "-", True, True)
@@ -174,31 +181,30 @@ CHANGED = Column("Changed", _changed, True)
 DAYS, MONTHS, YEARS = (Column("Dates", partial(Row.dates, precision=number)) for number in (DAY, MONTH, YEAR))
 OBTAINED = Column("Obtained", lambda row: row.obtained or "-", is_wide=True)
 SUBSCRIBED = Column("Subscribed", lambda row: "yes" if row.is_subscribed else "-", is_wide=True)
-VERDICT = Column("Verdict", lambda row: f"{shown_verdict(row.verdict)}{_as_of(row)}")
+VERDICT = Column("Verdict", lambda row: f"{shown_verdict(row.verdict)}{row.as_of and f' as of {row.as_of}'}")
 URL = Column("URL", lambda row: row.feed, is_wide=True)
 OF_RUN = (KIND, FETCHED, SKIPPED, ENTRIES, CHANGED, DAYS, VERDICT, URL)
 OF_STORE = (KIND, ENTRIES, DAYS, OBTAINED, SUBSCRIBED, VERDICT, URL)
 
 
 def table(rows: Sequence[Row], columns: Sequence[Column], look: Look) -> Iterator[str]:
-    """Yield the lines of a table, as it fits the width.
-
-    :param rows: at least one, in any order
-    :param columns: OF_RUN or OF_STORE
-    """
-    rows = sorted(rows, key=lambda row: row.place)
+    by_verdict = sorted(rows, key=lambda row: ((row.title or row.feed).casefold(), row.feed))
+    rows = sorted(by_verdict, key=lambda row: WORDS.index(row.verdict))
     chosen, room = _choose(rows, columns, look.width)
     names = list(_names(rows, None if look.width is None else room))
-    widths = [_width(column, rows) for column in chosen]
-    widest = max(map(cell_len, ("Feed", *names)))
-    headings = [column.heading for column in chosen]
-    yield look.paint(_line("Feed", widest, headings, chosen, widths), BOLD)
-    for row, name in zip(rows, names, strict=True):
-        cells = [column.cell(row) for column in chosen]
-        painted = {
-            VERDICT: look.paint(shown_verdict(row.verdict), COLOURS.get(row.verdict, "")) + _as_of(row)
-        }
-        yield _line(name, widest, cells, chosen, widths, painted)
+    lines = [["Feed", *(column.heading for column in chosen)]]
+    lines += [[name, *(column.cell(row) for column in chosen)] for row, name in zip(rows, names, strict=True)]
+    widths = [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
+    for row, cells in zip([None, *rows], lines, strict=True):
+        padded = []
+        for column, text, width in zip([None, *chosen], cells, widths, strict=True):
+            padding, shown = " " * (width - cell_len(text)), text
+            if row is not None and column is VERDICT:
+                word = shown_verdict(row.verdict)
+                shown = look.paint(word, COLOURS.get(row.verdict, "")) + text.removeprefix(word)
+            padded.append(padding + shown if column is not None and column.is_number else shown + padding)
+        line = GAP.join(padded).rstrip()
+        yield look.paint(line, BOLD) if row is None else line
 
 
 def _names(rows: Sequence[Row], room: int | None) -> Iterator[str]:
@@ -227,22 +233,6 @@ def _width(column: Column, rows: Sequence[Row]) -> int:
     return max(len(column.heading), *(cell_len(column.cell(row)) for row in rows))
 
 
-def _line(
-    name: str,
-    widest: int,
-    cells: Sequence[str],
-    columns: Sequence[Column],
-    widths: Sequence[int],
-    painted: dict[Column, str] | None = None,
-) -> str:
-    line = [name + " " * (widest - cell_len(name))]
-    for text, column, width in zip(cells, columns, widths, strict=True):
-        shown = (painted or {}).get(column, text)
-        padding = " " * (width - cell_len(text))
-        line.append(padding + shown if column.is_number else shown + padding)
-    return GAP.join(line).rstrip()
-
-
 # By prefixes of stats. `scrapy crawl` exits with code 1 if there is such a stat.
 FAILURES = {
     "fhcrawl/disk/full": "A disk was nearly full (see the log): free up space, then run it again.",
@@ -259,12 +249,9 @@ EXPORTED = "feedexport/success_count/"
 
 
 def failures(stats: Iterable[str]) -> list[str]:
-    """Return a sentence for each failure of a run.
-
-    :param stats: the names of the run's stats
-    """
+    """Return a sentence for each failure of a run, from the names of its stats."""
     names = list(stats)
-    return [said for begin, said in FAILURES.items() if any(name.startswith(begin) for name in names)]
+    return [sentence for begin, sentence in FAILURES.items() if any(name.startswith(begin) for name in names)]
 
 
 def with_kind_of_advice(reasons: list[Reason]) -> Iterator[tuple[Reason, ReasonKind]]:
@@ -307,12 +294,12 @@ MORE_REASONS = "and {:,} more: `fhcrawl feeds --wide` lists them"
 
 @dataclass(slots=True)
 class Problems:
-    """The reasons that share an advice.
+    """The reasons that share an advice; of many, only the first.
 
-    :param listed: URLs and rests of sentences, the first of them
-    :param number: number of all that would be listed
-    :param counted: for the first parts of rests of sentences: the rest of the first feed's, the number of
-        feeds, and the URLs of the first of them
+    :param listed: URLs and rests of sentences
+    :param number: how many would be listed without a limit
+    :param counted: by the common begin of rests of sentences: the rest of the first feed's, the number of
+        feeds, and the URLs of the first
     """
 
     listed: list[tuple[str, str]] = field(default_factory=list)
@@ -320,7 +307,6 @@ class Problems:
     counted: dict[str, tuple[str, int, list[str]]] = field(default_factory=dict)
 
     def lines(self, look: Look) -> Iterator[str]:
-        """Yield their sentences."""
         for url, rest in self.listed:
             yield from look.sentence(url, rest)
         if more := self.number - len(self.listed):
@@ -339,11 +325,11 @@ class Problems:
 class Summary:
     """The feeds of a run or of a store, with the reasons of their verdicts, both up to a limit in a run.
 
-    `left` is the number of feeds that other crawls are working on; `idle` is the reason if there are no
-    feeds at all; `failures` are the other failures of the run; `note` is a sentence for the end.
-
     :param of_run: the feeds are those of a run, with its results; else, they are those of a store
     :param most_reasons: number of reasons that are listed with each advice; None for all
+    :ivar left: number of feeds that other crawls are working on
+    :ivar idle: why there are no feeds at all
+    :ivar note: a sentence for the end
     """
 
     def __init__(self, of_run: bool = True, most_reasons: int | None = MOST_REASONS) -> None:
@@ -366,11 +352,9 @@ class Summary:
 
     @property
     def has_news(self) -> bool:
-        """Whether an entry has changed, something is missing, or the run has failed."""
         return bool(self._changes.entries or self._earlier or self._has_gaps or self.failures)
 
     def note_exported(self, number: int) -> None:
-        """Note how many changes were exported: those of earlier runs are news too."""
         self._earlier = max(0, number - self._changes.entries)
         if self._earlier:
             entries = "1 entry was" if number == 1 else f"{number:,} entries were"
@@ -401,15 +385,15 @@ class Summary:
             since = "" if self._of_run else f", since {reason.since[:DAY]}"
             self._note(reason.kind, reason.url, reason.detail, since, advised.advice)
 
-    def add_unknown(self, url: str, verdict: Verdict, kind: ReasonKind, detail: str) -> None:
+    def add_unknown(self, url: str, kind: ReasonKind, detail: str) -> None:
         """Add a feed that failed and is not in the store."""
-        shown = self._shown(url)
-        self._add(Row(shown, "", "-", 0, None, 0, None, None, False, verdict.value), is_plain=False)
+        unknown = Verdict.UNKNOWN.value
+        self._add(Row(self._shown(url), "", "-", 0, None, 0, None, None, False, unknown), is_plain=False)
         self._note(kind, url, detail, "", kind.advice)
 
     def _add(self, row: Row, is_plain: bool) -> None:
         self.verdicts[row.verdict] += 1
-        self._changes = _sum([self._changes, row.counts])
+        self._changes += row.counts or Counts()
         if is_plain:
             self._number_of_plain += 1
             self._plain.append(row)
@@ -437,7 +421,6 @@ class Summary:
             problems.listed.append((self._shown(url), f"{detail}{since}"))
 
     def lines(self, look: Look) -> Iterator[str]:
-        """Yield everything: the table, what is missing, what to do about it, and the failures."""
         yield from self.table_lines(look)
         if self._problems:
             yield ""
@@ -450,7 +433,6 @@ class Summary:
             yield from ["", *look.wrap(self.note)]
 
     def table_lines(self, look: Look) -> Iterator[str]:
-        """Yield the table, and the totals."""
         if rows := [*self._rows, *self._plain]:
             yield from table(rows, OF_RUN if self._of_run else OF_STORE, look)
         if self._more:
@@ -469,7 +451,6 @@ class Summary:
             yield from more
 
     def footer(self) -> str:
-        """Return the totals of all feeds on one line."""
         said = [f"{self.verdicts[word]:,} {shown_verdict(word)}" for word in WORDS if self.verdicts[word]]
         if self.left:
             whose = "it" if self.left == 1 else "them"
@@ -487,19 +468,9 @@ def _together(rows: list[Row], number: int) -> Row:
         feed="",
         title=f"{number:,} plain feeds",
         entries=sum(row.entries for row in rows),
-        counts=_sum(row.counts for row in rows),
+        counts=sum((row.counts or Counts() for row in rows), Counts()),
         skipped=sum(row.skipped for row in rows),
         oldest=min(dates, default=None),
         newest=max(dates, default=None),
         is_subscribed=False,
-    )
-
-
-def _sum(several: Iterable[Counts | None]) -> Counts:
-    known = [counts for counts in several if counts is not None]
-    return Counts(
-        sum(counts.documents for counts in known),
-        sum(counts.new for counts in known),
-        sum(counts.updated for counts in known),
-        sum(counts.deleted for counts in known),
     )

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
 
-from fhcrawl.crawling import responses
-from fhcrawl.crawling.context import RequestContext, WalkContext, cb_kwargs_of, context_of
+from fhcrawl.core.components import COMPONENTS
+from fhcrawl.crawling import requests, responses
+from fhcrawl.crawling.context import WalkContext, context_of
 from fhcrawl.crawling.failures import loss_of
 from fhcrawl.crawling.parser import limited_memory
-from fhcrawl.logical_feed import FIRST_WALK, ChainPosition
 from fhcrawl.logical_feed.results import State
 from fhcrawl.utils.clock import now
 from fhcrawl.validation import Fetched, Loss
@@ -24,24 +24,15 @@ if TYPE_CHECKING:
 
     from fhcrawl.validation import HistoryCheck
 
-# The components that need a store, or serve one.
+# The components that need a store, or serve one; all extensions and pipelines do.
 WITHOUT = {
     "DOWNLOADER_MIDDLEWARES": ("fhcrawl.downloadermiddlewares.limits.DiskMiddleware",),
     "SPIDER_MIDDLEWARES": (
         "fhcrawl.spidermiddlewares.commit.CommitMiddleware",
         "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch",
     ),
-    "ITEM_PIPELINES": ("fhcrawl.pipelines.DuplicatesPipeline",),
-    "EXTENSIONS": (
-        "fhcrawl.extensions.store.StoreExtension",
-        "fhcrawl.extensions.reader.ReaderExtension",
-        "fhcrawl.extensions.warc.WarcExtension",
-        "fhcrawl.extensions.progress.ProgressExtension",
-        "fhcrawl.extensions.verdicts.VerdictsExtension",
-        "fhcrawl.extensions.verdicts.ReleaseExtension",
-        "fhcrawl.extensions.feedexport.FeedExporter",
-        "fhcrawl.extensions.feedexport.ItemExporter",
-    ),
+    "ITEM_PIPELINES": tuple(COMPONENTS["ITEM_PIPELINES"]),
+    "EXTENSIONS": tuple(path for path, order in COMPONENTS["EXTENSIONS"].items() if order is not None),
 }
 REPLACED = {
     # One request at a time cannot exceed a limit; fhcrawl's asks for the store.
@@ -78,12 +69,10 @@ class CheckSpider(Spider):
         self._walk = WalkContext(url, run=0)
 
     async def start(self) -> AsyncIterator[Request]:
-        """Yield the request for the subscription document."""
         for request in self._next():
             yield request
 
     def parse(self, response: Response, **cb_kwargs: Any) -> list[Request]:
-        """Pass a response to the check; return the request for what it wants next."""
         self._walk = context_of(response).walk
         headers = {name.lower(): responses.header(response, name) for name in FIELDS}
         lines = (line.decode("latin-1") for line in response.headers.getlist("Cache-Control"))
@@ -103,7 +92,6 @@ class CheckSpider(Spider):
         return self._next()
 
     def lose(self, failure: Failure) -> list[Request]:
-        """Tell the check why a document could not be fetched; return the request for what it wants next."""
         reason = loss_of(failure)
         self._check.take(Loss(reason.detail, reason.state is State.KNOWN))
         return self._next()
@@ -112,20 +100,9 @@ class CheckSpider(Spider):
         wanted = self._check.wanted
         if wanted is None:
             return []
-        context = RequestContext(
-            self._walk,
-            wanted.url,
-            wanted.role,
-            ChainPosition(FIRST_WALK, -wanted.number),
-            via=wanted.via,
-            documents=wanted.number,
-        )
-        request = Request(
-            **responses.request_target(wanted.url, self._walk),
-            callback=self.parse,
-            errback=self.lose,
-            dont_filter=True,
-            cb_kwargs=cb_kwargs_of(context),
+        arguments = {"callback": self.parse, "errback": self.lose}
+        request = requests.unstored(
+            wanted.url, self._walk, wanted.role, wanted.number, wanted.via, **arguments
         )
         if wanted.headers:
             request.meta["handle_httpstatus_list"] = [responses.NOT_MODIFIED]

@@ -13,11 +13,11 @@ from urllib.parse import unquote, urlsplit
 
 from scrapy import Request, Spider
 
-from fhcrawl.crawling import responses
-from fhcrawl.crawling.context import RequestContext, WalkContext, cb_kwargs_of, given_urls
+from fhcrawl.crawling import requests, responses
+from fhcrawl.crawling.context import WalkContext, given_urls
 from fhcrawl.crawling.failures import loss_of
 from fhcrawl.exporters.storages import replacing
-from fhcrawl.logical_feed import FIRST_WALK, ChainPosition, Role
+from fhcrawl.logical_feed import Role
 from fhcrawl.utils.addresses import secured, without_credentials
 from fhcrawl.utils.text import printable
 
@@ -116,15 +116,13 @@ class EnclosuresSpider(Spider):
     async def start(self) -> AsyncIterator[Request]:
         for file in self._files:
             url = secured(file.url, given_urls(self._walk), [self._walk.feed])
-            context = RequestContext(
-                self._walk, url, Role.SUBSCRIPTION, ChainPosition(FIRST_WALK, 0), via=file.document
-            )
-            yield Request(
-                **responses.request_target(url, self._walk),
+            yield requests.unstored(
+                url,
+                self._walk,
+                Role.SUBSCRIPTION,
+                via=file.document,
                 callback=self.parse,
                 errback=self.lose,
-                dont_filter=True,
-                cb_kwargs=cb_kwargs_of(context),
                 meta={"file": file},
             )
 

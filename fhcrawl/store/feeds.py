@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from fhcrawl.store.statements import Feed
 
 TO_THE_MONTH = len("2003-12")
-RECENT = 21
 LATEST_ENTRIES = 5
 FEEDS_AT_ONCE = 200
 NOTED = ("verdict", "reasons", "changed", "change_seconds", "due", "released")
@@ -106,7 +105,6 @@ class Details:
     :param months: number of live entries by month (`2003-12`), in order; an entry's time is when it was
         published, else its or its document's update time; '' for those without a time
     :param first, last: the first and the last of these times
-    :param recent: when the entries last changed, newest first; at most `RECENT`
     :param latest: the entries with the latest times, at most `LATEST_ENTRIES`
     :param chain: the documents from the subscription document back
     :param snapshot: the snapshot that precedes the feed: its index and its pages
@@ -119,7 +117,6 @@ class Details:
     months: dict[str, int]
     first: str | None
     last: str | None
-    recent: list[str]
     latest: list[LatestEntry]
     chain: list[Document]
     snapshot: list[Document]
@@ -256,14 +253,14 @@ class Feeds(Repository):
             live = {"feed_id": feed_id, "latest": latest_time(now())}
             months, first, last = _months(connection, live)
             known = _documents(connection, feed_id)
-            recent, latest = _recent(connection, live), _latest(connection, live)
+            latest = _latest(connection, live)
             chain = list(_chain(known, row.subscription_id or _first(known, Role.SUBSCRIPTION)))
             gap_before = _gap_before(connection, live, chain)
             missing = _compare_sitemaps(connection, feed_id).missing
         snapshot = list(_chain(known, _first(known, Role.INDEX)))
         listed = [document for document in known.values() if document.role == Role.LISTED.value]
         beside = len(known.keys() - {document.id for document in (*chain, *snapshot, *listed)})
-        times = months, first, last, recent, latest
+        times = months, first, last, latest
         return Details(row.since, *times, chain, snapshot, beside, gap_before, missing)
 
     def note_verdicts(
@@ -327,12 +324,6 @@ def _months(connection: Connection, live: dict[str, object]) -> tuple[dict[str, 
     dated = [row for row in rows if row[0]]
     first, last = (dated[0][2], dated[-1][3]) if dated else (None, None)
     return {row[0]: row[1] for row in rows}, first, last
-
-
-def _recent(connection: Connection, live: dict[str, object]) -> list[str]:
-    time = f"coalesce(entries.updated, entries.published, {counted_time('entries')})"
-    newest = f"SELECT DISTINCT {time} AS time {OF_LIVE} ORDER BY time DESC LIMIT {RECENT}"
-    return [row.time for row in execute(connection, newest, live) if row.time]
 
 
 def _latest(connection: Connection, live: dict[str, object]) -> list[LatestEntry]:

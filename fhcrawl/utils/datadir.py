@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
+# The settings that environment variables of the same name set, instead of a settings module.
+ENVIRONMENT = ("FHCRAWL_DATA_DIR", "FHCRAWL_STORE_URL")
 # Scrapyd passes the id of a job as an argument of the spider.
 SCRAPYD_JOB = "_job"
 

@@ -181,7 +181,6 @@ class Chain:
         return secured(url, [self.url], [self.url, response.url])
 
     def note_target(self, url: str, answer: Fetched | Loss) -> None:
-        """Note where a link leads that names no URL of a document of the chain."""
         if isinstance(answer, Loss):
             self.elsewhere[url] = answer.detail
             return
@@ -192,11 +191,9 @@ class Chain:
             self._urls[url] = number
 
     def find(self, url: str | None) -> int | None:
-        """Return the number of the document that a URL leads to; None if that is none of the chain."""
         return self._urls.get(url or "")
 
     def is_seen(self, url: str) -> bool:
-        """Return whether it is known where a URL leads to."""
         return url in self._urls or url in self.elsewhere
 
     def is_other(self, url: str) -> bool:
@@ -211,7 +208,6 @@ class Chain:
 
     @property
     def archives(self) -> list[Document]:
-        """The archive documents, the newest first."""
         return [document for document in self.documents if document.is_archive]
 
     @property

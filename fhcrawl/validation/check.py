@@ -98,7 +98,6 @@ class HistoryCheck:
                     chain.note_target(url, (yield Wanted(url, Role.ARCHIVE, len(chain.documents), via)))
 
     def _read(self, wanted: Wanted, response: Fetched | Loss) -> Wanted | Loss | None:
-        """Check a document; return the next older one, why there is none, or None where the walk ends."""
         chain = self._chain
         if isinstance(response, Loss):
             return response

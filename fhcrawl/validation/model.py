@@ -193,11 +193,9 @@ class Markup:
                     self.link_lines.setdefault(relation, line(link))
 
     def in_head(self, *tags: str) -> Iterator[_Element]:
-        """Yield children of the head section, up to MOST_ELEMENTS."""
         return islice(self.head.iterchildren(*tags), MOST_ELEMENTS)
 
     def everywhere(self, *tags: str) -> Iterator[_Element]:
-        """Yield elements of the document, up to MOST_ELEMENTS."""
         return islice(self.root.iter(*tags), MOST_ELEMENTS)
 
     def line_of(self, name: str) -> int | None:
@@ -211,7 +209,6 @@ class Markup:
         return None
 
     def drop_elements(self) -> None:
-        """Free the memory of the elements."""
         self.root = self.head = etree.Element("none")
         self.entries = []
 
@@ -222,7 +219,6 @@ def relations(link: _Element) -> list[str]:
 
 
 def line(element: _Element | None) -> int | None:
-    """Return the line of an element; None without one."""
     return None if element is None else cast("int | None", element.sourceline)
 
 

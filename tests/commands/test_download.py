@@ -170,7 +170,7 @@ def test_files_after_a_signal_are_left_for_the_next_run(
     def interrupted(command: Command, *_args: object, **_spider: object) -> None:
         command.signals.number = 1
 
-    monkeypatch.setattr("fhcrawl.commands.crawl.start_crawl", interrupted)
+    monkeypatch.setattr(Command, "run_crawl", interrupted)
     assert download(project, feed)[1] == ["0 downloaded, 0 already there, 3 left for the next run"]
 
 

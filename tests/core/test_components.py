@@ -20,7 +20,7 @@ from tests.server import FeedServer
 GUARD = "fhcrawl.downloadermiddlewares.guard.GuardMiddleware"
 STORE = "fhcrawl.extensions.store.StoreExtension"
 DUPLICATES = "fhcrawl.pipelines.DuplicatesPipeline"
-RELEASE = "fhcrawl.extensions.verdicts.ReleaseExtension"
+READER = "fhcrawl.extensions.reader.ReaderExtension"
 MEMUSAGE = "scrapy.extensions.memusage.MemoryUsage"
 OPTIONAL = [path for ours in COMPONENTS.values() for path, order in ours.items() if order is not None]
 OPTIONAL = [path for path in OPTIONAL if path not in ESSENTIAL]
@@ -95,7 +95,7 @@ def test_other_components_can_be_switched_off(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "order"), [(GUARD, 56), (GUARD, 60.5), (RELEASE, 500), (STORE, 0), (DUPLICATES, 900)]
+    ("path", "order"), [(GUARD, 56), (GUARD, 60.5), (READER, 500), (STORE, 0), (DUPLICATES, 900)]
 )
 def test_number_of_the_user_stands(path: str, order: float) -> None:
     name = setting_of(path)

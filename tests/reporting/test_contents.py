@@ -23,7 +23,7 @@ def document(number: int, state: str = "processed", lost: int = 0, reason: str |
 
 def details(**known: Any) -> Details:
     empty: dict[str, Any] = {"since": NOW, "months": {}, "first": None, "last": None, "gap_before": None}
-    empty |= {"recent": [], "latest": [], "chain": [], "snapshot": [], "beside": 0}
+    empty |= {"latest": [], "chain": [], "snapshot": [], "beside": 0}
     return Details(**{**empty, **known})
 
 
@@ -89,6 +89,23 @@ def test_overview_counts_each_feed() -> None:
 
 def reason(kind: ReasonKind, number: int = 1) -> Reason:
     return Reason(kind, f"http://x/{number}", f"is {kind}", NOW)
+
+
+def test_each_advice_is_said_once_and_the_first_of_its_problems_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(page, "MOST_REASONS", 2)
+    overview = page.Overview()
+    for name, kind in zip("abcde", ("paged", "html", "http-404", "not-xml", "html"), strict=True):
+        feed = stored(f"http://x/{name}", Verdict.INCOMPLETE, [reason(ReasonKind(kind))])
+        overview.add(page.Section(feed, details()))
+    to_do = [(one.advice, one.is_gap, [p.name[-1] for p in one.problems], one.more) for one in overview.to_do]
+    assert to_do == [
+        (ReasonKind.HTML.advice, True, ["b", "d"], 1),
+        (ReasonKind.HTTP_404.advice, True, ["c"], 0),
+        # What cannot be fixed comes last.
+        (ReasonKind.PAGED.advice, False, ["a"], 0),
+    ]
 
 
 def test_feed_that_could_never_be_read_is_not_read() -> None:

@@ -8,7 +8,6 @@ import pytest
 from lxml import html
 from scrapy.http import HtmlResponse
 
-from fhcrawl.logical_feed import Reason
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import page
 from tests.feeds import E, atom
@@ -201,20 +200,3 @@ def test_page_on_many_feeds_has_a_reasonable_size(many: Path, root: html.HtmlEle
     # One has a chain of 2,001 documents.
     assert max(len(feed.xpath(".//ol[@class='chain']/li")) for feed in feeds) < 20
     assert root.xpath("count(//details[@open])") == 0
-
-
-def test_each_advice_is_said_once_and_the_first_of_its_problems_are_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(page, "MOST_REASONS", 2)
-    overview, problems = page.Overview(), {}
-    for kind, name in [("paged", "a"), ("html", "b"), ("http-404", "c"), ("not-xml", "d"), ("html", "e")]:
-        reason = Reason(ReasonKind(kind), "http://example.org/a", "", "")
-        problems[name] = page.Problem("feed-1", name, reason)
-        overview.advise(ReasonKind(kind), problems[name])
-    assert overview.to_do == [
-        page.Advised(ReasonKind.HTML.advice, True, [problems["b"], problems["d"]], 1),
-        page.Advised(ReasonKind.HTTP_404.advice, True, [problems["c"]], 0),
-        # What cannot be helped comes last.
-        page.Advised(ReasonKind.PAGED.advice, False, [problems["a"]], 0),
-    ]

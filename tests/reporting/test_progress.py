@@ -15,12 +15,13 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleDimensions
 
 from fhcrawl.documents.lists import ListedDocument
+from fhcrawl.extensions import progress as shown_progress
+from fhcrawl.extensions.progress import WINDOW_SECONDS, Progress, Rate, console_of, line
 from fhcrawl.logical_feed import ChainPosition, Role, Version
 from fhcrawl.logical_feed.results import CommitBatch, DocumentFailure, DocumentResult, Fetch, State
 from fhcrawl.logical_feed.versions import Order
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.reporting import progress as shown_progress
-from fhcrawl.reporting.progress import MOST_FEEDS, WINDOW_SECONDS, Counts, Progress, Rate, console_of, line
+from fhcrawl.reporting.summary import MOST_FEEDS, Counts
 
 MISSING = DocumentFailure(State.MISSING, ReasonKind.HTTP_404, "is missing (404)")
 

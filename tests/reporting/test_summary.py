@@ -10,12 +10,13 @@ from rich.cells import cell_len
 
 from fhcrawl.logical_feed import WORDS, Kind, Reason, Verdict
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.reporting.progress import MOST_FEEDS, Counts
 from fhcrawl.reporting.summary import (
     FAILURES,
+    MOST_FEEDS,
     MOST_NAMED,
     MOST_PLAIN,
     MOST_REASONS,
+    Counts,
     Look,
     Summary,
     failures,
@@ -257,7 +258,7 @@ def test_feeds_beyond_a_bound_are_counted() -> None:
 
 def test_feed_that_is_not_in_the_store_has_a_line() -> None:
     summary = Summary()
-    summary.add_unknown("http://example.org/2", Verdict.UNKNOWN, ReasonKind.STORE_ERROR, "is not crawled")
+    summary.add_unknown("http://example.org/2", ReasonKind.STORE_ERROR, "is not crawled")
     lines = lines_of(summary, 132)
     assert lines[1].split() == ["http://example.org/2", "0", "-", "-", "unknown"]
     assert "http://example.org/2 is not crawled" in lines

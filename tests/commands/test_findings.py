@@ -4,7 +4,7 @@ import json
 
 from rich.cells import cell_len
 
-from fhcrawl.reporting import findings as shown
+from fhcrawl.commands import checkhistory as shown
 from fhcrawl.reporting.summary import Look
 from fhcrawl.validation import Finding, Severity, Summary
 
