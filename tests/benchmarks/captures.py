@@ -26,8 +26,6 @@ def _weekly(chance: random.Random) -> list[float]:
 
 
 def _random(rate: Callable[[float], float]) -> Publisher:
-    """Return a publisher to whose entries nothing but a rate applies: how many come on a day."""
-
     def publish(chance: random.Random) -> list[float]:
         return [day + chance.random() for day in range(DAYS) for _ in range(_number(chance, rate(day)))]
 
@@ -35,7 +33,6 @@ def _random(rate: Callable[[float], float]) -> Publisher:
 
 
 def _number(chance: random.Random, rate: float) -> int:
-    """Return a random number of a Poisson distribution."""
     number, left = 0, chance.expovariate(1)
     while left < rate:
         number, left = number + 1, left + chance.expovariate(1)

@@ -18,8 +18,7 @@ from pathlib import Path
 from statistics import median
 
 from tests import postgresql, redisserver
-from tests.benchmarks.measuring import ROOT
-from tests.benchmarks.running import arguments
+from tests.benchmarks.measuring import ROOT, arguments
 from tests.benchmarks.server import Site, serving_feeds
 from tests.databases import Database
 from tests.projects import STATS_FILE
@@ -82,7 +81,6 @@ def _round(
 
 
 def _crawl(workers: int, feeds: list[str], environment: dict[str, str], entries: int) -> float:
-    """Crawl; return the seconds from the start of the first spider to the last document."""
     with tempfile.TemporaryDirectory(prefix="fhcrawl-benchmark-") as name:
         folders = [Path(name) / str(number) for number in range(workers)]
         (Path(name) / "feeds.txt").write_text("\n".join(feeds))

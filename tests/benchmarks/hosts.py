@@ -11,9 +11,19 @@ import argparse
 from statistics import median
 from typing import NamedTuple
 
-from tests.benchmarks.measuring import Cost, measure
-from tests.benchmarks.reporting import WIDTH, said, table
-from tests.benchmarks.running import arguments, conditions, expect_lines, fhcrawl_list, project
+from tests.benchmarks.measuring import (
+    WIDTH,
+    Cost,
+    Round,
+    arguments,
+    conditions,
+    expect_lines,
+    fhcrawl_list,
+    measure,
+    project,
+    said,
+    table,
+)
 from tests.benchmarks.server import Site, serving_feeds
 
 AIM = 1.2
@@ -27,9 +37,6 @@ class Crawl(NamedTuple):
     what: str
     busy: int
     alone: bool
-
-
-Round = dict[str, Cost]
 
 
 def main() -> None:

@@ -22,7 +22,6 @@ from tests.terminal import Terminal
 
 @pytest.fixture
 def crawled(server: FeedServer, project: Project) -> FeedServer:
-    """Two feeds: one whole, one with a gap."""
     server.serve("/one", atom([E("2"), E("1")], prev="/one1", title="One\x85feed"))
     server.serve("/one1", atom([E("0", updated="2001-01-01T00:00:00Z")]))
     server.serve("/two", atom([E("1")], prev="/gone"))

@@ -21,7 +21,6 @@ CommandLine = Callable[..., tuple[int, str, str]]
 def fhcrawl(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[CommandLine]:
-    """Runs `fhcrawl` in a folder that is no project's; the user's config and data folders are beside it."""
     for name in ("FHCRAWL_DATA_DIR", "FHCRAWL_STORE_URL", "SCRAPY_PROJECT", "SCRAPY_SETTINGS_MODULE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))

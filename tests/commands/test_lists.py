@@ -11,7 +11,6 @@ pytestmark = pytest.mark.in_process
 
 @pytest.fixture
 def bad(server: FeedServer, project: Project) -> str:
-    """A list with two feeds that can be used, of which one does not exist yet, and two that cannot."""
     server.serve("/a", atom([E("1")], title="Own title"))
     host = server.url("/b").removeprefix("http://")
     (project.folder / "list.opml").write_text(
@@ -24,7 +23,6 @@ def bad(server: FeedServer, project: Project) -> str:
 
 
 def named(log: str) -> list[str]:
-    """The places of the list that are named, each once or more."""
     assert "s3cret" not in log
     return [place for place in ("line 1", "line 2", "line 3 (Secret)", "line 4 (Odd)") if place in log]
 

@@ -93,7 +93,6 @@ def server() -> Iterator[FeedServer]:
 
 
 def crawl(project: Project, server: FeedServer, *answers: str, **settings: Any) -> Run:
-    """Crawl a feed whose name leads to one address after the other."""
     feed = server.url("/index").replace("0.0.0.0", "feed.test")
     table = names({"feed.test": [[address] for address in answers]})
     return project.crawl(feed, settings={**SETTINGS, **settings}, **table)

@@ -24,7 +24,6 @@ OPML = f"""<?xml version="1.0"?><opml version="2.0"><head><title>Mine</title></h
 
 
 def refusals(path: Path) -> str:
-    """What is said of the lines of a list that cannot be used."""
     try:
         return "\n".join(from_arguments(None, str(path)).refused)
     except ArgumentError as error:

@@ -74,7 +74,6 @@ def test_each_field_is_described_in_its_order() -> None:
 
 
 def stats_in_code() -> Iterator[tuple[str, bool]]:
-    """The names of stats in the code, and whether each is whole; a value that is put in is `*`."""
     for path in (ROOT / "fhcrawl").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -48,7 +48,6 @@ def _control() -> int | None:
 
 
 def _run(example: Example, home: Path, server: FeedServer) -> str:
-    """Run an example; return it with its output, if the page shows one."""
     done = shell.run(example.command, home, server, _control())
     assert done.returncode == 0, (example.command, done.stdout)
     assert example.output is None or done.stdout, example.command

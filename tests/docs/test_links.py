@@ -18,7 +18,6 @@ OF_THE_API = ("reference/api", "{eval-rst}")
 
 
 def prose(page: str) -> str:
-    """The Markdown of a page, without blocks of code."""
     return FENCE.sub("", source(page))
 
 

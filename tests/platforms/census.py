@@ -100,6 +100,7 @@ def take(kind: type[Publisher], posts: int = POSTS, later: tuple[int, ...] = LAT
     folder = Path(tempfile.mkdtemp(prefix="census-"))
     try:
         program = kind(_new(folder / "program"))
+        program.check_installed()
         with program.serving():
             yield from _Census(program, folder, posts, later).rows()
     finally:
@@ -147,7 +148,6 @@ class _Census:
         return row
 
     def _size(self, feed: Feed) -> int:
-        """How many entries its first document shows."""
         with urllib.request.urlopen(self._program.root + feed.path, timeout=60) as response:  # noqa: S310
             return len(ENTRY.findall(response.read()))
 
@@ -157,7 +157,6 @@ class _Census:
         return self._projects[feed].crawl(url, args=feed.options, **clock(f"{time:%Y-%m-%d %H:%M:%S}"))
 
     def _change(self) -> dict[Change, set[int]]:
-        """Change posts; return their numbers."""
         program, last = self._program, self._posts
         before = self._post(BACKDATED_BEFORE)
         backdated = Post(last + ADDED + 1, before.published - timedelta(days=DAYS_APART // 2))
@@ -189,7 +188,6 @@ class _Census:
 
 
 def _posts_of(run: Run, mark: str = "") -> set[int]:
-    """The numbers of the posts that a crawl exported."""
     return {
         int(found[1])
         for item in run.items

@@ -13,15 +13,10 @@ from tests.platforms.publisher import INSTALLED, NotInstalledError, Post, Static
 class MarkdownSite(StaticSite):
     """A site with one file for each post.
 
-    :cvar file: of a post, below `self.source`
     :cvar head: lines of a post's head, besides its title and its date
     """
 
-    file: ClassVar[str] = ""
     head: ClassVar[tuple[str, ...]] = ()
-
-    def path_of(self, number: int) -> Path:
-        return self.source / self.file.format(number=number)
 
     def text_of(self, post: Post) -> str:
         lines = (f"title: {post.title}", f"date: {post.published:%Y-%m-%dT%H:%M:%SZ}", *self.head)
@@ -34,21 +29,15 @@ class MarkdownSite(StaticSite):
             shutil.rmtree(one) if one.is_dir() else one.unlink()
         self.build()
 
-    def put(self, path: str, text: str) -> None:
-        """Write a file below `self.source`."""
-        file = self.source / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-
 
 class NodeSite(MarkdownSite):
     """A program of npm's.
 
-    :cvar package: the package that has the command, and its version
+    :cvar module: the package that has the command, and its version
     :cvar command: in `node_modules/.bin`; `.ci/platforms` names the folder by it too
     """
 
-    package: ClassVar[str] = ""
+    module: ClassVar[str] = ""
     command: ClassVar[str] = ""
 
     @property
@@ -57,16 +46,18 @@ class NodeSite(MarkdownSite):
 
     @property
     def version(self) -> str:
-        return self.version_of(self.package)
+        return self.version_of(self.module)
 
     def version_of(self, package: str) -> str:
         """The version of an installed package."""
         file = self._modules / package / "package.json"
         return str(json.loads(file.read_text(encoding="utf-8"))["version"])
 
-    def set_up(self) -> None:
+    def check_installed(self) -> None:
         if not self._modules.exists():
             raise NotInstalledError(f"{self.name} is not here: bash .ci/platforms")
+
+    def set_up(self) -> None:
         (self.source / "node_modules").symlink_to(self._modules)
 
     def execute(self, *arguments: str) -> None:

@@ -23,7 +23,6 @@ def report(project: Project) -> Path:
 
 @pytest.fixture(scope="session")
 def few(tmp_path_factory: pytest.TempPathFactory, new_project: NewProject) -> Path:
-    """The report on three feeds that were crawled."""
     with FeedServer() as server, new_project(tmp_path_factory.mktemp("few")) as project:
         months = [f"2003-{month:02}-01T00:00:00Z" for month in range(1, 13)]
         for number, month in enumerate(months):
@@ -50,7 +49,6 @@ def several(tmp_path_factory: pytest.TempPathFactory, new_project: NewProject) -
 
 @pytest.fixture(scope="session")
 def many(tmp_path_factory: pytest.TempPathFactory, new_project: NewProject) -> Path:
-    """The report on 500 feeds."""
     return report_on(500, tmp_path_factory, new_project)
 
 

@@ -99,7 +99,6 @@ def _document(number: int, root: str, step: int, links: int, kind: str | None) -
 
 
 def _time(position: int) -> str:
-    """A week earlier for each entry, as if months had 28 days, at most twenty years back."""
     weeks = position % (20 * 48)
     months = 12 * 2026 - weeks // 4
     return f"{months // 12}-{months % 12 + 1:02}-{28 - weeks % 4 * 7:02}T12:00:00Z"

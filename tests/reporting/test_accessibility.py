@@ -34,14 +34,12 @@ OPEN = "document.querySelectorAll('details').forEach(details => { details.open =
 
 @pytest.fixture(scope="module")
 def axe() -> str:
-    """Its script."""
     if not SCRIPT.exists():
         leave_out(MISSING)
     return SCRIPT.read_text(encoding="utf-8")
 
 
 def look(browser: Browser, axe: str) -> dict[str, Any]:
-    """Let axe-core look at the page that is shown."""
     browser.driver.set_script_timeout(240)
     browser.run(axe)
     found: dict[str, Any] = browser.driver.execute_async_script(RUN)

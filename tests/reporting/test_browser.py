@@ -25,7 +25,6 @@ def page(request: pytest.FixtureRequest, new_project: NewProject) -> Path:
 
 
 def asked(browser: Browser) -> list[str]:
-    """The URLs that the browser has asked for."""
     messages = [json.loads(entry["message"])["message"] for entry in browser.log("performance")]
     sent = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
     # Not those of the page that Chromium begins with.

@@ -119,7 +119,6 @@ def test_walk_has_come_back_to_the_oldest_document() -> None:
 
 
 def with_entries(found: DocumentResult, *times: str) -> DocumentResult:
-    """A result with an entry for each of these times."""
     orders = [Order(0, time, 0, 1, 0, -number) for number, time in enumerate(times)]
     versions = [Version(str(number), order, "digest") for number, order in enumerate(orders)]
     return replace(found, versions=versions)

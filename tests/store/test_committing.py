@@ -92,7 +92,6 @@ def test_entry_that_is_again_what_was_exported_is_no_change(url: str) -> None:
 
 
 def texts(*words: str) -> list[E]:
-    """Versions of an entry; `old@2003` is its text and its year."""
     pairs = (word.partition("@") for word in words)
     return [E("1", text, YEARS[int(year)]) for text, _, year in pairs]
 

@@ -33,7 +33,6 @@ def document(newest: int, shown: int = 4, **links: str) -> str:
 
 
 def crawl(url: str, number: int, body: str, **engine: int) -> Feed:
-    """The feed after a crawl on a day in March."""
     with clock_at(day(number).rstrip("Z")):
         Engine(url, {FEED: body}, **engine).crawl(FEED)  # type: ignore[arg-type]
         return stored(url)

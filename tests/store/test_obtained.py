@@ -29,7 +29,6 @@ def unread(number: int, role: str, **fields: Any) -> dict[str, Any]:
 def obtained(
     database: Database, *documents: dict[str, Any], listed: int | None = None, **captures: str
 ) -> list[str]:
-    """How it was obtained; `captures` are marks by the archive's name."""
     listing = None if listed is None else json.dumps({**LISTING, "walk": listed, "highest": 1})
     feed = {"id": 1, "url": "http://example.org/", "location": "http://example.org/", "kind": "single"}
     feed |= {"walk": 1, "run": 1, "since": NOW, "crawled": NOW, "listing": listing, "subscription_id": 1}

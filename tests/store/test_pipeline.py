@@ -43,8 +43,6 @@ class RefusedError(Exception):
 
 
 def keep(*ids: int) -> Callable[[Connection], int]:
-    """Insert each, and return how many they are."""
-
     def write(connection: Connection) -> int:
         for number in ids:
             connection.exec_driver_sql("INSERT INTO kept VALUES (%s, '100 %%')", (number,))
@@ -54,7 +52,6 @@ def keep(*ids: int) -> Callable[[Connection], int]:
 
 
 def send(pipeline: Pipeline, write: Callable[[Connection], Any], answered: Callable[[Any], None]) -> None:
-    """Send a transaction; give `answered` an error that is known at once, too."""
     try:
         pipeline.send(write, answered)
     except (DatabaseError, DBAPIError) as error:
@@ -62,7 +59,6 @@ def send(pipeline: Pipeline, write: Callable[[Connection], Any], answered: Calla
 
 
 def kept(engine: Engine) -> list[int]:
-    """What is committed."""
     with engine.connect() as connection:
         found = text("SELECT id FROM kept WHERE word = :word ORDER BY id")
         return list(connection.scalars(found, {"word": "100 %"}))

@@ -39,8 +39,6 @@ def wired(database: Database) -> Iterator[tuple[Wire, str]]:
 
 
 class Watched(dict[str, "str | int"]):
-    """Documents, and what happens when one is read."""
-
     def __init__(self, documents: dict[str, str]) -> None:
         super().__init__(documents)
         self.reads: dict[str, Callable[[], None]] = {}
@@ -51,7 +49,6 @@ class Watched(dict[str, "str | int"]):
 
 
 def ids(url: str) -> set[str]:
-    """Of the live entries."""
     store = Store.open(url)
     found = {entry["id"] for entry in store.entries.read()}
     store.close()

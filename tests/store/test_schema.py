@@ -51,7 +51,6 @@ def add_column_and_fail(connection: Connection) -> None:
 
 @pytest.fixture
 def older(database: Database) -> Database:
-    """A store with a feed."""
     with closing(Store.open(database.url)) as store:
         store.begin_run()
         store.walks.begin(["http://example.org/"], 1, "2004-01-01T00:00:00Z")
@@ -155,7 +154,6 @@ def test_schema_of_this_version_has_not_changed() -> None:
 
 @pytest.fixture
 def crawled(server: FeedServer, project: Project) -> FeedServer:
-    """A whole feed that has lost an entry since, one with a gap, and one that says nothing of its past."""
     server.serve("/whole", atom([E("1"), E("2")], head="<fh:complete/>", title="Whole"))
     server.serve("/gap", atom([E("1", "text of 1", title="One")], prev="/gone", title="Gap"))
     server.serve("/plain", atom([E("1")], title="Plain"))

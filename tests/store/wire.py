@@ -28,7 +28,6 @@ class Wire:
         self.mend()
 
     def mend(self) -> None:
-        """Accept connections."""
         self._listening = socket.create_server(("127.0.0.1", self.port))
         self.port = self._listening.getsockname()[1]
         threading.Thread(target=self._accept, args=(self._listening,), daemon=True).start()

@@ -64,7 +64,6 @@ DAMAGED = st.fixed_dictionaries(
 
 
 def chain_of(archives: dict[str, dict[str, str]]) -> dict[str, str]:
-    """A subscription document, and the archives 4 to 1, with right prev-archive links."""
     found = {"index": histories.atom(20, [20, 19], self="index", prev_archive="4")}
     for name, head in archives.items():
         number = int(name)

@@ -21,7 +21,6 @@ def example(name: str) -> str:
 
 
 def oldest(archive: str, newest: str, own: str) -> str:
-    """The archive before an example's, without entries."""
     head, tag, _rest = archive.partition("<entry>" if "<entry>" in archive else "<item>")
     text = head.replace('rel="prev-archive"', 'rel="next-archive"')
     text = text.replace(own, "@").replace(newest, own).replace("@", newest)
@@ -30,7 +29,6 @@ def oldest(archive: str, newest: str, own: str) -> str:
 
 
 def archived(kind: str) -> dict[str, str]:
-    """The subscription document, the archive that it names, and the one before that, by URL."""
     root, newest, own = SETS[kind]
     archive = example(f"rfc5005-{kind}-archive.{kind}")
     return {

@@ -164,7 +164,6 @@ def test_history_with_a_document_that_is_cut_off_is_not_whole() -> None:
 
 
 def archives(**next_archive: str) -> dict[str, str]:
-    """A chain of the archives 4, 3, 2 and 1, which `current` and these next-archive links lead back from."""
     found = {"index": histories.atom(20, [20, 19], self="index", prev_archive="4")}
     for number in range(4, 0, -1):
         links = {"prev_archive": str(number - 1)} if number > 1 else {}
@@ -177,7 +176,6 @@ def archives(**next_archive: str) -> dict[str, str]:
 
 
 def to_do(history: dict[str, str], rule: str, url: str = histories.FEED) -> dict[str, str]:
-    """What a rule says to do, by the path of the document."""
     findings, _summary = check(served(history), url)
     return {
         (f.document or "").removeprefix(f"{SITE}/"): f.fix.replace(SITE, "@")

@@ -449,7 +449,6 @@ def fill(archive: Archive, feed: str, days: range) -> None:
 
 
 def spoil(path: Path) -> None:
-    """Make a file unreadable but for its first octets, with the same size and time."""
     stat = path.stat()
     path.write_bytes(path.read_bytes()[:20].ljust(stat.st_size, b"\0"))
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))

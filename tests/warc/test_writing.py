@@ -27,7 +27,6 @@ SETTINGS = {"FHCRAWL_WARC": "kept/%(name)s-%(serial)03d.warc.gz"}
 
 
 def records(path: Path, kinds: tuple[str, ...] = ("response", "revisit")) -> list[dict[str, Any]]:
-    """The records of a file: their headers, HTTP headers, and what came."""
     found = []
     with path.open("rb") as file:
         for record in ArchiveIterator(file, check_digests="raise"):

@@ -40,12 +40,10 @@ title: Posts
 
 
 class Eleventy(NodeSite):
-    """A blog as its documentation has it."""
-
     name = "Eleventy"
     feeds = (Feed("", "/feed/feed.xml", answers=False),)
     file = "content/blog/post-{number}.md"
-    package, command = "@11ty/eleventy", "eleventy"
+    module, command = "@11ty/eleventy", "eleventy"
 
     def set_up(self) -> None:
         super().set_up()

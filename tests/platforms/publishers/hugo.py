@@ -21,8 +21,6 @@ LIST = """<!doctype html><title>{{ .Title }}</title>
 
 
 class Hugo(MarkdownSite):
-    """Posts in a section, with a tag, and a page."""
-
     name = "Hugo"
     feeds = (Feed("limited", "/index.xml", answers=False),)
     file = "content/posts/post-{number}.md"
@@ -46,7 +44,5 @@ class Hugo(MarkdownSite):
 
 
 class HugoAll(Hugo):
-    """Without a limit, which is the default."""
-
     feeds = (Feed("all", "/index.xml", pages=1),)
     limit = -1

@@ -17,8 +17,6 @@ plugins:
 
 
 class Jekyll(MarkdownSite):
-    """What `jekyll new` writes, and a sitemap."""
-
     name = "Jekyll"
     feeds = (Feed("", "/feed.xml", answers=False),)
     # The date in the head replaces that of the name.
