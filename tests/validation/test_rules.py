@@ -5,8 +5,17 @@ from dataclasses import replace
 import pytest
 
 from fhcrawl.validation import CHAIN_RULES, DOCUMENT_RULES, Finding, HistoryCheck, Needs, Severity
-from tests.validation import chain_cases, document_cases, histories
-from tests.validation.cases import ADVICE, ERROR, GOOD, LINK_TO_2, WARNING, Case
+from tests.validation import histories
+from tests.validation.cases import (
+    ADVICE,
+    CHAIN_CASES,
+    DOCUMENT_CASES,
+    ERROR,
+    GOOD,
+    LINK_TO_2,
+    WARNING,
+    Case,
+)
 from tests.validation.histories import (
     ARCHIVE,
     ATOM_SET,
@@ -19,7 +28,7 @@ from tests.validation.histories import (
     served,
 )
 
-CASES = [*document_cases.CASES, *chain_cases.CASES]
+CASES = [*DOCUMENT_CASES, *CHAIN_CASES]
 
 
 def found_by(rule: str, findings: list[Finding]) -> list[Finding]:
@@ -69,42 +78,57 @@ def test_what_is_good_is_said() -> None:
     }
 
 
-# -- rules that need another history ----------------------------------------------------------------
-
-
 def said_of(history: dict[str, str], rule: str) -> list[tuple[Severity, str | None]]:
     findings, _summary = check(served(history))
     return [(f.severity, f.document) for f in findings if f.rule == rule]
 
 
-def test_archives_in_the_wrong_order_are_found() -> None:
-    turned = {
-        **ATOM_SET,
-        "2": histories.atom(4, [3, 2, 1], ARCHIVE, current="index", prev_archive="1"),
-        "1": histories.atom(6, [6, 5, 4], ARCHIVE, current="index", next_archive="2"),
-    }
-    assert said_of(turned, "order-of-dates") == [(WARNING, f"{SITE}/1")]
-    assert said_of(ATOM_SET, "order-of-dates") == []
+def newest(*numbers: int) -> str:
+    return histories.atom(numbers[0], list(numbers), self="index", prev_archive="2")
 
 
-def test_hole_between_subscription_document_and_newest_archive_is_found() -> None:
-    index = histories.atom(28, [28, 27, 26, 25], self="index", prev_archive="2")
-    assert said_of({**ATOM_SET, "index": index}, "no-hole") == [(ADVICE, f"{SITE}/2")]
-    # As far apart as entries are within the documents.
-    index = histories.atom(28, [28, 18, 9], self="index", prev_archive="2")
-    assert said_of({**ATOM_SET, "index": index}, "no-hole") == []
-    assert said_of(ATOM_SET, "no-hole") == [(GOOD, None)]
+TURNED = {
+    "2": histories.atom(4, [3, 2, 1], ARCHIVE, current="index", prev_archive="1"),
+    "1": histories.atom(6, [6, 5, 4], ARCHIVE, current="index", next_archive="2"),
+}
+INDEX, ONE = ATOM_SET["index"], ATOM_SET["1"]
+NEWER = INDEX.replace("Text 7.", "Another text.")
+SOURCE = f"<source><id>urn:other</id>{ARCHIVE}{LINK_TO_2}</source></entry>"
+TO_INDEX = 'rel="current" href="https://example.org/index"'
 
 
-def test_version_without_a_document_that_is_newer_is_an_error() -> None:
-    # RFC 5005, 4.2: neither the entries' times nor the documents' decide.
-    index = ATOM_SET["index"].replace("Text 7.", "Another text.").replace("09T18", "07T18")
-    assert said_of({**ATOM_SET, "index": index}, "one-newest-version") == [(ERROR, f"{SITE}/2")]
-
-
-def test_newer_version_with_a_later_time_is_good() -> None:
-    index = ATOM_SET["index"].replace("Text 7.", "Another text.").replace("07T12", "08T12")
-    assert said_of({**ATOM_SET, "index": index}, "one-newest-version") == [(GOOD, None)]
+@pytest.mark.parametrize(
+    ("rule", "changed", "said"),
+    [
+        ("order-of-dates", TURNED, [(WARNING, f"{SITE}/1")]),
+        ("order-of-dates", {}, []),
+        # Between the subscription document and the newest archive.
+        ("no-hole", {"index": newest(28, 27, 26, 25)}, [(ADVICE, f"{SITE}/2")]),
+        # As far apart as entries are within the documents.
+        ("no-hole", {"index": newest(28, 18, 9)}, []),
+        ("no-hole", {}, [(GOOD, None)]),
+        # RFC 5005, 4.2: neither the entries' times nor the documents' decide.
+        ("one-newest-version", {"index": NEWER.replace("09T18", "07T18")}, [(ERROR, f"{SITE}/2")]),
+        ("one-newest-version", {"index": NEWER.replace("07T12", "08T12")}, [(GOOD, None)]),
+        # An entry's source has the head section of another feed.
+        ("in-head-section", {"index": INDEX.replace("</entry>", SOURCE)}, []),
+        # The same document at another URL.
+        (
+            "current",
+            {"1": ONE.replace(TO_INDEX, 'rel="current" href="/feed"'), "feed": INDEX},
+            [(GOOD, None)],
+        ),
+        # A link that may be behind a fault is neither missing nor good, and entries are not said to be clear.
+        ("next-archive", {"1": ONE.partition('  <link rel="next-archive"')[0]}, []),
+        ("one-newest-version", {"1": ONE[: ONE.rindex("</entry>")]}, []),
+        ("walk-ends", {"1": ONE[: ONE.rindex("</entry>")]}, []),
+        ("says-its-history", {"index": INDEX.partition('  <link rel="prev-archive"')[0]}, []),
+    ],
+)
+def test_rule_that_needs_another_history(
+    rule: str, changed: dict[str, str], said: list[tuple[Severity, str | None]]
+) -> None:
+    assert said_of({**ATOM_SET, **changed}, rule) == said
 
 
 def test_check_stops_at_a_number_of_documents() -> None:
@@ -121,20 +145,6 @@ def test_archive_is_told_to_be_no_subscription_document_and_nothing_else_of_it()
         ("subscription-mark", ERROR)
     ]
     assert not {f.rule for f in findings} & {"current", "no-hole"}
-
-
-def test_source_of_an_entry_is_another_feeds_head_section() -> None:
-    source = f"<source><id>urn:other</id>{ARCHIVE}{LINK_TO_2}</source>"
-    index = ATOM_SET["index"].replace("</entry>", f"{source}</entry>")
-    assert said_of({**ATOM_SET, "index": index}, "in-head-section") == []
-
-
-def test_link_to_the_same_document_at_another_url_comes_back() -> None:
-    archive = ATOM_SET["1"].replace(
-        'rel="current" href="https://example.org/index"', 'rel="current" href="/feed"'
-    )
-    same = {**ATOM_SET, "1": archive, "feed": ATOM_SET["index"]}
-    assert said_of(same, "current") == [(GOOD, None)]
 
 
 def test_page_of_a_site_names_its_feed() -> None:
@@ -160,9 +170,6 @@ def test_history_with_a_document_that_is_cut_off_is_not_whole() -> None:
     assert summary.sentence.startswith("The history was not read to its end: ")
 
 
-# -- what to do --------------------------------------------------------------------------------------
-
-
 def archives(**next_archive: str) -> dict[str, str]:
     found = {"index": histories.atom(20, [20, 19], self="index", prev_archive="4")}
     for number in range(4, 0, -1):
@@ -183,47 +190,49 @@ def to_do(history: dict[str, str], rule: str, url: str = histories.FEED) -> dict
     }
 
 
-def test_each_archive_is_told_to_link_to_the_one_that_names_it() -> None:
-    assert to_do(archives(of_1="", of_2="", of_3=""), "next-archive") == {
-        "3": "Add a next-archive link to @/4.",
-        "2": "Add a next-archive link to @/3.",
-        "1": "Add a next-archive link to @/2.",
-    }
-    assert to_do(archives(of_1="3", of_2="1", of_3="missing"), "next-archive") == {
-        "3": "Link to @/4.",
-        "2": "Link to @/3.",
-        "1": "Link to @/2.",
-    }
+def replaced(path: str, old: str, new: str) -> dict[str, str]:
+    return {**archives(), path: archives()[path].replace(old, new, 1)}
 
 
-@pytest.mark.parametrize("there", ["4", "2", "missing"])
-def test_link_of_the_newest_archive_that_leads_to_no_newer_one_is_to_be_removed(there: str) -> None:
-    assert to_do(archives(of_4=there), "next-archive") == {"4": "Remove the link: there is no newer archive."}
+ADD = {str(number): f"Add a next-archive link to @/{number + 1}." for number in (3, 2, 1)}
+LINK = {str(number): f"Link to @/{number + 1}." for number in (3, 2, 1)}
+REMOVE = {"4": "Remove the link: there is no newer archive."}
+OLDER = (
+    "If that is an archive older than @/4, let prev-archive links lead from there to it, and from "
+    "it to @/2; else link to @/4."
+)
+NEWER_ARCHIVE = (
+    "If that is a newer archive, and finished, let prev-archive links lead from @/index to it, and "
+    "from it to @/3; else remove the link."
+)
+END = "Link to the older document, or remove the link if there is none."
 
 
-def test_archive_that_prev_archive_leaves_out_is_kept_in_the_chain() -> None:
-    whole = archives()
-    skipped = {
-        **whole,
-        "4": whole["4"].replace('prev-archive" href="https://example.org/3', 'prev-archive" href="/2'),
-    }
-    assert to_do(skipped, "next-archive") == {
-        "2": "If that is an archive older than @/4, let prev-archive links lead from there to it, and from "
-        "it to @/2; else link to @/4."
-    }
-    newest = {**archives(of_3="4"), "index": whole["index"].replace("/4", "/3")}
-    assert to_do(newest, "next-archive") == {
-        "3": "If that is a newer archive, and finished, let prev-archive links lead from @/index to it, and "
-        "from it to @/3; else remove the link."
-    }
-
-
-def test_no_archive_is_told_to_link_to_a_subscription_document_that_is_marked_wrongly() -> None:
-    whole = archives()
-    marked = {**whole, "index": whole["index"].replace("<entry>", f"{ARCHIVE}<entry>", 1)}
-    assert to_do(marked, "subscription-mark")
-    assert to_do(marked, "next-archive") == {}
-    assert to_do(archives(of_3=""), "next-archive", f"{SITE}/4") == {"3": "Add a next-archive link to @/4."}
+@pytest.mark.parametrize(
+    ("history", "rule", "path", "fixes"),
+    [
+        (archives(of_1="", of_2="", of_3=""), "next-archive", "index", ADD),
+        (archives(of_1="3", of_2="1", of_3="missing"), "next-archive", "index", LINK),
+        *((archives(of_4=there), "next-archive", "index", REMOVE) for there in ("4", "2", "missing")),
+        # An archive that prev-archive leaves out is kept in the chain.
+        (
+            replaced("4", 'prev-archive" href="https://example.org/3', 'prev-archive" href="/2'),
+            *("next-archive", "index", {"2": OLDER}),
+        ),
+        (
+            {**archives(of_3="4"), "index": archives()["index"].replace("/4", "/3")},
+            *("next-archive", "index", {"3": NEWER_ARCHIVE}),
+        ),
+        # No archive is told to link to a subscription document that is marked wrongly.
+        (replaced("index", "<entry>", f"{ARCHIVE}<entry>"), "next-archive", "index", {}),
+        (archives(of_3=""), "next-archive", "4", {"3": ADD["3"]}),
+        (replaced("1", "next-archive", "prev-archive"), "walk-ends", "index", {"1": END}),
+        # The page that was given is not told that it is the first one.
+        (PAGES, "pages", "2", {}),
+    ],
+)
+def test_what_a_rule_says_to_do(history: dict[str, str], rule: str, path: str, fixes: dict[str, str]) -> None:
+    assert to_do(history, rule, f"{SITE}/{path}") == fixes
 
 
 def test_archives_in_the_wrong_order_are_not_told_to_link_to_what_names_them() -> None:
@@ -247,14 +256,6 @@ def test_links_are_to_name_where_a_document_has_moved_for_good() -> None:
         assert [f.fix for f in found_by("next-archive", findings)] == [
             f"Add a next-archive link to {SITE}/{there}."
         ]
-
-
-def test_loop_is_to_be_ended() -> None:
-    whole = archives()
-    loop = {**whole, "1": whole["1"].replace("next-archive", "prev-archive")}
-    assert to_do(loop, "walk-ends") == {
-        "1": "Link to the older document, or remove the link if there is none."
-    }
 
 
 @pytest.mark.parametrize("there", ["index", "2"])
@@ -290,13 +291,6 @@ def test_feed_that_was_not_fetched_since_the_check_was_interrupted_is_to_be_chec
     ]
 
 
-def test_pages_are_not_told_that_the_page_that_was_given_is_the_first_one() -> None:
-    assert to_do(PAGES, "pages", f"{SITE}/2") == {}
-
-
-# -- documents that are not well-formed --------------------------------------------------------------
-
-
 def skipped_in(history: dict[str, str], path: str) -> str:
     findings, _summary = check(served(history))
     [text] = [
@@ -318,7 +312,7 @@ def test_document_that_is_repaired_says_which_rules_were_skipped(history: dict[s
 
 
 def test_rules_that_need_the_elements_are_those_that_are_said_to_be_skipped() -> None:
-    for case in document_cases.CASES:
+    for case in DOCUMENT_CASES:
         rule = next(rule for rule in DOCUMENT_RULES if rule.name == case.rule)
         url, responses = f"{SITE}/{case.document}", case.responses()
         is_xml = b"<title>" in responses[url].body
@@ -339,28 +333,6 @@ def test_nothing_is_said_to_be_missing_or_good_that_may_be_behind_the_fault() ->
     assert text.startswith("Its links and entries were checked as readers recover them, up to the error. ")
     for name in ("relation-name", "walk-ends", "archive-marks", "next-archive", "current", "one-feed"):
         assert f" {name}," in text.replace(".", ",")
-
-
-def test_link_that_may_be_behind_the_fault_is_neither_missing_nor_good() -> None:
-    head = ATOM_SET["1"].partition('  <link rel="next-archive"')[0]
-    assert said_of({**ATOM_SET, "1": head}, "next-archive") == []
-
-
-def test_subscription_document_that_is_cut_off_is_not_told_to_say_its_history() -> None:
-    head = ATOM_SET["index"].partition('  <link rel="prev-archive"')[0]
-    assert said_of({"index": head}, "says-its-history") == []
-
-
-def test_entries_behind_a_fault_are_not_said_to_be_clear() -> None:
-    archive = ATOM_SET["1"]
-    cut = {**ATOM_SET, "1": archive[: archive.rindex("</entry>")]}
-    assert said_of(cut, "one-newest-version") == []
-    assert said_of(cut, "walk-ends") == []
-
-
-def test_json_has_no_elements_that_could_be_skipped() -> None:
-    findings, _summary = check(served(JSON_PAGES))
-    assert found_by("well-formed", findings) == []
 
 
 def test_each_rule_has_a_case() -> None:
