@@ -165,24 +165,15 @@ def test_settings_of_a_project_are_told_from_defaults(fhcrawl: CommandLine, tmp_
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (
-            "craw",
-            "fhcrawl: error: There is no command craw; did you mean crawl? `fhcrawl --help` lists",
-        ),
+        ("craw", "fhcrawl: error: There is no command craw; did you mean crawl? `fhcrawl --help` lists"),
         ("subscirbe x", "There is no command subscirbe; did you mean subscribe? `fhcrawl"),
         ("xyz", "There is no command xyz; `fhcrawl --help` lists all"),
-        (
-            "http://a.example/",
-            "A command is required: fhcrawl crawl http://a.example/",
-        ),
+        ("http://a.example/", "A command is required: fhcrawl crawl http://a.example/"),
         ("--versoin", "There is no option --versoin; did you mean --version? `fhcrawl --help` lists all"),
         ("--json feeds", "--json must come after the command"),
         ("feeds --jsn", "There is no option --jsn; did you mean --json? `fhcrawl feeds --help` lists all"),
         ("feeds --verdcit=lossy", "There is no option --verdcit=lossy; did you mean --verdict? `fhcrawl"),
-        (
-            "settings --confg x",
-            "There is no option --confg; did you mean --config? `fhcrawl settings",
-        ),
+        ("settings --confg x", "There is no option --confg; did you mean --config? `fhcrawl settings"),
         ("checks http://a.example/", "There is no command checks; did you mean check?"),
     ],
 )

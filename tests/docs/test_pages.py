@@ -1,4 +1,4 @@
-"""Pages: links lead somewhere, on GitHub and in the site; generated parts are of today; the README is short."""
+"""Pages: their links lead somewhere, on GitHub and in the site; generated parts are of today; the README."""
 
 import doctest
 import re

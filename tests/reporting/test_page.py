@@ -1,19 +1,22 @@
-"""The page as it is written: markup that needs nothing else, and that no feed can write to."""
+"""The page as it is written, which needs nothing else and no feed can write to; what it says of feeds."""
 
 import base64
 import hashlib
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lxml import html
 from scrapy.http import HtmlResponse
 
-from fhcrawl.logical_feed import Reason
+from fhcrawl.logical_feed import Kind, Reason, Verdict
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import page
+from fhcrawl.store import Details, Document, Feed
 from tests.feeds import E, atom
 from tests.projects import Project
-from tests.reporting.stores import HOSTILE
+from tests.reporting.conftest import HOSTILE
 from tests.server import FeedServer
 
 
@@ -203,14 +206,177 @@ def test_page_on_many_feeds_has_a_reasonable_size(many: Path, root: html.HtmlEle
     assert root.xpath("count(//details[@open])") == 0
 
 
+NOW = "2026-03-01T04:05:06Z"
+
+
+def document(number: int, state: str = "processed", lost: int = 0, reason: str | None = None) -> Document:
+    return Document(
+        *(number, number + 1, f"http://x/{number}", "archive", state, None, lost, reason, reason, NOW, NOW),
+        walk=1,
+        step=-number,
+    )
+
+
+def details(**known: Any) -> Details:
+    empty: dict[str, Any] = {"since": NOW, "months": {}, "first": None, "last": None, "gap_before": None}
+    empty |= {"recent": [], "latest": [], "chain": [], "snapshot": [], "beside": 0}
+    return Details(**{**empty, **known})
+
+
+def stored(url: str, verdict: Verdict, reasons: list[Reason]) -> Feed:
+    times = dict.fromkeys(("subscribed", "due", "oldest", "newest"))
+    counts = {"entries": 5, "absent": 0, "renamed": 0, "documents": {"processed": 2}}
+    known = {"title": None, "kind": Kind.ARCHIVED, "crawled": NOW, "checked": NOW, **times, **counts}
+    return Feed(feed=url, verdict=verdict, reasons=reasons, **known)  # type: ignore[arg-type]
+
+
+def shown(chain: list[Document]) -> list[tuple[int, int, int]]:
+    return [(s.first.id, s.last.id, s.count) for s in page.stretches(chain)]
+
+
+def test_documents_of_which_the_same_is_said_are_summed_up() -> None:
+    assert shown([document(n) for n in range(2000)]) == [(0, 0, 1), (1, 1998, 1998), (1999, 1999, 1)]
+    assert [count for _, _, count in shown([document(n) for n in range(3)])] == [1] * 3
+
+
+def test_gap_is_never_summed_up_with_what_was_read() -> None:
+    chain = [document(n) for n in range(20)]
+    chain[10] = document(10, lost=2)
+    chain[19] = document(19, "missing", reason="http-404")
+    gaps = [stretch for stretch in page.stretches(chain) if stretch.is_gap]
+    assert [(gap.count, gap.first.id) for gap in gaps] == [(1, 10), (1, 19)]
+
+
+def test_chain_of_which_something_else_is_said_everywhere_is_cut_short() -> None:
+    chain = [document(n, "missing" if n % 2 else "processed") for n in range(2001)]
+    stretches = page.stretches(chain)
+    assert len(stretches) == page.MOST_STRETCHES
+    assert sum(stretch.count for stretch in stretches) == 2001
+    assert stretches[-2].states == {"processed": 981, "missing": 981}
+    assert stretches[-2].is_gap
+
+
+def test_entries_of_many_months_are_counted_by_year() -> None:
+    months = {"2003-12": 3, "2004-02": 1, "": 9, "2004-13": 9}
+    assert page.over_time(months) == [("2003-12", 3, 3), ("2004-02", 1, 4)]
+    months |= {f"{year}-{month:02}": 1 for year in (2010, 2009) for month in range(1, 13)}
+    assert page.over_time(months) == [("2003", 3, 3), ("2004", 1, 4), ("2009", 12, 16), ("2010", 12, 28)]
+
+
+def test_overview_counts_each_feed() -> None:
+    gap = Reason(ReasonKind.HTTP_404, "http://x/1", "is missing (404)", NOW)
+    paged = Reason(ReasonKind.PAGED, "http://x/2", "is paged", NOW)
+    overview = page.Overview()
+    for number, (verdict, reasons) in enumerate(
+        [(Verdict.COMPLETE, []), (Verdict.INCOMPLETE, [gap, gap]), (Verdict.LOSSY, [paged])]
+    ):
+        feed = stored(f"http://x/{number}", verdict, reasons)
+        overview.add(page.Section(feed, details(months={"": 2, "2004-01": 3})))
+    assert overview.feeds == 3
+    assert (overview.entries, overview.documents) == (15, 6)
+    assert overview.months == {"": 6, "2004-01": 9}
+    assert overview.statuses == {"complete": 1, "incomplete": 1, "lossy": 1}
+    to_do = [(one.advice, [(p.name, p.reason) for p in one.problems]) for one in overview.to_do]
+    assert to_do == [
+        (ReasonKind.HTTP_404.advice, [("http://x/1", gap)] * 2),
+        (ReasonKind.PAGED.advice, [("http://x/2", paged)]),
+    ]
+
+
+def reason(kind: ReasonKind, number: int = 1) -> Reason:
+    return Reason(kind, f"http://x/{number}", f"is {kind}", NOW)
+
+
+def test_feed_that_could_never_be_read_is_not_read() -> None:
+    reasons = [reason(ReasonKind.NOT_READ), reason(ReasonKind.HTTP_404)]
+    never_read = replace(stored("http://x/", Verdict.UNKNOWN, reasons), kind=None, crawled=None)
+    section = page.Section(never_read, details())
+    assert (section.status, section.gaps) == ("not-read", reasons[1:])
+
+
+def test_worst_feeds_come_first() -> None:
+    gap = [reason(ReasonKind.HTTP_404)]
+    feeds = [
+        stored("http://x/0", Verdict.UNKNOWN, [reason(ReasonKind.NOT_READ), *gap]),
+        stored("http://x/1", Verdict.INCOMPLETE, gap),
+        stored("http://x/4", Verdict.LOSSY, [reason(ReasonKind.PAGED)]),
+        stored("http://x/3", Verdict.UNKNOWN, gap),
+        stored("http://x/2", Verdict.UNKNOWN, [reason(ReasonKind.NO_HISTORY)]),
+        replace(stored("http://x/6", Verdict.COMPLETE, []), title="a title"),
+        replace(stored("http://x/5", Verdict.COMPLETE, []), title="B title"),
+    ]
+    sections = [page.Section(feed, details()) for feed in reversed(feeds)]
+    ordered = sorted(sections, key=lambda section: section.order)
+    assert [section.feed for section in ordered] == feeds
+
+
+@pytest.mark.parametrize(
+    ("feed", "summary"),
+    [
+        (stored("http://x/0", Verdict.INCOMPLETE, [reason(ReasonKind.HTTP_404)]), "An archive is http-404"),
+        (
+            stored("http://x/0", Verdict.INCOMPLETE, [reason(ReasonKind.HTTP_404, 7)] * 2),
+            "The feed is http-404; and 1 more gap",
+        ),
+        (
+            stored("http://x/0", Verdict.INCOMPLETE, [reason(ReasonKind.HTTP_404)] * 1001),
+            "An archive is http-404; and 1,000 more gaps",
+        ),
+        (stored("http://x/0", Verdict.LOSSY, [reason(ReasonKind.PAGED)]), "The feed is paged"),
+        (
+            stored("http://x/0", Verdict.COMPLETE, []),
+            "Its chain of 2 documents was read to its oldest document",
+        ),
+        (
+            replace(stored("http://x/0", Verdict.COMPLETE, []), kind=Kind.COMPLETE),
+            "The feed says that its document has all of its entries",
+        ),
+    ],
+)
+def test_summary_of_a_feed_is_a_sentence(feed: Feed, summary: str) -> None:
+    chain = [document(0)._replace(role="subscription"), document(1)]
+    assert page.Section(feed, details(chain=chain)).summary == summary
+
+
+def test_only_document_of_an_archived_feed_is_no_chain() -> None:
+    feed = stored("http://x/0", Verdict.COMPLETE, [])
+    said = page.Section(feed, details(chain=[document(0)])).summary
+    assert said == "Its only document was read; there are no older ones"
+
+
+@pytest.mark.parametrize(
+    ("kind", "gap_before", "unknown_before"),
+    [
+        (ReasonKind.HTTP_404, "2004-02-01T00:00:00Z", "2004-02-01T00:00:00Z"),
+        # Each document was read, and nobody knows what is behind them.
+        (ReasonKind.LOOP, None, "2003-12-13T00:00:00Z"),
+        (ReasonKind.NO_HISTORY, None, "2003-12-13T00:00:00Z"),
+        (ReasonKind.PAGED, None, None),
+        (ReasonKind.ENTRIES_LOST, None, None),
+    ],
+)
+def test_time_before_a_gap_is_not_known(
+    kind: ReasonKind, gap_before: str | None, unknown_before: str | None
+) -> None:
+    feed = stored("http://x/0", Verdict.INCOMPLETE, [reason(kind)])
+    known = details(months={"2003-12": 1, "2004-02": 1}, first="2003-12-13T00:00:00Z", gap_before=gap_before)
+    section = page.Section(feed, known)
+    assert section.gap_before == unknown_before
+
+
+def test_anchor_of_a_feed_stays() -> None:
+    feed = stored("http://x/", Verdict.UNKNOWN, [])
+    section = page.Section(feed, details())
+    assert section.anchor == "feed-37844e1d35c3"
+
+
 def test_each_advice_is_said_once_and_the_first_of_its_problems_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(page, "MOST_REASONS", 2)
     overview, problems = page.Overview(), {}
     for kind, name in [("paged", "a"), ("html", "b"), ("http-404", "c"), ("not-xml", "d"), ("html", "e")]:
-        reason = Reason(ReasonKind(kind), "http://example.org/a", "", "")
-        problems[name] = page.Problem("feed-1", name, reason)
+        problems[name] = page.Problem("feed-1", name, reason(ReasonKind(kind)))
         overview.advise(ReasonKind(kind), problems[name])
     assert overview.to_do == [
         page.Advised(ReasonKind.HTML.advice, True, [problems["b"], problems["d"]], 1),

@@ -15,11 +15,6 @@ COMPLETE = "<fh:complete/>"
 YEARS = {year: f"{year}-01-01T00:00:00Z" for year in range(2002, 2007)}
 
 
-@pytest.fixture
-def url(database: Database) -> str:
-    return database.url
-
-
 def crawl(url: str, document: str, **more: Any) -> tuple[dict[str, str], dict[str, int]]:
     """What a run exports, by id, and its stats."""
     engine = Engine(url, {FEED: document}, more=more)

@@ -151,9 +151,7 @@ def test_credentials_are_never_written(server: FeedServer, project: Project) -> 
     settings = {**SETTINGS, **secrets, "FHCRAWL_WARC": "kept/x.warc"}
     run = project.crawl(settings=settings, args=("-a", "feeds=feeds.toml"))
     assert run.exit_code == 0
-    sent = next(
-        headers for path, headers in zip(server.requests, server.headers, strict=True) if path == "/feed"
-    )
+    sent = server.headers[server.requests.index("/feed")]
     assert {"X-Key", "Authorization", "Cookie"} <= sent.keys()
     written = (project.folder / "kept" / "x-00001.warc").read_bytes()
     assert b"GET /feed" in written
@@ -174,14 +172,8 @@ def test_process_that_dies_leaves_an_unfinished_file_of_whole_records(
 ) -> None:
     server.serve("/feed", atom([E("1")], prev="/slow"))
     server.serve("/slow", atom([E("0")]), delay=60)
-    process = project.start(
-        "crawl",
-        "history",
-        "-a",
-        f"feed={server.url('/feed')}",
-        "-s",
-        f"FHCRAWL_WARC={SETTINGS['FHCRAWL_WARC']}",
-    )
+    settings = ("-s", f"FHCRAWL_WARC={SETTINGS['FHCRAWL_WARC']}")
+    process = project.start("crawl", "history", "-a", f"feed={server.url('/feed')}", *settings)
     deadline = time.monotonic() + 100
     while "/slow" not in server.requests and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -193,10 +185,8 @@ def test_process_that_dies_leaves_an_unfinished_file_of_whole_records(
     # The next crawl takes the next number.
     server.answers["/slow"].delay = 0
     crawl(project, server.url("/feed"))
-    assert {path.name for path in (project.folder / "kept").iterdir()} == {
-        "history-001.warc.gz.open",
-        "history-002.warc.gz",
-    }
+    names = {path.name for path in (project.folder / "kept").iterdir()}
+    assert names == {"history-001.warc.gz.open", "history-002.warc.gz"}
 
 
 def test_disk_that_is_full_ends_the_files_and_not_the_crawl(server: FeedServer, project: Project) -> None:
