@@ -278,14 +278,13 @@ def test_arc_files_are_read(server: FeedServer, project: Project) -> None:
     assert set(read(project, url, path="old.arc").changes) == {"1"}
 
 
-def test_damaged_file_is_read_as_far_as_it_goes(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_file_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     whole = Archive(tmp_path / "old.warc.gz")
     whole.add("http://example.org/feed", "2009-01-01T00:00:00Z", atom([E("1")]))
     with whole.path.open("ab") as file:
         file.write(b"\x1f\x8b\x08\x00broken, and no WARC record at all")
     with closing(CaptureIndex([str(whole.path)])) as captures:
-        assert captures.build() == 1
-    assert "read only up to the damage" in caplog.text
+        assert captures.build() == len(list(captures.find("http://example.org/feed"))) == 1
 
 
 @pytest.mark.parametrize("begin", [b"", b"WARC/1.0\r\nWARC-Type: ", b"WARC/1.0\r\n" + b"a: b\r\n" * 200_000])

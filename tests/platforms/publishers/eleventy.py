@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tests.platforms.markdown import NodeSite
-from tests.platforms.publisher import Feed
+from tests.platforms.publisher import Feed, NodeSite
 
 CONFIG = """
 import {{ feedPlugin }} from "@11ty/eleventy-plugin-rss";

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.platforms.markdown import NodeSite
-from tests.platforms.publisher import Feed
+from tests.platforms.publisher import Feed, NodeSite
 
 CONFIG = """
 title: A site

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.platforms.markdown import MarkdownSite
-from tests.platforms.publisher import Feed, run
+from tests.platforms.publisher import Feed, MarkdownSite, run
 
 CONFIG = """
 baseURL = "{root}/"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tests.platforms.markdown import MarkdownSite
-from tests.platforms.publisher import Feed, run
+from tests.platforms.publisher import Feed, MarkdownSite, run
 
 CONFIG = """
 title: A site

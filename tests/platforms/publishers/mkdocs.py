@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tests.platforms.markdown import MarkdownSite
-from tests.platforms.publisher import INSTALLED, Feed, run
+from tests.platforms.publisher import INSTALLED, Feed, MarkdownSite, run
 
 BIN = INSTALLED / "mkdocs" / "bin"
 CONFIG = """
