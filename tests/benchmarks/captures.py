@@ -72,7 +72,6 @@ def _time(day: float) -> str:
 
 
 def read(captures: Sequence[CaptureRead]) -> dict[int, CaptureRead]:
-    """Return the captures that are read, by their indexes."""
     times = [capture.time for capture in captures]
     reads: dict[int, CaptureRead] = {}
     while chosen := next_captures(times, reads, None, every=False):
@@ -101,7 +100,6 @@ def _join(earlier: CaptureRead, later: CaptureRead) -> bool:
 
 
 def ratios(publish: Publisher, has_times: bool, seeds: int, late: float = 0) -> list[float]:
-    """Return how many times as many captures are read as would do, for each seed."""
     found = []
     for seed in range(seeds):
         chance = random.Random(seed)  # noqa: S311 - the same each time
@@ -118,7 +116,6 @@ def line(name: str, seeds: int = SEEDS) -> str:
 
 
 def main() -> None:
-    """Print a table."""
     print("| Entries | Mean | Worst | Mean without times | Worst |\n|---|---|---|---|---|")
     for name in PUBLISHERS:
         print(line(name), flush=True)

@@ -51,13 +51,8 @@ def main() -> None:
     with ExitStack() as stack:
         database = stack.enter_context(postgresql.serving("max_connections=50"))
         redis = stack.enter_context(redisserver.serving())
-        site = Site(
-            options.documents,
-            options.entries,
-            delay=options.latency,
-            feeds=options.feeds,
-            hosts=options.hosts,
-        )
+        load = {"feeds": options.feeds, "hosts": options.hosts}
+        site = Site(options.documents, options.entries, delay=options.latency, **load)
         feeds = stack.enter_context(serving_feeds(site))
         rounds = [_round(options, number, feeds, database, redis) for number in range(options.rounds)]
     ratio = median(one / two for one, two in rounds)

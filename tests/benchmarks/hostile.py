@@ -71,7 +71,6 @@ def nested(head: str, begin: str, end: str, tail: str, size: int) -> bytes:
 
 
 def of(unit: str, head: str, tail: str) -> Callable[[int], bytes]:
-    """A document of units that are all the same, or each with its number."""
     write = numbered if NUMBER in unit else repeated
     return lambda size: write(head, unit, tail, size)
 
@@ -82,7 +81,6 @@ def atom_entry(inside: str, count: int = 1) -> tuple[str, str]:
 
 
 def index(unit: str, **others: object) -> Callable[[int], bytes]:
-    """A snapshot's index with pages."""
     tail = "]" + "".join(f",{json.dumps(name)}:{json.dumps(value)}" for name, value in others.items()) + "}"
     return of(unit, INDEX_HEAD, tail)
 
@@ -275,7 +273,6 @@ class Cost(NamedTuple):
 
 
 def cost(hostile: Hostile, body: bytes) -> Cost:
-    """Crawl a document, and a feed beside it."""
     sent = gzip.compress(body, 1)
     with FeedServer() as server, tempfile.TemporaryDirectory() as folder:
         server.serve("/hostile", atom([E("1")]))

@@ -80,14 +80,8 @@ def _round(crawls: dict[str, Crawl], options: argparse.Namespace, number: int) -
 
 
 def _cost(crawl: Crawl, options: argparse.Namespace) -> Cost:
-    site = Site(
-        options.documents,
-        options.entries,
-        delay=options.latency,
-        feeds=options.feeds,
-        hosts=options.hosts,
-        busy=crawl.busy,
-    )
+    load = {"feeds": options.feeds, "hosts": options.hosts, "busy": crawl.busy}
+    site = Site(options.documents, options.entries, delay=options.latency, **load)
     with serving_feeds(site) as urls, project() as folder:
         first = [url for feed, url in enumerate(urls) if site.host_of(feed) == 0]
         given = first if crawl.alone else urls

@@ -48,7 +48,6 @@ class Cost(NamedTuple):
 
     @property
     def undisturbed(self) -> float:
-        """Seconds that it would have taken if it had not waited for a CPU."""
         return self.wall - self.waited
 
 
@@ -77,7 +76,6 @@ class Watch(threading.Thread):
                 self._peaks[pid] = _peak(pid) or self._peaks.get(pid, 0)
 
     def end(self) -> int:
-        """The sum of what each had at most, in KiB; 0 if the system does not say."""
         self._done.set()
         self.join()
         return sum(self._peaks.values())

@@ -146,9 +146,7 @@ FAILS_FOR["unknown"] = {*FAILS_FOR["lossy"], "/plain"}
 
 @pytest.mark.in_process
 @pytest.mark.parametrize("limit", FAILS_FOR)
-def test_exit_code_is_1_for_verdicts_that_the_user_names(
-    server: FeedServer, project: Project, limit: str
-) -> None:
+def test_exit_code_is_1_for_verdicts_of_the_user(server: FeedServer, project: Project, limit: str) -> None:
     server.serve("/whole", atom([E("1")], head="<fh:complete/>"))
     server.serve("/gap", atom([E("1")], prev="/missing"))
     server.serve("/plain", atom([E("1")]))

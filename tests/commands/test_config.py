@@ -47,7 +47,6 @@ def fhcrawl(
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """The user's own config file; it does not exist."""
     return tmp_path / "config" / "fhcrawl" / "config.toml"
 
 
@@ -70,7 +69,7 @@ def file(tmp_path: Path) -> Path:
         ("DEFAULT_REQUEST_HEADERS = 5", "DEFAULT_REQUEST_HEADERS must be a table, not 5"),
     ],
 )
-def test_what_cannot_be_used_is_one_sentence_with_the_file(
+def test_refusal_is_one_sentence_with_the_file(
     fhcrawl: CommandLine, file: Path, text: str, said: str
 ) -> None:
     file.write_text(text)

@@ -149,7 +149,7 @@ def test_feeds_of_a_list_are_subscribed_but_for_those_that_are_named(bad: str, p
 
 
 @pytest.mark.in_process
-def test_feeds_of_a_list_are_crawled_but_for_those_that_are_named(
+def test_feeds_of_a_list_are_crawled_but_for_those_named(
     bad: str, server: FeedServer, project: Project
 ) -> None:
     server.serve("/b", atom([E("2")], title=""))

@@ -48,9 +48,10 @@ def answer(read: Callable[[], Any]) -> object:
         return error.kind, str(error)
 
 
-def test_entries_that_are_read_know_their_digest() -> None:
-    (entry,) = read_feed(job(atom([E("1")]))).entries
-    assert entry.digest == logical_feed.digest(entry)
+def test_entries_that_are_read_know_their_digest_and_links_hold_no_password() -> None:
+    feed = read_feed(job(atom([E("1")])))
+    assert [entry.digest for entry in feed.entries] == [logical_feed.digest(*feed.entries)]
+    assert feed.links == {"prev-archive": "https://example.org/older"}
 
 
 def test_little_is_left_of_longer_documents(tmp_path: Path) -> None:
@@ -63,10 +64,6 @@ def test_little_is_left_of_longer_documents(tmp_path: Path) -> None:
             found = feed_of(parser.take_answer(file.fileno())).entries
             assert [entry.id for entry in found] == [["1", "2"], ["3"]][number]
         assert os.fstat(file.fileno()).st_size < 10_000
-
-
-def test_links_of_a_document_hold_no_password() -> None:
-    assert read_feed(job(atom([]))).links == {"prev-archive": "https://example.org/older"}
 
 
 def test_process_reads_one_document_after_the_other_and_ends() -> None:

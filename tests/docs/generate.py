@@ -188,7 +188,6 @@ def _described_fields(names: list[str]) -> str:
 
 
 def advice(name: str) -> str:
-    """Describe what to do about a kind of reason."""
     kind = ReasonKind(name)
     due = " The feed is due again at once." if kind.retry is Retry.SOON else ""
     return f"What to do: {_escaped(kind.advice)}.{due}"
@@ -209,7 +208,6 @@ def checks() -> str:
 
 
 def python(path: str) -> str:
-    """Show a file of Python of the folder `docs`."""
     return f"```python\n{(DOCS / path).read_text('utf-8').strip()}\n```"
 
 

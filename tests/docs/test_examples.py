@@ -36,7 +36,7 @@ def home(tmp_path: Path, server: FeedServer) -> Path:
 
 @pytest.mark.full_lane("starts the commands of the pages")
 @pytest.mark.parametrize("page", WITH_CONSOLE)
-def test_examples_print_what_the_page_shows(
+def test_examples_print_what_is_shown(
     page: str, home: Path, server: FeedServer, request: pytest.FixtureRequest
 ) -> None:
     if page == IN_PROJECT:
@@ -77,7 +77,6 @@ def empty_store(postgresql_url: str) -> str:
 
 
 def run(page: str, begin: str, home: Path, server: FeedServer, instead: dict[str, str]) -> str:
-    """Run the block of a page that begins with some text; return what it prints."""
     [block] = [block for block in SHELL.findall(source(page)) if block.startswith(begin)]
     names = "|".join(map(re.escape, instead))
     done = shell.run(re.sub(names, lambda name: instead[name[0]], block), home, server, _control())

@@ -28,7 +28,6 @@ def prose(page: str) -> str:
 
 @cache
 def anchors(page: str) -> set[str]:
-    """The anchors that GitHub and MyST give to the headings of a page."""
     titles = [LINK.sub(r"\2", title).lower() for title in HEADING.findall(prose(page))]
     slugs = [re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in titles]
     assert len(slugs) == len(set(slugs)), "headings that are the same get numbers, which change"

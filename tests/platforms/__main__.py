@@ -77,13 +77,11 @@ class Row:
 
     @property
     def pages(self) -> int | None:
-        """How many documents have all posts; None if the server does not have them."""
         if not self.feed.answers:
             return None
         return self.feed.pages or math.ceil(self.true / max(self.size, 1))
 
     def faults(self) -> Iterator[str]:
-        """What does not hold that should."""
         if self.pages is not None:
             if self.got < self.true:
                 yield f"got {self.got} of {self.true}"
@@ -215,7 +213,6 @@ NONE = "-"
 
 
 def table(rows: list[Row]) -> str:
-    """Return the rows as a table in Markdown."""
     cells = [list(map(str, _cells(row).values())) for row in rows]
     head = list(_cells(rows[0])) if rows else []
     lines = [head, ["---" for _ in head], *cells]

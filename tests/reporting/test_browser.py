@@ -129,9 +129,7 @@ def test_print_has_all_of_a_few_feeds(browser: Browser, few: Path) -> None:
 
 @pytest.mark.parametrize("name", ["few", "several"])
 @pytest.mark.parametrize(("width", "dark"), [(1100, False), (1100, True), (360, False)])
-def test_axe_finds_nothing(
-    browser: Browser, request: pytest.FixtureRequest, name: str, width: int, dark: bool
-) -> None:
+def test_axe(browser: Browser, request: pytest.FixtureRequest, name: str, width: int, dark: bool) -> None:
     if not SCRIPT.exists():
         leave_out(MISSING)
     browser.open(request.getfixturevalue(name), width=width, dark=dark)

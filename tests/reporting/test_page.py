@@ -65,9 +65,7 @@ def test_report_on_a_crawl(server: FeedServer, project: Project) -> None:
     assert ["Entries before 2003-12-13 are unknown." in text for text in texts] == [True, True, False]
 
 
-def test_report_has_the_number_of_entries_that_are_kept_under_two_ids(
-    server: FeedServer, project: Project
-) -> None:
+def test_report_has_the_number_of_entries_under_two_ids(server: FeedServer, project: Project) -> None:
     for name in ("x", "y"):
         server.serve("/feed", atom([E(f"http://{name}.example/1")]))
         project.crawl(server.url("/feed"))
@@ -283,6 +281,10 @@ def test_overview_counts_each_feed() -> None:
     ]
 
 
+def of(verdict: Verdict, *reasons: Reason) -> Feed:
+    return stored("http://x/0", verdict, list(reasons))
+
+
 def reason(kind: ReasonKind, number: int = 1) -> Reason:
     return Reason(kind, f"http://x/{number}", f"is {kind}", NOW)
 
@@ -310,38 +312,32 @@ def test_worst_feeds_come_first() -> None:
     assert [section.feed for section in ordered] == feeds
 
 
+CHAIN = [document(0)._replace(role="subscription"), document(1)]
+
+
 @pytest.mark.parametrize(
-    ("feed", "summary"),
+    ("feed", "chain", "summary"),
     [
-        (stored("http://x/0", Verdict.INCOMPLETE, [reason(ReasonKind.HTTP_404)]), "An archive is http-404"),
+        (of(Verdict.INCOMPLETE, reason(ReasonKind.HTTP_404)), CHAIN, "An archive is http-404"),
         (
-            stored("http://x/0", Verdict.INCOMPLETE, [reason(ReasonKind.HTTP_404, 7)] * 2),
-            "The feed is http-404; and 1 more gap",
+            of(Verdict.INCOMPLETE, *[reason(ReasonKind.HTTP_404, 7)] * 2),
+            *(CHAIN, "The feed is http-404; and 1 more gap"),
         ),
         (
-            stored("http://x/0", Verdict.INCOMPLETE, [reason(ReasonKind.HTTP_404)] * 1001),
-            "An archive is http-404; and 1,000 more gaps",
+            of(Verdict.INCOMPLETE, *[reason(ReasonKind.HTTP_404)] * 1001),
+            *(CHAIN, "An archive is http-404; and 1,000 more gaps"),
         ),
-        (stored("http://x/0", Verdict.LOSSY, [reason(ReasonKind.PAGED)]), "The feed is paged"),
+        (of(Verdict.LOSSY, reason(ReasonKind.PAGED)), CHAIN, "The feed is paged"),
+        (of(Verdict.COMPLETE), CHAIN, "Its chain of 2 documents was read to its oldest document"),
+        (of(Verdict.COMPLETE), CHAIN[:1], "Its only document was read; there are no older ones"),
         (
-            stored("http://x/0", Verdict.COMPLETE, []),
-            "Its chain of 2 documents was read to its oldest document",
-        ),
-        (
-            replace(stored("http://x/0", Verdict.COMPLETE, []), kind=Kind.COMPLETE),
-            "The feed says that its document has all of its entries",
+            replace(of(Verdict.COMPLETE), kind=Kind.COMPLETE),
+            *(CHAIN, "The feed says that its document has all of its entries"),
         ),
     ],
 )
-def test_summary_of_a_feed_is_a_sentence(feed: Feed, summary: str) -> None:
-    chain = [document(0)._replace(role="subscription"), document(1)]
+def test_summary_of_a_feed_is_a_sentence(feed: Feed, chain: list[Document], summary: str) -> None:
     assert page.Section(feed, details(chain=chain)).summary == summary
-
-
-def test_only_document_of_an_archived_feed_is_no_chain() -> None:
-    feed = stored("http://x/0", Verdict.COMPLETE, [])
-    said = page.Section(feed, details(chain=[document(0)])).summary
-    assert said == "Its only document was read; there are no older ones"
 
 
 @pytest.mark.parametrize(
@@ -355,7 +351,7 @@ def test_only_document_of_an_archived_feed_is_no_chain() -> None:
         (ReasonKind.ENTRIES_LOST, None, None),
     ],
 )
-def test_time_before_a_gap_is_not_known(
+def test_time_before_gap_unknown(
     kind: ReasonKind, gap_before: str | None, unknown_before: str | None
 ) -> None:
     feed = stored("http://x/0", Verdict.INCOMPLETE, [reason(kind)])
@@ -370,9 +366,7 @@ def test_anchor_of_a_feed_stays() -> None:
     assert section.anchor == "feed-37844e1d35c3"
 
 
-def test_each_advice_is_said_once_and_the_first_of_its_problems_are_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_each_advice_is_said_once_with_its_first_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "MOST_REASONS", 2)
     overview, problems = page.Overview(), {}
     for kind, name in [("paged", "a"), ("html", "b"), ("http-404", "c"), ("not-xml", "d"), ("html", "e")]:

@@ -80,7 +80,7 @@ def test_entries_are_counted_of_each_feed_and_all() -> None:
 @pytest.mark.parametrize(
     ("kind", "new", "documents"), [(ReasonKind.LOOP, 0, 0), (ReasonKind.NOT_WELL_FORMED, 3, 1)]
 )
-def test_document_that_is_not_whole_is_a_problem_and_read_if_it_has_entries(
+def test_broken_document_is_a_problem_and_read_if_it_has_entries(
     kind: ReasonKind, new: int, documents: int
 ) -> None:
     progress = Progress(1)
@@ -234,9 +234,7 @@ def test_running_display_is_small_and_fits(width: int, feeds: int) -> None:
         assert any(line.startswith("[bold]") for line in lines)
 
 
-def test_only_a_terminal_that_can_move_its_cursor_has_a_display(
-    tty_file: TextIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_a_real_terminal_has_a_display(tty_file: TextIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     assert console_of(tty_file) is not None
     assert console_of(io.StringIO()) is None

@@ -16,7 +16,6 @@ YEARS = {year: f"{year}-01-01T00:00:00Z" for year in range(2002, 2007)}
 
 
 def crawl(url: str, document: str, **more: Any) -> tuple[dict[str, str], dict[str, int]]:
-    """What a run exports, by id, and its stats."""
     engine = Engine(url, {FEED: document}, more=more)
     changes = engine.crawl(FEED)
     assert changes is not None
@@ -24,7 +23,6 @@ def crawl(url: str, document: str, **more: Any) -> tuple[dict[str, str], dict[st
 
 
 def live(url: str) -> dict[str, tuple[str, str]]:
-    """Texts and update times of the live entries; asserts that the feed counts just these."""
     store = Store.open(url)
     found = {entry["id"]: (entry["summary"], entry["updated"]) for entry in store.entries.read()}
     [feed] = store.feeds.read()

@@ -33,9 +33,7 @@ def told(project: Project, *options: str) -> tuple[str, str]:
     return project.scrapy("feeds", "--json", *options).stdout, exported.stdout
 
 
-def test_copy_there_and_back_has_the_same_feeds(
-    server: FeedServer, project: Project, crawled: list[str]
-) -> None:
+def test_copy_and_back_has_the_same_feeds(server: FeedServer, project: Project, crawled: list[str]) -> None:
     before = told(project)
     assert [len(before[0]) > 100, before[1].count("\n")] == [True, 6]
     there = f"sqlite:///{project.folder / 'there.sqlite'}"

@@ -42,9 +42,7 @@ def test_chain_goes_from_the_subscription_document_to_the_gap(server: FeedServer
     assert found.gap_before == "2003-12-01T01:00:00Z"
 
 
-def test_gap_is_before_the_oldest_entry_of_the_last_document_that_was_read(
-    server: FeedServer, project: Project
-) -> None:
+def test_gap_is_before_the_oldest_entry_of_the_last_document(server: FeedServer, project: Project) -> None:
     # An entry of a newer document can be older than those of the archives.
     old, first, second = (f"{year}-01-01T00:00:00Z" for year in (1999, 2004, 2005))
     newest = atom([E("3", updated="2006-01-01T00:00:00Z"), E("0", updated=old)], prev="/2")
@@ -57,9 +55,7 @@ def test_gap_is_before_the_oldest_entry_of_the_last_document_that_was_read(
     assert crawled(server, project, _1=oldest).gap_before is None
 
 
-def test_gap_behind_the_subscription_document_is_before_all_that_it_ever_showed(
-    server: FeedServer, project: Project
-) -> None:
+def test_gap_behind_the_subscription_document_is_before_it_all(server: FeedServer, project: Project) -> None:
     for year in (2004, 2005, 2006):
         body = atom([E(str(year), updated=f"{year}-01-01T00:00:00Z")], prev="/gone")
         assert crawled(server, project, feed=body).gap_before == "2004-01-01T00:00:00Z"

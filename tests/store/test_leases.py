@@ -57,7 +57,6 @@ def read(run: int, *contents: str) -> tuple[DocumentResult, CommitBatch]:
 
 
 def refuse_all_writes(store: Store, run: int, why: str | None = None) -> None:
-    """See a store refuse to write anything about the feed."""
     result, batch = read(run, "late")
     documents = store.documents
     writes = (
@@ -94,9 +93,7 @@ def test_feeds_that_begin_together_are_refused_one_by_one(one: Store, two: Store
     assert [feed.feed for feed in two.feeds.read(second)] == sorted(others)
 
 
-def test_run_whose_feed_was_taken_over_writes_nothing_more(
-    one: Store, two: Store, database: Database
-) -> None:
+def test_run_whose_feed_was_taken_over_writes_nothing(one: Store, two: Store, database: Database) -> None:
     first, second = one.begin_run(), two.begin_run()
     begin_walk(one, FEED, first, NOW)
     one.documents.commit(*read(first, "before"))
@@ -118,9 +115,7 @@ def test_run_that_was_silent_goes_on_if_nobody_has_taken_its_feed(one: Store, da
     assert [entry["title"] for entry in one.entries.read()] == ["after"]
 
 
-def test_lease_is_renewed_when_it_is_due(
-    one: Store, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lease_is_renewed_when_due(one: Store, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     def expires() -> int:
         [[seconds]] = database.rows("SELECT expires FROM runs")
         return int(seconds)
@@ -187,7 +182,7 @@ def test_lease_that_has_expired_or_ends_later_than_any_can_is_free(
             begin_walk(two, FEED, run, NOW)
 
 
-def test_file_system_without_locks_leaves_it_to_the_expiry(
+def test_without_file_locks_the_expiry_decides(
     one: Store, two: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(number: int, how: int) -> None:
@@ -282,9 +277,7 @@ def titles(store: Store, run: int, only_released: bool = False) -> list[str]:
     return found
 
 
-def test_feed_that_a_run_has_finished_with_is_another_ones(
-    one: Store, two: Store, database: Database
-) -> None:
+def test_feed_that_a_run_has_finished_is_another_ones(one: Store, two: Store, database: Database) -> None:
     first, second = begun(one, "a"), two.begin_run()
     with pytest.raises(LeaseError, match="is reading it"):
         begin_walk(two, FEED, second, NOW)

@@ -55,7 +55,6 @@ class Wire:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
-        """End all connections, and accept no more."""
         # Closed alone, it would go on accepting until the thread's call returns.
         with contextlib.suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
@@ -63,7 +62,6 @@ class Wire:
         self.drop()
 
     def drop(self) -> None:
-        """End all connections."""
         for end in self._ends:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
@@ -129,7 +127,6 @@ def _close(*ends: socket.socket) -> None:
 
 @contextlib.contextmanager
 def wire_to(url: str) -> Iterator[tuple[Wire, str]]:
-    """A wire to a database, and the URL that leads over it."""
     parsed = make_url(url)
     assert parsed.host is not None
     assert parsed.port is not None

@@ -65,9 +65,7 @@ def read_version(database: Database) -> object:
     return database.rows("SELECT schema_version FROM store")
 
 
-def test_older_store_is_migrated_once_and_keeps_what_it_has(
-    older: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_older_store_is_migrated_once_with_its_rows(older: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     # The migration creates the views anew.
     older.execute("DROP VIEW live_entries")
     monkeypatch.setitem(schema.STEPS, schema.VERSION, add_column)

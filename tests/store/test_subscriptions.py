@@ -78,9 +78,7 @@ def test_feed_that_was_polled_at_a_time_that_has_not_come_is_due(store: Store) -
     ]
 
 
-def test_feeds_whose_time_has_come_are_due_and_those_that_have_waited_longest_come_first(
-    store: Store,
-) -> None:
+def test_feeds_are_due_when_their_time_has_come_the_oldest_first(store: Store) -> None:
     store.subscriptions.add({name: {} for name in ("b", "c", "a")}, THEN)
     set_due(store, "b", "2026-01-03T00:00:00Z")
     set_due(store, "c", DUE)

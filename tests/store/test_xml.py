@@ -106,9 +106,7 @@ def test_what_has_no_field_is_no_change_but_is_kept(database: Database) -> None:
 
 
 @pytest.mark.parametrize(("text", "kept"), [("text", "first"), ("other", None)])
-def test_setting_keeps_nothing_more_and_nothing_that_is_out_of_date(
-    database: Database, text: str, kept: str | None
-) -> None:
+def test_setting_keeps_nothing_new_or_outdated(database: Database, text: str, kept: str | None) -> None:
     crawl(database, noted(E("1"), "first"))
     crawl(database, noted(E("1", text, "2004-01-01T00:00:00Z"), "second"), FHCRAWL_KEEP_XML_ENABLED=0)
     assert notes(database) == [kept]

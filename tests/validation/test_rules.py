@@ -125,7 +125,7 @@ TO_INDEX = 'rel="current" href="https://example.org/index"'
         ("says-its-history", {"index": INDEX.partition('  <link rel="prev-archive"')[0]}, []),
     ],
 )
-def test_rule_that_needs_another_history(
+def test_rule_of_other_histories(
     rule: str, changed: dict[str, str], said: list[tuple[Severity, str | None]]
 ) -> None:
     assert said_of({**ATOM_SET, **changed}, rule) == said

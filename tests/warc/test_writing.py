@@ -51,9 +51,7 @@ def crawl(project: Project, *urls: str, **settings: object) -> Run:
 
 @pytest.mark.quick_lane
 @pytest.mark.parametrize("name", ["kept/%(name)s.warc.gz", "kept/%(name)s.warc"])
-def test_responses_are_kept_as_they_came_and_other_tools_read_them(
-    server: FeedServer, project: Project, name: str
-) -> None:
+def test_other_tools_read_responses_as_they_came(server: FeedServer, project: Project, name: str) -> None:
     compressed = gzip.compress(atom([E("2")], prev="/1").encode())
     server.serve("/feed?a=b", compressed, headers={"Content-Encoding": "gzip", "X-Name": "caf\xe9; d=\xe9"})
     server.serve("/1", atom([E("1")], prev="/gone"))
@@ -167,9 +165,7 @@ def test_truncated_response_says_so(server: FeedServer, project: Project) -> Non
     assert (feed["WARC-Truncated"], feed["body"]) == ("disconnect", body[:200])
 
 
-def test_process_that_dies_leaves_an_unfinished_file_of_whole_records(
-    server: FeedServer, project: Project
-) -> None:
+def test_killed_process_leaves_an_unfinished_file_of_records(server: FeedServer, project: Project) -> None:
     server.serve("/feed", atom([E("1")], prev="/slow"))
     server.serve("/slow", atom([E("0")]), delay=60)
     settings = ("-s", f"FHCRAWL_WARC={SETTINGS['FHCRAWL_WARC']}")

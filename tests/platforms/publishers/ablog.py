@@ -27,8 +27,6 @@ POST = """\
 
 
 class ABlog(StaticSite):
-    """A blog whose feeds have the newest posts, more than there are in a year."""
-
     name = "ABlog"
     file, post = "posts/post-{number}.rst", POST
     length: ClassVar[int] = 45

@@ -32,8 +32,6 @@ ENVIRONMENT = {"RAILS_ENV": "production", "TZ": "UTC"}
 
 
 class Redmine(Publisher):
-    """Debian's, copied: a site of its own needs files among the program's."""
-
     name, program, package = "Redmine", PLACE, "redmine"
     feeds = (Feed("", "/projects/site/news.atom"),)
 
