@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.hostile_documents import KINDS, MIB
+from tests.benchmarks.hostile import KINDS, MIB
 from tests.feeds import E, atom
 from tests.projects import Project, Run
 from tests.server import Answer, FeedServer

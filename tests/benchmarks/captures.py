@@ -25,8 +25,6 @@ def _weekly(chance: random.Random) -> list[float]:
 
 
 def _random(rate: Callable[[float], float]) -> Publisher:
-    """Return a publisher to whose entries nothing but a rate applies: how many come on a day."""
-
     def publish(chance: random.Random) -> list[float]:
         return [day + chance.random() for day in range(DAYS) for _ in range(_number(chance, rate(day)))]
 
@@ -34,7 +32,6 @@ def _random(rate: Callable[[float], float]) -> Publisher:
 
 
 def _number(chance: random.Random, rate: float) -> int:
-    """Return a random number of a Poisson distribution."""
     number, left = 0, chance.expovariate(1)
     while left < rate:
         number, left = number + 1, left + chance.expovariate(1)
@@ -74,7 +71,6 @@ def _time(day: float) -> str:
 
 
 def read(captures: Sequence[CaptureRead]) -> dict[int, CaptureRead]:
-    """Return the captures that are read, by their indexes."""
     times = [capture.time for capture in captures]
     reads: dict[int, CaptureRead] = {}
     while chosen := next_captures(times, reads, None, every=False):
@@ -103,7 +99,6 @@ def _join(earlier: CaptureRead, later: CaptureRead) -> bool:
 
 
 def ratios(publish: Publisher, has_times: bool, seeds: int, late: float = 0) -> list[float]:
-    """Return how many times as many captures are read as would do, for each seed."""
     found = []
     for seed in range(seeds):
         chance = random.Random(seed)  # noqa: S311 - the same each time
@@ -120,7 +115,6 @@ def line(name: str, seeds: int = SEEDS) -> str:
 
 
 def main() -> None:
-    """Print a table."""
     print("| Entries | Mean | Worst | Mean without times | Worst |\n|---|---|---|---|---|")
     for name in PUBLISHERS:
         print(line(name), flush=True)

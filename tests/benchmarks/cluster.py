@@ -18,8 +18,7 @@ from pathlib import Path
 from statistics import median
 
 from tests import postgresql, redisserver
-from tests.benchmarks.measuring import ROOT
-from tests.benchmarks.running import arguments
+from tests.benchmarks.measuring import ROOT, arguments
 from tests.benchmarks.server import Site, serving_feeds
 from tests.databases import Database
 from tests.projects import STATS_FILE
@@ -52,13 +51,8 @@ def main() -> None:
     with ExitStack() as stack:
         database = stack.enter_context(postgresql.serving("max_connections=50"))
         redis = stack.enter_context(redisserver.serving())
-        site = Site(
-            options.documents,
-            options.entries,
-            delay=options.latency,
-            feeds=options.feeds,
-            hosts=options.hosts,
-        )
+        load = {"feeds": options.feeds, "hosts": options.hosts}
+        site = Site(options.documents, options.entries, delay=options.latency, **load)
         feeds = stack.enter_context(serving_feeds(site))
         rounds = [_round(options, number, feeds, database, redis) for number in range(options.rounds)]
     ratio = median(one / two for one, two in rounds)
@@ -82,7 +76,6 @@ def _round(
 
 
 def _crawl(workers: int, feeds: list[str], environment: dict[str, str], entries: int) -> float:
-    """Crawl; return the seconds from the start of the first spider to the last document."""
     with tempfile.TemporaryDirectory(prefix="fhcrawl-benchmark-") as name:
         folders = [Path(name) / str(number) for number in range(workers)]
         (Path(name) / "feeds.txt").write_text("\n".join(feeds))

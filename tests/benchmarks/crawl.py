@@ -12,9 +12,24 @@ from statistics import median
 from typing import NamedTuple
 
 from tests import postgresql
-from tests.benchmarks.measuring import Cost, measure
-from tests.benchmarks.reporting import RATIO_HEAD, WIDTH, ratio, said, table
-from tests.benchmarks.running import HERE, OUTPUT, arguments, conditions, fhcrawl, folder, plain, project
+from tests.benchmarks.measuring import (
+    HERE,
+    OUTPUT,
+    RATIO_HEAD,
+    WIDTH,
+    Cost,
+    Round,
+    arguments,
+    conditions,
+    fhcrawl,
+    folder,
+    measure,
+    plain,
+    project,
+    ratio,
+    said,
+    table,
+)
 from tests.benchmarks.server import serving
 from tests.databases import Database
 
@@ -28,8 +43,6 @@ CONTESTANTS = {
     "e": "(b) with PostgreSQL",
 }
 TARGETS = {("b", "a"): 1.0, ("b", "d"): 0.25, ("c", "a"): 0.3, ("e", "b"): 1.6}
-
-Round = dict[str, Cost]
 
 
 class Written(NamedTuple):
@@ -67,7 +80,6 @@ def main() -> None:
 
 
 def _server(options: argparse.Namespace) -> AbstractContextManager[str | None]:
-    """A PostgreSQL server on loopback, as it is installed; the URL of its database."""
     return postgresql.serving() if options.postgres else nullcontext()
 
 
@@ -77,7 +89,7 @@ def _server(options: argparse.Namespace) -> AbstractContextManager[str | None]:
 def _round(url: str, options: argparse.Namespace, number: int) -> Round:
     expected = options.archives * options.entries
     with folder() as simple, project() as whole, folder() as loop:
-        costs = {"a": measure([*plain("plain_spider.py", f"feed={url}"), "-o", OUTPUT], simple)}
+        costs = {"a": measure([*plain(f"feed={url}"), "-o", OUTPUT], simple)}
         costs |= {"b": measure(fhcrawl(url), whole)}
         of_plain, of_fhcrawl = _expect("a", simple, expected), _expect("b", whole, expected)
         costs |= {"c": measure(fhcrawl(url), whole)}

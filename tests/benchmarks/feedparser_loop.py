@@ -10,7 +10,6 @@ import feedparser
 
 
 def crawl(feed: str) -> dict[str, dict[str, Any]]:
-    """The newest version of each entry, by id."""
     newest: dict[str, dict[str, Any]] = {}
     url: str | None = feed
     while url:

@@ -17,10 +17,10 @@ from statistics import median
 from typing import NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from tests.benchmarks.measuring import Cost, measure
-from tests.benchmarks.running import (
+from tests.benchmarks.measuring import (
     OUTPUT,
     STORE,
+    Cost,
     arguments,
     command,
     conditions,
@@ -28,6 +28,7 @@ from tests.benchmarks.running import (
     expect_stat,
     fhcrawl,
     fhcrawl_list,
+    measure,
     project,
 )
 from tests.benchmarks.server import Site, serving, serving_feeds
@@ -112,7 +113,6 @@ def _many_feeds(options: argparse.Namespace) -> Iterator[Series]:
 
 
 def _feeds(number: int) -> tuple[Cost, Cost]:
-    """The first run's cost, and that of another one, which finds nothing new."""
     site = Site(DOCUMENTS, ENTRIES, feeds=number, hosts=number)
     with serving_feeds(site) as urls, project() as folder:
         costs = [measure(fhcrawl_list(urls, folder), folder) for _run in range(2)]
@@ -130,7 +130,6 @@ def _stores(options: argparse.Namespace) -> Iterator[Series]:
 
 
 def _store(size: int, options: argparse.Namespace) -> dict[str, list[Cost]]:
-    """What commands cost with a store of one feed with so many entries."""
     archives = min(size, options.store[0]) // ENTRIES_OF_AN_ARCHIVE
     with project() as folder:
         with serving(archives, ENTRIES_OF_AN_ARCHIVE) as url:
@@ -162,7 +161,6 @@ def _run(folder: Path, words: list[str], entries: int) -> Cost:
 
 
 def _multiply(store: Path, times: int) -> None:
-    """Let the chain of the only feed go on over copies of its documents, with copies of its entries."""
     with closing(sqlite3.connect(store)) as connection:
         entries, documents = (_columns(connection, table) for table in ("entries", "documents"))
         others = [name for name in documents if name not in ("id", "key", "url", "behind_id")]
@@ -238,7 +236,6 @@ def _row(series: Series) -> str:
 
 
 def _each(series: Series, number: int) -> tuple[float, float]:
-    """Seconds for each unit, of the smaller and of the larger one."""
     startup, *both = (
         median(cost[number] for cost in c) for c in (series.startup, series.small, series.large)
     )

@@ -34,7 +34,6 @@ class Publisher:
     days: Callable[[int], tuple[float, float]]
 
     def times(self) -> list[int]:
-        """Return the seconds of a year at which entries come."""
         return sorted(self._times(random.Random(self.name)))  # noqa: S311 - the same each time
 
     def _times(self, chance: random.Random) -> Iterator[int]:

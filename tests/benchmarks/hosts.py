@@ -11,9 +11,19 @@ import argparse
 from statistics import median
 from typing import NamedTuple
 
-from tests.benchmarks.measuring import Cost, measure
-from tests.benchmarks.reporting import WIDTH, said, table
-from tests.benchmarks.running import arguments, conditions, expect_lines, fhcrawl_list, project
+from tests.benchmarks.measuring import (
+    WIDTH,
+    Cost,
+    Round,
+    arguments,
+    conditions,
+    expect_lines,
+    fhcrawl_list,
+    measure,
+    project,
+    said,
+    table,
+)
 from tests.benchmarks.server import Site, serving_feeds
 
 AIM = 1.2
@@ -27,9 +37,6 @@ class Crawl(NamedTuple):
     what: str
     busy: int
     alone: bool
-
-
-Round = dict[str, Cost]
 
 
 def main() -> None:
@@ -73,14 +80,8 @@ def _round(crawls: dict[str, Crawl], options: argparse.Namespace, number: int) -
 
 
 def _cost(crawl: Crawl, options: argparse.Namespace) -> Cost:
-    site = Site(
-        options.documents,
-        options.entries,
-        delay=options.latency,
-        feeds=options.feeds,
-        hosts=options.hosts,
-        busy=crawl.busy,
-    )
+    load = {"feeds": options.feeds, "hosts": options.hosts, "busy": crawl.busy}
+    site = Site(options.documents, options.entries, delay=options.latency, **load)
     with serving_feeds(site) as urls, project() as folder:
         first = [url for feed, url in enumerate(urls) if site.host_of(feed) == 0]
         given = first if crawl.alone else urls

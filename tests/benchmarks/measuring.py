@@ -1,21 +1,37 @@
-"""What a process costs: time, CPU time and memory."""
+"""How benchmarks run crawls, what a process costs (time, CPU time and memory), and tables of costs."""
 
+import argparse
 import compileall
+import importlib.metadata
 import os
+import platform
+import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
-ROOT = Path(__file__).parent.parent.parent
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
 PROC = Path("/proc")
 LOG = "log.txt"
 LOOKS_AGAIN = 0.05  # seconds
 RSS_UNITS_IN_A_MIB = 1024**2 if sys.platform == "darwin" else 1024
+OUTPUT = "out.jsonl"
+STORE = ".scrapy/fhcrawl.sqlite"
+FEEDS = "feeds.txt"
+# As fhcrawl has them; everything else is Scrapy's default.
+PLAIN_SETTINGS = {"LOG_LEVEL": "INFO", "ROBOTSTXT_OBEY": True, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+WIDTH = 28
+RATIO_HEAD = f"{'ratio':{WIDTH}}{'wall':>8}{'CPU':>8}   target (of wall)"
 
 
 class Cost(NamedTuple):
@@ -32,8 +48,10 @@ class Cost(NamedTuple):
 
     @property
     def undisturbed(self) -> float:
-        """Seconds that it would have taken if it had not waited for a CPU."""
         return self.wall - self.waited
+
+
+Round = dict[str, Cost]
 
 
 class Watch(threading.Thread):
@@ -51,7 +69,6 @@ class Watch(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Look now and then."""
         while not self._done.wait(LOOKS_AGAIN):
             self.waited = max(self.waited, _waited(self._pid))
             for pid in _family(self._pid):
@@ -59,7 +76,6 @@ class Watch(threading.Thread):
                 self._peaks[pid] = _peak(pid) or self._peaks.get(pid, 0)
 
     def end(self) -> int:
-        """The sum of what each had at most, in KiB; 0 if the system does not say."""
         self._done.set()
         self.join()
         return sum(self._peaks.values())
@@ -125,10 +141,108 @@ def measure(command: list[str], folder: Path, environment: dict[str, str] | None
 
 @cache
 def _compile() -> None:
-    """Compile the package, as whoever installs it does; without, each process might compile it anew."""
     compileall.compile_dir(ROOT / "fhcrawl", quiet=1)
 
 
 def _environment() -> dict[str, str]:
     ours = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
     return {**ours, "PYTHONPATH": str(ROOT), "no_proxy": "127.0.0.1"}
+
+
+def conditions(rounds: int) -> str:
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("Scrapy", "lxml"))
+    return (
+        f"{rounds} rounds; Python {platform.python_version()}, {versions}, {os.cpu_count()} CPUs, "
+        f"load {os.getloadavg()[0]:.1f}"
+    )
+
+
+def arguments(description: str | None, **given: tuple[float, str]) -> argparse.ArgumentParser:
+    """A parser of options that are numbers: their default values, and what they are."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name, (default, what) in given.items():
+        parser.add_argument(
+            f"--{name}", type=type(default), default=default, help=f"{what} (default: {default})"
+        )
+    return parser
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="fhcrawl-benchmark-") as name:
+        yield Path(name)
+
+
+@contextmanager
+def project() -> Iterator[Path]:
+    with folder() as path:
+        shutil.copy(ROOT / "scrapy.cfg", path)
+        yield path
+
+
+def command(*words: str) -> list[str]:
+    return ["-m", "scrapy", *words]
+
+
+def fhcrawl(feed: str, settings: Mapping[str, object] | None = None) -> list[str]:
+    return command("crawl", "history", "-a", f"feed={feed}", "-o", OUTPUT, *_given(settings or {}))
+
+
+def fhcrawl_list(urls: list[str], project: Path, settings: Mapping[str, object] | None = None) -> list[str]:
+    """The command that crawls feeds, whose list it writes into the project's folder."""
+    (project / FEEDS).write_text("\n".join(urls))
+    return command("crawl", "history", "-a", f"feeds={FEEDS}", "-o", OUTPUT, *_given(settings or {}))
+
+
+def plain(argument: str) -> list[str]:
+    spider = str(HERE / "plain_spider.py")
+    return ["-m", "scrapy", "runspider", spider, "-a", argument, *_given(PLAIN_SETTINGS)]
+
+
+def _given(settings: Mapping[str, object]) -> list[str]:
+    return [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
+
+
+def expect_stat(what: str, folder: Path, name: str, number: int) -> None:
+    """Exit unless the last run in a folder has logged this number."""
+    if not re.search(rf"'{name}': {number}\b", (folder / LOG).read_text(errors="replace")):
+        raise SystemExit(f"{what}: its log does not say that {name} is {number}")
+
+
+def expect_lines(what: str, folder: Path, number: int) -> None:
+    """Exit unless the export in a folder has so many lines."""
+    path = folder / OUTPUT
+    count = path.read_bytes().count(b"\n") if path.exists() else 0
+    if count != number:
+        raise SystemExit(f"{what}: {count} entries instead of {number}")
+
+
+def said(number: int, costs: Round) -> str:
+    return f"round {number}: " + ", ".join(f"{name} {cost.wall:.2f} s" for name, cost in costs.items())
+
+
+def table(contestants: Mapping[str, str], rounds: list[Round]) -> str:
+    """The costs of those contestants that have run."""
+    head = f"{'':{WIDTH}}{'wall s':^16}{'CPU s':^16}{'peak MiB':^16}".rstrip()
+    columns = " " * WIDTH + f"{'median':>8}{'min':>8}" * 3
+    lines = [
+        f"{name}  {what:{WIDTH - 3}}{_columns([each[name] for each in rounds])}"
+        for name, what in contestants.items()
+        if name in rounds[0]
+    ]
+    return "\n".join(["", head, columns, *lines, ""])
+
+
+def _columns(costs: list[Cost]) -> str:
+    wall, cpu, memory = ([cost[i] for cost in costs] for i in range(3))
+    times = "".join(f"{median(values):8.2f}{min(values):8.2f}" for values in (wall, cpu))
+    return f"{times}{median(memory):8.1f}{min(memory):8.1f}"
+
+
+def ratio(one: str, other: str, rounds: list[Round], aim: float) -> str:
+    """How much more one costs than another: the median over the rounds."""
+    wall = median(each[one].wall / each[other].wall for each in rounds)
+    cpu = median(each[one].cpu / each[other].cpu for each in rounds)
+    return f"{one + '/' + other:{WIDTH}}{wall:8.3f}{cpu:8.3f}   at most {aim}"

@@ -1,6 +1,11 @@
-"""What somebody who knows Scrapy writes: entries to JSON lines, no store and no deduplication."""
+"""What somebody who knows Scrapy writes: entries to JSON lines, no store and no deduplication.
 
+Arguments: `feed`, a URL; or `polls`, the path of a JSON object with the ETag of each URL.
+"""
+
+import json
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 from lxml import etree
@@ -13,15 +18,22 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 
 class PlainSpider(Spider):
     name = "plain"
+    handle_httpstatus_list = (304,)
 
-    def __init__(self, feed: str, **kwargs: Any) -> None:
+    def __init__(self, feed: str = "", polls: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.feed = feed
+        self.polls: dict[str, str] = json.loads(Path(polls).read_text()) if polls else {}
 
     async def start(self) -> AsyncIterator[Request]:
-        yield Request(self.feed)
+        if self.feed:
+            yield Request(self.feed)
+        for url, etag in self.polls.items():
+            yield Request(url, headers={"If-None-Match": etag})
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Request | dict[str, Any]]:
+        if response.status == 304:
+            return
         root = etree.fromstring(response.body)
         before = root.find(f"{ATOM}link[@rel='prev-archive']")
         if before is not None:

@@ -8,18 +8,22 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from tests.benchmarks.measuring import Cost, measure
-from tests.benchmarks.reporting import RATIO_HEAD, ratio, said, table
-from tests.benchmarks.running import (
+from tests.benchmarks.measuring import (
+    RATIO_HEAD,
     STORE,
+    Round,
     arguments,
     conditions,
     expect_lines,
     expect_stat,
     fhcrawl_list,
     folder,
+    measure,
     plain,
     project,
+    ratio,
+    said,
+    table,
 )
 from tests.benchmarks.server import Site, serving_feeds
 
@@ -27,8 +31,6 @@ AIM = 1.5
 POLLS = "polls.json"
 CONTESTANTS = {"a": "plain Scrapy spider", "b": "fhcrawl"}
 UNCHANGED = "downloader/response_status_count/304"
-
-Round = dict[str, Cost]
 
 
 def main() -> None:
@@ -55,13 +57,12 @@ def main() -> None:
 
 
 def _etags(project: Path) -> dict[str, str]:
-    """What fhcrawl asks with."""
     with closing(sqlite3.connect(project / STORE)) as store:
         return dict(store.execute("SELECT url, etag FROM feeds"))
 
 
 def _round(urls: list[str], simple: Path, whole: Path, number: int) -> Round:
-    costs = {"a": measure(plain("polling_spider.py", f"polls={POLLS}"), simple)}
+    costs = {"a": measure(plain(f"polls={POLLS}"), simple)}
     costs |= {"b": measure(fhcrawl_list(urls, whole), whole)}
     for name, where in (("a", simple), ("b", whole)):
         expect_stat(CONTESTANTS[name], where, UNCHANGED, len(urls))

@@ -11,17 +11,21 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from tests.benchmarks.measuring import Cost, measure
-from tests.benchmarks.reporting import RATIO_HEAD, ratio, said, table
-from tests.benchmarks.running import (
+from tests.benchmarks.measuring import (
     FEEDS,
     OUTPUT,
+    RATIO_HEAD,
+    Cost,
     arguments,
     conditions,
     expect_lines,
     expect_stat,
     folder,
+    measure,
     project,
+    ratio,
+    said,
+    table,
 )
 from tests.benchmarks.server import Site, serving_feeds
 

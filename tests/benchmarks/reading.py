@@ -18,9 +18,8 @@ from typing import Any
 
 from lxml import etree
 
-from tests.benchmarks.chain import Chain
-from tests.benchmarks.measuring import ROOT
-from tests.benchmarks.running import arguments, conditions
+from tests.benchmarks.measuring import ROOT, arguments, conditions
+from tests.benchmarks.server import Chain
 from tests.projects import peak_memory
 
 URL = "https://example.org/index.xml"
@@ -59,7 +58,6 @@ def _line(name: str, ratio: float, aim: float) -> str:
 
 
 def _measure(reader: str, path: Path) -> tuple[float, float]:
-    """Seconds and octets of a call, in a process of its own."""
     command = [sys.executable, "-m", "tests.benchmarks.reading", "--call", reader, str(path)]
     seconds, memory = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout.split()
     return float(seconds), float(memory)

@@ -16,7 +16,6 @@ MONTHS = 3
 
 
 def check(project: Project, url: str, *options: str) -> tuple[int, dict[str, Any]]:
-    """Check a feed; the exit code, and what is printed as JSON."""
     done = project.scrapy("checkhistory", "--json", "-s", f"USER_AGENT={USER_AGENT}", *options, url)
     assert done.stderr == ""
     found: dict[str, Any] = json.loads(done.stdout)

@@ -21,7 +21,6 @@ CommandLine = Callable[..., tuple[int, str, str]]
 def fhcrawl(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[CommandLine]:
-    """Runs `fhcrawl` in a folder that is no project's; the user's config and data folders are beside it."""
     for name in ("FHCRAWL_DATA_DIR", "FHCRAWL_STORE_URL", "SCRAPY_PROJECT", "SCRAPY_SETTINGS_MODULE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -48,7 +47,6 @@ def fhcrawl(
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """The user's own config file; it does not exist."""
     return tmp_path / "config" / "fhcrawl" / "config.toml"
 
 
@@ -71,7 +69,7 @@ def file(tmp_path: Path) -> Path:
         ("DEFAULT_REQUEST_HEADERS = 5", "DEFAULT_REQUEST_HEADERS must be a table, not 5"),
     ],
 )
-def test_what_cannot_be_used_is_one_sentence_with_the_file(
+def test_refusal_is_one_sentence_with_the_file(
     fhcrawl: CommandLine, file: Path, text: str, said: str
 ) -> None:
     file.write_text(text)
@@ -166,24 +164,15 @@ def test_settings_of_a_project_are_told_from_defaults(fhcrawl: CommandLine, tmp_
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (
-            "craw",
-            "fhcrawl: error: There is no command craw; did you mean crawl? `fhcrawl --help` lists",
-        ),
+        ("craw", "fhcrawl: error: There is no command craw; did you mean crawl? `fhcrawl --help` lists"),
         ("subscirbe x", "There is no command subscirbe; did you mean subscribe? `fhcrawl"),
         ("xyz", "There is no command xyz; `fhcrawl --help` lists all"),
-        (
-            "http://a.example/",
-            "A command is required: fhcrawl crawl http://a.example/",
-        ),
+        ("http://a.example/", "A command is required: fhcrawl crawl http://a.example/"),
         ("--versoin", "There is no option --versoin; did you mean --version? `fhcrawl --help` lists all"),
         ("--json feeds", "--json must come after the command"),
         ("feeds --jsn", "There is no option --jsn; did you mean --json? `fhcrawl feeds --help` lists all"),
         ("feeds --verdcit=lossy", "There is no option --verdcit=lossy; did you mean --verdict? `fhcrawl"),
-        (
-            "settings --confg x",
-            "There is no option --confg; did you mean --config? `fhcrawl settings",
-        ),
+        ("settings --confg x", "There is no option --confg; did you mean --config? `fhcrawl settings"),
         ("checks http://a.example/", "There is no command checks; did you mean check?"),
     ],
 )

@@ -37,7 +37,6 @@ def test_arguments_of_others_are_left_alone(given: dict[str, object], arguments:
 
 
 def crawl(project: Project, *args: str, code: int = 0) -> str:
-    """Run `scrapy crawl history`; return its standard output."""
     done = project.scrapy("crawl", "history", "-s", f"USER_AGENT={USER_AGENT}", *args)
     assert done.returncode == code, done.stderr
     return done.stdout

@@ -57,9 +57,7 @@ def test_what_a_crawl_replaces_and_what_archives_have_is_kept(server: FeedServer
 
 
 @pytest.mark.parametrize("order", list(permutations("abc")), ids="".join)
-def test_what_one_document_has_is_kept_in_any_order(
-    server: FeedServer, project: Project, order: tuple[str, ...]
-) -> None:
+def test_versions_are_kept_in_any_order(server: FeedServer, project: Project, order: tuple[str, ...]) -> None:
     server.serve("/feed", atom([entry(text, 1904 + ord(text)) for text in order]))
     crawl(server, project)
     assert said(history(server, project)) == [("current", "c"), ("superseded", "b"), ("superseded", "a")]

@@ -46,7 +46,7 @@ def test_stdout_that_does_not_know_a_character_gets_an_escape(project: Project, 
         (("report", "-o", "-"), "1"),
     ],
 )
-def test_stdout_that_is_full_is_a_sentence(
+def test_full_stdout_is_a_sentence(
     project: Project, feed: str, args: tuple[str, ...], unbuffered: str
 ) -> None:
     given = [feed if arg == "FEED" else arg for arg in args]

@@ -48,6 +48,7 @@ REFUSED = {
     "subscribe": "A feed is required: fhcrawl subscribe https://example.org/index.atom",
     "subscribe missing.opml": "missing.opml is neither a file nor the URL of a feed",
     "subscribe ftp://example.org/": "is not the URL of a feed",
+    "subscribe /dev/null": "There are no feeds in /dev/null",
     "subscribe .": "Cannot read the list of feeds",
     "unsubscribe": "A feed is required: fhcrawl unsubscribe https://example.org/index.atom",
     "unsubscribe https://example.org/": "is not subscribed; `fhcrawl feeds` lists the feeds",

@@ -1,4 +1,6 @@
-"""`scrapy subscribe` and `scrapy unsubscribe`."""
+"""`scrapy subscribe` and `scrapy unsubscribe`, and lists of feeds with lines that cannot be used."""
+
+import pytest
 
 from tests.feeds import E, atom
 from tests.projects import Project
@@ -49,6 +51,13 @@ def test_options_of_a_list_are_kept(server: FeedServer, project: Project) -> Non
     assert set(run.changes) == {"1", "2", "3"}
     assert [headers.get("X-Key") for headers in server.headers][-3:] == ["secret"] * 3
     assert "secret" not in project.scrapy("feeds", "--json").stdout
+    # So has its URL alone.
+    project.crawl(server.url("/a"), settings={"DELTAFETCH_RESET": 1})
+    assert [headers.get("X-Key") for headers in server.headers][-3:] == ["secret"] * 3
+    # A list with options of its own.
+    (project.folder / "own.toml").write_text(f'[[feed]]\nurl = "{server.url("/a")}"\nlimit = 5\n')
+    project.crawl(args=("-a", "feeds=own.toml"))
+    assert server.headers[-1].get("X-Key") is None
 
 
 def test_feeds_shows_what_is_subscribed(server: FeedServer, project: Project) -> None:
@@ -96,20 +105,6 @@ def test_deleted_feed_leaves_nothing_but_the_other_feeds(server: FeedServer, pro
     assert set(project.crawl(server.url("/a")).changes) == {"1", "2"}
 
 
-def test_url_of_a_subscribed_feed_has_its_options(server: FeedServer, project: Project) -> None:
-    server.serve("/a", atom([E("3")], links={"next-archive": server.url("/a2")}))
-    server.serve("/a2", atom([E("2")]))
-    options = 'reversed = true\nheaders = {X-Key = "secret"}\n'
-    (project.folder / "list.toml").write_text(f'[[feed]]\nurl = "{server.url("/a")}"\n{options}')
-    (project.folder / "own.toml").write_text(f'[[feed]]\nurl = "{server.url("/a")}"\nlimit = 5\n')
-    project.scrapy("subscribe", "list.toml")
-    assert set(project.crawl(server.url("/a")).changes) == {"2", "3"}
-    assert [headers.get("X-Key") for headers in server.headers][-2:] == ["secret"] * 2
-    # A list with options of its own.
-    project.crawl(args=("-a", "feeds=own.toml"))
-    assert server.headers[-1].get("X-Key") is None
-
-
 def test_mistyped_feed_can_be_forgotten(server: FeedServer, project: Project) -> None:
     server.serve("/a", atom([E("1")], head="<fh:complete/>"))
     server.serve("/empty", atom([], head="<fh:complete/>"))
@@ -122,3 +117,46 @@ def test_mistyped_feed_can_be_forgotten(server: FeedServer, project: Project) ->
     assert "is removed from the store" in project.scrapy("unsubscribe", mistyped).stdout
     assert project.scrapy("feeds", "--fail-on", "incomplete").returncode == 0
     assert set(project.logical_feed()) == {"1"}
+
+
+@pytest.fixture
+def bad(server: FeedServer, project: Project) -> str:
+    server.serve("/a", atom([E("1")], title="Own title"))
+    host = server.url("/b").removeprefix("http://")
+    (project.folder / "list.opml").write_text(
+        f"""<opml><body><outline text="Mine" xmlUrl="{server.url("/a")}"/>
+        <outline text="Other" xmlUrl="{server.url("/b")}" htmlUrl="https://example.org/?a=1&b=2"/>
+        <outline text="Secret" xmlUrl="http://ann:s3cret@{host}"/>
+        <outline text="Odd" xmlUrl="gopher://example.org/"/></body></opml>"""
+    )
+    return "list.opml"
+
+
+def named(log: str) -> list[str]:
+    assert "s3cret" not in log
+    return [place for place in ("line 1", "line 2", "line 3 (Secret)", "line 4 (Odd)") if place in log]
+
+
+@pytest.mark.in_process
+def test_feeds_of_a_list_are_subscribed_but_for_those_that_are_named(bad: str, project: Project) -> None:
+    done = project.scrapy("subscribe", bad)
+    assert (done.returncode, named(done.stderr)) == (1, ["line 3 (Secret)", "line 4 (Odd)"])
+    assert len(done.stderr.splitlines()) == 2
+    assert done.stdout == "Newly subscribed: 2; already subscribed: 0; invalid: 2\n"
+    assert [feed["title"] for feed in project.feeds()] == ["Mine", "Other"]
+    project.crawl()
+    assert [feed["title"] for feed in project.feeds()] == ["Own title", "Other"]
+
+
+@pytest.mark.in_process
+def test_feeds_of_a_list_are_crawled_but_for_those_named(
+    bad: str, server: FeedServer, project: Project
+) -> None:
+    server.serve("/b", atom([E("2")], title=""))
+    run = project.crawl(args=("-a", f"feeds={bad}"))
+    assert (run.exit_code, run.stats["fhcrawl/feed/refused"]) == (1, 2)
+    assert named(run.log) == ["line 3 (Secret)", "line 4 (Odd)"]
+    assert "The list of feeds has invalid lines" in run.log
+    assert set(run.changes) == {"1", "2"}
+    # A feed without a title keeps that of the list.
+    assert [feed["title"] for feed in project.feeds()] == ["Own title", "Other"]

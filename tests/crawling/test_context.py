@@ -93,7 +93,6 @@ def server() -> Iterator[FeedServer]:
 
 
 def crawl(project: Project, server: FeedServer, *answers: str, **settings: Any) -> Run:
-    """Crawl a feed whose name leads to one address after the other."""
     feed = server.url("/index").replace("0.0.0.0", "feed.test")
     table = names({"feed.test": [[address] for address in answers]})
     return project.crawl(feed, settings={**SETTINGS, **settings}, **table)
@@ -104,9 +103,7 @@ def noted(project: Project) -> int | None:
     return special  # type: ignore[no-any-return]
 
 
-def test_feed_that_was_public_is_not_fetched_from_a_special_address(
-    server: FeedServer, project: Project
-) -> None:
+def test_public_feed_is_not_fetched_from_a_special_address(server: FeedServer, project: Project) -> None:
     assert set(crawl(project, server, PUBLIC_LOOPBACK).changes) == {"1", "2"}
     assert noted(project) == 0
     server.serve("/index", atom([E("secret")]))
@@ -122,7 +119,7 @@ def test_feed_that_was_public_is_not_fetched_from_a_special_address(
     assert run.changes == {"secret": "new"}
 
 
-def test_name_that_changes_its_mind_while_the_feed_is_first_read_is_not_followed(
+def test_name_that_changes_during_the_first_read_is_not_followed(
     server: FeedServer, project: Project
 ) -> None:
     # For the feed: looked up and connected to. Then for the archive.
@@ -181,9 +178,7 @@ def test_snapshot_that_was_not_read_is_not_known(read: StoredSnapshot | None) ->
         ({"feed.test": True, "snapshot.test": False}, ANY_ADDRESS, WAS_PUBLIC),
     ],
 )
-def test_each_host_that_the_user_gave_is_what_it_was(
-    special: dict[str, bool], feed: str, snapshot: str
-) -> None:
+def test_each_host_of_the_user_is_what_it_was(special: dict[str, bool], feed: str, snapshot: str) -> None:
     guard = GuardMiddleware(AllowedHosts())
     options = FeedOptions(snapshot=SNAPSHOT)
     for url, key in ((FEED, feed), (SNAPSHOT, snapshot)):
@@ -204,9 +199,7 @@ def test_each_host_that_the_user_gave_is_what_it_was(
     ],
     ids=["archive", "link", "redirect"],
 )
-def test_only_the_users_own_request_decides_what_a_host_is(
-    role: Role, via: str | None, meta: dict[str, list[str]]
-) -> None:
+def test_only_the_users_request_decides(role: Role, via: str | None, meta: dict[str, list[str]]) -> None:
     """A feed that has moved to another host must not lead back to a name that has changed its mind."""
     request = walk_request(FEED, FEED, role, via, meta=meta)
     GuardMiddleware(AllowedHosts()).process_request(request)

@@ -13,30 +13,26 @@ PAGE = "<!doctype html><html><head><title>{}</title>{}</head><body></body></html
 ANUBIS = PAGE.format("Making sure you&#39;re not a bot!", "")
 
 
+CHALLENGES = [
+    *(ANUBIS, PAGE.format("Making sure you are not a bot!", ""), PAGE.format("DDoS-Guard", "")),
+    *(PAGE.format("Making sure you\u2019re not a bot!", ""), PAGE.format("Just a moment...", "")),
+    PAGE.format("Un momento\u2026", "<script>window._cf_chl_opt={};</script>"),
+    PAGE.format("x", '<script src="/.within.website/x/cmd/anubis/main.mjs"></script>'),
+]
+ORDINARY = [
+    *("", PAGE.format("Blog", ""), PAGE.format("Blog", "<p>Cloudflare says: Just a moment...</p>")),
+    # Cloudflare puts this on ordinary pages.
+    PAGE.format("Not Found", "<script src='/cdn-cgi/challenge-platform/jsd/main.js'>"),
+]
+
+
 @pytest.mark.parametrize(
     ("body", "headers", "is_one"),
     [
-        *((ANUBIS, {}, True), (PAGE.format("Making sure you are not a bot!", ""), {}, True)),
-        *(
-            (PAGE.format("Making sure you\u2019re not a bot!", ""), {}, True),
-            (PAGE.format("Blog", ""), {}, False),
-        ),
-        *((PAGE.format("Just a moment...", ""), {}, True), (PAGE.format("DDoS-Guard", ""), {}, True)),
-        (PAGE.format("Un momento\u2026", "<script>window._cf_chl_opt={};</script>"), {}, True),
-        (
-            PAGE.format("x", '<script src="/.within.website/x/cmd/anubis/main.mjs"></script>'),
-            {},
-            True,
-        ),
-        # Cloudflare puts this on ordinary pages.
-        (
-            PAGE.format("Not Found", "<script src='/cdn-cgi/challenge-platform/jsd/main.js'>"),
-            {},
-            False,
-        ),
-        (PAGE.format("Blog", "<p>Cloudflare says: Just a moment...</p>"), {}, False),
+        *((body, {}, True) for body in CHALLENGES),
+        *((body, {}, False) for body in ORDINARY),
         *(("", {"cf-mitigated": "challenge"}, True), ("", {"cf-mitigated": "block"}, False)),
-        *(("", {"x-amzn-waf-action": "Captcha"}, True), ("", {}, False)),
+        ("", {"x-amzn-waf-action": "Captcha"}, True),
     ],
 )
 def test_challenge(body: str, headers: dict[str, str], is_one: bool) -> None:

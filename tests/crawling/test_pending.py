@@ -30,29 +30,34 @@ def test_first_failure_of_a_document_is_the_one_that_is_told(is_parsed: bool) ->
     assert result.failure == DocumentFailure(State.FAILED, ReasonKind.PIPELINE_ERROR, "the cause")
 
 
-def request(feed: str | None = "a") -> Request:
-    url = "http://example.org/"
-    return Request(url) if feed is None else walk_request(url, feed)
-
-
-def test_feed_is_done_once_when_its_last_request_has_ended() -> None:
-    under_way, first, older, other = UnderWay(), request(), request(), request("b")
-    for one in (first, other):
-        under_way.wait(one)
-        under_way.take(one)
-    assert under_way.done({first, other}) == []
+# What happens to requests (w: it waits, t: it is taken), those in progress then, and the feeds that are done.
+STEPS: dict[str, list[tuple[str, str, list[str]]]] = {
     # What a document leads to waits before the document has ended.
-    under_way.wait(older)
-    assert under_way.done({other}) == []
-    under_way.take(older)
-    assert under_way.done({older, other}) == []
-    assert under_way.done({other}) == ["a"]
-    assert under_way.done(set()) == ["b"]
-    assert under_way.done(set()) == []
+    "its last request has ended": [
+        *(("w:a1 t:a1 w:b1 t:b1", "a1 b1", []), ("w:a2", "b1", []), ("t:a2", "a2 b1", [])),
+        *(("", "b1", ["a"]), ("", "", ["b"]), ("", "", [])),
+    ],
+    "a request is made again by itself": [
+        *(("w:a1 t:a1 w:a1", "", []), ("t:a1", "a1", []), ("", "", ["a"])),
+    ],
+    "it has not begun": [("w: t:", "", [])],
+}
+
+
+@pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS)
+def test_feed_is_done_once_and_not_before(steps: list[tuple[str, str, list[str]]]) -> None:
+    url = "http://example.org/"
+    requests = {name: walk_request(url, name[0]) for name in ("a1", "a2", "b1")} | {"": Request(url)}
+    under_way = UnderWay()
+    for acts, in_progress, done in steps:
+        for act, _, name in (word.partition(":") for word in acts.split()):
+            (under_way.wait if act == "w" else under_way.take)(requests[name])
+        assert under_way.done({requests[name] for name in in_progress.split()}) == done
 
 
 def test_feed_is_not_done_before_all_its_first_requests_are_made() -> None:
-    under_way, index, subscription = UnderWay(), request(), request()
+    under_way = UnderWay()
+    index, subscription, capture = (walk_request("http://example.org/", "a") for _ in range(3))
     with under_way.begun("a"):
         under_way.wait(index)
         under_way.take(index)
@@ -60,34 +65,9 @@ def test_feed_is_not_done_before_all_its_first_requests_are_made() -> None:
         under_way.wait(subscription)
     under_way.take(subscription)
     assert under_way.done({subscription}) == []
-    assert under_way.done(set()) == ["a"]
-
-
-def test_request_that_is_made_again_by_itself_counts_again() -> None:
-    under_way, again = UnderWay(), request()
-    under_way.wait(again)
-    under_way.take(again)
-    under_way.wait(again)
-    assert under_way.done(set()) == []
-    under_way.take(again)
-    assert under_way.done({again}) == []
-    assert under_way.done(set()) == ["a"]
-
-
-def test_feed_of_which_more_is_asked_is_not_done_yet() -> None:
-    """As captures are, when all walks have ended."""
-    under_way, capture = UnderWay(), request()
-    with under_way.begun("a"):
-        pass
+    # More is asked, as captures are when all walks have ended.
     under_way.wait(capture)
     assert under_way.done(set()) == []
     under_way.take(capture)
     assert under_way.done({capture}) == []
     assert under_way.done(set()) == ["a"]
-
-
-def test_requests_of_no_feed_do_not_count() -> None:
-    under_way, nobodys = UnderWay(), request(None)
-    under_way.wait(nobodys)
-    under_way.take(nobodys)
-    assert under_way.done(set()) == []

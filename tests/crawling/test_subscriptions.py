@@ -1,6 +1,7 @@
 """Lists of feeds."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,12 @@ OPML = f"""<?xml version="1.0"?><opml version="2.0"><head><title>Mine</title></h
 <outline type="rss" text="B" xmlUrl=" {B} "/></body></opml>"""
 
 
+@pytest.fixture
+def listed(tmp_path: Path) -> Path:
+    return tmp_path / "list"
+
+
 def refusals(path: Path) -> str:
-    """What is said of the lines of a list that cannot be used."""
     try:
         return "\n".join(from_arguments(None, str(path)).refused)
     except ArgumentError as error:
@@ -42,22 +47,14 @@ def test_no_argument_names_no_feed_and_an_empty_one_is_refused() -> None:
             from_arguments(feed, feeds)
 
 
-def test_feed_named_twice_is_crawled_once(tmp_path: Path) -> None:
-    listed = tmp_path / "list.txt"
-    listed.write_text(f"{A}\n{C}\n{A}\n")
-    assert list(from_arguments(f"{A} {B}", str(listed))) == [A, B, C]
-
-
-def test_list_is_a_url_a_line_with_comments(tmp_path: Path) -> None:
-    listed = tmp_path / "list.txt"
-    listed.write_bytes(f"\ufeff# mine\r\n{A}\t# first\r\n\r\n  {B} # the second\r\n".encode())
-    assert list(from_arguments(None, str(listed))) == [A, B]
-
-
-def test_list_can_be_opml(tmp_path: Path) -> None:
-    listed = tmp_path / "list.opml"
-    listed.write_text(OPML)
-    assert list(from_arguments(None, str(listed))) == [A, B]
+@pytest.mark.parametrize(
+    "content",
+    [f"\ufeff# mine\r\n{A}\t# first\r\n\r\n  {B} # the second\r\n{A}\n", OPML],
+    ids=["lines", "OPML"],
+)
+def test_list_is_a_url_a_line_with_comments_or_opml(listed: Path, content: str) -> None:
+    listed.write_text(content, newline="")
+    assert list(from_arguments(f"{C} {A}", str(listed))) == [C, A, B]
 
 
 @pytest.mark.parametrize(
@@ -84,25 +81,18 @@ def test_list_can_be_opml(tmp_path: Path) -> None:
         ('<opml><outline xmlUrl="mailto:x@example.org"/></opml>', "line 1: mailto:x@example.org is not"),
         ("https://ann:s3cret@example.org/a\n", "use https://example.org/a with HTTPAUTH_USER"),
         ("feed://ann:s3cret@example.org/a\n", "use https://example.org/a with HTTPAUTH_USER"),
-        (
-            '<opml><outline xmlUrl="ann:s3&#10;cret@example.org/a"/></opml>',
-            "line 1: example.org/a is not the",
-        ),
+        ('<opml><outline xmlUrl="ann:s3&#10;cret@example.org/a"/></opml>', "line 1: example.org/a is not"),
         (f"{':' * 100_000}\n", "is not the URL of a feed"),
         ("ann:s3cret@example.org/a\n", "line 1: example.org/a is not the URL of a feed"),
         ("https://ann:s3/cret@example.org/a\n", "line 1: https://example.org/a is not the URL of a feed"),
         ('<opml><outline xmlUrl="https://ann:s3cret@x.example/"x/></opml>', "line 1"),
-        (
-            '<opml><outline a="b"c" xmlUrl="https://ann:s3cret@x.org/a"/>',
-            "line 1, https://x.org/a, is not well",
-        ),
+        ('<opml><outline a="b"c" xmlUrl="https://ann:s3cret@x.org/a"/>', "line 1, https://x.org/a, is not"),
         ("ftp://ann:s3cret@example.org/a\n", "line 1: ftp://example.org/a is not the URL of a feed"),
         ("https://ann:s3cret@[::1/a\n", "line 1: https://[::1/a is not the URL of a feed"),
         ("nonsense\x1b[31m\n", "line 1: nonsense\\x1b[31m is not the URL of a feed"),
     ],
 )
-def test_list_that_cannot_be_used_is_refused(tmp_path: Path, content: str, sentence: str) -> None:
-    listed = tmp_path / "list"
+def test_list_that_cannot_be_used_is_refused(listed: Path, content: str, sentence: str) -> None:
     listed.write_text(content)
     said = refusals(listed)
     assert sentence in said
@@ -124,19 +114,14 @@ def test_list_that_cannot_be_used_is_refused(tmp_path: Path, content: str, sente
         ("https://example.org/e\u00a0f\t.xml", "https://example.org/e%C2%A0f.xml"),
     ],
 )
-def test_url_that_a_list_writes_otherwise_is_read(tmp_path: Path, given: str, url: str) -> None:
-    text, outlines = tmp_path / "list.txt", tmp_path / "list.opml"
-    text.write_text(given)
-    outlines.write_text(f'<opml><outline xmlUrl="{given}"/></opml>')
-    assert list(from_file(text)) == [url]
+def test_url_that_a_list_writes_otherwise_is_read(listed: Path, given: str, url: str) -> None:
+    listed.write_text(given)
+    assert list(from_file(listed)) == [url]
     if "\t" not in given:  # XML 1.0, 3.3.3: it is a space in an attribute
-        assert list(from_file(outlines)) == [url]
-
-
-def test_feed_scheme_is_read_wherever_a_url_is() -> None:
-    assert list(from_arguments("feed://example.org/a", None)) == ["https://example.org/a"]
-    words = ("feed://example.org/a", "feed:example.org/b")
-    assert list(from_words(words)) == ["https://example.org/a", "https://example.org/b"]
+        listed.write_text(f'<opml><outline xmlUrl="{given}"/></opml>')
+        assert list(from_file(listed)) == [url]
+    if given.startswith("feed:"):
+        assert list(from_arguments(given, None)) == list(from_words([given])) == [url]
 
 
 BAD_OUTLINES = f"""<opml version="2.0"><body>
@@ -153,6 +138,8 @@ BAD_OUTLINES = f"""<opml version="2.0"><body>
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_bad_outlines_are_named_and_the_others_read(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "list.opml"
+    path.write_text(OPML[: OPML.index('<outline type="rss" text="B"')])
+    assert (list(from_file(path)), len(from_file(path).refused)) == ([A], 1)
     path.write_text(BAD_OUTLINES, encoding)
     listed = from_arguments(None, str(path))
     two, three = "https://example.org/2", "https://example.org/3"
@@ -169,14 +156,6 @@ def test_bad_outlines_are_named_and_the_others_read(tmp_path: Path, encoding: st
     assert len(listed.refused) == len(begins)
     for sentence, begin in zip(listed.refused, begins, strict=True):
         assert sentence.startswith(f"{path}, {begin}")
-
-
-def test_outlines_before_the_end_of_a_cut_list_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "list.opml"
-    path.write_text(OPML[: OPML.index('<outline type="rss" text="B"')])
-    listed = from_file(path)
-    assert list(listed) == [A]
-    assert len(listed.refused) == 1
 
 
 def test_bad_tables_and_lines_are_named_and_the_others_read(tmp_path: Path) -> None:
@@ -234,10 +213,9 @@ def test_commas_between_feeds_are_refused(words: str, apart: str) -> None:
         from_arguments(words, None)
 
 
-def test_commas_within_urls_are_theirs(tmp_path: Path) -> None:
+def test_commas_within_urls_are_theirs(listed: Path) -> None:
     urls = ["https://example.org/a,b?c=1,2", "https://example.org/via,https://example.org/x"]
     assert list(from_arguments(urls[0], None)) == urls[:1]
-    listed = tmp_path / "list.txt"
     listed.write_text("\n".join(urls))
     assert list(from_arguments(None, str(listed))) == urls
 
@@ -247,59 +225,43 @@ def test_folder_is_no_list(tmp_path: Path) -> None:
         from_arguments(None, str(tmp_path))
 
 
-def test_list_can_be_toml_with_options(tmp_path: Path) -> None:
-    listed = tmp_path / "list.toml"
-    listed.write_text(
-        f"""
-        [[feed]]
-        url = "{A}"
-
-        [[feed]]
-        url = "{B}"
-        next = "archive"
-        reversed = true
-        limit = 7
-        platforms = false
-        probe = true
-        merge_renamed = true
-        web_archive = "wayback"
-        headers = {{Authorization = "Bearer x"}}
-        """
-    )
-    assert from_arguments(None, str(listed)) == {
-        A: FeedOptions(),
-        B: FeedOptions(
-            "archive",
-            True,
-            7,
-            {"Authorization": "Bearer x"},
-            platforms=False,
-            probe=True,
-            merge_renamed=True,
-            web_archive="https://web.archive.org/web",
-        ),
-    }
+TOML = f"""
+[[feed]]
+url = "{A}"
+[[feed]]
+url = "{B}"
+next = "archive"
+reversed = true
+limit = 7
+platforms = false
+probe = true
+merge_renamed = true
+snapshot = "{C}"
+web_archive = "wayback"
+headers = {{Authorization = "Bearer x"}}
+"""
+OUTLINE = (
+    f'<opml><outline xmlUrl="{A}" fhNext="archive" fhReversed="1" fhMergeRenamed="1" fhProbe="1"/></opml>'
+)
 
 
-def test_opml_attributes_are_options(tmp_path: Path) -> None:
-    listed = tmp_path / "list.opml"
-    listed.write_text(
-        f'<opml><outline xmlUrl="{A}" fhNext="archive" fhReversed="1" fhMergeRenamed="1" fhProbe="1"/></opml>'
-    )
-    options = FeedOptions("archive", reversed=True, merge_renamed=True, probe=True)
-    assert from_arguments(None, str(listed)) == {A: options}
-    listed.write_text(f'<opml><outline xmlUrl="{A}" fhLimit="{NINES}"/></opml>')
-    assert re.search(r"limit must be a number of up to 18 digits, not 9", refusals(listed))
+def test_lists_have_options(listed: Path) -> None:
+    some = FeedOptions("archive", reversed=True, merge_renamed=True, probe=True)
+    every = replace(some, limit=7, headers={"Authorization": "Bearer x"}, platforms=False, snapshot=C)
+    every = replace(every, web_archive="https://web.archive.org/web")
+    listed.write_text(OUTLINE)
+    assert from_arguments(None, str(listed)) == {A: some}
+    toml = listed.with_suffix(".toml")
+    toml.write_text(TOML)
+    assert from_arguments(None, str(toml)) == {A: FeedOptions(), B: every}
 
 
 @pytest.mark.parametrize(
     ("option", "sentence"),
     [
         ("nxt = 1", "there is no option nxt; valid options: headers, ids, limit, merge_renamed, next, pla"),
-        (
-            'web_archive = "archive.org"',
-            "web_archive is archive.org, which is not a web archive: use wayback",
-        ),
+        ('web_archive = "archive.org"', "web_archive is archive.org, which is not a web archive: use"),
+        ("snapshot = 1", "snapshot: 1 is not a URL"),
         ('next = "x"', "next must be archive or page, not x"),
         ("limit = -1", "limit must be a number of up to 18 digits, not -1"),
         ('reversed = "perhaps"', "reversed must be 1 or 0, not perhaps"),
@@ -317,10 +279,6 @@ def test_option_that_cannot_be_used_is_refused(tmp_path: Path, option: str, sent
     assert sentence in refusals(listed)
 
 
-def test_file_can_be_a_feed() -> None:
-    assert list(from_arguments("file:///srv/feeds/index.atom", None)) == ["file:///srv/feeds/index.atom"]
-
-
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -330,39 +288,29 @@ def test_file_can_be_a_feed() -> None:
     ],
 )
 def test_list_names_files_only_if_it_may(tmp_path: Path, name: str, content: str) -> None:
+    assert list(from_arguments("file:///srv/feeds/index.atom", None)) == ["file:///srv/feeds/index.atom"]
     listed = tmp_path / name
     listed.write_text(content)
     assert re.search(r"is a local file, (?i:file):///srv/", refusals(listed))
     assert list(from_arguments(None, str(listed), may_list_files=True))[-1].lower().startswith("file:///srv")
 
 
-class TestSnapshot:
-    def test_snapshot_belongs_to_the_feed(self) -> None:
-        assert from_arguments(A, None, B) == {A: FeedOptions(snapshot=B)}
+def test_snapshot_belongs_to_the_feed() -> None:
+    assert from_arguments(A, None, B) == {A: FeedOptions(snapshot=B)}
 
-    def test_snapshot_may_stand_in_a_list(self, tmp_path: Path) -> None:
-        listed = tmp_path / "feeds.toml"
-        listed.write_text(f'[[feed]]\nurl = "{A}"\nsnapshot = "{B}"\n')
-        assert from_arguments(None, str(listed)) == {A: FeedOptions(snapshot=B)}
 
-    @pytest.mark.parametrize(
-        ("feed", "snapshot", "sentence"),
-        [
-            (None, B, "A snapshot requires a feed; add the feed's URL, or "),
-            (f"{A} {C}", B, "applies to only one feed"),
-            (A, A, "is the URL of the feed itself; use "),
-            (A, "snapshot", "is not the URL of a feed; use https://example"),
-        ],
-    )
-    def test_snapshot_that_cannot_be_used(self, feed: str | None, snapshot: str, sentence: str) -> None:
-        with pytest.raises(ArgumentError, match=sentence):
-            from_arguments(feed, None, snapshot)
-
-    def test_snapshot_that_is_no_string(self, tmp_path: Path) -> None:
-        listed = tmp_path / "feeds.toml"
-        listed.write_text(f'[[feed]]\nurl = "{A}"\nsnapshot = 1\n')
-        with pytest.raises(ArgumentError, match="snapshot: 1 is not a URL"):
-            from_arguments(None, str(listed))
+@pytest.mark.parametrize(
+    ("feed", "snapshot", "sentence"),
+    [
+        (None, B, "A snapshot requires a feed; add the feed's URL, or "),
+        (f"{A} {C}", B, "applies to only one feed"),
+        (A, "HTTP://example.org:80/a", "is the URL of the feed itself; use "),
+        (A, "snapshot", "is not the URL of a feed; use https://example"),
+    ],
+)
+def test_snapshot_that_cannot_be_used(feed: str | None, snapshot: str, sentence: str) -> None:
+    with pytest.raises(ArgumentError, match=sentence):
+        from_arguments(feed, None, snapshot)
 
 
 def test_feeds_without_options_have_those_of_their_subscriptions() -> None:
@@ -389,8 +337,3 @@ def test_spellings_of_a_url_are_one_feed(tmp_path: Path, name: str) -> None:
     assert list(from_file(tmp_path / name)) == [second]
     assert list(from_words([first, str(tmp_path / name)])) == [second]
     assert list(from_arguments(f"{first} {second}", name, base=tmp_path)) == [second]
-
-
-def test_snapshot_is_the_feed_in_any_spelling() -> None:
-    with pytest.raises(ArgumentError, match="is the URL of the feed itself"):
-        from_arguments("http://example.org/a", None, "HTTP://example.org:80/a")

@@ -36,7 +36,6 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
 
 
 def _settings() -> Settings:
-    """Return fhcrawl's settings, without a project's."""
     found = Settings()
     found.setmodule(settings)
     return found
@@ -61,7 +60,6 @@ def commands() -> str:
 
 
 def global_options() -> str:
-    """Describe the options that all commands have."""
     parser = next(iter(parsers().values()))
     [group] = [group for group in parser._action_groups if group.title == GLOBAL]
     return "\n".join(_option(action) for action in group._group_actions)
@@ -85,7 +83,6 @@ def _option(action: argparse.Action) -> str:
 
 
 def _prose(text: str) -> str:
-    """Return a text of `--help` as Markdown: indented lines become code."""
     blocks = []
     for block in re.split(r"\n\s*\n", text.strip("\n")):
         for is_code, lines in _runs(block.splitlines()):
@@ -97,7 +94,6 @@ def _prose(text: str) -> str:
 
 
 def _runs(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
-    """Yield runs of lines that are indented, or are not."""
     run: list[str] = []
     for line in lines:
         if run and run[0].startswith(" ") != line.startswith(" "):
@@ -109,7 +105,6 @@ def _runs(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
 
 
 def _escaped(text: str) -> str:
-    """Return a text as Markdown, with options and settings as code."""
     plain = re.sub(r"([*<>\[\]])", r"\\\1", text)
     return re.sub(r"(?<![\w`-])(--?[a-zA-Z][a-z-]*|[A-Z]+_[A-Z_]+)", r"`\1`", plain)
 
@@ -161,7 +156,6 @@ def _shown(value: object) -> str:
 
 
 def _reason(comment: str) -> str:
-    """Return a comment without Scrapy's default, with which it begins."""
     reason = re.sub(r"^[^:]*: ", "", comment, count=1)
     return reason[0].upper() + reason[1:]
 
@@ -175,12 +169,10 @@ def fields() -> str:
 
 
 def optional_fields() -> str:
-    """Describe the fields that exports have if they are chosen."""
     return _described_fields([*items.OPTIONAL_FIELDS, *items.COMPUTED_FIELDS])
 
 
 def profile(name: str) -> str:
-    """Describe the columns of a profile, with the paths of their values."""
     rows = [
         f"| `{column}` | {about.text} | {', '.join(f'`{path}`' for path in about.paths)} |"
         for column, about in PROFILES[name].items()
@@ -196,7 +188,6 @@ def _described_fields(names: list[str]) -> str:
 
 
 def advice(name: str) -> str:
-    """Describe what to do about a kind of reason."""
     kind = ReasonKind(name)
     due = " The feed is due again at once." if kind.retry is Retry.SOON else ""
     return f"What to do: {_escaped(kind.advice)}.{due}"
@@ -206,7 +197,6 @@ def advice(name: str) -> str:
 
 
 def checks() -> str:
-    """Describe the rules of `fhcrawl check`, by the registry."""
     rules = [
         f"| `{name}` | {summary} | {clause} |"
         for name, clause, summary, _needs in (*DOCUMENT_RULES, *CHAIN_RULES)
@@ -218,7 +208,6 @@ def checks() -> str:
 
 
 def python(path: str) -> str:
-    """Show a file of Python of the folder `docs`."""
     return f"```python\n{(DOCS / path).read_text('utf-8').strip()}\n```"
 
 

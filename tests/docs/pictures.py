@@ -95,7 +95,6 @@ class Run:
         (self._home / LIST).write_text(OPML.format(site=server.root))
 
     def screen(self) -> pyte.Screen:
-        """Crawl; return what is on the screen then."""
         environment = shell.environment(self._home) | {"TERM": "xterm-256color"}
         command = ["/bin/sh", "-c", COMMAND]
         start = partial(subprocess.Popen, command, cwd=self._home, env=environment)
@@ -107,7 +106,6 @@ class Run:
         return screen
 
     def report(self) -> Path:
-        """Write the report of that crawl."""
         done = shell.run("fhcrawl report -o report.html", self._home, self._server)
         assert done.returncode == 0, done.stdout
         path = self._home / "report.html"
@@ -157,7 +155,6 @@ def text_in_svg(picture: str) -> str:
 
 
 def png(browser: Browser, path: Path) -> bytes:
-    """A picture of the worst feed in a report."""
     browser.cdp("Emulation.setScrollbarsHidden", {"hidden": True})
     browser.open(path, width=REPORT_WIDTH)
     screenshot = {"clip": browser.run(WORST), "captureBeyondViewport": True}
@@ -165,7 +162,6 @@ def png(browser: Browser, path: Path) -> bytes:
 
 
 def main() -> None:
-    """Make both pictures."""
     with tempfile.TemporaryDirectory() as folder, FeedServer() as server:
         run = Run(Path(folder) / "run", server)
         TERMINAL.write_text(svg(run.screen()), "utf-8")

@@ -1,8 +1,11 @@
-"""The shell examples of the documentation work, and print what the pages show.
+"""The shell examples of the documentation work, also with servers on this machine, and print what pages show.
 
 `pytest tests/docs --lane=full --update-golden` writes outputs anew: read what differs before it is committed.
 """
 
+import itertools
+import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -10,28 +13,32 @@ from pathlib import Path
 import pytest
 
 from tests import fork_server
+from tests.databases import Database
 from tests.docs import shell
-from tests.docs.pages import CONSOLE, DOCS, PAGES, PROMPT, Example, examples, source
-from tests.projects import ROOT
+from tests.docs.pages import CONSOLE, DOCS, PAGES, PROMPT, SHELL, Example, examples, source
+from tests.projects import ROOT, read_export
 from tests.server import FeedServer
 
-pytestmark = [
-    pytest.mark.sqlite_only("the store that a reader has by default"),
-    pytest.mark.full_lane("starts the commands of the pages"),
-]
+pytestmark = pytest.mark.sqlite_only("the store that a reader has by default, or one of its own")
+nightly = pytest.mark.nightly("starts servers, and the commands of the pages")
 WITH_CONSOLE = [page for page in PAGES if CONSOLE.search(source(page))]
 # The page is about commands in the folder of a project.
 IN_PROJECT = "howto/scrapy"
 
 
-@pytest.mark.parametrize("page", WITH_CONSOLE)
-def test_examples_print_what_the_page_shows(
-    page: str, server: FeedServer, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+@pytest.fixture
+def home(tmp_path: Path, server: FeedServer) -> Path:
     shell.install(tmp_path / "bin", _control())
     shell.serve(server)
-    home = tmp_path / "home"
-    home.mkdir()
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.mark.full_lane("starts the commands of the pages")
+@pytest.mark.parametrize("page", WITH_CONSOLE)
+def test_examples_print_what_is_shown(
+    page: str, home: Path, server: FeedServer, request: pytest.FixtureRequest
+) -> None:
     if page == IN_PROJECT:
         shutil.copy(ROOT / "scrapy.cfg", home)
     for path in (DOCS / "examples").iterdir():
@@ -48,9 +55,58 @@ def _control() -> int | None:
 
 
 def _run(example: Example, home: Path, server: FeedServer) -> str:
-    """Run an example; return it with its output, if the page shows one."""
     done = shell.run(example.command, home, server, _control())
     assert done.returncode == 0, (example.command, done.stdout)
     assert example.output is None or done.stdout, example.command
     shown = "" if example.output is None else shell.as_printed(done.stdout, home, server) + "\n"
     return f"{PROMPT}{example.command}\n{shown}"
+
+
+# What the pages name.
+REMOTE = "postgresql://user:password@db.example.org/fhcrawl"
+LOCAL = "postgresql:///fhcrawl"
+REDIS = "redis://redis.example.org:6379/0"
+
+_numbers = itertools.count(1)
+
+
+def empty_store(postgresql_url: str) -> str:
+    schema = f"docs_{os.getpid()}_{next(_numbers)}"
+    Database(postgresql_url).execute(f"CREATE SCHEMA {schema}")
+    return f"{postgresql_url}?options=-csearch_path%3D{schema}"
+
+
+def run(page: str, begin: str, home: Path, server: FeedServer, instead: dict[str, str]) -> str:
+    [block] = [block for block in SHELL.findall(source(page)) if block.startswith(begin)]
+    names = "|".join(map(re.escape, instead))
+    done = shell.run(re.sub(names, lambda name: instead[name[0]], block), home, server, _control())
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@nightly
+def test_crawl_keeps_its_store_in_postgresql(postgresql_url: str, home: Path, server: FeedServer) -> None:
+    store = empty_store(postgresql_url)
+    run("howto/postgresql", "export FHCRAWL_STORE_URL", home, server, {REMOTE: f"'{store}'"})
+    assert len(read_export(home / "entries.jsonl")) == 36
+    assert Database(store).rows("SELECT verdict FROM feed_verdicts") == [("complete",)]
+
+
+@nightly
+def test_store_is_moved_to_postgresql_and_back(postgresql_url: str, home: Path, server: FeedServer) -> None:
+    store = empty_store(postgresql_url)
+    shell.run("fhcrawl crawl https://example.org/blog.atom", home, server, _control())
+    for begin in ("fhcrawl copystore", "FHCRAWL_STORE_URL="):
+        printed = run("howto/postgresql", begin, home, server, {LOCAL: f"'{store}'"})
+        assert printed.startswith("1 feed, 2 documents, 1 entry copied")
+    assert Database(f"sqlite:///{home}/copy.sqlite").rows("SELECT count(*) FROM live_entries") == [(1,)]
+
+
+@nightly
+def test_worker_of_a_cluster_crawls_what_is_in_its_list(
+    postgresql_url: str, redis_url: str, home: Path, server: FeedServer
+) -> None:
+    (home / "subscriptions.txt").write_text(f"{server.url('/index.atom')}\n{server.url('/podcast.rss')}\n")
+    instead = {REMOTE: f"'{empty_store(postgresql_url)}'", REDIS: redis_url}
+    run("howto/machines", "export SCRAPY_SETTINGS_MODULE", home, server, instead)
+    assert len(read_export(home / "entries-1.jsonl")) == 39

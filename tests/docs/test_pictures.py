@@ -18,7 +18,6 @@ DAY = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d UTC)?")
 
 
 def without_days(text: str) -> str:
-    """A text without what differs from day to day."""
     return shell.comparable(DAY.sub("DAY", text))
 
 

@@ -37,7 +37,6 @@ def _options() -> argparse.Namespace:
 
 
 def _run(name: str, seconds: float) -> bool:
-    """Fuzz one reader; whether nothing was found."""
     folder = FOUND / name
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fhcrawl-fuzz-") as scratch:

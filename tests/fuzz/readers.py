@@ -27,7 +27,6 @@ def _document(data: bytes) -> None:
 
 
 def _response(data: bytes) -> None:
-    """A response as tests/data/multipart has it: headers, an empty line, the body."""
     head, _, body = data.partition(b"\n\n")
     headers = message_from_bytes(head)
     links = [str(value) for value in headers.get_all("Link", failobj=[])]

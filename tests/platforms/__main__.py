@@ -1,23 +1,254 @@
-"""`python -m tests.platforms [NAME …]`: the census of publishing programs, as a table."""
+"""`python -m tests.platforms [NAME …]`: the census of publishing programs, as a table.
+
+It publishes posts with each program, crawls its feeds, and counts what was found.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
+import re
+import shutil
 import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
-from tests.platforms import census, publishers
-from tests.platforms.publisher import NotInstalledError
+from tests.faketime import clock
+from tests.platforms import publishers
+from tests.platforms.publisher import Change, Feed, NotInstalledError, Post, Publisher
+from tests.projects import Project, Run
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "reach.md"
 BEGIN, END = "<!-- census -->\n", "<!-- end of the census -->\n"
+# Posts, some days apart; the last one is of yesterday.
+POSTS, DAYS_APART = 120, 9
+EDITED, DELETED = (118, 60, 5), (100, 40)
+ADDED = 3
+# A post whose date is between those of two others.
+BACKDATED_BEFORE = 30
+# FHCRAWL_RECHECK: each document once in 30 days. The crawls after the changes, in days from the first one.
+LATER = (2, 9, 16, 23, 30, 37)
+TITLE = re.compile(r"\bPost ([0-9]+)\b")
+ENTRY = re.compile(rb"<(?:item|entry)[\s>]")
+MARK = "Edited."
+# What a second crawl may cost, and the first one, in requests; besides documents, it has robots.txt and a
+# sitemap.
+MOST_AGAIN, MOST_TIMES, BESIDES = 4, 1.3, 2
+
+
+@dataclass
+class Row:
+    """What was found of a feed.
+
+    :param true: number of posts
+    :param got: how many of them the first crawl exported
+    :param pages: how many documents have all of them; None if the server does not have them
+    :param requests: of the first and of the second crawl, with robots.txt
+    :param verdict, reasons: after the second crawl
+    :param found: after how many days from the change, by post; of those that were found
+    :param changed: number of posts for each kind of change; none that the feed does not show
+    :param later: the verdict at the end
+    """
+
+    program: str
+    version: str
+    feed: Feed
+    true: int
+    got: int = 0
+    size: int = 0
+    requests: tuple[int, ...] = ()
+    verdict: str = ""
+    reasons: list[str] = field(default_factory=list)
+    found: dict[Change, dict[int, int]] = field(default_factory=dict)
+    changed: dict[Change, int] = field(default_factory=dict)
+    absent: int = 0
+    later: str = ""
+    report: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        return f"{self.program}, {self.feed.label}" if self.feed.label else self.program
+
+    @property
+    def pages(self) -> int | None:
+        if not self.feed.answers:
+            return None
+        return self.feed.pages or math.ceil(self.true / max(self.size, 1))
+
+    def faults(self) -> Iterator[str]:
+        if self.pages is not None:
+            if self.got < self.true:
+                yield f"got {self.got} of {self.true}"
+            if self.requests[0] > MOST_TIMES * self.pages + BESIDES + self.feed.ends:
+                yield f"{self.requests[0]} requests for {self.pages} documents"
+        if self.requests[1] > MOST_AGAIN:
+            yield f"{self.requests[1]} requests for a second crawl"
+        if self.verdict == "complete" and self.got < self.true:
+            yield "a false `complete`"
+        for change, number in self.changed.items():
+            found = len(self.found.get(change, {}))
+            if change in self.found and self.pages is not None and found < number:
+                yield f"{change.value}: found {found} of {number}"
+
+
+def take(kind: type[Publisher], posts: int = POSTS, later: tuple[int, ...] = LATER) -> Iterator[Row]:
+    """Yield what is found of each feed of a program.
+
+    :param later: days of the crawls after the changes; () for no changes
+    :raises NotInstalledError: if the program is not here
+    """
+    folder = Path(tempfile.mkdtemp(prefix="census-"))
+    try:
+        program = kind(_new(folder / "program"))
+        program.check_installed()
+        with program.serving():
+            yield from _Census(program, folder, posts, later).rows()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _new(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    return folder
+
+
+class _Census:
+    def __init__(self, program: Publisher, folder: Path, posts: int, later: tuple[int, ...]) -> None:
+        self._program, self._folder, self._posts, self._later = program, folder, posts, later
+        self._begin = datetime.now(timezone.utc).replace(microsecond=0)
+        self._projects: dict[Feed, Project] = {}
+
+    def _post(self, number: int, text: str = "The text.") -> Post:
+        days = DAYS_APART * (self._posts - number) + 1
+        return Post(number, self._begin - timedelta(days=days), text)
+
+    def rows(self) -> Iterator[Row]:
+        program = self._program
+        program.write([self._post(number) for number in range(1, self._posts + 1)])
+        program.publish()
+        rows = [self._first(feed) for feed in program.feeds]
+        if self._later:
+            made = self._change()
+            program.publish()
+            for row in rows:
+                self._look_for(row, made)
+        yield from rows
+
+    def _first(self, feed: Feed) -> Row:
+        name = re.sub(r"\W+", "-", feed.label) or "feed"
+        project = self._projects[feed] = Project(_new(self._folder / f"project-{name}"))
+        row = Row(self._program.name, self._program.version, feed, self._posts)
+        first, second = self._crawl(feed, 0), self._crawl(feed, 1)
+        row.got = len(_posts_of(first))
+        row.size = self._size(feed)
+        row.requests = (_requests(first), _requests(second))
+        [row.report] = project.feeds()
+        row.verdict = row.report["verdict"]
+        row.reasons = [reason["detail"] for reason in row.report["reasons"]]
+        return row
+
+    def _size(self, feed: Feed) -> int:
+        with urllib.request.urlopen(self._program.root + feed.path, timeout=60) as response:  # noqa: S310
+            return len(ENTRY.findall(response.read()))
+
+    def _crawl(self, feed: Feed, day: int) -> Run:
+        time = self._begin + timedelta(days=day, hours=1)
+        url = self._program.root + feed.path
+        return self._projects[feed].crawl(url, args=feed.options, **clock(f"{time:%Y-%m-%d %H:%M:%S}"))
+
+    def _change(self) -> dict[Change, set[int]]:
+        program, last = self._program, self._posts
+        before = self._post(BACKDATED_BEFORE)
+        backdated = Post(last + ADDED + 1, before.published - timedelta(days=DAYS_APART // 2))
+        now = self._begin - timedelta(minutes=10)
+        added = [Post(last + n, now + timedelta(minutes=n)) for n in range(1, ADDED + 1)]
+        for number in DELETED:
+            program.remove(number)
+        program.write([self._post(number, MARK) for number in sorted(EDITED)])
+        program.write([backdated])
+        program.write(added)
+        return {
+            Change.EDIT: set(EDITED),
+            Change.DELETE: set(DELETED),
+            Change.ADD: {post.number for post in added},
+            Change.BACKDATE: {backdated.number},
+        }
+
+    def _look_for(self, row: Row, made: dict[Change, set[int]]) -> None:
+        row.changed = {change: len(made[change]) for change in Change if change in row.feed.shows}
+        row.found = {change: {} for change in row.changed if change is not Change.DELETE}
+        for day in self._later:
+            run = self._crawl(row.feed, day)
+            for change, numbers in made.items():
+                mark = MARK if change is Change.EDIT else ""
+                for number in numbers & _posts_of(run, mark) if change in row.found else ():
+                    row.found[change].setdefault(number, day - 1)
+        [feed] = self._projects[row.feed].feeds()
+        row.absent, row.later = feed["absent"], feed["verdict"]
+
+
+def _posts_of(run: Run, mark: str = "") -> set[int]:
+    return {
+        int(found[1])
+        for item in run.items
+        if item["change"] != "deleted"
+        and mark in json.dumps(item)
+        and (found := TITLE.search(item["title"] or ""))
+    }
+
+
+def _requests(run: Run) -> int:
+    return int(run.all_stats["downloader/request_count"])
+
+
+# -- the table -------------------------------------------------------------------------------------------
+
+NONE = "-"
+
+
+def table(rows: list[Row]) -> str:
+    cells = [list(map(str, _cells(row).values())) for row in rows]
+    head = list(_cells(rows[0])) if rows else []
+    lines = [head, ["---" for _ in head], *cells]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _cells(row: Row) -> dict[str, object]:
+    name = f"{row.program} {row.version}".strip()
+    listed = (row.report.get("sitemap") or {}).get("listed")
+    return {
+        "Software": f"{name}, {row.feed.label}" if row.feed.label else name,
+        "Posts": row.true,
+        "Read": row.got,
+        "In its sitemap": listed or NONE,
+        "By": ", ".join(row.report.get("obtained", ())) or NONE,
+        "Documents": row.pages or NONE,
+        "Requests": row.requests[0],
+        "Again": row.requests[1],
+        "Verdict": row.verdict,
+        **{change.value.capitalize(): _found(row, change) for change in Change},
+        "Later": row.later or NONE,
+    }
+
+
+def _found(row: Row, change: Change) -> str:
+    if change not in row.changed:
+        return NONE
+    found = row.absent if change is Change.DELETE else len(row.found.get(change, {}))
+    return f"{found} of {row.changed[change]}"
 
 
 def main() -> int:
     """Take the census; return 1 if something does not hold that should."""
     parser = argparse.ArgumentParser(prog="python -m tests.platforms", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these programs")
-    parser.add_argument("--posts", type=int, default=census.POSTS)
+    parser.add_argument("--posts", type=int, default=POSTS)
     parser.add_argument("--no-changes", action="store_true", help="only the first two crawls")
     parser.add_argument("--write", action="store_true", help=f"write the table to {PAGE.name}")
     parser.add_argument("--reasons", action="store_true", help="print the reasons of the verdicts too")
@@ -28,21 +259,19 @@ def main() -> int:
         if wanted and kind.name.lower() not in wanted:
             continue
         try:
-            for row in census.take(kind, args.posts, () if args.no_changes else census.LATER):
+            for row in take(kind, args.posts, () if args.no_changes else LATER):
                 rows.append(row)
-                print(census.table([row]).splitlines()[-1], flush=True)
+                print(table([row]).splitlines()[-1], flush=True)
                 faults += [f"{row.label}: {fault}" for fault in row.faults()]
                 if args.reasons:
                     print(*(f"    {reason}" for reason in row.reasons), sep="\n", flush=True)
         except NotInstalledError as error:
             faults.append(f"{kind.name}: {error}")
-    print(f"\n{census.table(rows)}")
+    print(f"\n{table(rows)}")
     print(*faults, sep="\n", file=sys.stderr)
     if args.write:
         before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        PAGE.write_text(
-            f"{before}{BEGIN}\n{census.table(rows)}\n{END}{rest.partition(END)[2]}", encoding="utf-8"
-        )
+        PAGE.write_text(f"{before}{BEGIN}\n{table(rows)}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
     return 1 if faults else 0
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import http.server
+import json
 import os
+import shutil
 import subprocess
 import threading
 import time
@@ -86,6 +88,9 @@ class Publisher(ABC):
 
     name: ClassVar[str] = ""
     feeds: ClassVar[Sequence[Feed]] = ()
+    program: ClassVar[Path | None] = None  # a file of it
+    installer: ClassVar[str] = ".ci/platforms"
+    package: ClassVar[str] = ""  # Debian's, if it is one
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -97,16 +102,19 @@ class Publisher(ABC):
         return f"http://127.0.0.1:{self.port}"
 
     @property
-    @abstractmethod
     def version(self) -> str:
-        """Its version, as people write it."""
+        """Its version, as people write it: without Debian's epoch and revision."""
+        found = run("dpkg-query", "-W", "-f", "${Version}", self.package, cwd=self.folder)
+        return found.rpartition(":")[2].partition("-")[0]
+
+    def check_installed(self) -> None:
+        """:raises NotInstalledError: if the program is not here"""
+        if self.program is not None and not self.program.exists():
+            raise NotInstalledError(f"{self.name} is not here: bash {self.installer}")
 
     @abstractmethod
     def serving(self) -> contextlib.AbstractContextManager[None]:
-        """Set up a site without posts, and serve it.
-
-        :raises NotInstalledError: if the program is not here
-        """
+        """Set up a site without posts, and serve it."""
 
     @abstractmethod
     def write(self, posts: Sequence[Post]) -> None:
@@ -194,7 +202,13 @@ class StaticSite(Publisher):
     """A program that writes files, which are served as they are.
 
     Its source is in `self.source`, and `build` writes into `self.dist`.
+
+    :cvar file: of a post, below `self.source`
+    :cvar post: its text, a format string
     """
+
+    file: ClassVar[str] = ""
+    post: ClassVar[str] = ""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -208,22 +222,22 @@ class StaticSite(Publisher):
     def build(self) -> None:
         """Write the site to `self.dist`."""
 
-    @abstractmethod
-    def path_of(self, number: int) -> Path:
-        """Return the file of a post below `self.source`."""
-
-    @abstractmethod
     def text_of(self, post: Post) -> str:
-        """Return what this file says."""
+        """Return what the file of a post says."""
+        return self.post.format(post=post)
+
+    def put(self, path: str, text: str) -> None:
+        """Write a file below `self.source`."""
+        file = self.source / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
 
     def write(self, posts: Sequence[Post]) -> None:
         for post in posts:
-            path = self.path_of(post.number)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(self.text_of(post), encoding="utf-8")
+            self.put(self.file.format(number=post.number), self.text_of(post))
 
     def remove(self, number: int) -> None:
-        self.path_of(number).unlink()
+        (self.source / self.file.format(number=number)).unlink()
 
     def publish(self) -> None:
         self.build()
@@ -237,13 +251,72 @@ class StaticSite(Publisher):
             yield
 
 
-class _Files(http.server.SimpleHTTPRequestHandler):
+class MarkdownSite(StaticSite):
+    """A static site whose posts are files in Markdown, with a head in YAML.
+
+    :cvar head: lines of a post's head, besides its title and its date
+    """
+
+    head: ClassVar[tuple[str, ...]] = ()
+
+    def text_of(self, post: Post) -> str:
+        lines = (f"title: {post.title}", f"date: {post.published:%Y-%m-%dT%H:%M:%SZ}", *self.head)
+        head = "\n".join(line.format(number=post.number) for line in lines)
+        return f"---\n{head}\n---\n\n{post.text}\n"
+
+    def publish(self) -> None:
+        # Some programs leave there what they wrote for a post that was deleted.
+        for one in self.dist.iterdir():
+            shutil.rmtree(one) if one.is_dir() else one.unlink()
+        self.build()
+
+
+class NodeSite(MarkdownSite):
+    """A program of npm's.
+
+    :cvar module: the package that has the command, and its version
+    :cvar command: in `node_modules/.bin`; `.ci/platforms` names the folder by it too
+    """
+
+    module: ClassVar[str] = ""
+    command: ClassVar[str] = ""
+
+    @property
+    def _modules(self) -> Path:
+        return INSTALLED / self.command / "node_modules"
+
+    @property
+    def version(self) -> str:
+        return self.version_of(self.module)
+
+    def version_of(self, package: str) -> str:
+        """The version of an installed package."""
+        file = self._modules / package / "package.json"
+        return str(json.loads(file.read_text(encoding="utf-8"))["version"])
+
+    def check_installed(self) -> None:
+        if not self._modules.exists():
+            raise NotInstalledError(f"{self.name} is not here: bash .ci/platforms")
+
+    def set_up(self) -> None:
+        (self.source / "node_modules").symlink_to(self._modules)
+
+    def execute(self, *arguments: str) -> None:
+        """Run its command in `self.source`."""
+        run(self._modules / ".bin" / self.command, *arguments, cwd=self.source, TZ="UTC")
+
+
+class Quiet(http.server.BaseHTTPRequestHandler):
+    """Logs nothing."""
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        pass
+
+
+class _Files(Quiet, http.server.SimpleHTTPRequestHandler):
     extensions_map: ClassVar[dict[str, str]] = {  # type: ignore[misc]
         **http.server.SimpleHTTPRequestHandler.extensions_map,
         ".xml": "application/xml",
         ".rss": "application/rss+xml",
         ".atom": "application/atom+xml",
     }
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Say nothing."""

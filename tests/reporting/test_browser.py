@@ -1,6 +1,11 @@
-"""The report in a real browser, from its file: seen, followed and printed."""
+"""The report in a real browser, from its file: seen, followed, printed, and checked by axe-core.
+
+axe-core looks for what makes a page hard to use with assistive technology. It comes from npm: `.ci/servers`
+installs it into the folder that the variable AXE_CORE names, or into `~/.cache/fhcrawl-axe-core`.
+"""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +14,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from tests.browser import Browser
-from tests.projects import NewProject
+from tests.servers import leave_out
 
 pytestmark = [
     pytest.mark.browser,
@@ -18,14 +23,26 @@ pytestmark = [
 ]
 
 
+FOLDER = Path(os.environ.get("AXE_CORE") or Path.home() / ".cache" / "fhcrawl-axe-core")
+SCRIPT = FOLDER / "node_modules" / "axe-core" / "axe.min.js"
+MISSING = f"axe-core is not in {FOLDER}: npm install --prefix {FOLDER} axe-core"
+RUN = """
+const done = arguments[arguments.length - 1];
+axe.run(document, {resultTypes: ["violations"]}).then(found => done({
+  passes: found.passes.map(rule => rule.id),
+  violations: found.violations.map(rule => [rule.id, rule.nodes.map(node => node.html.slice(0, 200))]),
+}));
+"""
+OPEN = "document.querySelectorAll('details').forEach(details => { details.open = true; })"
+
+
 @pytest.fixture(params=["few", "many"])
-def page(request: pytest.FixtureRequest, new_project: NewProject) -> Path:
+def page(request: pytest.FixtureRequest) -> Path:
     path: Path = request.getfixturevalue(request.param)
     return path
 
 
 def asked(browser: Browser) -> list[str]:
-    """The URLs that the browser has asked for."""
     messages = [json.loads(entry["message"])["message"] for entry in browser.log("performance")]
     sent = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
     # Not those of the page that Chromium begins with.
@@ -48,7 +65,7 @@ def test_page_opens_without_an_error_and_asks_for_nothing(browser: Browser, page
 @pytest.mark.parametrize("width", [320, 360, 768])
 def test_nothing_has_to_be_scrolled_sideways(browser: Browser, page: Path, width: int) -> None:
     browser.open(page, width=width)
-    browser.run("document.querySelectorAll('details').forEach(details => { details.open = true; })")
+    browser.run(OPEN)
     assert browser.run("return document.documentElement.scrollWidth") <= width
     too_wide = browser.run(
         "return [...document.querySelectorAll('body *:not(.unseen):not(.skip):not(col)')]"
@@ -89,7 +106,7 @@ def test_everything_can_be_done_from_the_keyboard(browser: Browser, few: Path) -
 
 def test_print_has_all_of_a_few_feeds(browser: Browser, few: Path) -> None:
     browser.open(few, dark=True)
-    browser.run("document.querySelectorAll('details').forEach(details => { details.open = false; })")
+    browser.run(OPEN.replace("true", "false"))
     browser.cdp("Emulation.setEmulatedMedia", {"media": "print"})
     # As wide as A4 within its margins.
     paper = {"width": 688, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
@@ -108,3 +125,18 @@ def test_print_has_all_of_a_few_feeds(browser: Browser, few: Path) -> None:
     assert cut == []
     colour = browser.run("return getComputedStyle(document.body).color")
     assert colour == "rgb(0, 0, 0)"
+
+
+@pytest.mark.parametrize("name", ["few", "several"])
+@pytest.mark.parametrize(("width", "dark"), [(1100, False), (1100, True), (360, False)])
+def test_axe(browser: Browser, request: pytest.FixtureRequest, name: str, width: int, dark: bool) -> None:
+    if not SCRIPT.exists():
+        leave_out(MISSING)
+    browser.open(request.getfixturevalue(name), width=width, dark=dark)
+    browser.driver.set_script_timeout(240)
+    for script in ("", OPEN):
+        browser.run(script)
+        browser.run(SCRIPT.read_text(encoding="utf-8"))
+        found = browser.driver.execute_async_script(RUN)
+        assert found["violations"] == []
+        assert {"color-contrast", "region"} <= set(found["passes"])

@@ -12,7 +12,7 @@ from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import page
 from tests.feeds import E, atom
 from tests.projects import Project
-from tests.reporting.stores import HOSTILE
+from tests.reporting.conftest import HOSTILE
 from tests.server import FeedServer
 
 

@@ -1,12 +1,8 @@
 """How far a crawl has come, from what its signals say."""
 
 import io
-import os
-import pty
 import re
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from typing import TextIO
 
@@ -55,35 +51,20 @@ def test_feed_is_done_when_nothing_is_asked_for_any_more() -> None:
     assert progress.problems == 1
 
 
-def test_feed_whose_subscription_document_is_elsewhere_ends_too() -> None:
-    progress = Progress(1)
+def test_feed_whose_subscription_document_is_elsewhere_or_unchanged_ends_too() -> None:
+    progress = Progress(2)
     ask(progress, "a", "page.html", Role.SUBSCRIPTION)
     ask(progress, "a", "feed.xml", Role.SUBSCRIPTION)
     progress.commit(result("a", "feed.xml", Role.SUBSCRIPTION), CommitBatch(), 0)
     assert progress.done == 1
-
-
-def test_feed_that_waits_for_its_turn_is_to_do() -> None:
-    progress = Progress(2)
-    progress.ask("a", "a", "subscription")
-    assert (progress.done, len(progress.under_way)) == (0, 0)
-    progress.begin("a")
+    # One that waits for its turn has not begun.
+    progress.ask("b", "b", "subscription")
+    assert (progress.done, len(progress.under_way)) == (1, 0)
+    progress.begin("b")
     progress.begin(None)
-    assert (progress.done, len(progress.under_way)) == (0, 1)
-
-
-def test_unchanged_feed_is_done_and_a_document() -> None:
-    progress = Progress(1)
-    ask(progress, "a", "a", Role.SUBSCRIPTION)
-    progress.confirm(result("a", "a", Role.SUBSCRIPTION))
-    assert (progress.done, progress.of("a")) == (1, Counts(documents=1))
-
-
-def test_limit_is_no_problem() -> None:
-    progress = Progress(1)
-    ask(progress, "a", "a1")
-    progress.lose(result("a", "a1", failure=DocumentFailure(State.KNOWN, ReasonKind.LIMIT, "was left")))
-    assert progress.problems == 0
+    assert (progress.done, len(progress.under_way)) == (1, 1)
+    progress.confirm(result("b", "b", Role.SUBSCRIPTION))
+    assert (progress.done, progress.of("b")) == (2, Counts(documents=1))
 
 
 def test_entries_are_counted_of_each_feed_and_all() -> None:
@@ -100,7 +81,7 @@ def test_entries_are_counted_of_each_feed_and_all() -> None:
 @pytest.mark.parametrize(
     ("kind", "new", "documents"), [(ReasonKind.LOOP, 0, 0), (ReasonKind.NOT_WELL_FORMED, 3, 1)]
 )
-def test_document_that_is_not_whole_is_a_problem_and_read_if_it_has_entries(
+def test_broken_document_is_a_problem_and_read_if_it_has_entries(
     kind: ReasonKind, new: int, documents: int
 ) -> None:
     progress = Progress(1)
@@ -108,25 +89,19 @@ def test_document_that_is_not_whole_is_a_problem_and_read_if_it_has_entries(
     broken = result("a", "a", Role.SUBSCRIPTION, DocumentFailure(State.INVALID, kind, "is cut off"))
     progress.commit(broken, CommitBatch(counts=Counter(["fhcrawl/entry/new"] * new)), 0)
     assert (progress.problems, progress.of("a")) == (1, Counts(documents, new))
-
-
-def test_walk_has_come_back_to_the_oldest_document() -> None:
-    progress = Progress(1)
-    ask(progress, "a", "end")
-    for month in ("2004-03", "2003-12", "2004-01"):
-        ask(progress, "a", month)
-        progress.commit(result("a", month, updated=f"{month}-01T00:00:00Z"), CommitBatch(), 0)
-    assert progress.under_way["a"].back_to == "2003-12-01T00:00:00Z"
+    # A limit is no problem.
+    ask(progress, "a", "a1")
+    progress.lose(result("a", "a1", failure=DocumentFailure(State.KNOWN, ReasonKind.LIMIT, "was left")))
+    assert progress.problems == 1
 
 
 def with_entries(found: DocumentResult, *times: str) -> DocumentResult:
-    """A result with an entry for each of these times."""
     orders = [Order(0, time, 0, 1, 0, -number) for number, time in enumerate(times)]
     versions = [Version(str(number), order, "digest") for number, order in enumerate(orders)]
     return replace(found, versions=versions)
 
 
-def test_walk_has_come_back_to_the_last_entry_with_a_time() -> None:
+def test_walk_has_come_back_to_the_last_entry_with_a_time_or_else_to_the_oldest_document() -> None:
     progress = Progress(1)
     ask(progress, "a", "end")
     # A document that is made when it is requested has the time of its response.
@@ -135,6 +110,10 @@ def test_walk_has_come_back_to_the_last_entry_with_a_time() -> None:
         read = with_entries(result("a", url, updated=updated), "2004-02-01T00:00:00Z", f"2003-0{url[1]}", "")
         progress.commit(read, CommitBatch(), 0)
     assert progress.under_way["a"].back_to == "2003-01"
+    for month, back_to in (("2002-03", "2002-03"), ("2001-12", "2001-12"), ("2002-01", "2001-12")):
+        ask(progress, "a", month)
+        progress.commit(result("a", month, updated=f"{month}-01T00:00:00Z"), CommitBatch(), 0)
+        assert str(progress.under_way["a"].back_to).startswith(back_to)
 
 
 def test_share_of_a_known_number_of_entries_is_shown_with_the_time_left() -> None:
@@ -177,14 +156,6 @@ def test_share_of_the_documents_of_a_list_counts_those_that_are_lost() -> None:
     assert walk.done(10) == "50%, 0:00:10 left"
 
 
-def test_feeds_that_are_left_are_done_once() -> None:
-    progress = Progress(3)
-    ask(progress, "a", "a")
-    for _ in range(3):
-        progress.leave({"a", "b"})
-    assert (progress.done, len(progress.under_way)) == (2, 0)
-
-
 def test_feeds_that_are_remembered_have_a_bound() -> None:
     progress = Progress(MOST_FEEDS + 5)
     for number in range(MOST_FEEDS + 2):
@@ -193,9 +164,11 @@ def test_feeds_that_are_remembered_have_a_bound() -> None:
     assert progress.done == progress.total.documents == MOST_FEEDS + 2
     assert progress.of(str(MOST_FEEDS - 1)) is not None
     assert progress.of(str(MOST_FEEDS)) is None
+    # Feeds that are left are done once.
+    ask(progress, "left", "left")
     for _ in range(3):
-        progress.leave({"left"})
-    assert progress.done == MOST_FEEDS + 3
+        progress.leave({"left", "other"})
+    assert (progress.done, len(progress.under_way)) == (MOST_FEEDS + 4, 0)
 
 
 def test_rate_is_that_of_the_last_seconds() -> None:
@@ -257,24 +230,12 @@ def test_running_display_is_small_and_fits(width: int, feeds: int) -> None:
     assert "1:02:03" in lines[3]
     if feeds == 2000:
         assert lines[-1].strip() == "and 1,991 more"
+        assert len(running(width, feeds, height=10)) == 9
     if feeds > 1:
         assert any(line.startswith("[bold]") for line in lines)
 
 
-def test_running_display_is_lower_in_a_low_terminal() -> None:
-    assert len(running(80, 30, height=10)) == 9
-
-
-@pytest.fixture
-def tty_file() -> Iterator[TextIO]:
-    outer, inner = pty.openpty()
-    with open(inner, "w") as file, closing(os.fdopen(outer)):  # noqa: PTH123 - it has no path
-        yield file
-
-
-def test_only_a_terminal_that_can_move_its_cursor_has_a_display(
-    tty_file: TextIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_a_real_terminal_has_a_display(tty_file: TextIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     assert console_of(tty_file) is not None
     assert console_of(io.StringIO()) is None

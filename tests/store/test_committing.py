@@ -15,13 +15,7 @@ COMPLETE = "<fh:complete/>"
 YEARS = {year: f"{year}-01-01T00:00:00Z" for year in range(2002, 2007)}
 
 
-@pytest.fixture
-def url(database: Database) -> str:
-    return database.url
-
-
 def crawl(url: str, document: str, **more: Any) -> tuple[dict[str, str], dict[str, int]]:
-    """What a run exports, by id, and its stats."""
     engine = Engine(url, {FEED: document}, more=more)
     changes = engine.crawl(FEED)
     assert changes is not None
@@ -29,7 +23,6 @@ def crawl(url: str, document: str, **more: Any) -> tuple[dict[str, str], dict[st
 
 
 def live(url: str) -> dict[str, tuple[str, str]]:
-    """Texts and update times of the live entries; asserts that the feed counts just these."""
     store = Store.open(url)
     found = {entry["id"]: (entry["summary"], entry["updated"]) for entry in store.entries.read()}
     [feed] = store.feeds.read()
@@ -92,7 +85,6 @@ def test_entry_that_is_again_what_was_exported_is_no_change(url: str) -> None:
 
 
 def texts(*words: str) -> list[E]:
-    """Versions of an entry; `old@2003` is its text and its year."""
     pairs = (word.partition("@") for word in words)
     return [E("1", text, YEARS[int(year)]) for text, _, year in pairs]
 

@@ -9,7 +9,6 @@ from fhcrawl.logical_feed.coverage import Hole, Span
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import Store
 from fhcrawl.store.statements import Feed
-from tests.databases import Database
 from tests.engine import Engine
 from tests.faketime import clock_at
 from tests.feeds import E, atom
@@ -17,11 +16,6 @@ from tests.feeds import E, atom
 FEED = "http://example.org/index"
 DAY = 86400
 CUT = "</feed>"
-
-
-@pytest.fixture
-def url(database: Database) -> str:
-    return database.url
 
 
 def day(number: int) -> str:
@@ -33,7 +27,6 @@ def document(newest: int, shown: int = 4, **links: str) -> str:
 
 
 def crawl(url: str, number: int, body: str, **engine: int) -> Feed:
-    """The feed after a crawl on a day in March."""
     with clock_at(day(number).rstrip("Z")):
         Engine(url, {FEED: body}, **engine).crawl(FEED)  # type: ignore[arg-type]
         return stored(url)

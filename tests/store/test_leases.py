@@ -1,4 +1,4 @@
-"""Which of several crawls may write to a feed."""
+"""Which of several crawls may write to a feed, and when a run that is still at work has finished with it."""
 
 import os
 import subprocess
@@ -9,36 +9,41 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from fhcrawl import items
 from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.exporters import storages
-from fhcrawl.logical_feed import ChainPosition, Role, Version
+from fhcrawl.logical_feed import ChainPosition, Role, Verdict, Version
+from fhcrawl.logical_feed.polling import Limits
 from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch
 from fhcrawl.logical_feed.versions import Order
-from fhcrawl.store import Store, Subscription
+from fhcrawl.store import Store, Subscription, VerdictRecord
+from fhcrawl.store.schema import entries, versions
 from tests.databases import Database
 from tests.stores import begin_walk
 
-FEED = "http://example.org/index"
+FEED, OTHER = "http://example.org/index", "http://example.org/other"
 NOW = "2004-01-01T00:00:00Z"
 FIELDS: dict[str, object] = {**dict.fromkeys(items.FIELDS), "authors": [], "categories": [], "enclosures": []}
 
 
 @pytest.fixture
-def one(database: Database) -> Iterator[Store]:
-    yield from opened(database)
+def stores(database: Database) -> Iterator[list[Store]]:
+    stores = [Store.open(database.url) for _ in range(2)]
+    yield stores
+    for store in stores:
+        store.close()
 
 
 @pytest.fixture
-def two(database: Database) -> Iterator[Store]:
-    yield from opened(database)
+def one(stores: list[Store]) -> Store:
+    return stores[0]
 
 
-def opened(database: Database) -> Iterator[Store]:
-    store = Store.open(database.url)
-    yield store
-    store.close()
+@pytest.fixture
+def two(stores: list[Store]) -> Store:
+    return stores[1]
 
 
 def read(run: int, *contents: str) -> tuple[DocumentResult, CommitBatch]:
@@ -52,7 +57,6 @@ def read(run: int, *contents: str) -> tuple[DocumentResult, CommitBatch]:
 
 
 def refuse_all_writes(store: Store, run: int, why: str | None = None) -> None:
-    """See a store refuse to write anything about the feed."""
     result, batch = read(run, "late")
     documents = store.documents
     writes = (
@@ -74,7 +78,7 @@ def test_feed_belongs_to_one_run_until_that_has_ended(one: Store, two: Store) ->
         two.walks.forget(FEED, NOW)
     assert [feed.feed for feed in one.feeds.read(first)] == [FEED]
     assert list(two.feeds.read(second)) == []
-    begin_walk(two, "http://example.org/other", second, NOW)
+    begin_walk(two, OTHER, second, NOW)
     one.close()
     assert begin_walk(two, FEED, second, NOW).feed == FEED
 
@@ -89,9 +93,7 @@ def test_feeds_that_begin_together_are_refused_one_by_one(one: Store, two: Store
     assert [feed.feed for feed in two.feeds.read(second)] == sorted(others)
 
 
-def test_run_whose_feed_was_taken_over_writes_nothing_more(
-    one: Store, two: Store, database: Database
-) -> None:
+def test_run_whose_feed_was_taken_over_writes_nothing(one: Store, two: Store, database: Database) -> None:
     first, second = one.begin_run(), two.begin_run()
     begin_walk(one, FEED, first, NOW)
     one.documents.commit(*read(first, "before"))
@@ -113,9 +115,7 @@ def test_run_that_was_silent_goes_on_if_nobody_has_taken_its_feed(one: Store, da
     assert [entry["title"] for entry in one.entries.read()] == ["after"]
 
 
-def test_lease_is_renewed_when_it_is_due(
-    one: Store, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lease_is_renewed_when_due(one: Store, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     def expires() -> int:
         [[seconds]] = database.rows("SELECT expires FROM runs")
         return int(seconds)
@@ -182,7 +182,7 @@ def test_lease_that_has_expired_or_ends_later_than_any_can_is_free(
             begin_walk(two, FEED, run, NOW)
 
 
-def test_file_system_without_locks_leaves_it_to_the_expiry(
+def test_without_file_locks_the_expiry_decides(
     one: Store, two: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(number: int, how: int) -> None:
@@ -206,48 +206,25 @@ def test_run_leaves_no_lock_file(tmp_path: Path) -> None:
 
 
 def test_delivery_of_a_living_run_is_its_own(one: Store, two: Store, tmp_path: Path) -> None:
-    first = one.begin_run()
-    begin_walk(one, FEED, first, NOW)
-    one.documents.commit(*read(first, "a"))
-    number = one.exports.begin(first)
-    written = storages.Part(tmp_path / "out.jsonl").complete()
+    first, number = begin_delivery(one)
     two.begin_run()
     storages.recover(two)
-    storages.deliver(one, number, [written])
+    deliver(one, number, tmp_path / "out.jsonl")
     assert (tmp_path / "out.jsonl").exists()
     assert list(one.exports.read_changes(one.exports.begin(first))) == []
 
 
-def test_delivery_that_was_taken_for_dead_delivers_nothing(
+def test_delivery_that_was_taken_for_dead_delivers_nothing_and_leaves_those_of_others_alone(
     one: Store, two: Store, database: Database, tmp_path: Path
 ) -> None:
-    first = one.begin_run()
-    begin_walk(one, FEED, first, NOW)
-    one.documents.commit(*read(first, "a"))
-    number = one.exports.begin(first)
+    _first, number = begin_delivery(one)
     database.execute("UPDATE runs SET expires = 1")
     second = two.begin_run()
     storages.recover(two)
     begin_walk(two, FEED, second, NOW)
-    written = storages.Part(tmp_path / "out.jsonl").complete()
     with pytest.raises(LeaseError, match="considered this one dead"):
-        storages.deliver(one, number, [written])
+        deliver(one, number, tmp_path / "out.jsonl")
     assert not (tmp_path / "out.jsonl").exists()
-    assert len(list(two.exports.read_changes(two.exports.begin(second)))) == 1
-
-
-def test_process_that_slept_leaves_the_deliveries_of_others_alone(
-    one: Store, two: Store, database: Database
-) -> None:
-    """Another one has settled its delivery meanwhile, and begun one of its own."""
-    first = one.begin_run()
-    begin_walk(one, FEED, first, NOW)
-    one.documents.commit(*read(first, "a"))
-    number = one.exports.begin(first)
-    database.execute("UPDATE runs SET expires = 1")
-    second = two.begin_run()
-    storages.recover(two)
-    begin_walk(two, FEED, second, NOW)
     other = two.exports.begin(second)
     with pytest.raises(LeaseError, match="considered this one dead"):
         one.exports.note_files(number, [])
@@ -255,6 +232,17 @@ def test_process_that_slept_leaves_the_deliveries_of_others_alone(
     one.exports.cancel(number)
     assert [entry["title"] for entry in two.exports.read_changes(other)] == ["a"]
     two.exports.note_files(other, [])
+
+
+def begin_delivery(store: Store) -> tuple[int, int]:
+    run = store.begin_run()
+    begin_walk(store, FEED, run, NOW)
+    store.documents.commit(*read(run, "a"))
+    return run, store.exports.begin(run)
+
+
+def deliver(store: Store, number: int, path: Path) -> None:
+    storages.deliver(store, number, [storages.Part(path).complete()])
 
 
 def test_runs_that_nothing_belongs_to_are_forgotten(one: Store, database: Database) -> None:
@@ -268,3 +256,123 @@ def test_runs_that_nothing_belongs_to_are_forgotten(one: Store, database: Databa
 def test_store_without_a_run_writes_nothing(one: Store) -> None:
     with pytest.raises(StoreError, match="No crawl has begun"):
         begin_walk(one, FEED, 1, NOW)
+
+
+def begun(store: Store, *titles: str) -> int:
+    run = store.begin_run()
+    store.walks.begin([FEED, OTHER], run, NOW)
+    store.documents.commit(*read(run, *titles))
+    return run
+
+
+def release(store: Store, run: int) -> None:
+    store.feeds.note_verdicts(run, [VerdictRecord(FEED, Verdict.COMPLETE, [])], Limits(1, 1), released=True)
+
+
+def titles(store: Store, run: int, only_released: bool = False) -> list[str]:
+    number = store.exports.begin(run, only_released)
+    found = [entry["title"] for entry in store.exports.read_changes(number)]
+    store.exports.cancel(number)
+    return found
+
+
+def test_feed_that_a_run_has_finished_is_another_ones(one: Store, two: Store, database: Database) -> None:
+    first, second = begun(one, "a"), two.begin_run()
+    with pytest.raises(LeaseError, match="is reading it"):
+        begin_walk(two, FEED, second, NOW)
+    with pytest.raises(LeaseError):
+        two.walks.forget(FEED, NOW)
+    release(one, first)
+    two.walks.forget(FEED, NOW)
+    known = two.walks.begin([FEED, OTHER], second, NOW)
+    assert not isinstance(known[FEED], LeaseError)
+    assert isinstance(known[OTHER], LeaseError)
+    two.documents.commit(*read(second, "b"))
+    with pytest.raises(LeaseError):
+        begin_walk(one, FEED, first, NOW)
+    # The end of the first run is nothing to the feed any more.
+    assert [feed.feed for feed in one.feeds.read(first)] == [OTHER]
+    release(one, first)
+    assert database.rows(f"SELECT released, verdict FROM feeds WHERE url = '{FEED}'") == [(None, None)]
+    assert titles(one, first) == []
+    assert titles(two, second) == ["b"]
+
+
+def test_run_writes_nothing_more_to_a_feed_that_it_has_finished_with(one: Store) -> None:
+    run = begun(one, "a")
+    release(one, run)
+    refuse_all_writes(one, run)
+    answers: list[int | Exception] = []
+    one.documents.send(*read(run, "b"), answers.append)
+    one.settle()
+    assert isinstance(answers[0], LeaseError)
+    assert titles(one, run) == ["a"]
+    # Its own, if it begins anew.
+    begin_walk(one, FEED, run, NOW)
+    one.documents.commit(*read(run, "b"))
+    assert titles(one, run) == ["b"]
+
+
+def test_feed_is_deleted_with_all_that_is_stored_of_it_unless_a_crawl_has_it(
+    one: Store, two: Store, database: Database
+) -> None:
+    run = begun(one, "a")
+    with one._database.transaction() as connection:
+        same = select(*(entries.c[column.name] for column in versions.c))
+        connection.execute(versions.insert().from_select(versions.c.keys(), same))
+    with pytest.raises(StoreError, match=f"{FEED} is being crawled; delete it"):
+        two.subscriptions.delete([FEED])
+    release(one, run)
+    number = one.exports.begin(run, only_released=True)
+    with pytest.raises(StoreError, match=f"{FEED} is being crawled; delete it"):
+        two.subscriptions.delete([FEED])
+    one.exports.cancel(number)
+    with pytest.raises(StoreError, match="/new is not in the store"):
+        two.subscriptions.delete([FEED, "http://example.org/new"])
+    tables = ("versions", "changes", "entries", "documents")
+    assert [database.rows(f"SELECT count(*) FROM {name}") for name in tables[:3]] == [[(1,)]] * 3
+    assert two.subscriptions.delete([FEED]) == {FEED: 1}
+    assert [database.rows(f"SELECT count(*) FROM {name}") for name in tables] == [[(0,)]] * 4
+    assert [feed.feed for feed in two.feeds.read()] == [OTHER]
+    # It begins anew.
+    begin_walk(two, FEED, second := two.begin_run(), NOW)
+    two.documents.commit(*read(second, "c"))
+    assert titles(two, second) == ["c"]
+
+
+def test_feed_is_said_once(one: Store) -> None:
+    run = begun(one, "a")
+    assert [feed.feed for feed in one.feeds.read(run, [FEED])] == [FEED]
+    release(one, run)
+    assert list(one.feeds.read(run, [FEED])) == []
+    assert [feed.feed for feed in one.feeds.read(run)] == [OTHER]
+
+
+def test_feed_is_nobodys_while_its_changes_are_delivered(one: Store, two: Store) -> None:
+    first, second = begun(one, "a"), two.begin_run()
+    assert titles(one, first, only_released=True) == []
+    release(one, first)
+    number = one.exports.begin(first, only_released=True)
+    with pytest.raises(LeaseError, match="is reading it"):
+        begin_walk(two, FEED, second, NOW)
+    assert [entry["title"] for entry in one.exports.read_changes(number)] == ["a"]
+    one.exports.end(number)
+    begin_walk(two, FEED, second, NOW)
+    two.documents.commit(*read(second, "b"))
+    assert titles(one, first) == []
+    assert titles(two, second) == ["b"]
+
+
+def test_delivery_of_other_feeds_keeps_nobody_from_a_feed(one: Store, two: Store) -> None:
+    first = begun(one)
+    release(one, first)
+    one.exports.begin(first)
+    assert begin_walk(two, FEED, two.begin_run(), NOW).feed == FEED
+
+
+def test_feed_of_which_nothing_was_read_is_forgotten_when_it_is_released(one: Store, two: Store) -> None:
+    first = one.begin_run()
+    one.walks.begin([FEED, OTHER], first, NOW)
+    release(one, first)
+    assert two.subscriptions.remove([FEED]) == {FEED: True}
+    assert [feed.feed for feed in two.feeds.read()] == [OTHER]

@@ -29,35 +29,23 @@ def unread(number: int, role: str, **fields: Any) -> dict[str, Any]:
 def obtained(
     database: Database, *documents: dict[str, Any], listed: int | None = None, **captures: str
 ) -> list[str]:
-    """How it was obtained; `captures` are marks by the archive's name."""
     listing = None if listed is None else json.dumps({**LISTING, "walk": listed, "highest": 1})
     feed = {"id": 1, "url": "http://example.org/", "location": "http://example.org/", "kind": "single"}
     feed |= {"walk": 1, "run": 1, "since": NOW, "crawled": NOW, "listing": listing, "subscription_id": 1}
     rows = [row_of(0, "subscription", id=1, held=FULL)]
     rows += [{**one, "id": number} for number, one in enumerate(documents, 2)]
     Store.open(database.url).close()
+    url = {"feed_id": 1, "url": "http://example.org/"}
+    read = {**url, "time": NOW, "digest": NOW, "state": "processed", "captured": NOW}
     with database.connected(no_parameters=False) as connection, connection.begin():
         connection.execute(schema.feeds.insert(), [feed])
         connection.execute(schema.documents.insert(), rows)
         for number, (name, marks) in enumerate(captures.items(), 1):
             archive = "file:" if name == "files" else f"https://{name}.example/"
-            of_map = {
-                "id": number,
-                "feed_id": 1,
-                "archive": archive,
-                "url": "http://example.org/",
-                "depth": 0,
-            }
-            connection.execute(schema.timemaps.insert(), [of_map])
-            read = {
-                "id": number,
-                "feed_id": 1,
-                "timemap_id": number,
-                "url": "http://example.org/",
-                "time": NOW,
-            }
-            read |= {"digest": NOW, "state": "processed", "captured": NOW, "marks": marks}
-            connection.execute(schema.mementos.insert(), [read])
+            timemap = {**url, "id": number, "archive": archive, "depth": 0}
+            connection.execute(schema.timemaps.insert(), [timemap])
+            memento = {**read, "id": number, "timemap_id": number, "marks": marks}
+            connection.execute(schema.mementos.insert(), [memento])
     with closing(Store.open_to_read(database.url)) as store:
         [found] = store.feeds.read()
     return found.obtained
@@ -77,18 +65,19 @@ def test_all_ways_are_named_in_order(database: Database) -> None:
     assert found == ["links", "Blogger pages", "WordPress pages", "a list", "web archive", "WARC"]
 
 
-@pytest.mark.both_stores
-def test_subscription_document_alone_is_no_way(database: Database) -> None:
-    assert obtained(database) == []
-
-
-@pytest.mark.parametrize("role", ["archive", "page", "part"])
-def test_documents_that_were_read_are_named_by_links(database: Database, role: str) -> None:
-    assert obtained(database, row_of(1, role)) == ["links"]
-
-
-def test_document_that_is_missing_now_was_read_before(database: Database) -> None:
-    assert obtained(database, unread(1, "archive", held=FULL)) == ["links"]
+@pytest.mark.parametrize(
+    ("documents", "ways"),
+    [
+        ([], []),
+        *(([row_of(1, role)], ["links"]) for role in ("archive", "page", "part")),
+        # It is missing now, and was read before.
+        ([unread(1, "archive", held=FULL)], ["links"]),
+    ],
+)
+def test_documents_that_were_read_are_named_by_links(
+    database: Database, documents: list[dict[str, Any]], ways: list[str]
+) -> None:
+    assert obtained(database, *documents) == ways
 
 
 def test_what_has_shown_nothing_is_no_way(database: Database) -> None:

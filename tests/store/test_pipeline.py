@@ -43,8 +43,6 @@ class RefusedError(Exception):
 
 
 def keep(*ids: int) -> Callable[[Connection], int]:
-    """Insert each, and return how many they are."""
-
     def write(connection: Connection) -> int:
         for number in ids:
             connection.exec_driver_sql("INSERT INTO kept VALUES (%s, '100 %%')", (number,))
@@ -54,7 +52,6 @@ def keep(*ids: int) -> Callable[[Connection], int]:
 
 
 def send(pipeline: Pipeline, write: Callable[[Connection], Any], answered: Callable[[Any], None]) -> None:
-    """Send a transaction; give `answered` an error that is known at once, too."""
     try:
         pipeline.send(write, answered)
     except (DatabaseError, DBAPIError) as error:
@@ -62,15 +59,12 @@ def send(pipeline: Pipeline, write: Callable[[Connection], Any], answered: Calla
 
 
 def kept(engine: Engine) -> list[int]:
-    """What is committed."""
     with engine.connect() as connection:
         found = text("SELECT id FROM kept WHERE word = :word ORDER BY id")
         return list(connection.scalars(found, {"word": "100 %"}))
 
 
-def test_transaction_that_fails_is_undone_and_those_around_it_are_not(
-    engine: Engine, pipeline: Pipeline
-) -> None:
+def test_only_a_transaction_that_fails_is_undone(engine: Engine, pipeline: Pipeline) -> None:
     answers: list[object] = []
     for ids in ((1, 2), (3, 1, 4), (5,)):
         send(pipeline, keep(*ids), answers.append)
@@ -139,9 +133,7 @@ def test_who_is_answered_may_send(engine: Engine, pipeline: Pipeline) -> None:
     assert kept(engine) == [1, 2]
 
 
-def test_transaction_may_be_larger_than_what_the_network_takes_at_once(
-    engine: Engine, pipeline: Pipeline
-) -> None:
+def test_transaction_may_be_larger_than_network_buffers(engine: Engine, pipeline: Pipeline) -> None:
     def write(connection: Connection) -> None:
         for number in range(8):
             connection.exec_driver_sql("INSERT INTO kept VALUES (%s, %s)", (number, "x" * 4_000_000))
@@ -152,9 +144,7 @@ def test_transaction_may_be_larger_than_what_the_network_takes_at_once(
     assert answers == [None]
 
 
-def test_statement_that_cannot_be_prepared_can_be_later(
-    database: Database, engine: Engine, pipeline: Pipeline
-) -> None:
+def test_statement_may_be_prepared_later(database: Database, engine: Engine, pipeline: Pipeline) -> None:
     def write(connection: Connection) -> None:
         keep(1)(connection)
         connection.exec_driver_sql("INSERT INTO later VALUES (%s)", (1,))

@@ -51,7 +51,6 @@ def add_column_and_fail(connection: Connection) -> None:
 
 @pytest.fixture
 def older(database: Database) -> Database:
-    """A store with a feed."""
     with closing(Store.open(database.url)) as store:
         store.begin_run()
         store.walks.begin(["http://example.org/"], 1, "2004-01-01T00:00:00Z")
@@ -66,9 +65,7 @@ def read_version(database: Database) -> object:
     return database.rows("SELECT schema_version FROM store")
 
 
-def test_older_store_is_migrated_once_and_keeps_what_it_has(
-    older: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_older_store_is_migrated_once_with_its_rows(older: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     # The migration creates the views anew.
     older.execute("DROP VIEW live_entries")
     monkeypatch.setitem(schema.STEPS, schema.VERSION, add_column)
@@ -85,10 +82,7 @@ def test_older_store_without_a_step_is_refused(older: Database, monkeypatch: pyt
     monkeypatch.setitem(schema.STEPS, version, add_column)
     let_version_go_up(monkeypatch)
     let_version_go_up(monkeypatch)
-    with pytest.raises(
-        StoreError,
-        match=f"schema version {version}, but this version of fhcrawl supports only {version + 2}:",
-    ):
+    with pytest.raises(StoreError, match=f"version {version}, but this .* supports only {version + 2}:"):
         Store.open(older.url)
     assert read_version(older) == [(version,)]
 
@@ -134,28 +128,19 @@ def test_schema_of_this_version_has_not_changed() -> None:
     described = [
         (
             table.name,
-            [
-                (column.name, str(column.type), column.nullable, column.primary_key)
-                for column in table.columns
-            ],
+            [(one.name, str(one.type), one.nullable, one.primary_key) for one in table.columns],
             sorted(str(index.name) for index in table.indexes),
         )
         for table in schema.metadata.sorted_tables
     ]
-    named = (
-        schema.LIVE_ENTRIES,
-        schema.ABSENT_ENTRIES,
-        schema.RENAMED_ENTRIES,
-        schema.FEED_VERDICTS,
-        schema.GAPS,
-    )
+    entries = (schema.LIVE_ENTRIES, schema.ABSENT_ENTRIES, schema.RENAMED_ENTRIES)
+    named = (*entries, schema.FEED_VERDICTS, schema.GAPS)
     digest = hashlib.sha256(repr((described, named)).encode()).hexdigest()[:16]
     assert (schema.VERSION, digest) == (5, "8db7322fb3bf6ec7")
 
 
 @pytest.fixture
 def crawled(server: FeedServer, project: Project) -> FeedServer:
-    """A whole feed that has lost an entry since, one with a gap, and one that says nothing of its past."""
     server.serve("/whole", atom([E("1"), E("2")], head="<fh:complete/>", title="Whole"))
     server.serve("/gap", atom([E("1", "text of 1", title="One")], prev="/gone", title="Gap"))
     server.serve("/plain", atom([E("1")], title="Plain"))
@@ -166,30 +151,26 @@ def crawled(server: FeedServer, project: Project) -> FeedServer:
     return server
 
 
-def query(project: Project, sql: str) -> list[tuple[object, ...]]:
-    return project.database.rows(sql)
-
-
 def test_views_answer_what_one_asks_first(crawled: FeedServer, project: Project) -> None:
+    query = project.database.rows
     whole, gap, plain = (crawled.url(path) for path in ("/whole", "/gap", "/plain"))
-    assert query(project, "SELECT feed, feed_title, id FROM live_entries ORDER BY feed") == [
+    assert query("SELECT feed, feed_title, id FROM live_entries ORDER BY feed") == [
         (gap, "Gap", "1"),
         (plain, "Plain", "1"),
         (whole, "Whole", "1"),
     ]
-    assert query(project, "SELECT title, summary, document FROM live_entries WHERE feed_title = 'Gap'") == [
+    assert query("SELECT title, summary, document FROM live_entries WHERE feed_title = 'Gap'") == [
         ("One", "text of 1", gap)
     ]
     columns = "feed, title, kind, verdict, entries, documents_processed, documents_not_processed"
-    assert query(project, f"SELECT {columns} FROM feed_verdicts ORDER BY feed") == [
+    assert query(f"SELECT {columns} FROM feed_verdicts ORDER BY feed") == [
         (gap, "Gap", "archived", "incomplete", 1, 1, 1),
         (plain, "Plain", "single", "unknown", 1, 1, 0),
         (whole, "Whole", "complete", "complete", 1, 1, 0),
     ]
-    assert query(project, "SELECT feed, feed_title, url, kind, detail FROM gaps") == [
+    assert query("SELECT feed, feed_title, url, kind, detail FROM gaps") == [
         (gap, "Gap", crawled.url("/gone"), "http-404", "is missing (404)")
     ]
-    [(since, first, last)] = query(
-        project, "SELECT gaps.since, first_crawled, last_crawled FROM gaps JOIN feed_verdicts USING (feed)"
-    )
+    columns = "gaps.since, first_crawled, last_crawled"
+    [(since, first, last)] = query(f"SELECT {columns} FROM gaps JOIN feed_verdicts USING (feed)")
     assert str(first) <= str(since) <= str(last)

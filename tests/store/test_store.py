@@ -44,11 +44,6 @@ def lost(key: str, failure: DocumentFailure, step: int = -1, fetched: str = NOW)
 GONE = DocumentFailure(State.MISSING, ReasonKind.HTTP_404, "is missing (404)")
 
 
-def test_runs_are_numbered(store: Store) -> None:
-    assert store.begin_run() == 2
-    assert store.begin_run() == 3
-
-
 @pytest.mark.sqlite_only("a file")
 def test_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
@@ -90,31 +85,26 @@ def test_unknown_feed_is_a_store_error(store: Store) -> None:
         store.entries.find_winners("http://example.org/other", ["1"], NOW)
 
 
-def test_document_that_is_not_known_has_no_end(store: Store) -> None:
-    assert store.documents.find_end(FEED, "a1", Role.ARCHIVE, 2) is None
-    assert store.documents.find(FEED, "a1") is None
+def end(store: Store, key: str = "a3", walk: int = 2) -> ChainEnd | None:
+    return store.documents.find_end(FEED, key, Role.ARCHIVE, walk)
+
+
+def ref(key: str, step: int, run: int | None = None) -> DocumentRef:
+    return DocumentRef(key, key, Role.ARCHIVE, ChainPosition(1, step), run)
 
 
 def test_end_of_a_chain_is_the_first_document_that_is_not_processed(store: Store) -> None:
+    assert (end(store), store.documents.find(FEED, "a3")) == (None, None)
     store.documents.commit(*read("a3", "a2", step=-1))
-    assert store.documents.find_end(FEED, "a3", Role.ARCHIVE, 2) == ChainEnd(
-        DocumentRef("a2", "a2", Role.ARCHIVE, ChainPosition(1, -2)), loop=False
-    )
+    assert end(store) == ChainEnd(ref("a2", -2), loop=False)
     store.documents.commit(*read("a2", "a1", step=-2))
     store.documents.note_failure(lost("a1", GONE, step=-3))
-    assert store.documents.find_end(FEED, "a3", Role.ARCHIVE, 2) == ChainEnd(
-        DocumentRef("a1", "a1", Role.ARCHIVE, ChainPosition(1, -3), 1), loop=False
-    )
+    assert end(store) == ChainEnd(ref("a1", -3, 1), loop=False)
     store.documents.commit(*read("a1", step=-3))
-    assert store.documents.find_end(FEED, "a3", Role.ARCHIVE, 2) == ChainEnd(None, loop=False)
-
-
-def test_chain_of_processed_documents_that_loops_ends_where_it_leads_back(store: Store) -> None:
-    store.documents.commit(*read("a3", "a2", step=-1))
-    store.documents.commit(*read("a2", "a1", step=-2))
+    assert end(store) == ChainEnd(None, loop=False)
+    # One of processed documents that loops ends where it leads back.
     store.documents.commit(*read("a1", "a2", step=-3))
-    oldest = DocumentRef("a1", "a1", Role.ARCHIVE, ChainPosition(1, -3), 1)
-    assert store.documents.find_end(FEED, "a3", Role.ARCHIVE, 2) == ChainEnd(oldest, loop=True)
+    assert end(store) == ChainEnd(ref("a1", -3, 1), loop=True)
 
 
 def test_archive_keeps_the_place_that_the_chain_gave_it(store: Store) -> None:
@@ -133,26 +123,28 @@ def test_what_a_document_said_before_it_was_lost_still_holds(store: Store, datab
     assert rows == [("a1", True), ("a2", False)]
 
 
-def test_gap_is_known_since_it_was_first_seen(store: Store) -> None:
+LATER = "2005-01-01T00:00:00Z"
+LATE = DocumentFailure(State.FAILED, ReasonKind.TIMEOUT, "times out")
+
+
+@pytest.mark.parametrize(
+    ("failures", "since"),
+    [
+        ([(GONE, NOW), (GONE, LATER)], ("http-404", NOW)),
+        ([(GONE, NOW), (GONE, LATER), (LATE, LATER)], ("timeout", LATER)),
+        # Not since a time that has not come.
+        ([(GONE, "2040-01-01T00:00:00Z"), (GONE, NOW)], ("http-404", NOW)),
+    ],
+)
+def test_gap_is_known_since_it_was_first_seen(
+    store: Store, failures: list[tuple[DocumentFailure, str]], since: tuple[str, str]
+) -> None:
     store.documents.commit(*read(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
-    store.documents.note_failure(lost("a1", GONE))
-    later = "2005-01-01T00:00:00Z"
-    store.documents.note_failure(lost("a1", GONE, fetched=later))
+    for failure, fetched in failures:
+        store.documents.note_failure(lost("a1", failure, fetched=fetched))
     [feed] = store.feeds.read()
     assert feed.verdict is Verdict.INCOMPLETE
-    assert [(reason.kind, reason.since) for reason in feed.reasons] == [("http-404", NOW)]
-    late = DocumentFailure(State.FAILED, ReasonKind.TIMEOUT, "times out")
-    store.documents.note_failure(lost("a1", late, fetched=later))
-    [feed] = store.feeds.read()
-    assert [(reason.kind, reason.since) for reason in feed.reasons] == [("timeout", later)]
-
-
-def test_gap_is_not_known_since_a_time_that_has_not_come(store: Store) -> None:
-    store.documents.commit(*read(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
-    store.documents.note_failure(lost("a1", GONE, fetched="2040-01-01T00:00:00Z"))
-    store.documents.note_failure(lost("a1", GONE))
-    [feed] = store.feeds.read()
-    assert [(reason.kind, reason.since) for reason in feed.reasons] == [("http-404", NOW)]
+    assert [(reason.kind, reason.since) for reason in feed.reasons] == [since]
 
 
 def test_feed_that_was_never_read_says_so(store: Store) -> None:
@@ -178,12 +170,9 @@ def test_many_feeds_do_not_fill_the_memory(store: Store, monkeypatch: pytest.Mon
 
 def test_document_that_was_read_as_something_else_is_not_known_as_an_archive(store: Store) -> None:
     store.documents.commit(*read("a1", step=0, role=Role.SUBSCRIPTION))
-    assert store.documents.find_end(FEED, "a1", Role.ARCHIVE, 2) is None
-    assert store.documents.find_end(FEED, "a1", Role.ARCHIVE, 1) == ChainEnd(None, loop=True)
+    assert (end(store, "a1"), end(store, "a1", 1)) == (None, ChainEnd(None, loop=True))
     store.documents.commit(*read("index", "a1", step=0, role=Role.SUBSCRIPTION))
-    assert store.documents.find_end(FEED, "a1", Role.ARCHIVE, 2) == ChainEnd(
-        DocumentRef("a1", "a1", Role.ARCHIVE, ChainPosition(1, -1), 1), loop=False
-    )
+    assert end(store, "a1") == ChainEnd(ref("a1", -1, 1), loop=False)
 
 
 def test_more_ids_than_a_statement_may_have_are_looked_up(store: Store) -> None:

@@ -39,14 +39,6 @@ def test_title_of_a_list_is_that_of_a_feed_without_one(store: Store) -> None:
     assert {feed.feed: feed.title for feed in store.feeds.read()} == {URL: "Mine", other: "Theirs"}
 
 
-def test_feed_is_due_when_its_time_has_come(store: Store) -> None:
-    store.subscriptions.add({URL: {}}, THEN)
-    assert store.subscriptions.read(THEN) == {URL: {}}
-    set_due(store, URL, DUE)
-    assert store.subscriptions.read(BEFORE) == {}
-    assert store.subscriptions.read(DUE) == store.subscriptions.read() == {URL: {}}
-
-
 def test_feed_whose_walk_has_begun_and_not_ended_is_due(store: Store) -> None:
     store.subscriptions.add({URL: {}}, THEN)
     set_due(store, URL, DUE)
@@ -70,13 +62,6 @@ def test_only_the_run_that_has_a_feed_plans_it(store: Store) -> None:
     assert store.subscriptions.find_due([URL, "http://example.org/other"]) == {URL: "2026-01-01T00:00:01Z"}
 
 
-def test_options_are_those_of_subscribed_feeds(store: Store) -> None:
-    store.subscriptions.add({URL: {"reversed": True}, "http://example.org/plain": {}}, THEN)
-    assert store.subscriptions.read_options([URL, "http://example.org/plain", "http://example.org/new"]) == {
-        URL: {"reversed": True}
-    }
-
-
 def test_feed_that_was_polled_at_a_time_that_has_not_come_is_due(store: Store) -> None:
     """A machine's clock was wrong once; one that is some hours ahead is another machine's."""
     for url, polled in {"ahead": shift(now(), 23 * 3600), "wrong": shift(now(), 25 * 3600)}.items():
@@ -93,16 +78,14 @@ def test_feed_that_was_polled_at_a_time_that_has_not_come_is_due(store: Store) -
     ]
 
 
-def test_feeds_that_have_waited_longest_come_first(store: Store) -> None:
-    store.subscriptions.add({name: {} for name in ("b", "c", "a")}, "2026-01-01T00:00:00Z")
+def test_feeds_are_due_when_their_time_has_come_the_oldest_first(store: Store) -> None:
+    store.subscriptions.add({name: {} for name in ("b", "c", "a")}, THEN)
     set_due(store, "b", "2026-01-03T00:00:00Z")
     set_due(store, "c", DUE)
-    assert (
-        list(store.subscriptions.read())
-        == list(store.subscriptions.read("2027-01-01T00:00:00Z"))
-        == ["a", "c", "b"]
-    )
-    assert list(store.subscriptions.read("2026-01-02T00:00:00Z")) == ["a", "c"]
+    assert list(store.subscriptions.read(BEFORE)) == ["a"]
+    assert list(store.subscriptions.read(DUE)) == ["a", "c"]
+    for time in ((), ("2027-01-01T00:00:00Z",)):
+        assert list(store.subscriptions.read(*time)) == ["a", "c", "b"]
 
 
 def test_new_options_make_a_feed_due_and_the_same_again_do_not(store: Store) -> None:

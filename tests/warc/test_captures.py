@@ -63,9 +63,7 @@ def archive(project: Project) -> Archive:
 
 @pytest.mark.quick_lane
 @pytest.mark.parametrize("compressed", [True, False])
-def test_old_captures_complete_a_feed_and_leave_its_verdict(
-    server: FeedServer, project: Project, compressed: bool
-) -> None:
+def test_captures_complete_a_feed_as_it_is(server: FeedServer, project: Project, compressed: bool) -> None:
     archive = Archive(project.folder / "old.warc.gz", compressed=compressed)
     feed = server.url("/feed")
     archive.add(feed, "2009-01-01T00:00:00Z", atom([E("1", updated="2009-01-01T00:00:00Z")]))
@@ -89,9 +87,7 @@ def test_old_captures_complete_a_feed_and_leave_its_verdict(
     assert read(project, feed).items == []
 
 
-def test_files_without_a_capture_of_the_feed_are_told(
-    server: FeedServer, project: Project, archive: Archive
-) -> None:
+def test_files_without_captures_are_told(server: FeedServer, project: Project, archive: Archive) -> None:
     archive.add(server.url("/other"), "2009-01-01T00:00:00Z", atom([E("other")]))
     server.serve("/feed", atom([E("1")]))
     said = "WARNING: The WARC files have no captures of these feeds"
@@ -100,9 +96,7 @@ def test_files_without_a_capture_of_the_feed_are_told(
     assert said not in read(project, server.url("/feed")).log
 
 
-def test_feed_that_is_gone_is_read_from_an_archive(
-    server: FeedServer, project: Project, archive: Archive
-) -> None:
+def test_lost_feed_is_read_from_an_archive(server: FeedServer, project: Project, archive: Archive) -> None:
     archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("1")], prev="/old", title="Old"))
     archive.add(server.url("/old"), "2008-01-01T00:00:00Z", atom([E("0")], prev="/older"))
     archive.add(server.url("/older"), "2008-06-01T00:00:00Z", atom([E("-1")]), kind="resource")
@@ -111,57 +105,41 @@ def test_feed_that_is_gone_is_read_from_an_archive(
     assert server.asked() == ["/feed"]
     assert project.verdict() == ("unknown", ["only-captures", "http-404"])
     [feed] = project.feeds()
-    assert (feed["title"], feed["reasons"][0]["detail"]) == (
-        "Old",
-        "has never been read directly; its entries are from captures",
-    )
+    said = "has never been read directly; its entries are from captures"
+    assert (feed["title"], feed["reasons"][0]["detail"]) == ("Old", said)
     advice = project.scrapy("feeds").stdout
     assert ("its entries from captures are kept" in advice, "unsubscribe" in advice) == (True, False)
 
 
-@pytest.mark.parametrize(
-    ("captures", "live", "texts", "verdict"),
-    [
-        # The gap of a missing archive stays.
-        (
-            {"/1 2009-01-01": atom([E("1")])},
-            {"/feed": atom([E("2")], prev="/1")},
-            {"1": "text", "2": "text"},
-            ("incomplete", ["http-404"]),
-        ),
-        # A capture that is broken is no reason.
-        (
-            {"/feed 2009-01-01": "<html>parked</html>", "/feed 2010-01-01": atom([E("0")])[:-5]},
-            {"/feed": atom([E("2")], prev="/1"), "/1": atom([E("1")])},
-            {"0": "text", "1": "text", "2": "text"},
-            ("complete", []),
-        ),
-        # In 2009, 2012 was the future: that clock was wrong.
-        (
-            {"/feed 2009-01-01": atom([E("1", "wrong clock", "2012-01-01T00:00:00Z")], updated=None)},
-            {"/feed": atom([E("1", "right", "2010-01-01T00:00:00Z")], updated="2010-01-01T00:00:00Z")},
-            {"1": "right"},
-            None,
-        ),
-        # An archive that was captured with the subscription document is the older one.
-        (
-            {"/feed 2009-01-01": atom([E("1", "new")], prev="/1"), "/1 2009-01-01": atom([E("1", "old")])},
-            {},
-            {"1": "new"},
-            None,
-        ),
-        # The bound of documents.
-        ({"/feed 2009-01-01": LONG, "/feed 2010-01-01": atom([E("2")])}, {}, {"2": "text"}, None),
-        # A link leads to no WARC file.
-        (
-            {"/secret 2009-01-01": atom([E("secret")])},
-            {"/feed": atom([E("1")], prev="WARC#0")},
-            {"1": "text"},
-            ("incomplete", ["refused-url"]),
-        ),
-    ],
-    ids=["missing", "broken", "wrong clock", "at once", "too large", "file"],
-)
+OLD, NEW = "2009-01-01", "2010-01-01"
+TWO = atom([E("2")], prev="/1")
+WRONG = atom([E("1", "wrong clock", "2012-01-01T00:00:00Z")], updated=None)
+RIGHT = atom([E("1", "right", f"{NEW}T00:00:00Z")], updated=f"{NEW}T00:00:00Z")
+BROKEN = {f"/feed {OLD}": "<html>parked</html>", f"/feed {NEW}": atom([E("0")])[:-5]}
+AT_ONCE = {f"/feed {OLD}": atom([E("1", "new")], prev="/1"), f"/1 {OLD}": atom([E("1", "old")])}
+TEXTS = dict.fromkeys("012", "text")
+Verdict = tuple[str, list[str]]
+# What archives have, what is served, the texts of the entries, and the verdict if it matters.
+CAPTURED: dict[str, tuple[dict[str, str], dict[str, str], dict[str, str], Verdict | None]] = {
+    "the gap of a missing archive stays": (
+        *({f"/1 {OLD}": atom([E("1")])}, {"/feed": TWO}, {"1": "text", "2": "text"}),
+        ("incomplete", ["http-404"]),
+    ),
+    "a broken capture is no reason": (
+        *(BROKEN, {"/feed": TWO, "/1": atom([E("1")])}, TEXTS, ("complete", [])),
+    ),
+    # In 2009, 2012 was the future.
+    "wrong clock": ({f"/feed {OLD}": WRONG}, {"/feed": RIGHT}, {"1": "right"}, None),
+    "an archive captured with the subscription document is older": (AT_ONCE, {}, {"1": "new"}, None),
+    "bound of documents": ({f"/feed {OLD}": LONG, f"/feed {NEW}": atom([E("2")])}, {}, {"2": "text"}, None),
+    "a link leads to no WARC file": (
+        *({f"/secret {OLD}": atom([E("secret")])}, {"/feed": atom([E("1")], prev="WARC#0")}, {"1": "text"}),
+        ("incomplete", ["refused-url"]),
+    ),
+}
+
+
+@pytest.mark.parametrize(("captures", "live", "texts", "verdict"), CAPTURED.values(), ids=CAPTURED)
 def test_feed_with_captures(
     server: FeedServer,
     project: Project,
@@ -169,7 +147,7 @@ def test_feed_with_captures(
     captures: dict[str, str],
     live: dict[str, str],
     texts: dict[str, str],
-    verdict: tuple[str, list[str]] | None,
+    verdict: Verdict | None,
 ) -> None:
     for number, (place, body) in enumerate(captures.items(), 1):
         path, _, date = place.partition(" ")
@@ -180,9 +158,7 @@ def test_feed_with_captures(
     assert verdict is None or project.verdict() == verdict
 
 
-def test_live_document_is_newer_than_a_capture_and_a_later_capture_than_an_earlier_one(
-    server: FeedServer, project: Project, archive: Archive
-) -> None:
+def test_live_document_is_newer_than_captures(server: FeedServer, project: Project, archive: Archive) -> None:
     archive.add(server.url("/feed"), "2011-01-01T00:00:00Z", atom([E("1", "b"), E("2", "b")]))
     server.serve("/feed", atom([E("1", "live")]))
     assert read(project, server.url("/feed")).texts == {"1": "live", "2": "b"}
@@ -192,19 +168,13 @@ def test_live_document_is_newer_than_a_capture_and_a_later_capture_than_an_earli
     assert read(project, server.url("/feed"), path="earlier.warc.gz").items == []
 
 
-def test_revisits_are_resolved_where_that_is_possible(
-    server: FeedServer, project: Project, archive: Archive
-) -> None:
+def test_revisits_are_resolved_if_possible(server: FeedServer, project: Project, archive: Archive) -> None:
     feed, same = server.url("/feed"), f"{REVISIT}identical-payload-digest"
     other = Archive(project.folder / "other.warc.gz")
-    other.add(server.url("/mirror"), "2008-01-01T00:00:00Z", atom([E("1", "a", "2009-01-01T00:00:00Z")]))
+    mirrored = atom([E("1", "a", "2009-01-01T00:00:00Z")])
+    other.add(server.url("/mirror"), "2008-01-01T00:00:00Z", mirrored)
     other.add("dns:example.org", "2008-01-01T00:00:00Z", "x", kind="resource")
-    digest = next(
-        line
-        for line in gzip.decompress(other.path.read_bytes()).decode().splitlines()
-        if "Payload-Digest" in line
-    ).partition(": ")[2]
-    payload = {"WARC-Profile": same, "WARC-Payload-Digest": digest}
+    payload = {"WARC-Profile": same, "WARC-Payload-Digest": digest(mirrored.encode())}
     archive.add(feed, "2010-01-01T00:00:00Z", "", kind="revisit", warc=payload)
     # Not what it was: it refers to what is in no file.
     unknown = {**payload, "WARC-Payload-Digest": "sha1:" + "A" * 32}
@@ -222,9 +192,7 @@ def test_revisits_are_resolved_where_that_is_possible(
     assert any("at 2011-01-01T00:00:00Z: none of the files has the record" in w for w in run.warnings())
 
 
-def test_complete_feed_has_no_entries_of_earlier_times(
-    server: FeedServer, project: Project, archive: Archive
-) -> None:
+def test_complete_feed_has_no_older_entries(server: FeedServer, project: Project, archive: Archive) -> None:
     archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("left")]))
     server.serve("/feed", atom([E("1")], head="<fh:complete/>"))
     for _ in range(2):
@@ -233,9 +201,7 @@ def test_complete_feed_has_no_entries_of_earlier_times(
     assert project.verdict() == ("complete", [])
 
 
-def test_page_whose_entries_an_archive_has_does_not_end_the_walk(
-    server: FeedServer, project: Project, archive: Archive
-) -> None:
+def test_captured_page_does_not_end_walks(server: FeedServer, project: Project, archive: Archive) -> None:
     server.serve("/feed", atom([E("1")], links={"next": "/2"}))
     server.serve("/2", atom([E("0")]))
     project.crawl(server.url("/feed"))
@@ -248,9 +214,7 @@ def test_page_whose_entries_an_archive_has_does_not_end_the_walk(
     assert set(project.crawl(server.url("/feed")).changes) == {"8"}
 
 
-def test_what_a_crawl_has_kept_is_the_same_feed(
-    server: FeedServer, project: Project, new_project: NewProject
-) -> None:
+def test_kept_files_have_the_same_feed(server: FeedServer, project: Project, new_project: NewProject) -> None:
     server.serve("/feed", atom([E("4")], prev="/3"))
     server.serve(
         "/3", gzip.compress(atom([E("3")], prev="/2").encode()), headers={"Content-Encoding": "gzip"}
@@ -284,19 +248,17 @@ def test_arc_files_are_read(server: FeedServer, project: Project) -> None:
     assert set(read(project, url, path="old.arc").changes) == {"1"}
 
 
-def test_damaged_file_is_read_as_far_as_it_goes(
-    server: FeedServer, project: Project, archive: Archive
-) -> None:
-    archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("1")]))
-    with archive.path.open("ab") as file:
+def test_damaged_file_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    whole = Archive(tmp_path / "old.warc.gz")
+    whole.add("http://example.org/feed", "2009-01-01T00:00:00Z", atom([E("1")]))
+    with whole.path.open("ab") as file:
         file.write(b"\x1f\x8b\x08\x00broken, and no WARC record at all")
-    run = read(project, server.url("/feed"))
-    assert set(run.changes) == {"1"}
-    assert "Traceback" not in run.log
+    with closing(CaptureIndex([str(whole.path)])) as captures:
+        assert captures.build() == len(list(captures.find("http://example.org/feed"))) == 1
 
 
 @pytest.mark.parametrize("begin", [b"", b"WARC/1.0\r\nWARC-Type: ", b"WARC/1.0\r\n" + b"a: b\r\n" * 200_000])
-def test_head_of_a_record_that_does_not_end_is_damage(
+def test_endless_head_of_a_record_is_damage(
     tmp_path: Path, begin: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     whole = Archive(tmp_path / "old.warc.gz")
@@ -331,7 +293,7 @@ def test_many_records_with_heads_only_are_no_damage(tmp_path: Path) -> None:
         ("", {}, False),
     ],
 )
-def test_record_of_no_use_does_not_hide_those_behind_it(
+def test_useless_record_hides_no_others(
     tmp_path: Path, url: str, more: dict[str, Any], is_read: bool
 ) -> None:
     archive, date = Archive(tmp_path / "old.warc", compressed=False), "2010-01-01T00:00:00Z"
@@ -341,10 +303,6 @@ def test_record_of_no_use_does_not_hide_those_behind_it(
     with closing(CaptureIndex([str(archive.path)])) as captures:
         assert captures.build() == 2 + is_read
         assert len(list(captures.find("http://a.example/3"))) == 1
-
-
-def test_link_that_is_no_url_is_in_no_file() -> None:
-    with closing(CaptureIndex([])) as captures:
         assert list(captures.find("http://[.example/2")) == []
 
 
@@ -364,35 +322,27 @@ def test_capture_of_a_wrong_clock_counts_as_no_later_than_now(
 
 
 @pytest.mark.parametrize(
-    ("args", "sentence"),
+    ("path", "sentence"),
     [
-        (("-a", "warc=none.warc.gz"), "none.warc.gz does not exist"),
-        (("-a", "warc=."), "--warc requires a file"),
+        ("none.warc.gz", "none.warc.gz does not exist"),
+        (".", "--warc requires a file"),
+        ("old.warc.gz feed.json", "--warc: feed.json is not a WARC or ARC file; use the path of one"),
     ],
 )
-def test_files_that_are_not_there_get_a_sentence(
-    project: Project, args: tuple[str, ...], sentence: str
-) -> None:
-    run = project.crawl("http://feeds.invalid/", args=args)
-    assert run.exit_code == 2
-    assert sentence in run.log
-    assert "Traceback" not in run.log
-
-
-def test_file_that_is_no_warc_file_is_refused_before_the_first_request(
-    server: FeedServer, project: Project, archive: Archive
+def test_files_that_cannot_be_used_get_a_sentence_before_the_first_request(
+    server: FeedServer, project: Project, path: str, sentence: str
 ) -> None:
     server.serve("/feed", atom([E("1")]))
-    archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("0")]))
-    (project.folder / "feed.json").write_text("{}")
-    run = project.crawl(server.url("/feed"), args=("-a", "warc=old.warc.gz feed.json"))
-    assert run.exit_code == 2
-    assert "--warc: feed.json is not a WARC or ARC file; use the path of one" in run.log
-    assert "Traceback" not in run.log
+    if "feed.json" in path:
+        add_to = Archive(project.folder / "old.warc.gz")
+        add_to.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("0")]))
+        (project.folder / "feed.json").write_text("{}")
+    run = project.crawl(server.url("/feed"), args=("-a", f"warc={path}"))
+    assert (run.exit_code, sentence in run.log, "Traceback" in run.log) == (2, True, False)
     assert server.asked() == []
-    # In a folder, files are told by their names.
-    run = read(project, server.url("/feed"), path=".")
-    assert set(run.changes) == {"0", "1"}
+    if "feed.json" in path:
+        # In a folder, files are told by their names.
+        assert set(read(project, server.url("/feed"), path=".").changes) == {"0", "1"}
 
 
 RECORD = b"WARC/1.1\r\nWARC-Type: response\r\n"
@@ -438,7 +388,6 @@ def day(number: int, hour: int) -> str:
 
 
 def document(newest: int, shown: int = SHOWN, **more: Any) -> str:
-    """With the entries of the last days, of one a day."""
     numbers = range(newest, newest - shown, -1)
     return atom([E(str(number), updated=day(number, 0)) for number in numbers], **more)
 
@@ -449,7 +398,6 @@ def fill(archive: Archive, feed: str, days: range) -> None:
 
 
 def spoil(path: Path) -> None:
-    """Make a file unreadable but for its first octets, with the same size and time."""
     stat = path.stat()
     path.write_bytes(path.read_bytes()[:20].ljust(stat.st_size, b"\0"))
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
@@ -462,7 +410,6 @@ def feed(server: FeedServer) -> str:
 
 
 def captured(run: Run) -> int:
-    """How many captures it has read, if the feed has not changed since the run before."""
     return int(run.stats.get(READ, 0))
 
 
@@ -495,16 +442,14 @@ def test_captures_are_read_once_and_files_are_not_opened_again(project: Project,
 
 def test_every_capture_is_read_if_asked_for(project: Project, feed: str) -> None:
     fill(Archive(project.folder / "old.warc.gz"), feed, range(FIRST, FIRST + 10))
-    settings = {"FHCRAWL_ALL_CAPTURES_ENABLED": 1}
-    assert captured(read(project, feed, settings=settings)) == 10 + 1
-    assert captured(read(project, feed, settings=settings)) == 0
+    every = {"FHCRAWL_ALL_CAPTURES_ENABLED": 1}
+    assert [captured(read(project, feed, settings=every)) for _ in range(2)] == [10 + 1, 0]
 
 
 def test_run_goes_on_where_one_has_ended(project: Project, feed: str) -> None:
     fill(Archive(project.folder / "old.warc.gz"), feed, range(FIRST, LAST))
-    settings = {"CLOSESPIDER_PAGECOUNT": 3}
-    numbers = [captured(read(project, feed, settings=settings)) for _ in range(2)]
-    numbers.append(captured(read(project, feed)))
+    bounds: list[dict[str, Any]] = [{"CLOSESPIDER_PAGECOUNT": 3}, {"CLOSESPIDER_PAGECOUNT": 3}, {}]
+    numbers = [captured(read(project, feed, settings=bound)) for bound in bounds]
     assert set(project.logical_feed()) == {str(number) for number in range(FIRST - SHOWN + 1, LAST + 1)}
     assert all(numbers)
     assert sum(numbers) <= 50 / 9 * 1.3 + 2
@@ -526,20 +471,14 @@ def test_files_are_opened_for_another_feed_and_for_a_document_that_a_later_captu
     assert "6" in read(project, feed, path=paths).changes
     # It was not looked for in the file that was not opened.
     assert set(read(project, feed, path=paths).changes) == {"200"}
-    spoil(archive.path)
-    assert DAMAGED not in read(project, feed, path=paths).log
-
-
-def test_files_are_opened_for_a_document_that_a_crawl_without_them_has_found(
-    server: FeedServer, project: Project, feed: str
-) -> None:
-    archive = Archive(project.folder / "old.warc.gz")
-    archive.add(feed, day(60, 12), document(60))
-    archive.add(server.url("/lost"), day(60, 12), document(200, 1))
-    read(project, feed)
+    # Nor was one that a crawl without files has found.
+    archive.add(server.url("/lost"), day(60, 12), document(300, 1))
+    read(project, feed, path=paths)
     server.serve("/feed", document(LAST, prev="/lost"))
     project.crawl(feed)
-    assert set(read(project, feed).changes) == {"200"}
+    assert set(read(project, feed, path=paths).changes) == {"300"}
+    spoil(archive.path)
+    assert DAMAGED not in read(project, feed, path=paths).log
 
 
 def test_capture_that_cannot_be_read_is_not_tried_again(project: Project, feed: str) -> None:

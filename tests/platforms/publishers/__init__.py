@@ -10,7 +10,6 @@ from tests.platforms.publisher import Publisher
 
 
 def every() -> list[type[Publisher]]:
-    """The programs, by name."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
     return sorted(_named(Publisher), key=lambda one: one.name.lower())

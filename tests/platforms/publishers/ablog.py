@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar
 
-from tests.platforms.publisher import INSTALLED, Feed, Post, StaticSite, run
+from tests.platforms.publisher import INSTALLED, Feed, StaticSite, run
 
 PROGRAMS = INSTALLED / "ablog" / "bin"
 CONFIGURATION = """
@@ -28,9 +27,8 @@ POST = """\
 
 
 class ABlog(StaticSite):
-    """A blog whose feeds have the newest posts, more than there are in a year."""
-
     name = "ABlog"
+    file, post = "posts/post-{number}.rst", POST
     length: ClassVar[int] = 45
     # The posts are of at most four calendar years, which overlap with the feed.
     feeds = (Feed("a year fits into a feed", "/blog/atom.xml", pages=5, ends=2),)
@@ -41,23 +39,14 @@ class ABlog(StaticSite):
         return run(PROGRAMS / "python", "-c", code, cwd=self.folder).strip()
 
     def set_up(self) -> None:
-        configuration = CONFIGURATION.format(root=self.root, length=self.length)
-        (self.source / "conf.py").write_text(configuration, encoding="utf-8")
-        (self.source / "index.rst").write_text(INDEX, encoding="utf-8")
-
-    def path_of(self, number: int) -> Path:
-        return self.source / "posts" / f"post-{number}.rst"
-
-    def text_of(self, post: Post) -> str:
-        return POST.format(post=post)
+        self.put("conf.py", CONFIGURATION.format(root=self.root, length=self.length))
+        self.put("index.rst", INDEX)
 
     def build(self) -> None:
         run(PROGRAMS / "sphinx-build", "-q", "-b", "html", self.source, self.dist, cwd=self.folder, TZ="UTC")
 
 
 class ShortABlog(ABlog):
-    """One whose feeds have fewer posts than a year has: the others are nowhere."""
-
     name = "ABlog"
     length = 10
     feeds = (Feed("a year does not fit", "/blog/atom.xml", answers=False),)

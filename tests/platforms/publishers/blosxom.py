@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from tests.platforms.publisher import Feed, NotInstalledError, Post, Publisher, run
+from tests.platforms.publisher import Feed, Post, Publisher, Quiet
 
 SCRIPT = Path("/usr/lib/cgi-bin/blosxom")
 CONFIGURATION = """
@@ -27,20 +27,12 @@ $static_dir = "{folder}/static";
 
 
 class Blosxom(Publisher):
-    """Debian's, with the plugin of Debian's that makes its feed short."""
-
-    name = "blosxom"
+    name, program, package = "blosxom", SCRIPT, "blosxom"
     # The feed itself, and those of four years.
     feeds = (Feed("", "/index.rss", pages=5, ends=2),)
 
-    @property
-    def version(self) -> str:
-        return run("dpkg-query", "-W", "-f", "${Version}", "blosxom", cwd=self.folder).partition("-")[0]
-
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
-        if not SCRIPT.exists():
-            raise NotInstalledError("blosxom is not here: bash .ci/platforms")
         for name in ("data", "state", "static"):
             (self.folder / name).mkdir()
         configuration = CONFIGURATION.format(folder=self.folder, root=self.root)
@@ -62,9 +54,7 @@ class Blosxom(Publisher):
         self._path(number).unlink()
 
 
-class _Script(http.server.BaseHTTPRequestHandler):
-    """Runs the script, as RFC 3875 has it."""
-
+class _Script(Quiet, http.server.BaseHTTPRequestHandler):
     def __init__(self, environment: dict[str, str], *args: Any) -> None:
         self.environment = environment
         super().__init__(*args)
@@ -90,6 +80,3 @@ class _Script(http.server.BaseHTTPRequestHandler):
             self.send_header(name, value.strip())
         self.end_headers()
         self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Say nothing."""

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.platforms.publisher import INSTALLED, Feed, NotInstalledError, Post, Publisher, run
+from tests.platforms.publisher import INSTALLED, Feed, Post, Publisher, run
 
 PYTHON = INSTALLED / "django" / "bin" / "python"
 SITE = """
@@ -87,9 +87,7 @@ if __name__ == "__main__":
 
 
 class Django(Publisher):
-    """A site of a few lines, as its documentation has them."""
-
-    name = "Django"
+    name, program = "Django", PYTHON
     feeds = (
         Feed("paged, without links", "/paged/", options=("-s", "FHCRAWL_PROBE=1")),
         Feed("paged, with links", "/linked/"),
@@ -102,27 +100,19 @@ class Django(Publisher):
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
-        if not PYTHON.exists():
-            raise NotInstalledError("Django is not here: bash .ci/platforms")
         (self.folder / "site.py").write_text(SITE, encoding="utf-8")
         with self.process(str(PYTHON), "site.py", f"127.0.0.1:{self.port}"):
             yield
 
-    @property
-    def _file(self) -> Path:
-        return self.folder / "posts.json"
-
-    def _read(self) -> dict[str, tuple[str, str]]:
-        found: dict[str, tuple[str, str]] = json.loads(self._file.read_text()) if self._file.exists() else {}
-        return found
-
-    def _save(self, posts: dict[str, tuple[str, str]]) -> None:
-        self._file.write_text(json.dumps(posts), encoding="utf-8")
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._posts: dict[int, tuple[str, str]] = {}
 
     def write(self, posts: Sequence[Post]) -> None:
-        self._save(self._read() | {str(one.number): (one.published.isoformat(), one.text) for one in posts})
+        self._posts |= {post.number: (post.published.isoformat(), post.text) for post in posts}
 
     def remove(self, number: int) -> None:
-        posts = self._read()
-        del posts[str(number)]
-        self._save(posts)
+        del self._posts[number]
+
+    def publish(self) -> None:
+        (self.folder / "posts.json").write_text(json.dumps(self._posts), encoding="utf-8")

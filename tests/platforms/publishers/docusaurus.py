@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tests.platforms.markdown import NodeSite
-from tests.platforms.publisher import Feed
+from tests.platforms.publisher import Feed, NodeSite
 
 CONFIG = """
 export default {{
@@ -17,13 +16,11 @@ export default {{
 
 
 class Docusaurus(NodeSite):
-    """A site of documentation with a blog."""
-
     name = "Docusaurus"
     feeds = (Feed("", "/blog/rss.xml", answers=False),)
     file = "blog/post-{number}.md"
     head = ("slug: post-{number}", "tags: [news]")
-    package, command = "@docusaurus/core", "docusaurus"
+    module, command = "@docusaurus/core", "docusaurus"
 
     def set_up(self) -> None:
         super().set_up()

@@ -7,21 +7,12 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.platforms.publisher import Change, Feed, NotInstalledError, Post, Publisher, run
+from tests.platforms.publisher import Change, Feed, Post, Publisher, run
 
 PLACE = Path("/usr/share/dokuwiki")
 FOLDERS = (
-    "attic",
-    "cache",
-    "index",
-    "locks",
-    "log",
-    "media",
-    "media_attic",
-    "media_meta",
-    "meta",
-    "pages",
-    "tmp",
+    *("attic", "cache", "index", "locks", "log", "media"),
+    *("media_attic", "media_meta", "meta", "pages", "tmp"),
 )
 # `rss_update`: the feed is not kept for some minutes. `rss_show_deleted`: with PHP 8, this release answers
 # with a TypeError once the feed has a deleted page.
@@ -59,9 +50,7 @@ file_put_contents($conf['changelog'], $lines);
 
 
 class DokuWiki(Publisher):
-    """Debian's, with the titles of the pages in its feed."""
-
-    name = "DokuWiki"
+    name, program = "DokuWiki", PLACE
     # The feed itself, and all changes at once. A wiki says when it was changed: no change is of the past.
     feeds = (Feed("", "/feed.php", pages=2, shows=frozenset(Change) - {Change.BACKDATE}),)
 
@@ -71,8 +60,6 @@ class DokuWiki(Publisher):
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
-        if not PLACE.exists():
-            raise NotInstalledError("DokuWiki is not here: bash .ci/platforms")
         for name in FOLDERS:
             (self.folder / "data" / name).mkdir(parents=True)
         settings = SETTINGS.format(folder=self.folder)
@@ -86,20 +73,12 @@ class DokuWiki(Publisher):
     def _php(self) -> Sequence[str]:
         return ("php", "-d", f"auto_prepend_file={self.folder}/first.php")
 
-    def _save(self, pages: Sequence[tuple[str, str, int]]) -> None:
+    def _save(self, *pages: tuple[str, str, int]) -> None:
         run(*self._php, "save.php", cwd=self.folder, text=json.dumps(pages))
 
     def write(self, posts: Sequence[Post]) -> None:
-        self._save(
-            [
-                (
-                    f"post{one.number}",
-                    f"====== {one.title} ======\n{one.text}",
-                    int(one.published.timestamp()),
-                )
-                for one in posts
-            ]
-        )
+        texts = {post.number: f"====== {post.title} ======\n{post.text}" for post in posts}
+        self._save(*((f"post{p.number}", texts[p.number], int(p.published.timestamp())) for p in posts))
 
     def remove(self, number: int) -> None:
-        self._save([(f"post{number}", "", 0)])
+        self._save((f"post{number}", "", 0))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tests.platforms.markdown import NodeSite
-from tests.platforms.publisher import Feed
+from tests.platforms.publisher import Feed, NodeSite
 
 CONFIG = """
 import {{ feedPlugin }} from "@11ty/eleventy-plugin-rss";
@@ -40,12 +39,10 @@ title: Posts
 
 
 class Eleventy(NodeSite):
-    """A blog as its documentation has it."""
-
     name = "Eleventy"
     feeds = (Feed("", "/feed/feed.xml", answers=False),)
     file = "content/blog/post-{number}.md"
-    package, command = "@11ty/eleventy", "eleventy"
+    module, command = "@11ty/eleventy", "eleventy"
 
     def set_up(self) -> None:
         super().set_up()

@@ -26,7 +26,7 @@ READY_SECONDS = 120
 class Ghost(Publisher):
     """A site as it is after its setup. Its robots.txt forbids `/ghost/`, where the API is."""
 
-    name = "Ghost"
+    name, program = "Ghost", PACKAGE.parent / "done"
     feeds = (
         Feed("with ROBOTSTXT_OBEY off", "/rss/", pages=4, options=("-s", "ROBOTSTXT_OBEY=False")),
         Feed("", "/rss/", answers=False),
@@ -38,20 +38,15 @@ class Ghost(Publisher):
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
-        if not (PACKAGE.parent / "done").exists():
-            raise NotInstalledError("Ghost is not here: bash .ci/platforms")
         content = self.folder / "content"
         shutil.copytree(PACKAGE / "content", content)
         # It looks for its version there.
         shutil.copy(PACKAGE / "package.json", self.folder)
+        database = str(self.folder / "ghost.sqlite")
         config = {
             "url": f"{self.root}/",
             "server": {"host": "127.0.0.1", "port": self.port},
-            "database": {
-                "client": "sqlite3",
-                "connection": {"filename": str(self.folder / "ghost.sqlite")},
-                "useNullAsDefault": True,
-            },
+            "database": {"client": "sqlite3", "connection": {"filename": database}, "useNullAsDefault": True},
             "paths": {"contentPath": str(content)},
             "mail": {"transport": "stub"},
             "privacy": {"useUpdateCheck": False, "useGravatar": False},
@@ -80,7 +75,6 @@ class Ghost(Publisher):
         raise NotInstalledError("Ghost does not get ready")
 
     def _request(self, method: str, path: str, body: object = None) -> tuple[Any, str]:
-        """Send a request to the Admin API; return its answer, and the cookie that it sets."""
         headers = {"Origin": self.root, "Cookie": getattr(self, "_cookie", ""), "Accept-Version": "v5.0"}
         headers["Content-Type"] = "application/json"
         data = None if body is None else json.dumps(body).encode()

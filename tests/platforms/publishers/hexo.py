@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.platforms.markdown import NodeSite
-from tests.platforms.publisher import Feed
+from tests.platforms.publisher import Feed, NodeSite
 
 CONFIG = """
 title: A site
@@ -16,26 +15,17 @@ timezone: UTC
 theme: landscape
 syntax_highlighter: ''
 """
-PLUGINS = (
-    "hexo-generator-archive",
-    "hexo-generator-feed",
-    "hexo-generator-index",
-    "hexo-generator-sitemap",
-    "hexo-renderer-ejs",
-    "hexo-renderer-marked",
-    "hexo-renderer-stylus",
-    "hexo-theme-landscape",
-)
+GENERATORS = [f"hexo-generator-{name}" for name in ("archive", "feed", "index", "sitemap")]
+RENDERERS = [f"hexo-renderer-{name}" for name in ("ejs", "marked", "stylus")]
+PLUGINS = (*GENERATORS, *RENDERERS, "hexo-theme-landscape")
 
 
 class Hexo(NodeSite):
-    """What `hexo init` writes, with a feed and a sitemap."""
-
     name = "Hexo"
     feeds = (Feed("", "/atom.xml", answers=False),)
     file = "source/_posts/post-{number}.md"
     head = ("tags: [news]",)
-    package, command = "hexo", "hexo"
+    module, command = "hexo", "hexo"
 
     def set_up(self) -> None:
         super().set_up()

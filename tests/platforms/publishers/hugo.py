@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.platforms.markdown import MarkdownSite
-from tests.platforms.publisher import Feed, run
+from tests.platforms.publisher import Feed, MarkdownSite, run
 
 CONFIG = """
 baseURL = "{root}/"
@@ -21,8 +20,6 @@ LIST = """<!doctype html><title>{{ .Title }}</title>
 
 
 class Hugo(MarkdownSite):
-    """Posts in a section, with a tag, and a page."""
-
     name = "Hugo"
     feeds = (Feed("limited", "/index.xml", answers=False),)
     file = "content/posts/post-{number}.md"
@@ -46,7 +43,5 @@ class Hugo(MarkdownSite):
 
 
 class HugoAll(Hugo):
-    """Without a limit, which is the default."""
-
     feeds = (Feed("all", "/index.xml", pages=1),)
     limit = -1

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tests.platforms.markdown import MarkdownSite
-from tests.platforms.publisher import Feed, run
+from tests.platforms.publisher import Feed, MarkdownSite, run
 
 CONFIG = """
 title: A site
@@ -17,8 +16,6 @@ plugins:
 
 
 class Jekyll(MarkdownSite):
-    """What `jekyll new` writes, and a sitemap."""
-
     name = "Jekyll"
     feeds = (Feed("", "/feed.xml", answers=False),)
     # The date in the head replaces that of the name.

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
-from tests.platforms.publisher import Feed, NotInstalledError, Post, Publisher, run
+from tests.platforms.publisher import Feed, Post, Publisher, run
 
 PLACE = Path("/usr/share/mediawiki")
 # So the oldest of posts that are days apart is of the last 90 days.
@@ -16,20 +16,11 @@ TIMES_AS_YOUNG = 15
 
 
 class MediaWiki(Publisher):
-    """Debian's, with pages that its own script imports."""
-
-    name = "MediaWiki"
+    name, program, package = "MediaWiki", PLACE, "mediawiki"
     feeds = (Feed("", "/index.php?title=Special:NewPages&feed=atom"),)
-
-    @property
-    def version(self) -> str:
-        found = run("dpkg-query", "-W", "-f", "${Version}", "mediawiki", cwd=self.folder)
-        return found.partition(":")[2].partition("-")[0]
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
-        if not PLACE.exists():
-            raise NotInstalledError("MediaWiki is not here: bash .ci/platforms")
         where = ("--confpath", self.folder, "--dbtype", "sqlite", "--dbpath", self.folder / "data")
         url = ("--server", self.root, "--scriptpath", "")
         script = PLACE / "maintenance" / "install.php"

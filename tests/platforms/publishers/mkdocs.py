@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tests.platforms.markdown import MarkdownSite
-from tests.platforms.publisher import INSTALLED, Feed, NotInstalledError, run
+from tests.platforms.publisher import INSTALLED, Feed, MarkdownSite, run
 
 BIN = INSTALLED / "mkdocs" / "bin"
 CONFIG = """
@@ -23,9 +22,7 @@ plugins:
 
 
 class MkDocs(MarkdownSite):
-    """A site of documentation with a blog."""
-
-    name = "MkDocs"
+    name, program = "MkDocs", BIN
     feeds = (Feed("", "/feed_rss_created.xml", answers=False),)
     file = "docs/blog/posts/post-{number}.md"
     head = ("categories: [News]",)
@@ -35,8 +32,6 @@ class MkDocs(MarkdownSite):
         return run(BIN / "mkdocs", "--version", cwd=self.folder).split()[2].rstrip(",")
 
     def set_up(self) -> None:
-        if not BIN.exists():
-            raise NotInstalledError("MkDocs is not here: bash .ci/platforms")
         self.put("mkdocs.yml", CONFIG.format(root=self.root))
         self.put("docs/index.md", "# A site\n")
         self.put("docs/blog/index.md", "# Blog\n")

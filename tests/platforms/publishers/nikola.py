@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from tests.platforms.publisher import INSTALLED, Feed, Post, StaticSite, run
+from tests.platforms.publisher import INSTALLED, Feed, StaticSite, run
 
 CONFIGURATION = """
-{configuration}
 SITE_URL = "{root}/"
 OUTPUT_FOLDER = {output!r}
 FEED_LENGTH = INDEX_DISPLAY_POST_COUNT = 10
@@ -32,10 +31,9 @@ POST = """\
 
 
 class Nikola(StaticSite):
-    """A blog with RSS of the newest posts; its Atom has no others."""
-
     name = "Nikola"
     feeds: ClassVar[Sequence[Feed]] = (Feed("", "/rss.xml", answers=False),)
+    file, post = "posts/post-{number}.rst", POST
     more: ClassVar[str] = ""
 
     @property
@@ -47,28 +45,15 @@ class Nikola(StaticSite):
 
     def set_up(self) -> None:
         self._run("init", "-q", self.source, cwd=self.folder)
-        path = self.source / "conf.py"
-        configuration = path.read_text(encoding="utf-8")
-        path.write_text(
-            CONFIGURATION.format(
-                configuration=configuration, root=self.root, output=str(self.dist), more=self.more
-            ),
-            encoding="utf-8",
-        )
-
-    def path_of(self, number: int) -> Path:
-        return self.source / "posts" / f"post-{number}.rst"
-
-    def text_of(self, post: Post) -> str:
-        return POST.format(post=post)
+        usual = (self.source / "conf.py").read_text(encoding="utf-8")
+        more = CONFIGURATION.format(root=self.root, output=str(self.dist), more=self.more)
+        self.put("conf.py", usual + more)
 
     def build(self) -> None:
         self._run("build", "-q", cwd=self.source)
 
 
 class Nikola7(Nikola):
-    """The last one whose Atom has links from page to page."""
-
     name = "Nikola"
     feeds = (Feed("Atom", "/index.atom"),)
     # Without the compiler for Markdown, which new versions of Python do not load.

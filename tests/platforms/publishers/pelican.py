@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from tests.platforms.publisher import INSTALLED, Feed, Post, StaticSite, run
+from tests.platforms.publisher import INSTALLED, Feed, StaticSite, run
 
 PROGRAM = INSTALLED / "pelican" / "bin" / "pelican"
 SETTINGS = """
@@ -23,24 +21,16 @@ POST = "Title: {post.title}\nDate: {post.published:%Y-%m-%d %H:%M:%S}\nCategory:
 
 
 class Pelican(StaticSite):
-    """A blog with the settings of `pelican-quickstart`, and a limit for feeds."""
-
     name = "Pelican"
     feeds = (Feed("", "/feeds/all.atom.xml", answers=False),)
+    file, post = "content/post-{number}.md", POST
 
     @property
     def version(self) -> str:
         return run(PROGRAM, "--version", cwd=self.folder).strip()
 
     def set_up(self) -> None:
-        (self.source / "content").mkdir()
-        (self.source / "pelicanconf.py").write_text(SETTINGS.format(root=self.root), encoding="utf-8")
-
-    def path_of(self, number: int) -> Path:
-        return self.source / "content" / f"post-{number}.md"
-
-    def text_of(self, post: Post) -> str:
-        return POST.format(post=post)
+        self.put("pelicanconf.py", SETTINGS.format(root=self.root))
 
     def build(self) -> None:
         run(PROGRAM, "content", "-s", "pelicanconf.py", "-o", self.dist, "-d", cwd=self.source)

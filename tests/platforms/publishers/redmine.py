@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.platforms.publisher import Feed, NotInstalledError, Post, Publisher, run
+from tests.platforms.publisher import Feed, Post, Publisher, run
 
 PLACE = Path("/usr/share/redmine")
 # Where Debian's Redmine looks for the configuration of a site.
@@ -32,14 +32,8 @@ ENVIRONMENT = {"RAILS_ENV": "production", "TZ": "UTC"}
 
 
 class Redmine(Publisher):
-    """Debian's, copied: a site of its own needs files among the program's."""
-
-    name = "Redmine"
+    name, program, package = "Redmine", PLACE, "redmine"
     feeds = (Feed("", "/projects/site/news.atom"),)
-
-    @property
-    def version(self) -> str:
-        return run("dpkg-query", "-W", "-f", "${Version}", "redmine", cwd=self.folder).partition("-")[0]
 
     @property
     def _copy(self) -> Path:
@@ -47,8 +41,6 @@ class Redmine(Publisher):
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
-        if not PLACE.exists():
-            raise NotInstalledError("Redmine is not here: bash .ci/platforms")
         self._install()
         self._rails("db:migrate")
         self._rails("runner", "-", text=SET_UP)

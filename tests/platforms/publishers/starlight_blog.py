@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests import starlight
-from tests.platforms.publisher import Feed, NotInstalledError, Post, StaticSite, run
+from tests.platforms.publisher import Feed, Post, StaticSite, run
 
 
 class StarlightBlog(StaticSite):
-    """A blog with links from its feed to the archives."""
-
-    name = "starlight-blog"
+    name, program, installer = "starlight-blog", starlight.ASTRO, ".ci/servers"
+    file = "src/content/docs/blog/post-{number}.md"
     # The feed, and an archive for each month before its own.
     feeds = (Feed("", "/blog/rss.xml", pages=36),)
 
@@ -27,8 +26,6 @@ class StarlightBlog(StaticSite):
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
-        if not starlight.NODE.exists() or not starlight.ASTRO.exists():
-            raise NotInstalledError("starlight-blog is not here: bash .ci/servers")
         # Astro looks for its packages in the folders above.
         with tempfile.TemporaryDirectory(prefix="site-", dir=starlight.FOLDER) as folder:
             self.source = Path(folder) / "source"
@@ -37,16 +34,10 @@ class StarlightBlog(StaticSite):
 
     def set_up(self) -> None:
         package = {"name": "site", "type": "module", "private": True, "dependencies": starlight.PACKAGES}
-        docs = self.source / "src" / "content" / "docs"
-        docs.mkdir(parents=True)
-        (self.source / "package.json").write_text(json.dumps(package), encoding="utf-8")
-        config = starlight.CONFIG.replace("ROOT", self.root)
-        (self.source / "astro.config.mjs").write_text(config, encoding="utf-8")
-        (self.source / "src" / "content.config.ts").write_text(starlight.CONTENT, encoding="utf-8")
-        (docs / "index.md").write_text("---\ntitle: Site\n---\n", encoding="utf-8")
-
-    def path_of(self, number: int) -> Path:
-        return self.source / "src" / "content" / "docs" / "blog" / f"post-{number}.md"
+        self.put("package.json", json.dumps(package))
+        self.put("astro.config.mjs", starlight.CONFIG.replace("ROOT", self.root))
+        self.put("src/content.config.ts", starlight.CONTENT)
+        self.put("src/content/docs/index.md", "---\ntitle: Site\n---\n")
 
     def text_of(self, post: Post) -> str:
         day = f"{post.published:%Y-%m-%dT%H:%M:%SZ}"

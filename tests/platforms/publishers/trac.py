@@ -36,8 +36,6 @@ for summary in changes["removed"]:
 
 
 class Trac(Publisher):
-    """A project with tickets."""
-
     name = "Trac"
     feeds = (
         Feed("ticket query", "/query?max=10&order=time&desc=1&format=rss"),

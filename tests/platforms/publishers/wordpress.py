@@ -23,8 +23,6 @@ REMOVING = "wp_delete_post(get_posts(['title' => 'Post %d', 'fields' => 'ids'])[
 
 
 class WordPress(Publisher):
-    """A blog with pretty permalinks."""
-
     name = "WordPress"
     feeds = (Feed("", "/feed/"),)
     _server: wordpress_server.WordPress

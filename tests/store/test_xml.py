@@ -1,7 +1,10 @@
-"""The head sections of feeds in the store."""
+"""The XML that the store keeps: the head sections of feeds, and entries as they were published."""
 
 from contextlib import closing
+from typing import Any
 
+import pytest
+from lxml import etree
 from sqlalchemy import create_engine
 
 from fhcrawl.store import Store
@@ -13,8 +16,10 @@ FEED = "http://example.org/index"
 LATER = "2004-01-01T00:00:00Z"
 
 
-def crawl(database: Database, document: str) -> None:
-    assert Engine(database.url, {FEED: document}).crawl(FEED) is not None
+def crawl(database: Database, document: str, **more: int) -> list[dict[str, Any]]:
+    changes = Engine(database.url, {FEED: document}, more=more).crawl(FEED)
+    assert changes is not None
+    return changes
 
 
 def read_head(database: Database) -> str:
@@ -73,3 +78,35 @@ def test_head_and_document_are_committed_together(database: Database) -> None:
     run.crawl(FEED)
     with closing(Store.open(database.url)) as store:
         assert [entry["id"] for entry in store.entries.read()] == ["1"]
+
+
+def noted(entry: E, note: str) -> str:
+    return atom([entry]).replace("</entry>", f'<note xmlns="urn:ours">{note}</note></entry>')
+
+
+def notes(database: Database) -> list[str | None]:
+    kept = [original for (original,) in database.rows("SELECT original FROM entries ORDER BY id")]
+    return [None if xml is None else etree.fromstring(xml).findtext("{urn:ours}note") for xml in kept]
+
+
+def test_winning_version_is_kept_whole(database: Database) -> None:
+    for text, year, note, kept in (
+        ("old", 2003, "first", "first"),
+        ("new", 2004, "second", "second"),
+        ("stale", 2002, "third", "second"),
+    ):
+        crawl(database, noted(E("1", text, f"{year}-01-01T00:00:00Z"), note))
+        assert notes(database) == [kept]
+
+
+def test_what_has_no_field_is_no_change_but_is_kept(database: Database) -> None:
+    crawl(database, noted(E("1"), "first"))
+    assert crawl(database, noted(E("1"), "second")) == []
+    assert notes(database) == ["second"]
+
+
+@pytest.mark.parametrize(("text", "kept"), [("text", "first"), ("other", None)])
+def test_setting_keeps_nothing_new_or_outdated(database: Database, text: str, kept: str | None) -> None:
+    crawl(database, noted(E("1"), "first"))
+    crawl(database, noted(E("1", text, "2004-01-01T00:00:00Z"), "second"), FHCRAWL_KEEP_XML_ENABLED=0)
+    assert notes(database) == [kept]
