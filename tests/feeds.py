@@ -44,6 +44,11 @@ def tombstone(ref: str, when: str | None) -> str:
     return f"<at:deleted-entry{at} ref={quoteattr(ref)}{when_attribute}/>"
 
 
+def atom_link(rel: str, href: str) -> str:
+    """An atom:link, for the head of a document."""
+    return f'<link xmlns="http://www.w3.org/2005/Atom" rel={quoteattr(rel)} href={quoteattr(href)}/>'
+
+
 def atom(
     entries: list[E],
     *,

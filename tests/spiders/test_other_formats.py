@@ -4,82 +4,11 @@ import json
 
 import pytest
 
-from tests.feeds import E, atom, rss
+from tests.feeds import E, rss
 from tests.projects import Project
 from tests.server import Answer, FeedServer
 
 pytestmark = pytest.mark.in_process
-FH = "http://purl.org/syndication/history/1.0"
-
-
-class TestDrafts:
-    @pytest.mark.parametrize(
-        ("head", "links"),
-        [
-            ("<fh:stateful>1</fh:stateful>", {"this": "/now", "prev": "/a1"}),
-            ("<fh:incremental>true</fh:incremental><fh:prev>/a1</fh:prev>", {}),
-        ],
-        ids=["draft 00", "drafts in between"],
-    )
-    def test_history_of_the_drafts_is_walked(
-        self, server: FeedServer, project: Project, head: str, links: dict[str, str]
-    ) -> None:
-        server.serve("/index", atom([E("2")], head=head, links=links))
-        server.serve("/a1", atom([E("1")], head=head.partition("<fh:prev>")[0]))
-        run = project.crawl(server.url("/index"))
-        assert set(run.changes) == {"1", "2"}
-        assert project.verdict() == ("complete", [])
-
-    def test_stateless_feed_is_complete(self, server: FeedServer, project: Project) -> None:
-        server.serve("/index", atom([E("1")], head="<fh:stateful> 0 </fh:stateful>"))
-        project.crawl(server.url("/index"))
-        assert project.feeds()[0]["kind"] == "complete"
-
-    def test_prev_elsewhere_is_paging(self, server: FeedServer, project: Project) -> None:
-        server.serve("/index", atom([E("1")], links={"prev": "/a1"}))
-        project.crawl(server.url("/index"))
-        assert server.asked() == ["/index"]
-
-
-class TestOtherFormats:
-    def test_json_feed_is_paged(self, server: FeedServer, project: Project) -> None:
-        head = '{"version": "https://jsonfeed.org/version/1.1", "title": "t", '
-        item = '"items": [{"id": "%s", "content_text": "x", "date_modified": "2004-01-01T00:00:00+01:00"}]}'
-        server.serve(
-            "/feed.json", head + '"next_url": "/2.json", ' + item % 2, content_type="application/json"
-        )
-        server.serve("/2.json", head + item % 1, content_type="application/feed+json")
-        run = project.crawl(server.url("/feed.json"))
-        assert set(run.changes) == {"1", "2"}
-        assert run.items[0]["updated"] == "2003-12-31T23:00:00Z"
-        assert project.verdict() == ("lossy", ["paged"])
-
-    def test_archive_that_only_a_header_names_is_read(self, server: FeedServer, project: Project) -> None:
-        server.serve("/feed.json", json_feed("c"), headers={"Link": "</1.json>; rel=prev-archive"})
-        server.serve("/1.json", json_feed("a"))
-        server.serve("/2.json", json_feed("b"), headers={"Link": "</1.json>; rel=prev-archive"})
-        project.crawl(server.url("/feed.json"))
-        server.serve("/feed.json", json_feed("c"), headers={"Link": "</2.json>; rel=prev-archive"})
-        assert project.crawl(server.url("/feed.json")).changes == {"b": "new"}
-        assert project.verdict() == ("complete", [])
-
-    def test_rss_1_is_archived(self, server: FeedServer, project: Project) -> None:
-        document = (
-            '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/"'
-            ' xmlns:a="http://www.w3.org/2005/Atom"><channel rdf:about="x"><title>t</title>%s</channel>'
-            '<item rdf:about="http://example.org/%s"><title>t</title><link>http://example.org/%s</link></item>'
-            "</rdf:RDF>"
-        )
-        server.serve("/index", document % ('<a:link rel="prev-archive" href="/a1"/>', 2, 2))
-        server.serve("/a1", document % ("", 1, 1))
-        run = project.crawl(server.url("/index"))
-        assert set(run.changes) == {"http://example.org/1", "http://example.org/2"}
-        assert project.verdict() == ("complete", [])
-
-
-def json_feed(*ids: str) -> bytes:
-    items = [{"id": i, "content_text": "x"} for i in ids]
-    return json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": items}).encode()
 
 
 def multipart(*entities: tuple[str, str, str, str], boundary: str = "<b>") -> bytes:

@@ -6,12 +6,11 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from datetime import date, timedelta
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 import pytest
 
 from tests.faketime import clock_at
-from tests.feeds import E, atom, rss, tombstone
+from tests.feeds import E, atom, atom_link, rss, tombstone
 from tests.in_process import MemoryServer
 from tests.projects import Project, Run
 from tests.server import FeedServer
@@ -62,9 +61,9 @@ class Walk:
     that name a feed, other bodies. `always rss undated` is said of each document from there on.
     `snapshot s1 a,b c created:2023-11-12` serves an index with two pages. `on /a2 STEP` is done when /a2 is
     asked for, once.
-    `crawl /index SETTING=1 ids=link opt:reversed=true unexported reset at:2004-01-31` is a run: with settings,
-    arguments and the options of a list; without a URL, of the same feed again, or with `subscribed` of what is
-    subscribed. After `days`, runs are a day apart, and check all documents.
+    `crawl /index SETTING=1 ids=link opt:reversed=true unexported reset at:2004-01-01` is a run: with
+    settings, arguments and the options of a list; without a URL, of the same feed again, or with
+    `subscribed` of the subscribed ones. After `days`, runs are a day apart, and check all documents.
     About it: `asked PATHS`, in their order; `exports 1 2:deleted 3=text`; `logs WORDS`; `lacks WORDS`;
     `stat NAME NUMBER`; `code NUMBER`; `sends NAME=VALUE` and `hides NAME`, of OTHER.
     About the store: `has IDS`; `verdict lossy paged`, or `verdict /index lossy paged`; `gap KIND URL`;
@@ -106,7 +105,7 @@ class Walk:
         if words[0].isdecimal() and len(words[0]) == 3:
             given["status"] = int(words.pop(0))
         if given.get("status", 200) > 299:
-            given["headers"] |= {"Location": word for word in words}
+            given["headers"] |= {"Location": words[0]} if words else {}
             body = ""
         elif words[0] in ("html", "page"):
             body = HTML if words[0] == "html" else PAGE % words[1]
@@ -116,32 +115,20 @@ class Walk:
         else:
             words = [*words, *self._always]
             given["etag"] = "no-etag" not in words
-            given |= {"content_type": word[5:] for word in words if word.startswith("type:")}
-            body = self._document([word for word in words if not word.startswith("type:")])
+            types = [word for word in words if word.startswith("type:")]
+            given |= {"content_type": types[0][5:]} if types else {}
+            body = self._document([word for word in words if word not in types])
         server.serve(url.removeprefix(self._other.root), body, **given)
 
     def _document(self, words: list[str]) -> str:
-        entries, head, dates = [], "", {"updated": None} if "undated" in words else {}
-        prefix, write = ("atom:", rss) if "rss" in words else ("", atom)
-        for word in words:
-            name, colon, value = word.partition(":")
-            if name in RELATIONS and colon:
-                rel = "prev-archive" if name == "prev" else name.removesuffix("-page")
-                head += f"<{prefix}link rel={quoteattr(rel)} href={quoteattr(value)}/>"
-            elif name == "buried":
-                head += tombstone(*_timed(value))
-            elif name == "draft":
-                head += f"<fh:prev>{value}</fh:prev>"
-            elif name == "total":
-                opensearch = 'xmlns:o="http://a9.com/-/spec/opensearch/1.1/"'
-                head += f"<o:totalResults {opensearch}>{value}</o:totalResults>"
-            elif name == "updated":
-                dates["updated"] = f"{value}-01-01T00:00:00Z"  # type: ignore[assignment]
-            elif word in HEADS:
-                head += HEADS[word]
-            elif word not in WORDS:
-                entries.append(_entry(word, dates))
-        return write(entries, head=head, **dates)[: -40 if "cut" in words else None]
+        head = "".join(map(_in_head, words))
+        dates: dict[str, Any] = {"updated": None} if "undated" in words else {}
+        times = [word for word in words if word.startswith("updated:")]
+        dates |= {"updated": _timed(f"@{times[0][8:]}")[1]} if times else {}
+        named = [word for word in words if word not in WORDS and word not in times]
+        entries = [_entry(word, dates) for word in named if not _in_head(word)]
+        document = (rss if "rss" in words else atom)(entries, head=head, **dates)
+        return document[: -40 if "cut" in words else None]
 
     def _answer(self, path: str) -> None:
         for line in self._at.pop(path, []):
@@ -161,7 +148,9 @@ class Walk:
             del self._server.answers[path]
 
     def snapshot(self, name: str, *words: str) -> None:
-        created = next((word[8:] for word in words if word.startswith("created:")), "2023-11-10T12:00:00.500Z")
+        created = next(
+            (word[8:] for word in words if word.startswith("created:")), "2023-11-10T12:00:00.500Z"
+        )
         pages = [word for word in words if not word.startswith("created:")]
         urls = [self._server.url(f"/{name}/{number}") for number in range(len(pages))]
         index = json.dumps({"id": name, "createdAt": created, "pages": urls})
@@ -280,6 +269,20 @@ class Walk:
     def as_of(self, day: str) -> None:
         [feed] = self._project.feeds()
         assert str(feed["complete_as_of"]).startswith(day)
+
+
+def _in_head(word: str) -> str:
+    """The element of a document's head that a word means; nothing if it means an entry."""
+    name, colon, value = word.partition(":")
+    if name in RELATIONS and colon:
+        return atom_link("prev-archive" if name == "prev" else name.removesuffix("-page"), value)
+    if name == "buried":
+        return tombstone(*_timed(value))
+    if name == "draft":
+        return f"<fh:prev>{value}</fh:prev>"
+    if name == "total":
+        return f'<o:totalResults xmlns:o="http://a9.com/-/spec/opensearch/1.1/">{value}</o:totalResults>'
+    return HEADS.get(word, "")
 
 
 def _timed(word: str) -> tuple[str, str]:
