@@ -59,12 +59,12 @@ class Walk:
     `total:7`, `updated:2004`, `rss`, `undated`, `no-etag`, `cut`, `type:text/html`, `Link=</a1>;rel=next`.
     `/a1 301 /b1`, `/a1 503 Retry-After=1`, `/ html`, `/ page /feed`, `/ raw TEXT`: redirects, errors, pages
     that name a feed, other bodies. `always rss undated` is said of each document from there on.
-    `snapshot s1 a,b c created:2023-11-12` serves an index with two pages. `on /a2 STEP` is done when /a2 is
-    asked for, once.
+    `snapshot s1 a,b c created:2023-11-12 at:/s` serves an index with two pages, and `events /p 2 4 prev:/q` a
+    page of events of some days of that month. `on /a2 STEP` is done when /a2 is asked for, once.
     `crawl /index SETTING=1 ids=link opt:reversed=true unexported reset at:2004-01-01` is a run: with
     settings, arguments and the options of a list; without a URL, of the same feed again, or with
     `subscribed` of the subscribed ones. After `days`, runs are a day apart, and check all documents.
-    About it: `asked PATHS`, in their order; `exports 1 2:deleted 3=text`; `logs WORDS`; `lacks WORDS`;
+    About it: `asked PATHS`, in their order, or `asked-also PATHS`; `exports 1 2:deleted 3=text`; `logs WORDS`; `lacks WORDS`;
     `stat NAME NUMBER`; `code NUMBER`; `sends NAME=VALUE` and `hides NAME`, of OTHER.
     About the store: `has IDS`; `verdict lossy paged`, or `verdict /index lossy paged`; `gap KIND URL`;
     `detail WORDS`; `stored /feed=2`, with numbers of entries; `absent IDS`; `checked 2010-01-03`;
@@ -134,6 +134,14 @@ class Walk:
         for line in self._at.pop(path, []):
             self.play(line)
 
+    def events(self, path: str, *words: str) -> None:
+        days = [int(word) for word in words if word.isdecimal()]
+        links = [f"self:{path}", *(word for word in words if ":" in word)]
+        header = ", ".join("<{2}>; rel={0}".format(*link.partition(":")) for link in links)
+        body = multipart(*((day, f"event {day}", f"e{day}") for day in days))
+        headers = {"Link": header, "Last-Modified": snapshot_date(days[-1])}
+        self._server.serve(path, body, content_type=MULTIPART, headers=headers)
+
     def on(self, path: str, *words: str) -> None:
         self._at.setdefault(path, []).append(" ".join(words))
 
@@ -148,13 +156,12 @@ class Walk:
             del self._server.answers[path]
 
     def snapshot(self, name: str, *words: str) -> None:
-        created = next(
-            (word[8:] for word in words if word.startswith("created:")), "2023-11-10T12:00:00.500Z"
-        )
-        pages = [word for word in words if not word.startswith("created:")]
+        given = dict(word.split(":", 1) for word in words if word.startswith(("created:", "at:")))
+        created = given.get("created", "2023-11-10T12:00:00.500Z")
+        pages = [word for word in words if not word.startswith(("created:", "at:"))]
         urls = [self._server.url(f"/{name}/{number}") for number in range(len(pages))]
         index = json.dumps({"id": name, "createdAt": created, "pages": urls})
-        self._server.serve("/snapshot", index, content_type="application/json")
+        self._server.serve(given.get("at", "/snapshot"), index, content_type="application/json")
         for number, bodies in enumerate(pages):
             page = multipart(*((1, body, None) for body in bodies.split(",")))
             self._server.serve(f"/{name}/{number}", page, content_type=MULTIPART)
@@ -180,7 +187,7 @@ class Walk:
         self._feeds = feeds = urls or ([] if "subscribed" in words else self._feeds)
         given = [word for word in words if "=" in word and not word.startswith("opt:") and word not in urls]
         settings = dict(word.split("=", 1) for word in given if word[0].isupper())
-        args = [part for word in given if word[0].islower() for part in ("-a", word)]
+        args = [part for word in given if word[0].islower() for part in ("-a", self._argument(word))]
         args += ["-a", "deltafetch_reset=1"] if "reset" in words else []
         options = [word[4:] for word in words if word.startswith("opt:")]
         if options:
@@ -199,8 +206,15 @@ class Walk:
             self.run = self._project.crawl(*feeds, settings=settings, output=output, args=tuple(args))
         assert "Traceback" not in self.run.log
 
+    def _argument(self, word: str) -> str:
+        name, _, value = word.partition("=")
+        return f"{name}={self._url(value)}"
+
     def asked(self, *paths: str) -> None:
         assert self._server.asked() == list(paths)
+
+    def asked_also(self, *paths: str) -> None:
+        assert sorted(self._server.asked()) == sorted(paths)
 
     def exports(self, *words: str) -> None:
         ids = [word.partition("=")[0] for word in words]
