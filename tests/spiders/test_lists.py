@@ -163,8 +163,8 @@ BEFORE_FEEDS = {
         exports s2:0:0 s1:0:0:deleted s1:1:0:deleted; has s2:0:0 e10 e11 e12 e14; verdict complete""",
     "an older snapshot lets the feed go further back": f"""
         {EVENTS}; snapshot s1 a b; crawl /new snapshot=/snapshot
-        snapshot s0 a created:2023-11-03T00:00:00Z at:/old; crawl snapshot=/old; exports s0:0:0 e4 e8
-        verdict complete""",
+        snapshot s0 a created:2023-11-03T00:00:00Z at:/old; crawl snapshot=/old; verdict complete
+        exports s0:0:0 e4 e8 s1:0:0:deleted s1:1:0:deleted""",
     "an older snapshot lets pages go further back": """
         /new 14@2024 updated:2024 next:/p2; /p2 10@2022 updated:2022 next:/p1; /p1 6@2020 updated:2020
         snapshot s1 a created:2023-01-01T00:00:00Z; crawl /new snapshot=/snapshot; has s1:0:0 14

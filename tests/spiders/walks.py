@@ -28,11 +28,12 @@ HEADS = {
     "incremental": "<fh:incremental>true</fh:incremental>",
     "stateful": "<fh:stateful>1</fh:stateful>",
     "stateless": "<fh:stateful> 0 </fh:stateful>",
+    "lost": "<item/>",
     "wordpress": "<generator>https://wordpress.org/?v=6.1.9</generator>",
 }
 HTML = "<!DOCTYPE html><html><head><title>x</title></head><body>Hello<br></body></html>"
 PAGE = '<html><head><link rel="alternate" type="application/atom+xml" href="%s"></head></html>'
-WORDS = {"rss", "undated", "no-etag", "empty", "cut"}
+WORDS = {"rss", "undated", "no-etag", "empty", "cut", "trailing"}
 MULTIPART = "multipart/mixed; boundary=b"
 
 
@@ -54,7 +55,8 @@ def multipart(*entities: tuple[int, str, str | None]) -> bytes:
 class Walk:
     """Plays a script, whose steps end with their line or a semicolon. OTHER is another server on loopback.
 
-    `/a1 1 2=text@2004 prev:/a0 archive` serves a document: entries (`?` has no id), links (`prev` means
+    `/a1 1 2=text@2004 prev:/a0 archive` serves a document: entries (`?` has no id, `~` is a
+    space), links (`prev` means
     prev-archive), elements of its head, `buried:1@2004` for a tombstone, `draft:/a1` for fh:prev,
     `total:7`, `updated:2004`, `rss`, `undated`, `no-etag`, `cut`, `type:text/html`, `Link=</a1>;rel=next`.
     `/a1 301 /b1`, `/a1 503 Retry-After=1`, `/ html`, `/ page /feed`, `/ raw TEXT`: redirects, errors, pages
@@ -64,8 +66,8 @@ class Walk:
     `crawl /index SETTING=1 ids=link opt:reversed=true unexported reset at:2004-01-01` is a run: with
     settings, arguments and the options of a list; without a URL, of the same feed again, or with
     `subscribed` of the subscribed ones. After `days`, runs are a day apart, and check all documents.
-    About it: `asked PATHS`, in their order, or `asked-also PATHS`; `exports 1 2:deleted 3=text`; `logs WORDS`; `lacks WORDS`;
-    `stat NAME NUMBER`; `code NUMBER`; `sends NAME=VALUE` and `hides NAME`, of OTHER.
+    About it: `asked PATHS`, in their order, or `asked-also PATHS`; `exports 1 2:deleted 3=text`;
+    `logs WORDS`; `lacks WORDS`; `stat NAME NUMBER`; `code NUMBER`; `sends NAME=VALUE` and `hides NAME`, of OTHER.
     About the store: `has IDS`; `verdict lossy paged`, or `verdict /index lossy paged`; `gap KIND URL`;
     `detail WORDS`; `stored /feed=2`, with numbers of entries; `absent IDS`; `checked 2010-01-03`;
     `as-of 2010-01-03`. `scrapy WORDS` and `refused WORDS` run a command; `says WORDS` is what that prints.
@@ -128,7 +130,7 @@ class Walk:
         named = [word for word in words if word not in WORDS and word not in times]
         entries = [_entry(word, dates) for word in named if not _in_head(word)]
         document = (rss if "rss" in words else atom)(entries, head=head, **dates)
-        return document[: -40 if "cut" in words else None]
+        return document[:-40] if "cut" in words else document + "<p>more</p>" * ("trailing" in words)
 
     def _answer(self, path: str) -> None:
         for line in self._at.pop(path, []):
@@ -309,7 +311,7 @@ def _entry(word: str, dates: dict[str, None]) -> E:
     entry_id, _equals, text = name.partition("=")
     times = {"updated": _timed(word)[1]} if _at else {"updated": None} if "undated" in dates else {}
     times = {"updated": None} if dates.get("updated", "") is None else times
-    return E(None if entry_id == "?" else entry_id, text or "text", **times)
+    return E(None if entry_id == "?" else entry_id, text.replace("~", " ") or "text", **times)
 
 
 def _change(word: str) -> tuple[str, str]:
