@@ -55,10 +55,10 @@ def multipart(*entities: tuple[int, str, str | None]) -> bytes:
 class Walk:
     """Plays a script, whose steps end with their line or a semicolon. OTHER is another server on loopback.
 
-    `/a1 1 2=text@2004 prev:/a0 archive` serves a document: entries (`?` has no id, `~` is a
-    space), links (`prev` means
-    prev-archive), elements of its head, `buried:1@2004` for a tombstone, `draft:/a1` for fh:prev,
-    `total:7`, `updated:2004`, `rss`, `undated`, `no-etag`, `cut`, `type:text/html`, `Link=</a1>;rel=next`.
+    `/a1 1 2=text@2004 prev:/a0 archive` serves a document: entries (`?` has no id, `~` is a space), links
+    (`prev` means prev-archive), elements of its head, `buried:1@2004` for a tombstone, `draft:/a1` for
+    fh:prev, `total:7`, `updated:2004`, `rss`, `undated`, `no-etag`, `cut`, `type:text/html`,
+    `Link=</a1>;rel=next`.
     `/a1 301 /b1`, `/a1 503 Retry-After=1`, `/ html`, `/ page /feed`, `/ raw TEXT`: redirects, errors, pages
     that name a feed, other bodies. `always rss undated` is said of each document from there on.
     `snapshot s1 a,b c created:2023-11-12 at:/s` serves an index with two pages, and `events /p 2 4 prev:/q` a
@@ -67,10 +67,11 @@ class Walk:
     settings, arguments and the options of a list; without a URL, of the same feed again, or with
     `subscribed` of the subscribed ones. After `days`, runs are a day apart, and check all documents.
     About it: `asked PATHS`, in their order, or `asked-also PATHS`; `exports 1 2:deleted 3=text`;
-    `logs WORDS`; `lacks WORDS`; `stat NAME NUMBER`; `code NUMBER`; `sends NAME=VALUE` and `hides NAME`, of OTHER.
+    `logs WORDS`; `lacks WORDS`; `stat NAME NUMBER`; `code NUMBER`; `sends NAME=VALUE`; `hides NAME` (OTHER).
     About the store: `has IDS`; `verdict lossy paged`, or `verdict /index lossy paged`; `gap KIND URL`;
-    `detail WORDS`; `stored /feed=2`, with numbers of entries; `absent IDS`; `checked 2010-01-03`;
-    `as-of 2010-01-03`. `scrapy WORDS` and `refused WORDS` run a command; `says WORDS` is what that prints.
+    `detail WORDS`; `stored /feed=2`, with numbers of entries; `absent IDS`; `holes NUMBER`;
+    `checked 2010-01-03`; `as-of 2010-01-03`.
+    `scrapy WORDS` and `refused WORDS` run a command; `says WORDS` is what that prints.
     """
 
     run: Run
@@ -276,6 +277,11 @@ class Walk:
         rows = self._project.database.rows("SELECT id FROM absent_entries ORDER BY id")
         [feed] = self._project.feeds()
         assert ([row[0] for row in rows], feed["absent"]) == (list(ids), len(ids))
+
+    def holes(self, number: str) -> None:
+        [feed] = self._project.feeds()
+        kinds = [reason["kind"] for reason in feed["reasons"]]
+        assert kinds.count("holes") == len(feed["holes"]) == int(number)
 
     def checked(self, day: str) -> None:
         [feed] = self._project.feeds()
