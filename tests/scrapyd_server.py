@@ -56,7 +56,6 @@ class Job:
 
     @property
     def items(self) -> list[dict[str, Any]]:
-        """As Scrapyd serves them."""
         lines = self.scrapyd.get(f"/items/fhcrawl/history/{self.id}.jl").splitlines()
         return [json.loads(line) for line in lines]
 
@@ -101,7 +100,6 @@ class Scrapyd:
 
     @property
     def data(self) -> Path:
-        """Where the documentation says that a user's data are."""
         return self.home / ".local" / "share" / "fhcrawl"
 
     def environment(self) -> dict[str, str]:
@@ -152,7 +150,6 @@ class Scrapyd:
         return answer
 
     def command(self, *command: str, **environment: str) -> str:
-        """What a command prints, in the folder of the project."""
         done = subprocess.run(
             [str(Path(sys.executable).with_name(command[0])), *command[1:]],
             cwd=self.project,
@@ -166,12 +163,10 @@ class Scrapyd:
         return done.stdout
 
     def egg(self) -> list[str]:
-        """The names of what has been deployed."""
         [egg] = (self.folder / "eggs" / "fhcrawl").iterdir()
         return ZipFile(egg).namelist()
 
     def schedule(self, settings: Mapping[str, object] | None = None, **arguments: str) -> Job:
-        """A job, by schedule.json."""
         given = {"USER_AGENT": f"fhcrawl/{VERSION} {USER_AGENT}", **(settings or {})}
         setting = [f"{name}={value}" for name, value in given.items()]
         answer = self.post("schedule.json", project="fhcrawl", spider="history", setting=setting, **arguments)

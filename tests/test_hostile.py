@@ -49,7 +49,6 @@ if sys.orig_argv[-5:-3] != ["-m", "fhcrawl.crawling.parser"]:
 
 @pytest.fixture
 def told(tmp_path: Path) -> Path:
-    """A file that says what was read in the crawl's own process."""
     (tmp_path / "sitecustomize.py").write_text(TELLING.format(file=str(tmp_path / "told")))
     return tmp_path / "told"
 

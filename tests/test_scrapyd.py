@@ -206,12 +206,10 @@ def held(server: FeedServer) -> Iterator[threading.Event]:
 
 
 def by_id(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Items in the order of their ids; one that is there twice stays twice."""
     return sorted(items, key=itemgetter("id"))
 
 
 def logical_feed(scrapyd: Scrapyd, data: Path) -> list[dict[str, Any]]:
-    """What `scrapy export` writes of the store in a data directory."""
     scrapyd.command("scrapy", "export", "-o", "whole.jsonl", FHCRAWL_DATA_DIR=str(data))
     entries = read_export(scrapyd.project / "whole.jsonl")
     return by_id([{**entry, "change": "new"} for entry in entries])

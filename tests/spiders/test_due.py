@@ -47,7 +47,6 @@ def until_due(project: Project, paths: Collection[str]) -> None:
 
 
 def row(project: Project) -> dict[str, Any]:
-    """The row of the only feed."""
     names = ("polled", "due", "retry_after", "fresh_seconds", "news", "changed", "change_seconds")
     [values] = project.database.rows(f"SELECT {', '.join(names)} FROM feeds")
     return dict(zip(names, values, strict=True))

@@ -163,7 +163,6 @@ def test_check_of_documents_that_are_new_behind_others(play: Play, script: str) 
 
 
 def document(entry_id: str, older: str | None = None) -> str:
-    """A document with an entry without a time."""
     return rss([E(entry_id, updated=None)], updated=None, links={"prev-archive": older} if older else {})
 
 

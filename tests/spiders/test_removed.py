@@ -28,7 +28,6 @@ class Publisher:
         self.served: dict[str, str | int] = {}
 
     def serve(self, document: str | int) -> str:
-        """Serve a document, and crawl; return which entries are known to be gone."""
         self.served[FEED] = document
         self._day += 1
         engine = Engine(self._database.url, self.served, more=self.more)

@@ -58,7 +58,6 @@ def assert_whole(project: Project, feed: str, exported: list[str]) -> None:
 
 @pytest.fixture
 def small_disk(project: Project) -> Iterator[Path]:
-    """The store's folder is a file system of its own."""
     folder = store_of(project).parent
     with servers.small_disk(folder, "2m"):
         yield folder

@@ -21,7 +21,6 @@ FALSE = "from now on, this feed is requested without conditions"
 
 
 def sent(server: FeedServer) -> list[tuple[str, ...]]:
-    """The paths requested since the last call, with the conditions of each request."""
     paths, headers = server.requests, server.headers
     found = [(path, *(one[n] for n in NAMES if n in one)) for path, one in zip(paths, headers, strict=True)]
     server.asked()
@@ -35,7 +34,6 @@ class Reader:
         self._server, self._project = server, project
 
     def crawl(self, day: int, *entries: str, etag: str = '"1"', **links: str) -> Run:
-        """Serve entries, and crawl."""
         self._server.serve("/feed", atom([E(one) for one in entries], links=links), etag=etag)
         return self.again(day)
 

@@ -344,7 +344,6 @@ def day(number: int, time: str) -> str:
 
 
 def daily(newest: int) -> str:
-    """With the entries of the last days, of one a day."""
     return atom(
         [E(str(number), updated=day(number, "00:00:00")) for number in range(newest, newest - SHOWN, -1)]
     )
@@ -417,7 +416,6 @@ def test_index_in_parts(server: FeedServer, project: Project, wayback: FeedServe
 
 
 def index_of(feed: str, *lines: str) -> bytes:
-    """An index with a capture that there is, after other lines."""
     row = f'["20090101000000","{feed}","text/xml","200","AAAA"]'
     names = '["timestamp","original","mimetype","statuscode","digest"]'
     return ("[" + ",\n".join([names, *lines, row]) + "]").encode()
