@@ -86,6 +86,19 @@ def test_unchanged_document_has_the_validators_of_its_last_response(
     assert sent(server) == [("/feed", *conditions)]
 
 
+@pytest.mark.parametrize(
+    ("name", "back"), [("ETag", "If-None-Match"), ("Last-Modified", "If-Modified-Since")]
+)
+@pytest.mark.real_crawl
+def test_validators_are_sent_back_as_they_came(
+    server: FeedServer, project: Project, name: str, back: str
+) -> None:
+    server.serve("/index", atom([E("1")]), etag=False, headers={name: 'W/"\xe4\xff ,;"'})
+    for _run in range(2):
+        project.crawl(server.url("/index"))
+    assert server.headers[-1][back] == 'W/"\xe4\xff ,;"'
+
+
 def test_archive_that_is_checked_has_the_validators_of_its_last_response(
     server: FeedServer, reader: Reader
 ) -> None:

@@ -33,7 +33,7 @@ HEADS = {
 }
 HTML = "<!DOCTYPE html><html><head><title>x</title></head><body>Hello<br></body></html>"
 PAGE = '<html><head><link rel="alternate" type="application/atom+xml" href="%s"></head></html>'
-WORDS = {"rss", "undated", "no-etag", "empty", "cut", "trailing"}
+WORDS = {"rss", "undated", "no-etag", "empty", "cut", "trailing", "lost-end"}
 MULTIPART = "multipart/mixed; boundary=b"
 
 
@@ -57,8 +57,8 @@ class Walk:
 
     `/a1 1 2=text@2004 prev:/a0 archive` serves a document: entries (`?` has no id, `~` is a space), links
     (`prev` means prev-archive), elements of its head, `buried:1@2004` for a tombstone, `draft:/a1` for
-    fh:prev, `total:7`, `updated:2004`, `rss`, `undated`, `no-etag`, `cut`, `type:text/html`,
-    `Link=</a1>;rel=next`.
+    fh:prev, `total:7`, `updated:2004`, `rss`, `undated`, `no-etag`, `cut`, `trailing`, `lost-end` (of the
+    response), `type:text/html`, `Link=</a1>;rel=next`.
     `/a1 301 /b1`, `/a1 503 Retry-After=1`, `/ html`, `/ page /feed`, `/ raw TEXT`: redirects, errors, pages
     that name a feed, other bodies. `always rss undated` is said of each document from there on.
     `snapshot s1 a,b c created:2023-11-12 at:/s` serves an index with two pages, and `events /p 2 4 prev:/q` a
@@ -117,7 +117,7 @@ class Walk:
             body = " ".join(words[1:])
         else:
             words = [*words, *self._always]
-            given["etag"] = "no-etag" not in words
+            given |= {"etag": "no-etag" not in words, "cut": 100 if "lost-end" in words else None}
             types = [word for word in words if word.startswith("type:")]
             given |= {"content_type": types[0][5:]} if types else {}
             body = self._document([word for word in words if word not in types])
