@@ -85,18 +85,3 @@ def test_unchanged_feed_costs_one_conditional_request(
     assert run.items == []
     assert run.stats == {"deltafetch/skipped": 1, "fhcrawl/document/unchanged": 1, "fhcrawl/feed/complete": 1}
     assert run.all_stats["downloader/response_status_count/304"] == 1
-
-
-@FORMATS
-def test_only_new_archives_and_revised_entries_are_fetched_and_exported(
-    server: FeedServer, project: Project, write: Callable[..., str]
-) -> None:
-    feed = serve_chain(server, write)
-    project.crawl(feed)
-    server.asked()
-    server.serve("/index", write([E("9"), E("1", "revised", "2005-01-01T00:00:00Z")], prev="a4"))
-    server.serve("/a4", write([E("8"), E("7")], prev="/a3"))
-    run = project.crawl(feed)
-    assert server.asked() == ["/index", "/a4"]
-    assert run.changes == {"9": "new", "8": "new", "1": "updated"}
-    assert project.verdict() == ("complete", [])

@@ -448,21 +448,6 @@ def test_hostile_index_takes_little_memory(
     assert run.peak < 400
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        ['["20090101000000","https://example.org/other","text/xml","200","B"]'],
-        ['["99999999999999","{feed}","text/xml","200","B"]', '["no","{feed}","text/xml","200","C"]'],
-        ["{}", "null", "[1,2,3,4,5]", "[]"],
-    ],
-    ids=["another URL", "no time", "no rows"],
-)
-def test_lines_that_name_no_capture_are_passed_over(
-    server: FeedServer, project: Project, wayback: FeedServer, lines: list[str]
-) -> None:
-    assert crawl_with(server, project, wayback, *lines)[1] == ["20090101000000"]
-
-
 def test_captures_before_1000_end_no_crawl(server: FeedServer, project: Project, wayback: FeedServer) -> None:
     feed, archive = serve(server, wayback, 1), archive_of(wayback)
     times = ["00010101000000", "09991231235959"]
