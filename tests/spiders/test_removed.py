@@ -94,8 +94,10 @@ BOTH_STORES = pytest.mark.both_stores
 def test_entries_that_are_known_to_be_gone(
     publisher: Publisher, days: list[str | int], gone: list[str]
 ) -> None:
-    documents = ["54321", *days]
-    found = [publisher.serve(shown(one) if str(one).isdecimal() and one != 404 else one) for one in documents]
+    found = [
+        publisher.serve(shown(one) if isinstance(one, str) and one.isdecimal() else one)
+        for one in ("54321", *days)
+    ]
     assert found == ["", *gone]
 
 
