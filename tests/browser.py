@@ -32,7 +32,6 @@ FLAGS = (
 
 
 def is_missing() -> bool:
-    """Whether there is no browser."""
     return not all(shutil.which(program) for program in PROGRAMS)
 
 
@@ -65,7 +64,6 @@ class Browser:
         self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
 
     def open(self, path: Path, width: int = 1100, dark: bool = False, fragment: str = "") -> None:
-        """Open a page from its file."""
         screen = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
         self.cdp("Emulation.setDeviceMetricsOverride", screen)
         theme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -77,11 +75,9 @@ class Browser:
         WebDriverWait(self.driver, PATIENCE).until(lambda driver: driver.execute_script(whole))
 
     def cdp(self, command: str, parameters: dict[str, Any]) -> Any:
-        """A command of the Chrome DevTools protocol."""
         return self.driver.execute_cdp_cmd(command, parameters)
 
     def run(self, script: str, *arguments: object) -> Any:
-        """What a script returns."""
         return self.driver.execute_script(script, *arguments)
 
     def log(self, kind: str) -> list[dict[str, Any]]:
@@ -94,7 +90,6 @@ class Browser:
         return logged
 
     def pdf(self) -> bytes:
-        """The page as it is printed."""
         return base64.b64decode(self.cdp("Page.printToPDF", {"preferCSSPageSize": True})["data"])
 
 

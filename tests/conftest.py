@@ -95,7 +95,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _why_not(item: pytest.Item, here: str) -> str | None:
-    """Why a test does not run with this store; None if it does."""
     [elsewhere] = [store for store in STORES if store != here]
     for name, words in ((f"{elsewhere}_only", f"{elsewhere} only"), ("any_store", "the same with any store")):
         marker = item.get_closest_marker(name)
@@ -110,7 +109,6 @@ def _why_not(item: pytest.Item, here: str) -> str | None:
 
 
 def _lane_of(item: pytest.Item, store: str) -> str:
-    """Return the lane of a test: by its closest marker, else by whether it starts processes."""
     names = ("full_lane", "quick_lane", "nightly")
     marker = next((m for m in item.iter_markers() if m.name in names), None)
     if marker and marker.name != "quick_lane" and not marker.args:
@@ -126,14 +124,12 @@ def _lane_of(item: pytest.Item, store: str) -> str:
 
 
 def _is_for_both_stores(item: pytest.Item) -> bool:
-    """Return whether a test runs with PostgreSQL in each CI run: those of the SQL, and those marked."""
     return STORE_TESTS in item.path.parents or any(
         item.get_closest_marker(name) for name in ("both_stores", "postgresql_only")
     )
 
 
 def _is_in_process(item: pytest.Item) -> bool:
-    """Whether the closest marker says that a test's crawls run in its own process."""
     marker = next((m for m in item.iter_markers() if m.name in ("in_process", "real_crawl")), None)
     return marker is not None and marker.name == "in_process"
 

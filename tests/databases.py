@@ -26,7 +26,6 @@ _numbers = itertools.count(1)
 
 
 def on_postgresql() -> bool:
-    """Whether stores are on PostgreSQL."""
     return SERVER in os.environ
 
 
@@ -94,7 +93,6 @@ class Database:
             connection.exec_driver_sql("ROLLBACK")
 
     def refuse(self, table: str, condition: str, sentence: str, event: str = "INSERT") -> None:
-        """Let every insertion of some rows fail, or another event."""
         if not on_postgresql():
             fails = f"BEGIN SELECT RAISE(ABORT, '{sentence}'); END"
             self.execute(f"CREATE TRIGGER broken BEFORE {event} ON {table} WHEN {condition} {fails}")
@@ -107,7 +105,6 @@ class Database:
         )
 
     def mend(self, table: str) -> None:
-        """Let them succeed again."""
         if on_postgresql():
             self.execute(f"DROP TRIGGER IF EXISTS broken ON {table}", "DROP FUNCTION IF EXISTS broken")
         else:

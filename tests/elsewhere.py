@@ -35,7 +35,6 @@ class Place:
     client: Any = None
 
     def read(self, name: str) -> bytes | None:
-        """What is there under a name; None for nothing."""
         if self.client is not None:
             try:
                 return cast("bytes", self.client.get_object(Bucket=BUCKET, Key=name)["Body"].read())

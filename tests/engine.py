@@ -73,25 +73,20 @@ class Engine:
 
     @property
     def store(self) -> Store:
-        """The store of the crawl."""
         return StoreExtension.of(self._crawler).store
 
     @property
     def stats(self) -> dict[str, int]:
-        """fhcrawl's own stats."""
         stats = self._crawler.stats.get_stats()
         return {name: value for name, value in stats.items() if name.startswith("fhcrawl/")}
 
     def crawl(self, feed: str) -> list[dict[str, Any]] | None:
-        """Crawl and export; what is exported, None if it died before."""
         return self._crawl(feed, export=True)
 
     def crawl_only(self, feed: str) -> None:
-        """Crawl without an export."""
         self._crawl(feed, export=False)
 
     def crawl_subscribed(self) -> list[dict[str, Any]] | None:
-        """Crawl the subscribed feeds, with their options, and export."""
         return self._crawl(None, export=True)
 
     def _crawl(self, feed: str | None, export: bool) -> list[dict[str, Any]] | None:

@@ -12,7 +12,6 @@ from fhcrawl.documents.model import DETAILS
 
 
 def feed_of(found: FeedDocument | DocumentList) -> FeedDocument:
-    """What was read, which is a feed."""
     assert isinstance(found, FeedDocument)
     return found
 
@@ -23,7 +22,6 @@ def read(body: bytes, url: str, *args: Any, **options: Any) -> FeedDocument:
 
 
 def read_feed(job: Job) -> FeedDocument:
-    """Read a feed as a crawl does."""
     return feed_of(parser.read(job))
 
 
@@ -38,10 +36,13 @@ class E:
 
 
 def tombstone(ref: str, when: str | None) -> str:
-    """An at:deleted-entry, for the head of a document."""
     at = ' xmlns:at="http://purl.org/atompub/tombstones/1.0"'
     when_attribute = "" if when is None else f" when={quoteattr(when)}"
     return f"<at:deleted-entry{at} ref={quoteattr(ref)}{when_attribute}/>"
+
+
+def atom_link(rel: str, href: str) -> str:
+    return f'<link xmlns="http://www.w3.org/2005/Atom" rel={quoteattr(rel)} href={quoteattr(href)}/>'
 
 
 def atom(
@@ -53,7 +54,6 @@ def atom(
     head: str = "",
     title: str = "Example Feed",
 ) -> str:
-    """An atom:feed."""
     all_links = {**(links or {}), **({"prev-archive": prev} if prev else {})}
     return (
         '<?xml version="1.0" encoding="utf-8"?>\n'

@@ -69,7 +69,6 @@ class ForkedProcess:
         self.wait()
 
     def poll(self) -> int | None:
-        """Return the exit code, negative for a signal; None while it runs."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.wait(0)
         return self.returncode
@@ -98,11 +97,9 @@ class ForkedProcess:
                 signal.pidfd_send_signal(handle, number)  # type: ignore[attr-defined,unused-ignore]
 
     def kill(self) -> None:
-        """Send it SIGKILL."""
         self.send_signal(signal.SIGKILL)
 
     def terminate(self) -> None:
-        """Send it SIGTERM."""
         self.send_signal(signal.SIGTERM)
 
     def _close(self) -> None:
@@ -175,7 +172,6 @@ def running() -> ForkServer:
 
 
 def forward(control: int, program: str, args: Sequence[str]) -> int:
-    """Run a program of the server whose connection this process has; return its exit code."""
     server = ForkServer(socket.socket(fileno=control))
     return server.start(args, Path.cwd(), os.environ, (0, 1, 2), program=program).wait()
 
@@ -192,7 +188,6 @@ def preload() -> None:
 
 
 def serve(control: socket.socket) -> None:
-    """Fork for each order."""
     with warnings.catch_warnings():
         # Of Scrapy's about its deprecated modules.
         warnings.simplefilter("ignore")

@@ -139,7 +139,6 @@ class InProcessProject(Project):
     def scrapy(
         self, *args: str, stdout: Stream = None, **environment: str
     ) -> subprocess.CompletedProcess[str]:
-        """Run `scrapy`, as in a process of its own."""
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
             with _as_before(), mock.patch.dict(os.environ, self.environment(**environment), clear=True):
                 os.chdir(self.folder)
@@ -155,7 +154,6 @@ class InProcessProject(Project):
 
 
 def _execute(argv: list[str]) -> int:
-    """Run a command; return its exit code."""
     settings = get_project_settings()
     settings.set("TWISTED_REACTOR_ENABLED", False, "cmdline")
     handlers = dict.fromkeys(("http", "https"), f"{__name__}.{MemoryDownloadHandler.__name__}")

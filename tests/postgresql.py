@@ -69,7 +69,6 @@ def _programs() -> Path:
 
 
 def _user() -> str | None:
-    """Who the server runs as; None for the user of this process."""
     if os.geteuid() != 0:
         return None
     try:

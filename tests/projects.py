@@ -71,12 +71,10 @@ class Run:
 
     @property
     def stats(self) -> dict[str, Any]:
-        """fhcrawl's own and scrapy-deltafetch's."""
         return {name: v for name, v in self.all_stats.items() if name.startswith(OURS)}
 
     @property
     def peak(self) -> float:
-        """The most memory that the process had, in MiB."""
         return float(self.all_stats[PEAK]) / 1024
 
     @property
@@ -88,7 +86,6 @@ class Run:
 
     @property
     def texts(self) -> dict[str, str]:
-        """The summaries of the exported entries, by id."""
         return {item["id"]: item["summary"] for item in self.items}
 
     def warnings(self) -> list[str]:
@@ -194,7 +191,6 @@ class Project:
         return run
 
     def stats(self) -> dict[str, Any]:
-        """All stats of the last run; {} if it did not come to its end."""
         path = self.folder / "stats.json"
         found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
         return found
@@ -205,14 +201,12 @@ class Project:
         return {urlsplit(url)._replace(scheme="", netloc="").geturl(): state for url, state in rows}
 
     def feeds(self) -> list[dict[str, Any]]:
-        """`scrapy feeds --json`."""
         done = self.scrapy("feeds", "--json")
         assert done.returncode == 0, done.stderr
         listed: list[dict[str, Any]] = json.loads(done.stdout)
         return listed
 
     def verdict(self) -> tuple[str, list[str]]:
-        """Of the only feed: the verdict and the kinds of its reasons."""
         [feed] = self.feeds()
         return feed["verdict"], [reason["kind"] for reason in feed["reasons"]]
 
@@ -242,7 +236,6 @@ def new_project(folder: Path, kind: type[Project] = Project) -> Iterator[Project
 
 
 def read_export(path: Path) -> list[dict[str, Any]]:
-    """The entries of an export, JSON lines or CSV."""
     if path.suffix == ".csv":
         with path.open(newline="", encoding="utf-8-sig") as file:
             return [dict(row) for row in csv.DictReader(file)]

@@ -109,7 +109,6 @@ class FeedServer:
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     def forget(self) -> None:
-        """Begin without answers."""
         self.answers: dict[str, Answer] = {}
         self.requests: list[str] = []
         self.headers: list[dict[str, str]] = []
@@ -135,12 +134,10 @@ class FeedServer:
         return self.root + path
 
     def serve(self, path: str, body: str | bytes, **kwargs: object) -> None:
-        """Answer a path with a document."""
         encoded = body.encode() if isinstance(body, str) else body
         self.answers[path] = Answer(encoded, **kwargs)  # type: ignore[arg-type]
 
     def note(self, path: str, headers: dict[str, str]) -> Answer:
-        """Note that a request begins; return its answer."""
         with self.lock:
             answer = self.answers.get(path)
             self.requests.append(path)
@@ -153,7 +150,6 @@ class FeedServer:
         return Answer(status=404) if answer is None else answer
 
     def note_end(self) -> None:
-        """Note that the answer to a request begins."""
         with self.lock:
             self.busy -= 1
 

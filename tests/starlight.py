@@ -80,25 +80,20 @@ class Site:
         return self._server.url("/blog/rss.xml")
 
     def url(self, name: str) -> str:
-        """The id of a post."""
         return self._server.url(f"/blog/post-{name}/")
 
     def write(self, name: str, text: str, day: date) -> None:
-        """Write a post."""
         (self._posts / f"post-{name}.md").write_text(POST.format(name=name, day=day, text=text))
 
     def write_nth(self, number: int, text: str = "The text.") -> str:
-        """Write the n-th of the posts that are some days apart; return its id."""
         self.write(str(number), text, BEGIN + timedelta(days=DAYS_APART * number))
         return self.url(str(number))
 
     def remove(self, number: int) -> str:
-        """Remove a post; return its id."""
         (self._posts / f"post-{number}.md").unlink()
         return self.url(str(number))
 
     def build(self) -> list[str]:
-        """Build the site, and serve its feed documents as they are then; return their paths."""
         dist = self._folder / "dist"
         shutil.rmtree(dist, ignore_errors=True)
         environment = {**os.environ, "ASTRO_TELEMETRY_DISABLED": "1", "CI": "1"}

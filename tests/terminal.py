@@ -36,11 +36,9 @@ class Terminal:
 
     @property
     def lines(self) -> list[str]:
-        """What a person sees."""
         return [line.rstrip() for line in self.screen.display]
 
     def read(self) -> bool:
-        """See what is new; False at the end."""
         try:
             piece = os.read(self._outer, 65536)
         except OSError as error:
@@ -52,13 +50,11 @@ class Terminal:
         return bool(piece)
 
     def until(self, is_seen: Callable[[list[str]], bool]) -> list[str]:
-        """What is seen as soon as something is."""
         while not is_seen(self.lines):
             assert self.read(), self.lines
         return self.lines
 
     def wait(self, code: int = 0) -> list[str]:
-        """What is seen at the end."""
         while self.read():
             pass
         os.close(self._outer)

@@ -37,7 +37,6 @@ class Installed:
     python: Path
 
     def run(self, *args: str) -> subprocess.CompletedProcess[str]:
-        """Run Python in the project's folder, with nothing that points to this repository."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(NOT_OURS)}
         return subprocess.run(
             [self.python, *args],
@@ -50,7 +49,6 @@ class Installed:
         )
 
     def scrapy(self, *args: str) -> str:
-        """Run a command of Scrapy's that succeeds; its log."""
         done = self.run("-m", "scrapy", *args)
         assert done.returncode == 0, done.stderr
         return done.stderr
@@ -85,7 +83,6 @@ def example(python: Path, tmp_path: Path) -> Installed:
 
 
 def document(ids: str, prev: str | None = None) -> str:
-    """A document whose entries link to pages."""
     written = atom([E(one, TEXTS[one]) for one in ids], prev=prev)
     for one in ids:
         written = written.replace(f"<id>{one}</id>", f'<id>{one}</id><link href="/{one}.html"/>')

@@ -37,8 +37,6 @@ class VerdictsAtTheEnd(VerdictsExtension):
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """Compares a text with a golden file, or writes the file."""
-
     def compare(name: str, text: str) -> None:
         path = GOLDEN / name
         if request.config.getoption("--update-golden"):
@@ -50,7 +48,6 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 
 def as_json(value: object, server: FeedServer) -> str:
-    """As JSON, without what differs from run to run."""
     text = json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False).replace(
         server.root, "http://SERVER"
     )

@@ -36,7 +36,6 @@ def test_only_one_module_knows_what_a_request_carries() -> None:
 
 
 def literals(source: str) -> Iterator[str]:
-    """The string literals of a module."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value

@@ -77,7 +77,6 @@ class Wayback(dict[str, Answer]):
         self.cut_captures: set[str] = set()
 
     def add(self, stamp: str, url: str, body: str | bytes, **more: Any) -> None:
-        """Capture a document."""
         content = body.encode() if isinstance(body, str) else body
         self.captures.append(Captured(stamp, url, content, **more))
         self.captures.sort(key=lambda one: one.stamp)
@@ -140,7 +139,6 @@ class Wayback(dict[str, Answer]):
 
 
 def captures_of(paths: Iterable[str]) -> list[str]:
-    """The times of the captures that were asked for."""
     return [match[1] for path in paths if (match := re.search(r"/([0-9]{14})id_/", path))]
 
 

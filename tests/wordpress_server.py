@@ -113,7 +113,6 @@ class WordPress:
         return self.root + path
 
     def run(self, code: str) -> str:
-        """Run PHP within WordPress; what it prints."""
         return self._run(f"require ABSPATH . 'wp-load.php';\n{code}")
 
     def _run(self, code: str) -> str:
@@ -131,22 +130,18 @@ class WordPress:
         return done.stdout
 
     def empty(self) -> None:
-        """Remove what tests have made."""
         self.run(EMPTYING)
         self.use_plugin("")
         (self._folder / "home").unlink(missing_ok=True)
         self.requests()
 
     def post(self, first: int, last: int, category: int = 1) -> None:
-        """Publish posts, by numbers; each is newer than the one before it."""
         self.run(POSTING % (first, last, category))
 
     def comment(self, number: int) -> None:
-        """Publish comments on the first post."""
         self.run(COMMENTING % number)
 
     def use_permalinks(self) -> None:
-        """Serve feeds at /feed/."""
         self.run("update_option('permalink_structure', '/%postname%/'); delete_option('rewrite_rules');")
 
     def move(self, host: str) -> None:
@@ -158,14 +153,12 @@ class WordPress:
         (self._folder / "plugin.php").write_text(code, encoding="utf-8")
 
     def requests(self) -> list[str]:
-        """What was asked for since the last call."""
         log = self._folder / "requests"
         found = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
         log.unlink(missing_ok=True)
         return found
 
     def install(self) -> None:
-        """Make the site."""
         site = self._folder / "site"
         site.mkdir()
         for path in PACKAGE.iterdir():
@@ -177,7 +170,6 @@ class WordPress:
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
-        """Start the web server."""
         options = ("-d", "opcache.enable_cli=1", "-S", f"127.0.0.1:{self._port}", "router.php")
         with _started(self._folder, self._php, *options, is_up=self._is_up):
             yield
@@ -231,7 +223,6 @@ def _answers(at: Path) -> bool:
 
 @contextlib.contextmanager
 def _started(folder: Path, program: str, *options: str, is_up: Callable[[], bool]) -> Iterator[None]:
-    """Start a server, and wait until it is up."""
     log = folder / f"{Path(program).name}.log"
     with log.open("wb") as output:
         process = subprocess.Popen([program, *options], cwd=folder, stdout=output, stderr=output)

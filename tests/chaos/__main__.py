@@ -31,7 +31,6 @@ def main() -> int:
 
 
 def live_all(given: argparse.Namespace) -> int:
-    """Live through what is asked for."""
     kept = given.keep or Path(tempfile.mkdtemp(prefix="fhcrawl-chaos-"))
     began, failed = time.monotonic(), 0
     with ProcessPoolExecutor(given.jobs) as pool:

@@ -48,7 +48,6 @@ class Style:
     says_archive: bool = True
 
     def updated(self, version: Version) -> str | None:
-        """What an entry says of its time."""
         if self.times not in ("own", "coarse"):
             return None
         return FUTURE if version.from_future else iso(version.tick)
@@ -96,7 +95,6 @@ def expected(version: Version, style: Style) -> dict[str, Any]:
 
 
 def render(document: Document, style: Style) -> bytes:
-    """A document's bytes."""
     return (_atom if style.form == "atom" else _rss)(document, style).encode()
 
 

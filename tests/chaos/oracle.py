@@ -25,13 +25,11 @@ class BrokenPromise(AssertionError):  # noqa: N818
 
 
 def demand(holds: bool, promise: str, *what: object) -> None:
-    """:raises BrokenPromise: if it does not hold"""
     if not holds:
         raise BrokenPromise(f"{promise}: {' | '.join(str(one) for one in what)}")
 
 
 def text_of(entry: dict[str, Any]) -> str:
-    """The text of a version, from the exported entry."""
     return str(entry["summary"]).rpartition(", ")[2]
 
 
@@ -67,7 +65,6 @@ def _first_page(publisher: Publisher, held: list[Version]) -> list[tuple[str, st
 
 
 def check_known(publisher: Publisher, entries: Entries) -> None:
-    """Nothing is there that no document ever held."""
     held = {(entry_id, text) for _url, _time, entry_id, text in publisher.shown}
     for entry_id, entry in entries.items():
         demand((entry_id, text_of(entry)) in held, "nothing is invented", publisher.name, entry)
@@ -120,7 +117,6 @@ class Reader:
         self.entries: dict[tuple[str, str], dict[str, Any]] = {}
 
     def take(self, lines: Iterable[str]) -> None:
-        """Take an export, or what was appended to one."""
         for line in lines:
             self._apply(json.loads(line))
 
@@ -154,6 +150,5 @@ def read_lines(path: Path) -> list[str]:
 
 
 def check_once(lines: list[str], path: Path) -> None:
-    """One run's export has each entry once."""
     keys = [(entry["feed"], entry["id"]) for entry in map(json.loads, lines)]
     demand(len(set(keys)) == len(keys), "each entry once", path)

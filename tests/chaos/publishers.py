@@ -62,12 +62,10 @@ class Publisher(ABC):
 
     @property
     def feed(self) -> str:
-        """URL of the subscription document, as the user gives it."""
         return f"{self.root}/{self.name}/index0"
 
     @property
     def location(self) -> str:
-        """Path of the subscription document now."""
         return f"/{self.name}/index{self.moves}"
 
     @property
@@ -94,14 +92,12 @@ class Publisher(ABC):
     # -- changes ----------------------------------------------------------------------------------
 
     def change(self) -> str:
-        """Change something; what."""
         event = self.rng.choice(self.events())
         getattr(self, event)()
         self.note()
         return event
 
     def note(self) -> None:
-        """A new revision is there."""
         self.revision = len(self.snapshots)
         self.snapshots.append(dict(self.latest))
         self.held.append(list(self.present()))
@@ -111,7 +107,6 @@ class Publisher(ABC):
             self.tick += self.rng.randint(1, 30)
 
     def say(self, entry_id: str, text: str | None) -> None:
-        """A new version of an entry."""
         before = self.latest.get(entry_id)
         # At the same time, a deletion is newer than what it deletes (RFC 6721, 4).
         self.pass_time(surely=before is not None and before.text is None)
@@ -152,13 +147,11 @@ class Publisher(ABC):
         return [version for version in self.latest.values() if version.text is not None]
 
     def present(self) -> list[Version]:
-        """What the documents hold now, the newest version of each entry."""
         return self.live()
 
     # -- answers ----------------------------------------------------------------------------------
 
     def answer(self, path: str) -> Answer | None:
-        """What a path answers; None: nothing is there."""
         old = [f"/{self.name}/index{n}" for n in range(self.moves)]
         if path in old:
             status = 301 if path == old[-1] else 308
@@ -173,7 +166,6 @@ class Publisher(ABC):
         return Answer(render(found, self.style), content_type=kind, modified=http_date(self.revision))
 
     def forward(self, path: str) -> Answer | None:
-        """A redirect from where a document was."""
         return None
 
 
@@ -236,7 +228,6 @@ class Paged(Publisher):
             self.say(self.rng.choice(self.items).id, self.rng.choice(TEXTS))
 
     def present(self) -> list[Version]:
-        """What the pages hold."""
         return self.items
 
     def document(self, path: str) -> Document | None:
@@ -292,7 +283,6 @@ class Archived(Publisher):
         return changes if self.style.times == "none" else [*changes, "delete", "restore"]
 
     def close(self) -> None:
-        """The older part of the subscription document becomes an archive."""
         kept = self.rng.randint(0, len(self.current) // 2)
         closing = self.current[kept:]
         if closing:

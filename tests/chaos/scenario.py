@@ -46,7 +46,6 @@ class Round:
 
 
 def seeded(seed: object) -> random.Random:
-    """What is drawn from a seed is the same each time."""
     return random.Random(str(seed))  # noqa: S311
 
 
@@ -141,7 +140,6 @@ class World:
     # -- runs -------------------------------------------------------------------------------------
 
     def _run(self, drawn: Round) -> bool:
-        """Run a crawl; whether it was killed."""
         self.number += 1
         self.hosts.lines.append(f"-- run {self.number}: {drawn}")
         log, began = self.folder / f"run{self.number}.log", time.monotonic()
@@ -234,12 +232,10 @@ class World:
             self.reader.take(lines)
 
     def write(self) -> None:
-        """Keep what the hosts have done."""
         (self.folder / "hosts.log").write_text("\n".join(self.hosts.lines) + "\n", encoding="utf-8")
 
 
 def live(seed: int, folder: Path) -> str | None:
-    """Live through a seed in a folder that is made; what did not hold, None if all did."""
     folder.mkdir(parents=True)
     with new_project(folder) as project:
         world = World(seed, project)

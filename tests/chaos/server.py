@@ -82,7 +82,6 @@ class Hosts:
             server.server_close()
 
     def start(self, address: str) -> str:
-        """Serve on an address; the root of its URLs."""
         server = Server((address, 0), Handler)
         server.hosts = self
         self._servers.append(server)
@@ -90,12 +89,10 @@ class Hosts:
         return f"http://{address}:{server.server_port}"
 
     def add(self, publisher: Publisher, rng: Random) -> None:
-        """Serve a publisher; `rng` draws what goes wrong with its answers."""
         self.publishers[publisher.name] = publisher
         self.faults[publisher.name] = rng
 
     def begin(self, plan: Plan, kill: Kill | None, strike: Callable[[], None]) -> None:
-        """A run begins."""
         self.plan, self.kill, self.strike = plan, kill, strike
         self.requests = 0
         self.over = threading.Event()
@@ -105,7 +102,6 @@ class Hosts:
         self.over.set()
 
     def ask(self, path: str) -> tuple[Answer | None, str, bool, Kill | None]:
-        """The answer to a request, what goes wrong with it, whether ETags are sent, a kill that is due."""
         with self.lock:
             publisher = self.publishers.get(path.split("/")[1])
             if publisher is None:

@@ -24,12 +24,11 @@ from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
 from fhcrawl.store import schema
 from fhcrawl.utils.addresses import AllowedHosts
 from tests.contexts import walk_request
-from tests.feeds import E, atom
+from tests.feeds import E, atom, atom_link
 from tests.in_process import MemoryServer
 from tests.projects import Project, Run
 from tests.resolver import NEVER, names
 from tests.server import FeedServer
-from tests.spiders import test_links
 from tests.utils.test_addresses import LOOPBACK_SPELLINGS
 
 pytestmark = pytest.mark.any_store("which addresses are connected to")
@@ -287,10 +286,8 @@ def test_links_with_http_are_followed_with_https(
 ) -> None:
     monkeypatch.setitem(MemoryServer.servers, "feeds.test", server)
     feed, plain = "https://feeds.test/index", "http://feeds.test"
-    both = test_links.link("prev-archive", f"{plain}/a2") + test_links.link(
-        "prev-archive", "https://feeds.test/a2"
-    )
-    current = test_links.link("current", f"{plain}/index")
+    both = atom_link("prev-archive", f"{plain}/a2") + atom_link("prev-archive", "https://feeds.test/a2")
+    current = atom_link("current", f"{plain}/index")
     server.serve("/index", atom([E("3")], head=both))
     server.serve("/a2", atom([E("2")], head=current, prev=f"{plain}:80/a1"))
     server.serve("/a1", "", status=302, headers={"Location": f"{plain}/a1/"})

@@ -63,7 +63,7 @@ class TestErrorInTheMiddleOfADocument:
         server.serve("/index", atom([E("5")], prev="/a2"))
         server.serve("/a2", atom([E("4"), E("3"), E("2")], prev="/a1"))
         server.serve("/a1", atom([E("1")]))
-        settings = {"SPIDER_MODULES": "tests.spiders.breaking"}
+        settings = {"SPIDER_MODULES": "tests.spiders.own"}
         run = project.crawl(server.url("/index"), settings=settings, spider="breaking", TEST_ENTRY="3")
         assert run.changes == {"5": "new", "4": "new", "1": "new"}
         assert run.stats["fhcrawl/document/failed"] == 1
@@ -81,7 +81,7 @@ class TestErrorInTheMiddleOfADocument:
 
     def test_subscription_document_is_read_again(self, server: FeedServer, project: Project) -> None:
         server.serve("/index", atom([E("2"), E("1")]))
-        settings = {"SPIDER_MODULES": "tests.spiders.breaking"}
+        settings = {"SPIDER_MODULES": "tests.spiders.own"}
         run = project.crawl(server.url("/index"), settings=settings, spider="breaking", TEST_ENTRY="1")
         assert run.changes == {"2": "new"}
         assert project.verdict() == ("unknown", ["error", "no-history"])

@@ -101,7 +101,7 @@ def test_drop_item_settles_an_entry(server: FeedServer, project: Project) -> Non
 
 
 def test_deltafetch_key_names_an_archive_and_survives_redirects(server: FeedServer, project: Project) -> None:
-    settings = {"SPIDER_MODULES": "tests.spiders.keyed"}
+    settings = {"SPIDER_MODULES": "tests.spiders.own"}
     server.serve("/index", atom([E("2")], prev="/a1?session=1"))
     server.serve("/a1?session=1", "", status=302, headers={"Location": "/b1"})
     server.serve("/b1", atom([E("1")], links={"self": "/a1?session=1"}))

@@ -1,12 +1,15 @@
-"""Spiders of a user's: a plain one, and a subclass with requests and items of its own."""
+"""Spiders of a user's: a plain one, and subclasses."""
 
+import os
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from scrapy import Request, Spider
 from scrapy.http import Response
 
+from fhcrawl.pipelines import EntryVersion
 from fhcrawl.spiders.history import HistorySpider
+from tests.pipelines.faulty import CHOSEN
 
 
 class PlainSpider(Spider):
@@ -43,3 +46,27 @@ class OwnSpider(HistorySpider):
 
     def parse_page(self, response: Response) -> Iterator[Any]:
         yield {"status": response.status, "text": response.body.decode()}
+
+
+class KeyedSpider(HistorySpider):
+    """Its archives have a session in their URL."""
+
+    name = "keyed"
+
+    def _request(self, *args: Any, **kwargs: Any) -> Request:
+        request = super()._request(*args, **kwargs)
+        if "?" in request.url:
+            request.meta["deltafetch_key"] = request.url.partition("?")[0]
+        return request
+
+
+class BreakingSpider(HistorySpider):
+    """It raises at an entry."""
+
+    name = "breaking"
+
+    def parse(self, response: Response, *args: Any, **kwargs: Any) -> Iterator[Request | EntryVersion]:
+        for output in super().parse(response, *args, **kwargs):
+            if isinstance(output, EntryVersion) and output.id == os.environ.get(CHOSEN):
+                raise ValueError("a bug in a spider")
+            yield output

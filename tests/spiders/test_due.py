@@ -13,6 +13,7 @@ from fhcrawl.documents.dates import elapsed, shift
 from fhcrawl.utils.clock import now
 from tests.docs import shell
 from tests.docs.pages import source
+from tests.faketime import clock_at
 from tests.feeds import E, atom, rss
 from tests.projects import Project, Run, read_export
 from tests.server import FeedServer
@@ -46,7 +47,6 @@ def until_due(project: Project, paths: Collection[str]) -> None:
 
 
 def row(project: Project) -> dict[str, Any]:
-    """The row of the only feed."""
     names = ("polled", "due", "retry_after", "fresh_seconds", "news", "changed", "change_seconds")
     [values] = project.database.rows(f"SELECT {', '.join(names)} FROM feeds")
     return dict(zip(names, values, strict=True))
@@ -249,6 +249,24 @@ def test_news_of_a_folder_are_those_of_its_files(project: Project) -> None:
     assert project.crawl(folder.as_uri()).changes == {"1": "new"}
     found = row(project)
     assert found["news"] == found["changed"] >= found["polled"]
+
+
+def test_nothing_waits_for_a_time_that_a_wrong_clock_has_noted(project: Project, server: FeedServer) -> None:
+    server.serve("/", atom([E("1")], prev="/gone"), headers={"Cache-Control": "max-age=3600"})
+    assert project.scrapy("subscribe", server.url("/")).returncode == 0
+    with clock_at("2040-01-01T00:00:00"):
+        ahead = project.crawl(args=DUE)
+    assert ahead.changes == {"1": "new"}
+    [feed] = project.feeds()
+    assert [reason["since"][:4] for reason in feed["reasons"]] == ["2040"]
+    assert feed["due"] is None
+    assert server.asked() == ["/", "/gone"]
+    project.crawl(args=DUE)
+    assert server.asked() == ["/", "/gone"]
+    [feed] = project.feeds()
+    assert [elapsed(reason["since"], now()) // 3600 for reason in feed["reasons"]] == [0]
+    assert 0 < elapsed(now(), feed["due"]) <= 3600
+    assert "No feed is due" in project.crawl(args=DUE).log
 
 
 @pytest.mark.real_crawl

@@ -1,90 +1,70 @@
 """Edits in the subscription document, whatever documents say of their own time."""
 
-from __future__ import annotations
-
-import json
-
 import pytest
 
-from tests.projects import Project
-from tests.server import FeedServer
+from tests.spiders.walks import Play, scripts
 
 pytestmark = pytest.mark.in_process
-ATOM = "http://www.w3.org/2005/Atom"
+A = 'xmlns:a="http://www.w3.org/2005/Atom"'
 LATE, EARLY = "Tue, 03 Jun 2025 10:00:00 GMT", "Mon, 02 Jun 2025 10:00:00 GMT"
+COMPLETE = '<c:complete xmlns:c="http://purl.org/syndication/history/1.0"/>'
 
 
-def rss(text: str, built: str | None = None, prev: str = "", more: str = "") -> str:
+def rss(text: str, built: str | None = None, more: str = "") -> str:
     date = f"<lastBuildDate>{built}</lastBuildDate>" if built else ""
-    link = f'<a:link rel="prev-archive" href="{prev}"/>' if prev else ""
     item = f"<item><guid>1</guid><title>t</title><description>{text}</description>{more}</item>"
-    return (
-        f'<rss xmlns:a="{ATOM}"><channel><title>T</title>{date}{link}{item if text else ""}</channel></rss>'
-    )
+    return f"raw <rss {A}><channel><title>T</title>{date}{item}</channel></rss>"
 
 
-def atom(text: str, updated: str) -> str:
-    entry = f"<entry><id>1</id><title>t</title><updated>{updated}</updated><summary>{text}</summary></entry>"
-    return f'<feed xmlns="{ATOM}"><title>T</title>{entry}</feed>'
+def leading_to(document: str, path: str) -> str:
+    return document.replace("<item>", f'<a:link rel="prev-archive" href="{path}"/><item>')
 
 
 def json_feed(text: str) -> str:
-    items = [{"id": "1", "summary": text}]
-    return json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "T", "items": items})
+    item = f'{{"id":"1","summary":"{text}"}}'
+    return f'raw {{"version":"https://jsonfeed.org/version/1.1","title":"T","items":[{item}]}}'
 
 
+OWN_TIME = "<a:updated>2003-01-01T00:00:00Z</a:updated>"
 RUNS = {
     "the time goes back": [rss("a", LATE), rss("b", EARLY), rss("c", EARLY)],
     "the time disappears": [rss("a", LATE), rss("b"), rss("c")],
     "the time was wrong once": [rss("a", "Fri, 03 Jan 2042 10:00:00 GMT"), rss("b", LATE), rss("c", LATE)],
-    "the feed becomes an Atom feed": [
-        rss("a", LATE),
-        atom("b", "2003-01-01T00:00:00Z"),
-        atom("c", "2003-01-02T00:00:00Z"),
-    ],
-    "it becomes an RSS feed again": [atom("a", "2025-06-03T00:00:00Z"), rss("b", EARLY), rss("c", EARLY)],
+    "the feed becomes an Atom feed": [rss("a", LATE), "1=b@2003 updated:2003", "1=c@2004 updated:2003"],
+    "it becomes an RSS feed again": ["1=a@2025", rss("b", EARLY), rss("c", EARLY)],
     "it becomes a JSON feed": [rss("a", LATE), json_feed("b"), json_feed("c")],
-    "items get a time of their own": [
-        rss("a", LATE),
-        rss("b", LATE, more="<a:updated>2003-01-01T00:00:00Z</a:updated>"),
-        rss("c", LATE),
-    ],
+    "items get a time of their own": [rss("a", LATE), rss("b", LATE, OWN_TIME), rss("c", LATE)],
 }
 
 
 @pytest.mark.parametrize("documents", RUNS.values(), ids=RUNS)
 @pytest.mark.parametrize("is_complete", [False, True])
 def test_edits_of_the_subscription_document_count(
-    server: FeedServer, project: Project, documents: list[str], is_complete: bool
+    play: Play, documents: list[str], is_complete: bool
 ) -> None:
-    title = "<title>T</title>"
-    head = title + '<c:complete xmlns:c="http://purl.org/syndication/history/1.0"/>' if is_complete else title
-    for text, document in zip("abc", documents, strict=True):
-        server.serve("/index", document.replace(title, head), content_type="text/plain")
-        assert project.crawl(server.url("/index")).texts == {"1": text}
+    if is_complete:
+        documents = [one.replace("<title>T", f"{COMPLETE}<title>T") for one in documents]
+    first, second, third = documents
+    play(f"/f {first}; crawl /f; exports 1=a; /f {second}; crawl; exports 1:updated=b")
+    play(f"/f {third}; crawl /f; exports 1:updated=c")
 
 
-def test_archive_with_a_later_time_wins_over_nothing(server: FeedServer, project: Project) -> None:
-    server.serve("/old", rss("a", LATE))
-    for text in "bc":
-        server.serve("/index", rss(text, EARLY, prev="/old"))
-        assert project.crawl(server.url("/index")).texts == {"1": text}
-    assert project.crawl(server.url("/index"), settings={"FHCRAWL_RECHECK": "0"}).texts == {}
+EDITS = {
+    "an archive with a later time wins over nothing": f"""
+        /old {rss("a", LATE)}; /f {leading_to(rss("b", EARLY), "/old")}; crawl /f; exports 1=b
+        /f {leading_to(rss("c", EARLY), "/old")}; crawl; exports 1:updated=c; crawl FHCRAWL_RECHECK=0
+        exports""",
+    # The archive has another time then, or none; the subscription document shows the entry no more.
+    "an edit that a check finds counts": f"""
+        /old {rss("a", LATE)}; /f {leading_to(rss("a", LATE), "/old")}; crawl /f; /f empty rss prev:/old
+        /old {rss("b", EARLY)}; crawl reset; exports 1:updated=b; /old {rss("c")}; crawl reset
+        exports 1:updated=c""",
+    "a stale copy does not win over a later update time": """
+        /f 1=a@2003; crawl /f; exports 1=a; /f 1=b@2004; crawl; exports 1:updated=b; /f 1=a@2003; crawl
+        exports""",
+}
 
 
-def test_edit_that_a_check_finds_counts(server: FeedServer, project: Project) -> None:
-    """The archive has another time now, or none; the subscription document shows the entry no more."""
-    server.serve("/index", rss("a", LATE, prev="/old"))
-    server.serve("/old", rss("a", LATE))
-    project.crawl(server.url("/index"))
-    server.serve("/index", rss("", LATE, prev="/old"))
-    for text, built in (("b", EARLY), ("c", None)):
-        server.serve("/old", rss(text, built))
-        run = project.crawl(server.url("/index"), args=("-a", "deltafetch_reset=1"))
-        assert run.texts == {"1": text}
-
-
-def test_stale_copy_does_not_win_over_a_later_update_time(server: FeedServer, project: Project) -> None:
-    for text, updated, exported in (("a", "2003", True), ("b", "2004", True), ("a", "2003", False)):
-        server.serve("/index", atom(text, f"{updated}-01-01T00:00:00Z"))
-        assert bool(project.crawl(server.url("/index")).texts) is exported
+@scripts(EDITS)
+def test_edit(play: Play, script: str) -> None:
+    play(script)

@@ -34,7 +34,6 @@ class Endless(dict[str, Answer]):
         self.last = last
 
     def get(self, path: str, default: Answer | None = None) -> Answer | None:  # type: ignore[override]
-        """Return the answer to a path."""
         number = path.removeprefix("/")
         if not number.isdecimal():
             return default
@@ -49,7 +48,6 @@ def dated(number: int, text: str = "text") -> E:
 
 
 def crawl(server: FeedServer, project: Project) -> int:
-    """Crawl, and return the number of requests."""
     server.asked()
     run = project.crawl(server.url(FEED), settings=LIMITS)
     assert "Traceback" not in run.log

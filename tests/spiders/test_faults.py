@@ -11,6 +11,7 @@ from fhcrawl.utils import interrupts
 from tests.feeds import E, atom, rss
 from tests.projects import Project, read_export
 from tests.server import Answer, FeedServer
+from tests.spiders.walks import Play, scripts
 
 pytestmark = pytest.mark.in_process
 QUICK = {"DOWNLOAD_TIMEOUT": 1, "RETRY_TIMES": 1}
@@ -108,25 +109,6 @@ def test_missing_archive_is_a_gap_until_it_heals(server: FeedServer, project: Pr
     assert run.stats["fhcrawl/feed/complete"] == 2
 
 
-def test_file_that_is_not_there_gets_its_own_advice(project: Project) -> None:
-    feed = (project.folder / "none.atom").as_uri()
-    run = project.crawl(feed)
-    assert run.exit_code == 1
-    assert f"WARNING: {feed} does not exist" in run.warnings()
-    assert f"  {feed} does not exist\n  What to do: check its path" in run.log
-    assert project.feeds() == []
-
-
-def test_list_of_feeds_gets_the_argument_for_lists(server: FeedServer, project: Project) -> None:
-    server.serve("/list", '<opml version="2.0"><body><outline xmlUrl="http://example.org/"/></body></opml>')
-    run = project.crawl(server.url("/list"))
-    assert run.exit_code == 1
-    assert (
-        "a list in OPML\n  What to do: save it to a file, and crawl the feeds that it lists: fhcrawl "
-        "crawl --feeds FILE" in run.log
-    )
-
-
 @pytest.mark.real_crawl
 def test_subscription_document_that_cannot_be_had_is_a_gap(server: FeedServer, project: Project) -> None:
     run = project.crawl(server.url("/nothing"))
@@ -149,58 +131,44 @@ def test_archive_that_robots_txt_forbids_is_a_gap(server: FeedServer, project: P
     assert project.verdict() == ("incomplete", ["robots-txt"])
 
 
-@pytest.mark.real_crawl
-def test_document_larger_than_allowed_is_a_gap(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("2")], prev="/a1"))
-    server.serve("/a1", atom([E("1", "x" * 5000)]))
-    run = project.crawl(server.url("/index"), settings={"DOWNLOAD_MAXSIZE": 3000})
-    assert run.stats["fhcrawl/document/refused"] == 1
-    assert project.verdict() == ("incomplete", ["too-large"])
-    assert "/a1 is larger than DOWNLOAD_MAXSIZE (3000 bytes)" in run.log
+# Settings, the document and its archive, what is counted, and the verdict.
+GAPS = {
+    "larger than allowed": """
+        /index 2 prev:/a1; /a1 raw LONG; crawl /index DOWNLOAD_MAXSIZE=3000
+        stat fhcrawl/document/refused 1; verdict incomplete too-large
+        logs /a1 is larger than DOWNLOAD_MAXSIZE (3000 bytes)""",
+    # Of its robots.txt either, there is no traceback.
+    "a host that is not there": """
+        /index 2 prev:http://127.0.0.1:9/a1
+        crawl /index DOWNLOAD_TIMEOUT=1 RETRY_TIMES=1 FHCRAWL_ALLOWED_PRIVATE_HOSTS=127.0.0.1:9
+        stat fhcrawl/document/failed 1; verdict incomplete connection-refused""",
+    "a header of many kilobytes loses nothing": """
+        /index 2 prev:/a1 Link=<LONG>;rel=x; /a1 1; crawl /index; verdict complete""",
+    "an unknown encoding is none whatever its octets are": """
+        /index 2 prev:/a1 Content-Encoding=\xff\xfe; /a1 1 Content-Encoding=odd; crawl /index
+        verdict complete""",
+}
+SAID = {
+    "a file that is not there gets its own advice": """
+        crawl file:///nowhere/none.atom; code 1; logs WARNING: file:///nowhere/none.atom does not exist
+        logs What to do: check its path; stored""",
+    "a list of feeds gets the argument for lists": """
+        /list raw <opml><body><outline xmlUrl="http://example.org/"/></body></opml>; crawl /list; code 1
+        logs What to do: save it to a file, and crawl the feeds that it lists: fhcrawl crawl --feeds FILE""",
+    "a document that is cut off is fetched again at first": """
+        /index 2 prev:/a1; /a1 1 lost-end; crawl /index RETRY_TIMES=2; asked /index /a1 /a1 /a1""",
+}
 
 
 @pytest.mark.real_crawl
-def test_host_that_is_not_there_is_a_gap(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("2")], prev="http://127.0.0.1:9/a1"))
-    allowed = {"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.1:9"}
-    run = project.crawl(server.url("/index"), settings={**QUICK, **allowed})
-    assert run.stats["fhcrawl/document/failed"] == 1
-    assert project.verdict() == ("incomplete", ["connection-refused"])
-    # Of its robots.txt either.
-    assert "Traceback" not in run.log
+@scripts(GAPS)
+def test_gap(play: Play, script: str) -> None:
+    play(script.replace("LONG", "x" * 60_000))
 
 
-def test_cut_off_document_is_fetched_again_at_first(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("2")], prev="/a1"))
-    server.answers["/a1"] = Answer(CUT, cut=100)
-    project.crawl(server.url("/index"), settings={"RETRY_TIMES": 2})
-    assert server.asked() == ["/index", "/a1", "/a1", "/a1"]
-
-
-def test_part_of_a_complete_feed_deletes_nothing(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("2"), E("1")], head="<fh:complete/>"))
-    project.crawl(server.url("/index"))
-    server.serve("/index", atom([E("2")], head="<fh:complete/>"), status=206)
-    run = project.crawl(server.url("/index"))
-    assert run.changes == {}
-    assert project.verdict() == ("incomplete", ["http-206"])
-
-
-@pytest.mark.real_crawl
-def test_header_of_many_kilobytes_loses_nothing(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("2")], prev="/a1"), headers={"Content-Security-Policy": "x" * 60_000})
-    server.serve("/a1", atom([E("1")]))
-    run = project.crawl(server.url("/index"))
-    assert run.stats["fhcrawl/feed/complete"] == 1
-
-
-@pytest.mark.real_crawl
-def test_unknown_encoding_is_none_whatever_its_octets_are(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("2")], prev="/a1"), headers={"Content-Encoding": "\xff\xfe"})
-    server.serve("/a1", atom([E("1")]), headers={"Content-Encoding": "odd"})
-    run = project.crawl(server.url("/index"))
-    assert run.stats["fhcrawl/feed/complete"] == 1
-    assert "Traceback" not in run.log
+@scripts(SAID)
+def test_advice(play: Play, script: str) -> None:
+    play(script)
 
 
 BAD_ENTRY = "<entry><id>bad</id><title>t</title><updated>yesterday</updated></entry></feed>"

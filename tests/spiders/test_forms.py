@@ -4,161 +4,145 @@ from pathlib import Path
 
 import pytest
 
-from tests.feeds import E, atom, rss
-from tests.in_process import MemoryServer
+from tests.feeds import E, atom
 from tests.projects import Project
 from tests.server import FeedServer
+from tests.spiders.walks import Play
 
 pytestmark = pytest.mark.in_process
 LOOPBACK = {"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.0/8,localhost"}
+RSS_1 = (
+    'raw <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/">'
+    '<channel rdf:about="x"><title>t</title><link xmlns="http://www.w3.org/2005/Atom" rel="%s" href="/a1"/>'
+    '</channel><item rdf:about="%s"><title>t</title><link>%s</link></item></rdf:RDF>'
+)
+JSON = 'raw {"version":"https://jsonfeed.org/version/1.1",%s"items":[{"id":"%s","content_text":"text"}]}'
+FORMS = {
+    "paging links may lead to another host": """
+        /index 2 next:OTHER/p2; OTHER/p2 1; crawl /index FHCRAWL_ALLOWED_PRIVATE_HOSTS=127.0.0.0/8
+        exports 1 2""",
+    "links in headers are followed": """
+        /index 2 FORM Link=</a1>;rel="prev-archive"; /a1 1 FORM; crawl /index; exports 1 2
+        verdict complete""",
+    "links of the document come first": """
+        /index 2 FORM prev:/a1 Link=</other>;rel="prev-archive"; /a1 1; crawl /index; asked /index /a1""",
+    "a feed on the net leads to no file": """
+        /index 1 prev:file:///etc/passwd; crawl /index; exports 1; verdict incomplete refused-url""",
+    "the content type of a response does not matter": """
+        /index 2 prev:/a1 type:text/html; /a1 1 type:text/plain; crawl /index; exports 1 2""",
+    "a content type that cannot be read loses nothing": """
+        /index 1 type:application/atom+xml;charset*=utf-8''utf-8;charset*0=utf-8; crawl /index; exports 1""",
+    "the history of draft 00 is walked": """
+        /index 2 stateful this:/now prev-page:/a1; /a1 1 stateful; crawl /index; exports 1 2
+        verdict complete""",
+    "so is that of the drafts in between": """
+        /index 2 incremental draft:/a1; /a1 1 incremental; crawl /index; exports 1 2; verdict complete""",
+    "a stateless feed of a draft is complete": """
+        /index 1 stateless; crawl /index; verdict complete""",
+    "prev is paging elsewhere": """
+        /index 1 prev-page:/a1; crawl /index; asked /index""",
+    "RSS 1.0 is archived": f"""
+        /index {RSS_1 % ("prev-archive", 2, 2)}; /a1 {RSS_1 % ("x", 1, 1)}; crawl /index; exports 1 2
+        verdict complete""",
+    "JSON Feed is paged": f"""
+        /f.json {JSON % ('"next_url":"/2.json",', 2)}; /2.json {JSON % ("", 1)}; crawl /f.json; exports 1 2
+        verdict lossy paged""",
+    "an archive that only a header names is read": f"""
+        /f.json Link=</1.json>;rel=prev-archive {JSON % ("", "c")}; /1.json {JSON % ("", "a")}
+        /2.json Link=</1.json>;rel=prev-archive {JSON % ("", "b")}; crawl /f.json
+        /f.json Link=</2.json>;rel=prev-archive {JSON % ("", "c")}; crawl; exports b; verdict complete""",
+    "feeds that share archives both get all entries": """
+        /one 3 prev:/a2; /two 4 prev:/a2; /a2 2 prev:/a1; /a1 1; crawl /one /two unexported
+        stored /one=3 /two=3; stat fhcrawl/feed/complete 2""",
+    "a loop ends the walk": """
+        /index 3 prev:/a2; /a2 2 prev:/a2; crawl /index; asked /index /a2; logs loop
+        verdict incomplete loop""",
+    "so does one over two documents": """
+        /index 3 prev:/a2; /a2 2 prev:/a1; /a1 1 prev:/a2; crawl /index; asked /index /a2 /a1
+        verdict incomplete loop""",
+    "so does one to the subscription document": """
+        /index 3 prev:/a2; /a2 2 prev:/index; crawl /index; asked /index /a2; verdict incomplete loop""",
+    "so does one at once": """
+        /index 3 prev:/index; crawl /index; asked /index; verdict incomplete loop""",
+    "a part of a complete feed deletes nothing": """
+        /index 1 2 complete; crawl /index; /index PART; crawl; exports; has 1 2""",
+    "reversed links": """
+        /index 3 next-archive:/a2; /a2 2 next-archive:/a1 prev:/index; /a1 1 prev:/a2
+        crawl /index opt:reversed=true; asked /index /a2 /a1; verdict complete""",
+    # Though its subscription document has not changed.
+    "a feed whose links are reversed later is read again": """
+        /index 3 next-archive:/a2; /a2 2 next-archive:/a1; /a1 1; crawl /index
+        verdict unknown no-current no-history; crawl opt:reversed=true; verdict complete; has 1 2 3
+        crawl opt:reversed=true; asked /index; crawl; verdict unknown no-current no-history""",
+    "so is one whose next pages are archives": """
+        /index 3 next:/a2; /a2 2 next:/a1; /a1 1; crawl /index; verdict lossy paged
+        crawl opt:next="archive"; verdict complete; has 1 2 3; crawl opt:next="archive"; asked /index""",
+    "more headers": """
+        /index 2 prev:/a1; /a1 1; crawl /index opt:headers={X-Key="k"}; sends X-Key=k""",
+    "more headers stay with the feed's host, also where archives are skipped": """
+        /index 2 prev:/a1; /a1 1 prev:OTHER/a0; OTHER/a0 404
+        crawl /index opt:headers={X-Key="k"} FHCRAWL_ALLOWED_PRIVATE_HOSTS=127.0.0.0/8; hides X-Key
+        /index 3 prev:/a1
+        crawl opt:headers={X-Key="k"} FHCRAWL_ALLOWED_PRIVATE_HOSTS=127.0.0.0/8; hides X-Key""",
+    "a limit of one feed": """
+        /index 3 prev:/a2; /a2 2 prev:/a1; crawl /index opt:limit=1; verdict incomplete limit""",
+}
+PARTS = ("2 3 complete cut", "2 ? complete", "html", "raw", "206 2 complete")
+WAYS = {
+    "FORM": ("undated", "rss"),
+    "PART": ("2 3 complete cut", "2 ? complete", "html", "raw", "206 2 complete"),
+}
 
 
-class TestPages:
-    def test_paging_links_may_lead_to_another_host(self, server: FeedServer, project: Project) -> None:
-        with MemoryServer() as other:
-            server.serve("/index", atom([E("2")], links={"next": other.url("/p2")}))
-            other.serve("/p2", atom([E("1")]))
-            run = project.crawl(server.url("/index"), settings=LOOPBACK)
-        assert set(run.changes) == {"1", "2"}
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(script.replace(word, way), id=f"{name} {way}".strip())
+        for name, script in FORMS.items()
+        for word in [next((word for word in WAYS if word in script), "")]
+        for way in (WAYS[word] if word else [""])
+    ],
+)
+def test_form(play: Play, script: str) -> None:
+    play(script)
 
 
-class TestLinkHeaders:
-    @pytest.mark.parametrize("write", [atom, rss])
-    def test_links_in_headers_are_followed(self, server: FeedServer, project: Project, write: type) -> None:
-        server.serve("/index", write([E("2")]), headers={"Link": '</a1>; rel="prev-archive"'})
-        server.serve("/a1", write([E("1")]))
-        run = project.crawl(server.url("/index"))
-        assert set(run.changes) == {"1", "2"}
-        assert project.verdict() == ("complete", [])
-
-    def test_links_of_the_document_come_first(self, server: FeedServer, project: Project) -> None:
-        header = {"Link": '</other>; rel="prev-archive"'}
-        server.serve("/index", atom([E("2")], prev="/a1"), headers=header)
-        server.serve("/a1", atom([E("1")]))
-        project.crawl(server.url("/index"))
-        assert server.asked() == ["/index", "/a1"]
-
-
-class TestStartingPoints:
-    @pytest.mark.real_crawl
-    def test_html_page_leads_to_its_feed(self, server: FeedServer, project: Project) -> None:
-        page = (
-            '<!DOCTYPE html><html><head><link rel="stylesheet" href="/x.css">'
-            '<link rel="Alternate" type="application/atom+xml" href="/index"></head><p>Hello'
-        )
-        server.serve("/", page, content_type="text/html")
-        server.serve("/index", atom([E("2")], prev="/a1"))
-        server.serve("/a1", atom([E("1")]))
-        run = project.crawl(server.url("/"))
-        assert {item["feed"] for item in run.items} == {server.url("/index")}
-        assert f"Found the feed {server.url('/index')}" in run.log
-        server.asked()
-        project.crawl(server.url("/"))
-        assert server.asked() == ["/", "/index"]
-        assert project.verdict() == ("complete", [])
-
-    @pytest.mark.real_crawl
-    def test_files_are_a_feed(self, project: Project, tmp_path: Path) -> None:
-        folder = tmp_path / "feeds"
-        folder.mkdir()
-        (folder / "index.atom").write_text(atom([E("2")], prev="old/a1.atom"))
-        (folder / "old").mkdir()
-        (folder / "old" / "a1.atom").write_text(atom([E("1")], prev="../../secret.atom"))
-        (tmp_path / "secret.atom").write_text(atom([E("secret")]))
-        run = project.crawl((folder / "index.atom").as_uri())
-        assert set(run.changes) == {"1", "2"}
-        assert project.verdict() == ("incomplete", ["refused-url"])
-
-    def test_feed_on_the_net_leads_to_no_file(
-        self, server: FeedServer, project: Project, tmp_path: Path
-    ) -> None:
-        (tmp_path / "secret.atom").write_text(atom([E("secret")]))
-        server.serve("/index", atom([E("1")], prev=(tmp_path / "secret.atom").as_uri()))
-        run = project.crawl(server.url("/index"))
-        assert set(run.changes) == {"1"}
-        assert project.verdict() == ("incomplete", ["refused-url"])
-
-    @pytest.mark.real_crawl
-    def test_credentials_do_not_leave_for_another_host(self, server: FeedServer, project: Project) -> None:
-        domain = server.root.removeprefix("http://")
-        credentials = {"HTTPAUTH_USER": "ann", "HTTPAUTH_PASS": "secret", "HTTPAUTH_DOMAIN": domain}
-        with FeedServer() as other:
-            other_host = other.root.replace("127.0.0.1", "localhost")
-            server.serve("/index", atom([E("2")], prev=f"{other_host}/a1"))
-            other.serve("/a1", atom([E("1")]))
-            run = project.crawl(server.url("/index"), settings={**credentials, **LOOPBACK})
-            sent = [headers.get("Authorization") for headers in server.headers]
-            sent_elsewhere = [headers.get("Authorization") for headers in other.headers]
-        assert set(run.changes) == {"1", "2"}
-        assert any(sent)
-        assert not any(sent_elsewhere)
-
-
-class TestOddPublishers:
-    def crawl(self, project: Project, server: FeedServer, options: str) -> None:
-        listed = project.folder / "feeds.toml"
-        listed.write_text(f'[[feed]]\nurl = "{server.url("/index")}"\n{options}\n')
-        self.run = project.crawl(args=("-a", "feeds=feeds.toml"), settings=LOOPBACK)
-
-    def test_reversed_links(self, server: FeedServer, project: Project) -> None:
-        server.serve("/index", atom([E("3")], links={"next-archive": "/a2"}))
-        server.serve("/a2", atom([E("2")], links={"next-archive": "/a1", "prev-archive": "/index"}))
-        server.serve("/a1", atom([E("1")], links={"prev-archive": "/a2"}))
-        self.crawl(project, server, "reversed = true")
-        assert server.asked() == ["/index", "/a2", "/a1"]
-        assert project.verdict() == ("complete", [])
-
-    @pytest.mark.parametrize(
-        ("option", "link"), [('next = "archive"', "next"), ("reversed = true", "next-archive")]
+@pytest.mark.real_crawl
+def test_html_page_leads_to_its_feed(server: FeedServer, project: Project) -> None:
+    page = (
+        '<!DOCTYPE html><html><head><link rel="stylesheet" href="/x.css">'
+        '<link rel="Alternate" type="application/atom+xml" href="/index"></head><p>Hello'
     )
-    def test_feed_that_is_to_be_read_in_another_way_is_read_again(
-        self, server: FeedServer, project: Project, option: str, link: str
-    ) -> None:
-        """Though its subscription document has not changed."""
-        server.serve("/index", atom([E("3")], links={link: "/a2"}))
-        server.serve("/a2", atom([E("2")], links={link: "/a1"}))
-        server.serve("/a1", atom([E("1")]))
-        self.crawl(project, server, "")
-        before = project.verdict()
-        assert before[0] != "complete"
-        self.crawl(project, server, option)
-        assert project.verdict() == ("complete", [])
-        assert set(project.logical_feed()) == {"1", "2", "3"}
-        server.asked()
-        self.crawl(project, server, option)
-        assert server.asked() == ["/index"]
-        self.crawl(project, server, "")
-        # Pages that were read before as they are now agree.
-        assert project.verdict() in (before, ("complete", []))
+    server.serve("/", page, content_type="text/html")
+    server.serve("/index", atom([E("2")], prev="/a1"))
+    server.serve("/a1", atom([E("1")]))
+    run = project.crawl(server.url("/"))
+    assert {item["feed"] for item in run.items} == {server.url("/index")}
+    assert f"Found the feed {server.url('/index')}" in run.log
+    assert project.verdict() == ("complete", [])
 
-    def test_more_headers(self, server: FeedServer, project: Project) -> None:
-        server.serve("/index", atom([E("2")], prev="/a1"))
-        server.serve("/a1", atom([E("1")]))
-        self.crawl(project, server, 'headers = {X-Key = "k"}')
-        assert [headers.get("X-Key") for headers in server.headers][-2:] == ["k", "k"]
 
-    def test_more_headers_stay_with_the_feeds_host(self, server: FeedServer, project: Project) -> None:
-        with MemoryServer() as other:
-            server.serve("/index", atom([E("2")], prev=other.url("/a1")))
-            other.serve("/a1", atom([E("1")]))
-            self.crawl(project, server, 'headers = {X-Key = "k"}')
-            assert not any(headers.get("X-Key") for headers in other.headers)
-        assert set(self.run.changes) == {"1", "2"}
+@pytest.mark.real_crawl
+def test_files_are_a_feed(project: Project, tmp_path: Path) -> None:
+    folder = tmp_path / "feeds"
+    (folder / "old").mkdir(parents=True)
+    (folder / "index.atom").write_text(atom([E("2")], prev="old/a1.atom"))
+    (folder / "old" / "a1.atom").write_text(atom([E("1")], prev="../../secret.atom"))
+    (tmp_path / "secret.atom").write_text(atom([E("secret")]))
+    run = project.crawl((folder / "index.atom").as_uri())
+    assert set(run.changes) == {"1", "2"}
+    assert project.verdict() == ("incomplete", ["refused-url"])
 
-    def test_more_headers_stay_where_archives_are_skipped(self, server: FeedServer, project: Project) -> None:
-        with MemoryServer() as other:
-            server.serve("/index", atom([E("2")], prev="/a1"))
-            server.serve("/a1", atom([E("1")], prev=other.url("/a0")))
-            other.serve("/a0", "", status=404)
-            self.crawl(project, server, 'headers = {X-Key = "k"}')
-            server.serve("/index", atom([E("3")], prev="/a1"))
-            other.asked()
-            self.crawl(project, server, 'headers = {X-Key = "k"}')
-            assert other.headers
-            assert not any(headers.get("X-Key") for headers in other.headers)
 
-    def test_limit(self, server: FeedServer, project: Project) -> None:
-        server.serve("/index", atom([E("3")], prev="/a2"))
-        server.serve("/a2", atom([E("2")], prev="/a1"))
-        self.crawl(project, server, "limit = 1")
-        assert project.verdict() == ("incomplete", ["limit"])
+@pytest.mark.real_crawl
+def test_credentials_do_not_leave_for_another_host(server: FeedServer, project: Project) -> None:
+    domain = server.root.removeprefix("http://")
+    credentials = {"HTTPAUTH_USER": "ann", "HTTPAUTH_PASS": "secret", "HTTPAUTH_DOMAIN": domain}
+    with FeedServer() as other:
+        server.serve("/index", atom([E("2")], prev=f"{other.root.replace('127.0.0.1', 'localhost')}/a1"))
+        other.serve("/a1", atom([E("1")]))
+        run = project.crawl(server.url("/index"), settings={**credentials, **LOOPBACK})
+        sent, elsewhere = ([one.get("Authorization") for one in each.headers] for each in (server, other))
+    assert set(run.changes) == {"1", "2"}
+    assert any(sent)
+    assert not any(elsewhere)

@@ -39,7 +39,6 @@ def pages(
     alone: int | None = None,
     way: str = "",
 ) -> dict[str, str | int]:
-    """The pages of a feed with so many entries, the newest first."""
     ids = [str(number) for number in range(count, 0, -1)]
     parts = [ids[begin : begin + SIZE] for begin in range(0, max(count, 1), SIZE)]
     served: dict[str, str | int] = {}
@@ -56,7 +55,6 @@ def url(number: int, way: str = "") -> str:
 
 
 def stored(database: Database) -> tuple[set[str], list[str]]:
-    """The ids of the entries in the store, and the kinds of the feed's reasons."""
     store = Store.open(database.url)
     found = {entry["id"] for entry in store.entries.read()}
     [feed] = store.feeds.read()

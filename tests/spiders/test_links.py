@@ -1,139 +1,83 @@
 """Links of which a walk can follow only one, or none: what is not followed is a reason, in each run."""
 
-import json
-
 import pytest
 
-from tests.feeds import E, atom, rss
-from tests.projects import Project
-from tests.server import FeedServer
+from tests.spiders.walks import Play, scripts
 
 pytestmark = pytest.mark.in_process
-FH = 'xmlns:fh="http://purl.org/syndication/history/1.0"'
-JSON_FEED = {"version": "https://jsonfeed.org/version/1.1", "title": "t", "items": [{"id": "json"}]}
-
-
-def link(rel: str, href: str | None) -> str:
-    attribute = "" if href is None else f' href="{href}"'
-    return f'<link xmlns="http://www.w3.org/2005/Atom" rel="{rel}"{attribute}/>'
-
-
-def header(value: str) -> dict[str, str]:
-    return {"Link": value}
-
-
-# The subscription document, its headers, and where the link leads that is not followed.
-CONTRADICTORY: dict[str, tuple[str, dict[str, str], str]] = {
-    "two links": (atom([E("n")], head=link("prev-archive", "/a1") + link("prev-archive", "/a2")), {}, "/a2"),
-    "two links of RSS": (
-        rss([E("n")], head=link("prev-archive", "/a1") + link("prev-archive", "/a2")),
-        {},
-        "/a2",
-    ),
-    "a slash more": (
-        atom([E("n")], head=link("prev-archive", "/a1") + link("prev-archive", "/a1/")),
-        {},
-        "/a1/",
-    ),
-    "header": (atom([E("n")], prev="/a1"), header('</a2>; rel="prev-archive"'), "/a2"),
-    "two headers": (atom([E("n")]), header("</a1>; rel=prev-archive, </a2>; rel=prev-archive"), "/a2"),
-    "of a draft": (atom([E("n")], prev="/a1", head=f"<fh:prev {FH}>/a2</fh:prev>"), {}, "/a2"),
-    "next": (atom([E("n")], links={"next": "/a1"}), header("</a2>; rel=next"), "/a2"),
+# What the subscription document says, and where the link leads that is not followed.
+CONTRADICTORY = {
+    "two links": ("prev:/a1 prev:/a2", "/a2"),
+    "two links of RSS": ("rss prev:/a1 prev:/a2", "/a2"),
+    "a slash more": ("prev:/a1 prev:/a1/", "/a1/"),
+    "header": ('prev:/a1 Link=</a2>;rel="prev-archive"', "/a2"),
+    "two headers": ("Link=</a1>;rel=prev-archive,</a2>;rel=prev-archive", "/a2"),
+    "of a draft": ("prev:/a1 draft:/a2", "/a2"),
+    "next": ("next:/a1 Link=</a2>;rel=next", "/a2"),
 }
-EMPTY: dict[str, tuple[str, dict[str, str]]] = {
-    "empty": (atom([E("n")], head=link("prev-archive", "")), {}),
-    "blank in RSS": (rss([E("n")], head=link("prev-archive", " ")), {}),
-    "missing": (atom([E("n")], head=link("prev-archive", None)), {}),
-    "beside another": (atom([E("n")], prev="/a1", head=link("prev-archive", "")), {}),
-    "of a draft": (atom([E("n")], head=f"<fh:incremental>true</fh:incremental><fh:prev {FH}/>"), {}),
-    "header": (atom([E("n")]), header('; rel="prev-archive"')),
-    "next": (atom([E("n")], head=link("next", "")), {}),
-    "JSON": (json.dumps({**JSON_FEED, "next_url": {"href": "/2.json"}}), {}),
+EMPTY = {
+    "empty": "prev:",
+    "empty in RSS": "rss prev:",
+    "beside another": "prev:/a1 prev:",
+    "of a draft": "incremental draft:",
+    "header": 'Link=;rel="prev-archive"',
+    "next": "next:",
+    "JSON": 'raw {"version":"https://jsonfeed.org/version/1.1","items":[{"id":"n"}],"next_url":{"href":"/2"}}',
 }
-PLAIN: dict[str, tuple[str, dict[str, str]]] = {
-    "same URL": (
-        atom([E("n")], head=link("prev-archive", "/a1") + link("prev-archive", "a1#top")),
-        header("</%61%31>; rel=prev-archive"),
-    ),
-    "other relations": (
-        atom([E("n")], prev="/a1", head=link("alternate", "/x") + link("alternate", "/y") + link("self", "")),
-        header("</z>; rel=self"),
-    ),
-    "another resource's": (atom([E("n")], prev="/a1"), header("</a2>; rel=prev-archive; anchor=/other")),
-    "fh:complete": (
-        atom([E("n")], head="<fh:complete/>" + link("prev-archive", "/a1") + link("prev-archive", "/a2")),
-        {},
-    ),
+PLAIN = {
+    "same URL": "prev:/a1 prev:a1#top Link=</%61%31>;rel=prev-archive",
+    "other relations": "prev:/a1 alternate:/x alternate:/y self: Link=</z>;rel=self",
+    "another resource's": "prev:/a1 Link=</a2>;rel=prev-archive;anchor=/other",
+    "fh:complete": "complete prev:/a1 prev:/a2",
 }
 
 
-def reasons_by_path(project: Project, server: FeedServer) -> dict[str, tuple[str, list[tuple[str, str]]]]:
-    return {
-        feed["feed"].removeprefix(server.root): (
-            feed["verdict"],
-            [(r["kind"], r["detail"]) for r in feed["reasons"] if r["kind"] not in ("paged", "no-history")],
-        )
-        for feed in project.feeds()
-    }
+@pytest.mark.parametrize(("says", "other"), CONTRADICTORY.values(), ids=CONTRADICTORY)
+def test_link_that_is_not_followed_is_a_reason_in_each_run(play: Play, says: str, other: str) -> None:
+    verdict = "lossy contradictory-links paged" if "next:" in says else "incomplete contradictory-links"
+    claim = f"verdict {verdict}; detail /a1, which is followed, and to {other}, which is not"
+    play(f"/a1 1; /f n {says}; crawl /f; exports n 1; {claim}; crawl; exports; {claim}")
 
 
-def test_link_that_is_not_followed_is_a_reason_in_each_run(server: FeedServer, project: Project) -> None:
-    server.serve("/a1", atom([E("1")]))
-    documents = [("contradictory", name, *value[:2]) for name, value in CONTRADICTORY.items()]
-    documents += [("empty", name, *rest) for name, rest in EMPTY.items()]
-    documents += [("plain", name, *rest) for name, rest in PLAIN.items()]
-    paths = {}
-    for number, (kind, name, body, headers) in enumerate(documents):
-        paths[kind, name] = f"/f{number}"
-        server.serve(f"/f{number}", body, headers=headers)
-    feeds = [server.url(path) for path in paths.values()]
-    run = project.crawl(*feeds)
-    assert "Traceback" not in run.log
-    for run_number in (1, 2):
-        found = reasons_by_path(project, server)
-        for name, (_body, _headers, other) in CONTRADICTORY.items():
-            verdict, [(kind, detail)] = found[paths["contradictory", name]]
-            assert (verdict, kind) == ("lossy" if name == "next" else "incomplete", "contradictory-links")
-            assert (
-                f"{server.url('/a1')}, which is followed, and to {server.url(other)}, which is not" in detail
-            )
-        for name in EMPTY:
-            verdict, [(kind, detail)] = found[paths["empty", name]]
-            assert verdict == ("lossy" if name in ("next", "JSON") else "incomplete"), name
-            assert (kind, "has an empty " in detail) == ("empty-link", True)
-        for name in PLAIN:
-            assert found[paths["plain", name]] == ("complete", []), name
-        if run_number == 1:
-            entries = {(item["feed"].removeprefix(server.root), item["id"]) for item in run.items}
-            assert {(path, "1") for (kind, _), path in paths.items() if kind == "contradictory"} <= entries
-            assert {(path, "n") for (_, name), path in paths.items() if name != "JSON"} <= entries
-            run = project.crawl(*feeds)
-            assert run.items == []
+@pytest.mark.parametrize("says", EMPTY.values(), ids=EMPTY)
+def test_link_that_leads_nowhere_is_a_reason_in_each_run(play: Play, says: str) -> None:
+    verdict = "lossy empty-link paged" if "next" in says else "incomplete empty-link"
+    claim = f"verdict {verdict}; detail has an empty"
+    document = says if says.startswith("raw") else f"n {says}"
+    play(f"/a1 empty; /f {document}; crawl /f; exports n; {claim}; crawl; {claim}")
 
 
-def test_contradiction_of_an_archive_is_a_reason_until_it_heals(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("3")], prev="/a2"))
-    server.serve("/a2", atom([E("2")], head=link("prev-archive", "/a1") + link("prev-archive", "/b1")))
-    server.serve("/a1", atom([E("1")]))
-    run = project.crawl(server.url("/index"))
-    assert set(run.changes) == {"1", "2", "3"}
-    assert project.verdict() == ("incomplete", ["contradictory-links"])
-    assert any("which is not" in w and server.url("/b1") in w for w in run.warnings())
-    server.serve("/a2", atom([E("2")], prev="/b1"))
-    server.serve("/b1", atom([E("0")], prev="/a1"))
-    run = project.crawl(server.url("/index"))
-    assert set(run.changes) == {"0"}
-    assert project.verdict() == ("complete", [])
+@pytest.mark.parametrize("says", PLAIN.values(), ids=PLAIN)
+def test_links_that_agree_are_no_reason(play: Play, says: str) -> None:
+    play(f"/a1 1; /f n {says}; crawl /f; verdict complete; crawl; verdict complete")
 
 
-def test_contradictory_ways_to_the_newest_document_are_reasons(server: FeedServer, project: Project) -> None:
-    links = "".join(link("current", href) for href in ("/one", "/two"))
-    server.serve("/given", atom([E("1")], head=f"<fh:archive/>{links}"))
-    server.serve("/one", atom([E("2")], prev="/given"))
-    run = project.crawl(server.url("/given"))
-    assert set(run.changes) == {"1", "2"}
-    for _run in range(2):
-        [reason] = project.feeds()[0]["reasons"]
-        assert reason["kind"] == "contradictory-links"
-        assert server.url("/two") in reason["detail"]
-        project.crawl(server.url("/given"))
+OTHERS = {
+    "a contradiction of an archive is a reason until it heals": """
+        /index 3 prev:/a2; /a2 2 prev:/a1 prev:/b1; /a1 1; crawl /index; exports 1 2 3
+        verdict incomplete contradictory-links; logs which is not
+        /a2 2 prev:/b1; /b1 0 prev:/a1; crawl; exports 0; verdict complete""",
+    "contradictory ways to the newest document are reasons": """
+        /given 1 archive current:/one current:/two; /one 2 prev:/given; crawl /given; exports 1 2
+        verdict incomplete contradictory-links; detail /two
+        crawl; verdict incomplete contradictory-links; detail /two""",
+}
+# Nor do they later: behind archives that are skipped, or behind a document that has not changed.
+NO_URLS = {
+    "a link that is no URL loses only what is behind it": """
+        /a1 0 prev:BAD; /index 1 prev:/a1; crawl /index; exports 0 1; lacks nowhere; gap refused-url BAD
+        crawl; verdict incomplete refused-url; gap refused-url BAD
+        /index 2 prev:/a1; crawl; exports 2; verdict incomplete refused-url; gap refused-url BAD
+        /index 3 prev:BAD; crawl; exports 3; verdict incomplete refused-url; gap refused-url BAD
+        /index 4 prev:BAD; crawl; exports 4; verdict incomplete refused-url; gap refused-url BAD"""
+}
+
+
+@scripts(OTHERS)
+def test_contradiction(play: Play, script: str) -> None:
+    play(script)
+
+
+@scripts(NO_URLS, BAD=("http://127.0.0.1:99999/x", "http://127.0.0.1:abc/", "http://[::1", "urn:x"))
+def test_link_that_is_no_url_loses_only_what_is_behind_it(play: Play, script: str) -> None:
+    play(script)

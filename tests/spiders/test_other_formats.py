@@ -1,85 +1,15 @@
-"""Crawls of drafts of RFC 5005, of other formats than Atom, and of WordPress without links to its pages."""
+"""Crawls of multipart feeds, and of WordPress without links to its pages."""
 
 import json
 
 import pytest
 
-from tests.feeds import E, atom, rss
+from tests.feeds import rss
 from tests.projects import Project
-from tests.server import Answer, FeedServer
+from tests.server import FeedServer
+from tests.spiders.walks import Play
 
 pytestmark = pytest.mark.in_process
-FH = "http://purl.org/syndication/history/1.0"
-
-
-class TestDrafts:
-    @pytest.mark.parametrize(
-        ("head", "links"),
-        [
-            ("<fh:stateful>1</fh:stateful>", {"this": "/now", "prev": "/a1"}),
-            ("<fh:incremental>true</fh:incremental><fh:prev>/a1</fh:prev>", {}),
-        ],
-        ids=["draft 00", "drafts in between"],
-    )
-    def test_history_of_the_drafts_is_walked(
-        self, server: FeedServer, project: Project, head: str, links: dict[str, str]
-    ) -> None:
-        server.serve("/index", atom([E("2")], head=head, links=links))
-        server.serve("/a1", atom([E("1")], head=head.partition("<fh:prev>")[0]))
-        run = project.crawl(server.url("/index"))
-        assert set(run.changes) == {"1", "2"}
-        assert project.verdict() == ("complete", [])
-
-    def test_stateless_feed_is_complete(self, server: FeedServer, project: Project) -> None:
-        server.serve("/index", atom([E("1")], head="<fh:stateful> 0 </fh:stateful>"))
-        project.crawl(server.url("/index"))
-        assert project.feeds()[0]["kind"] == "complete"
-
-    def test_prev_elsewhere_is_paging(self, server: FeedServer, project: Project) -> None:
-        server.serve("/index", atom([E("1")], links={"prev": "/a1"}))
-        project.crawl(server.url("/index"))
-        assert server.asked() == ["/index"]
-
-
-class TestOtherFormats:
-    def test_json_feed_is_paged(self, server: FeedServer, project: Project) -> None:
-        head = '{"version": "https://jsonfeed.org/version/1.1", "title": "t", '
-        item = '"items": [{"id": "%s", "content_text": "x", "date_modified": "2004-01-01T00:00:00+01:00"}]}'
-        server.serve(
-            "/feed.json", head + '"next_url": "/2.json", ' + item % 2, content_type="application/json"
-        )
-        server.serve("/2.json", head + item % 1, content_type="application/feed+json")
-        run = project.crawl(server.url("/feed.json"))
-        assert set(run.changes) == {"1", "2"}
-        assert run.items[0]["updated"] == "2003-12-31T23:00:00Z"
-        assert project.verdict() == ("lossy", ["paged"])
-
-    def test_archive_that_only_a_header_names_is_read(self, server: FeedServer, project: Project) -> None:
-        server.serve("/feed.json", json_feed("c"), headers={"Link": "</1.json>; rel=prev-archive"})
-        server.serve("/1.json", json_feed("a"))
-        server.serve("/2.json", json_feed("b"), headers={"Link": "</1.json>; rel=prev-archive"})
-        project.crawl(server.url("/feed.json"))
-        server.serve("/feed.json", json_feed("c"), headers={"Link": "</2.json>; rel=prev-archive"})
-        assert project.crawl(server.url("/feed.json")).changes == {"b": "new"}
-        assert project.verdict() == ("complete", [])
-
-    def test_rss_1_is_archived(self, server: FeedServer, project: Project) -> None:
-        document = (
-            '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/"'
-            ' xmlns:a="http://www.w3.org/2005/Atom"><channel rdf:about="x"><title>t</title>%s</channel>'
-            '<item rdf:about="http://example.org/%s"><title>t</title><link>http://example.org/%s</link></item>'
-            "</rdf:RDF>"
-        )
-        server.serve("/index", document % ('<a:link rel="prev-archive" href="/a1"/>', 2, 2))
-        server.serve("/a1", document % ("", 1, 1))
-        run = project.crawl(server.url("/index"))
-        assert set(run.changes) == {"http://example.org/1", "http://example.org/2"}
-        assert project.verdict() == ("complete", [])
-
-
-def json_feed(*ids: str) -> bytes:
-    items = [{"id": i, "content_text": "x"} for i in ids]
-    return json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": items}).encode()
 
 
 def multipart(*entities: tuple[str, str, str, str], boundary: str = "<b>") -> bytes:
@@ -207,86 +137,73 @@ class TestMultipart:
         assert project.verdict() == ("complete", [])
 
 
-class TestWordPress:
+PAGES = ("/feed/", *(f"/feed/?paged={number}" for number in (2, 3, 4)))
+LIST = "/wp-json/wp/v2/posts?per_page=100&orderby=id&order=asc&page=1&_fields=id%2Cguid%2Clink%2Cmodified_gmt"
+
+
+@pytest.fixture
+def wordpress_feed(play: Play, server: FeedServer) -> str:
     """What a real WordPress hardly answers; test_wordpress.py has one."""
+    play("/feed/ 3 rss wordpress; /feed/?paged=2 2 rss wordpress; /feed/?paged=3 1 rss wordpress")
+    # As WordPress answers behind its last page.
+    link = {"Link": f'<{server.url("/wp-json/")}>; rel="https://api.w.org/"'}
+    server.serve("/feed/?paged=4", rss([]), status=404, headers=link)
+    return server.url("/feed/")
 
-    GENERATOR = "<generator>https://wordpress.org/?v=6.1.9</generator>"
-    PAGES = ("/feed/", *(f"/feed/?paged={number}" for number in (2, 3, 4)))
-    LIST = (
-        "/wp-json/wp/v2/posts?per_page=100&orderby=id&order=asc&page=1"
-        "&_fields=id%2Cguid%2Clink%2Cmodified_gmt"
-    )
 
-    def serve(self, server: FeedServer) -> str:
-        server.serve("/feed/", rss([E("3")], head=self.GENERATOR))
-        server.serve("/feed/?paged=2", rss([E("2")], head=self.GENERATOR))
-        server.serve("/feed/?paged=3", rss([E("1")], head=self.GENERATOR))
-        # As WordPress answers behind its last page.
-        link = f'<{server.url("/wp-json/")}>; rel="https://api.w.org/"'
-        end = Answer(rss([], head=self.GENERATOR).encode(), 404, headers={"Link": link})
-        server.answers["/feed/?paged=4"] = end
-        return server.url("/feed/")
+@pytest.mark.real_crawl
+@pytest.mark.quick_lane
+def test_pages_are_walked_until_there_is_none(
+    server: FeedServer, project: Project, wordpress_feed: str
+) -> None:
+    run = project.crawl(wordpress_feed)
+    assert server.asked() == [*PAGES, LIST]
+    assert set(run.changes) == {"1", "2", "3"}
+    assert project.verdict() == ("lossy", ["paged"])
+    project.crawl(wordpress_feed)
+    assert server.asked() == ["/feed/"]
 
-    def list_posts(self, server: FeedServer, posts: list[object], total: str) -> None:
-        body = json.dumps(posts)
-        server.serve(self.LIST, body, content_type="application/json", headers={"X-WP-Total": total})
 
-    @pytest.mark.real_crawl
-    @pytest.mark.quick_lane
-    def test_pages_are_walked_until_there_is_none(self, server: FeedServer, project: Project) -> None:
-        feed = self.serve(server)
-        run = project.crawl(feed)
-        assert server.asked() == [*self.PAGES, self.LIST]
-        assert set(run.changes) == {"1", "2", "3"}
-        assert project.verdict() == ("lossy", ["paged"])
-        project.crawl(feed)
-        assert server.asked() == ["/feed/"]
+@pytest.mark.usefixtures("wordpress_feed")
+def test_pages_are_not_walked_if_not_wanted(play: Play) -> None:
+    # The feed is unchanged when it is crawled without.
+    play("crawl /feed/ opt:platforms=false; exports 3; verdict unknown platform; crawl; exports 1 2")
 
-    @pytest.mark.parametrize("where", ["list", "option"])
-    def test_pages_are_not_walked_if_not_wanted(
-        self, server: FeedServer, project: Project, where: str
-    ) -> None:
-        feed, args = self.serve(server), ["--no-platforms"]
-        if where == "list":
-            (project.folder / "feeds.toml").write_text(f'[[feed]]\nurl = "{feed}"\nplatforms = false\n')
-            args = ["-a", "feeds=feeds.toml"]
-        run = project.crawl(*([feed] if where == "option" else []), args=tuple(args))
-        assert set(run.changes) == {"3"}
-        assert project.verdict() == ("unknown", ["platform"])
-        # The feed is unchanged.
-        assert set(project.crawl(feed).changes) == {"1", "2"}
 
-    @pytest.mark.parametrize(
-        ("total", "verdict"), [("3", ("complete", [])), ("100000000", ("lossy", ["paged"]))]
-    )
-    def test_list_of_posts_is_believed_only_if_it_is_whole(
-        self, server: FeedServer, project: Project, total: str, verdict: object
-    ) -> None:
-        feed = self.serve(server)
-        time = "2003-12-13T18:30:02"
-        self.list_posts(
-            server, [{"id": n, "guid": {"rendered": f"{n}"}, "modified_gmt": time} for n in (1, 2, 3)], total
-        )
-        project.crawl(feed)
-        assert server.asked() == [*self.PAGES, self.LIST]
-        assert project.verdict() == verdict
+# Of the posts, the numbers, and what links to them; the number of all posts.
+@pytest.mark.parametrize(
+    ("links", "total", "verdict"),
+    [
+        ("123", "3", ("complete", [])),
+        ("123", "100000000", ("lossy", ["paged"])),
+        # The address of the post with the guid 3 has changed; a post that no page shows has it now.
+        (("http://x/1", "http://x/2", "http://x/3", "3"), "4", ("lossy", ["paged"])),
+    ],
+)
+def test_list_of_posts_is_believed_only_if_it_is_complete_and_guids_count_first(
+    server: FeedServer,
+    project: Project,
+    wordpress_feed: str,
+    links: tuple[str, ...],
+    total: str,
+    verdict: object,
+) -> None:
+    posts = [
+        {"id": n, "guid": {"rendered": f"{n}"}, "link": link, "modified_gmt": "2003-12-13T18:30:02"}
+        for n, link in enumerate(links, 1)
+    ]
+    header = {"X-WP-Total": total}
+    server.serve(LIST, json.dumps(posts), content_type="application/json", headers=header)
+    project.crawl(wordpress_feed)
+    assert server.asked()[:5] == [*PAGES, LIST]
+    assert project.verdict() == verdict
 
-    def test_post_is_looked_for_by_its_own_guid_first(self, server: FeedServer, project: Project) -> None:
-        """The address of the post with the guid 3 has changed; a post that no page shows has it now."""
-        feed = self.serve(server)
-        posts: list[object] = [
-            {"id": n, "guid": {"rendered": f"{n}"}, "link": link, "modified_gmt": "2003-12-13T18:30:02"}
-            for n, link in enumerate(("http://x/1", "http://x/2", "http://x/3", "3"), 1)
-        ]
-        self.list_posts(server, posts, "4")
-        project.crawl(feed)
-        assert project.verdict() == ("lossy", ["paged"])
 
-    def test_list_of_posts_elsewhere_is_not_asked_for(self, server: FeedServer, project: Project) -> None:
-        feed = self.serve(server)
-        server.answers["/feed/?paged=4"].headers["Link"] = (
-            '<http://127.0.0.2/wp-json/>; rel="https://api.w.org/"'
-        )
-        project.crawl(feed)
-        assert server.asked() == list(self.PAGES)
-        assert project.verdict() == ("lossy", ["paged"])
+def test_list_of_posts_elsewhere_is_not_requested(
+    server: FeedServer, project: Project, wordpress_feed: str
+) -> None:
+    elsewhere = '<http://127.0.0.2/wp-json/>; rel="https://api.w.org/"'
+    server.answers["/feed/?paged=4"].headers["Link"] = elsewhere
+    project.crawl(wordpress_feed)
+    assert server.asked() == list(PAGES)
+    assert project.verdict() == ("lossy", ["paged"])

@@ -27,20 +27,16 @@ class Outbox:
         self.activities: dict[int, dict[str, Any]] = {}
 
     def post(self, number: int, text: str = "a", **members: object) -> None:
-        """Add a post."""
         note = {"id": self.id_of(number), "type": "Note", "content": f"<p>{text}</p>", **members}
         self._add(number, "Create", note)
 
     def boost(self, number: int) -> None:
-        """Add a boost."""
         self._add(number, "Announce", f"https://elsewhere.example/{number}")
 
     def edit(self, number: int, edited: int, text: str) -> None:
-        """Add an edit of an earlier post, which stays as it was."""
         self._add(number, "Update", {"id": self.id_of(edited), "type": "Note", "content": f"<p>{text}</p>"})
 
     def delete(self, number: int, deleted: int) -> None:
-        """Add the deletion of a post, which leaves the outbox."""
         del self.activities[deleted]
         self._add(number, "Delete", {"id": self.id_of(deleted), "type": "Tombstone", "formerType": "Note"})
 
@@ -54,11 +50,9 @@ class Outbox:
         }
 
     def id_of(self, number: int) -> str:
-        """The id of a post."""
         return self._server.url(f"{USER}/statuses/{number}")
 
     def serve(self) -> None:
-        """Serve the collection, and the pages from its first one."""
         url = self._server.url
         numbers = sorted(self.activities, reverse=True)
         total = {"totalItems": len(numbers)} if self._says_total else {}
@@ -86,7 +80,6 @@ class Outbox:
 
 @pytest.fixture(params=[True, False], ids=["total", "no-total"])
 def outbox(request: pytest.FixtureRequest, server: FeedServer) -> Outbox:
-    """An outbox with 60 activities: a boost, and posts."""
     found = Outbox(server, says_total=request.param)
     for number in range(1, 61):
         (found.boost if number == 30 else found.post)(number)

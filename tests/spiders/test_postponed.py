@@ -17,9 +17,9 @@ from tests.databases import NewDatabase, examples
 from tests.feeds import E, atom
 from tests.projects import Project
 from tests.server import Answer, FeedServer
-from tests.spiders.test_lists import serve_snapshot
 from tests.spiders.test_rechecks import FEED, Publisher
 from tests.spiders.test_wordpress import api_link, serve_list
+from tests.spiders.walks import Play
 from tests.web_archives import archive_of, captures_of, crawl
 
 FAILURES = [401, 403, 404, 429, 451, 500, 503, "<html>"]
@@ -103,15 +103,8 @@ def test_indexes_of_captures(server: FeedServer, project: Project, wayback: Feed
 
 
 @pytest.mark.in_process
-def test_documents_of_a_list(server: FeedServer, project: Project) -> None:
-    serve_snapshot(server, "s", "a", "b", "c")
-    server.serve("/s/0", "", status=403)
-    one = {"FHCRAWL_MAX_ARCHIVES": 1}
-    found: list[set[str]] = []
-    for _ in range(4):
-        project.crawl(server.url("/snapshot"), settings=one)
-        found.append({str(entry["content"]) for entry in project.logical_feed().values()})
-    assert found[2:] == [{"b", "c"}] * 2
+def test_documents_of_a_list(play: Play) -> None:
+    play("snapshot s a b c; /s/0 403" + 3 * "; crawl /snapshot FHCRAWL_MAX_ARCHIVES=1" + "; has s:1:0 s:2:0")
 
 
 @pytest.mark.in_process

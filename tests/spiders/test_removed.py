@@ -13,6 +13,11 @@ from tests.feeds import E, atom, rss
 FEED, OLDER = "http://example.org/index", "http://example.org/1"
 
 
+def shown(ids: str, **more: object) -> str:
+    """A document with entries that are each named by a character."""
+    return rss([E(one, f"text {one}", updated=None, title=one) for one in ids], **more)  # type: ignore[arg-type]
+
+
 class Publisher:
     """A plain feed, crawled each day."""
 
@@ -22,12 +27,7 @@ class Publisher:
         self.more: dict[str, object] = {}
         self.served: dict[str, str | int] = {}
 
-    def show(self, ids: str, head: str = "") -> list[str]:
-        """Show entries, each named by a character, and crawl; return which are known to be gone."""
-        return self.serve(rss([E(one, f"text {one}", updated=None, title=one) for one in ids], head=head))
-
-    def serve(self, document: str | int) -> list[str]:
-        """Serve a document, and crawl; return which entries are known to be gone."""
+    def serve(self, document: str | int) -> str:
         self.served[FEED] = document
         self._day += 1
         engine = Engine(self._database.url, self.served, more=self.more)
@@ -39,132 +39,110 @@ class Publisher:
         [feed] = store.feeds.read()
         store.close()
         assert feed.absent == len(found)
-        return found
+        return "".join(found)
 
 
 @pytest.fixture
 def publisher(database: Database) -> Publisher:
-    found = Publisher(database)
-    assert found.show("54321") == []
-    return found
+    return Publisher(database)
 
 
-@pytest.mark.both_stores
-def test_entry_that_two_walks_miss_between_others_is_gone(publisher: Publisher) -> None:
-    assert publisher.show("5421") == []
-    assert publisher.show("5421") == ["3"]
-    assert publisher.show("65421") == ["3"]
-    assert publisher.show("98765") == ["3"]
+LOST = shown("5421").replace("</channel>", "<item/></channel>")
+NOTHING = [""] * 3
+BOTH_STORES = pytest.mark.both_stores
 
 
-def test_feed_that_goes_on_confirms_it_too(publisher: Publisher) -> None:
-    assert publisher.show("65421") == []
-    assert publisher.show("76542") == ["3"]
-
-
-@pytest.mark.parametrize("shown", ["65432", "76543", "98765", "5432", "4321"])
-def test_entry_that_may_have_been_dropped_is_not_gone(publisher: Publisher, shown: str) -> None:
-    for _ in range(3):
-        assert publisher.show(shown) == []
-
-
-@pytest.mark.parametrize("shown", ["4521", "2541", "15423", "54821", "55421"])
-def test_other_order_proves_nothing(publisher: Publisher, shown: str) -> None:
-    for _ in range(3):
-        assert publisher.show(shown) == []
-
-
-@pytest.mark.parametrize("second", ["4521", "98765", "98754"])
-def test_second_document_that_proves_nothing_does_not_confirm(publisher: Publisher, second: str) -> None:
-    assert publisher.show("5421") == []
-    for _ in range(3):
-        assert publisher.show(second) == []
-
-
-@pytest.mark.both_stores
-def test_entry_that_comes_back_is_not_gone(publisher: Publisher) -> None:
-    publisher.show("5421")
-    assert publisher.show("54321") == []
-    assert publisher.show("5421") == []
-    assert publisher.show("5421") == ["3"]
-    assert publisher.show("54321") == []
-    assert publisher.show("54321") == []
-
-
-def test_entry_that_was_missing_in_one_document_only_was_dropped_since(publisher: Publisher) -> None:
-    publisher.show("5421")
-    for shown in ("54321", "76543", "87654", "98765"):
-        assert publisher.show(shown) == []
-
-
-def test_documents_that_could_not_be_read_prove_nothing(publisher: Publisher) -> None:
-    lost = rss([E(one, f"text {one}", updated=None, title=one) for one in "5421"])
-    lost = lost.replace("</channel>", "<item/></channel>")
-    for document in (lost, lost, lost.replace("</rss>", ""), 404):
-        assert publisher.serve(document) == []
-    # What this one has lost was not seen before.
-    assert publisher.show("5421") == []
-    assert publisher.show("5421") == []
-
-
-def test_failure_between_two_walks_delays_what_is_known(publisher: Publisher) -> None:
-    assert publisher.show("5421") == []
-    assert publisher.serve(404) == []
-    assert publisher.show("5421") == []
-    assert publisher.show("5421") == ["3"]
+# What the feed shows after 54321, day by day, and what is known to be gone then.
+@pytest.mark.parametrize(
+    ("days", "gone"),
+    [
+        pytest.param(
+            ["5421", "5421", "65421", "98765"],
+            ["", "3", "3", "3"],
+            marks=BOTH_STORES,
+            id="missed by two walks",
+        ),
+        pytest.param(["65421", "76542"], ["", "3"], id="confirmed by a feed that goes on"),
+        *(
+            pytest.param([days] * 3, NOTHING, id=f"dropped, perhaps: {days}")
+            for days in ("65432", "76543", "98765", "5432", "4321")
+        ),
+        *(
+            pytest.param([days] * 3, NOTHING, id=f"in another order: {days}")
+            for days in ("4521", "2541", "15423", "54821", "55421")
+        ),
+        *(
+            pytest.param(["5421", *[second] * 3], ["", *NOTHING], id=f"not confirmed by {second}")
+            for second in ("4521", "98765", "98754")
+        ),
+        pytest.param(
+            ["5421", "54321", "5421", "5421", "54321", "54321"],
+            ["", "", "", "3", "", ""],
+            marks=BOTH_STORES,
+            id="comes back",
+        ),
+        pytest.param(
+            ["5421", "54321", "76543", "87654", "98765"], ["", "", *NOTHING], id="missing once, then dropped"
+        ),
+        # What the last of these has lost was not seen before.
+        pytest.param(
+            [LOST, LOST, LOST.replace("</rss>", ""), 404, "5421", "5421"], [*NOTHING, *NOTHING], id="unread"
+        ),
+        pytest.param(["5421", 404, "5421", "5421"], ["", "", "", "3"], id="a failure delays it"),
+    ],
+)
+def test_entries_that_are_known_to_be_gone(
+    publisher: Publisher, days: list[str | int], gone: list[str]
+) -> None:
+    found = [
+        publisher.serve(shown(one) if isinstance(one, str) and one.isdecimal() else one)
+        for one in ("54321", *days)
+    ]
+    assert found == ["", *gone]
 
 
 @pytest.mark.both_stores
 def test_entry_is_deleted_if_asked_for_and_new_when_back(publisher: Publisher) -> None:
     publisher.more = {"FHCRAWL_DELETE_ABSENT": True}
     changes = []
-    for shown in ("5421", "5421", "5421", "54321"):
-        assert publisher.show(shown) == []
+    for ids in ("54321", "5421", "5421", "5421", "54321"):
+        assert publisher.serve(shown(ids)) == ""
         changes.append(publisher.changes)
     # The engine of these tests exports before the walk's end.
-    assert changes == [{}, {}, {"3": "deleted"}, {"3": "new"}]
-
-
-TIMES = {number: f"2009-01-0{number}T00:00:00Z" for number in range(1, 10)}
-
-
-def posts(*ids: str) -> str:
-    """Posts of a site, whose ids may have a host of their own: the last character is the number."""
-    times = [TIMES[int(one[-1])] for one in ids]
-    return atom([E(one, "text", time, f"Post {one[-1]}") for one, time in zip(ids, times, strict=True)])
+    assert changes[1:] == [{}, {}, {"3": "deleted"}, {"3": "new"}]
 
 
 @pytest.mark.parametrize("second", ["5", "7"])
-def test_entry_with_another_id_is_not_gone(database: Database, second: str) -> None:
+def test_entry_with_another_id_is_not_gone(publisher: Publisher, second: str) -> None:
     """It is found under its new id at another place, now or later."""
-    publisher, site = Publisher(database), "http://example.org/"
-    old, new = f"{site}?p=3", f"{site.replace('.org', '.net')}?p=3"
-    names = {number: f"{site}?p={number}" for number in range(1, 10)}
-    publisher.serve(posts(names[5], names[4], old, names[2], names[1]))
+
+    def posts(*ids: str) -> str:
+        times = [f"2009-01-0{one[-1]}T00:00:00Z" for one in ids]
+        return atom([E(one, "text", time, f"Post {one[-1]}") for one, time in zip(ids, times, strict=True)])
+
+    names = {number: f"http://example.org/?p={number}" for number in range(1, 6)}
+    rest = [names[number] for number in (5, 4, 2, 1)]
+    publisher.serve(posts(*(names[number] for number in (5, 4, 3, 2, 1))))
     if second == "7":
-        publisher.serve(posts(names[5], names[4], names[2], names[1]))
+        publisher.serve(posts(*rest))
     for _ in range(3):
-        assert publisher.serve(posts(new, names[5], names[4], names[2], names[1])) == []
+        assert publisher.serve(posts("http://example.net/?p=3", *rest)) == ""
 
 
-def test_entry_that_may_be_in_a_document_that_is_not_linked_any_more_is_not_gone(database: Database) -> None:
-    publisher = Publisher(database)
-    publisher.served[OLDER] = rss([E("3", updated=None), E("0", updated=None)])
-    entries = [E(one, updated=None) for one in "54321"]
-    publisher.serve(rss(entries, prev=OLDER))
-    del entries[2]
-    publisher.served[OLDER] = 404
+# The document that is not linked any more may have it; or it has moved to a page, as the chain's rule says.
+@pytest.mark.parametrize(
+    ("before", "after", "older"),
+    [
+        ({"prev": OLDER}, {}, 404),
+        ({"links": {"next": OLDER}}, {"links": {"next": OLDER}}, shown("30")),
+    ],
+    ids=["an archive", "a page"],
+)
+def test_entry_that_may_be_in_an_older_document_is_not_gone(
+    publisher: Publisher, before: dict[str, object], after: dict[str, object], older: str | int
+) -> None:
+    publisher.served[OLDER] = shown("30" if older == 404 else "0")
+    publisher.serve(shown("54321", **before))
+    publisher.served[OLDER] = older
     for _ in range(3):
-        assert publisher.serve(rss(entries)) == []
-
-
-def test_page_of_a_paged_feed_follows_the_rule_of_the_chain(database: Database) -> None:
-    publisher = Publisher(database)
-    publisher.served[OLDER] = rss([E("0", updated=None)])
-    entries = [E(one, updated=None) for one in "54321"]
-    publisher.serve(rss(entries, links={"next": OLDER}))
-    del entries[2]
-    # It moves to a page.
-    publisher.served[OLDER] = rss([E("3", updated=None), E("0", updated=None)])
-    for _ in range(3):
-        assert publisher.serve(rss(entries, links={"next": OLDER})) == []
+        assert publisher.serve(shown("5421", **after)) == ""

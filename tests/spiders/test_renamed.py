@@ -48,7 +48,6 @@ class Reader:
         return {change["id"]: change["change"] for change in changes or ()}
 
     def live(self) -> dict[str, list[str]]:
-        """The former ids of the live entries."""
         with closing(Store.open_to_read(self._url)) as store:
             return {entry["id"]: entry["former_ids"] for entry in store.entries.read(has_details=True)}
 

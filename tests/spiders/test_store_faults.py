@@ -15,6 +15,7 @@ from sqlalchemy import make_url
 
 from fhcrawl.reporting.summary import FAILURES
 from tests import servers
+from tests.databases import Database
 from tests.feeds import E, atom
 from tests.projects import Project, read_export
 from tests.server import FeedServer
@@ -58,7 +59,6 @@ def assert_whole(project: Project, feed: str, exported: list[str]) -> None:
 
 @pytest.fixture
 def small_disk(project: Project) -> Iterator[Path]:
-    """The store's folder is a file system of its own."""
     folder = store_of(project).parent
     with servers.small_disk(folder, "2m"):
         yield folder
@@ -134,8 +134,7 @@ def overwrite(path: Path) -> None:
 
 
 def make_newer(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as store, store:
-        store.execute("UPDATE store SET schema_version = 99")
+    Database(f"sqlite:///{path}").execute("UPDATE store SET schema_version = 99")
 
 
 @pytest.mark.parametrize(
@@ -186,8 +185,7 @@ def test_store_that_fails_at_first_is_one_sentence(server: FeedServer, project: 
     """Its check before that has found nothing."""
     crawl_some(project, feed)
     server.asked()
-    with closing(sqlite3.connect(store_of(project))) as other, other:
-        other.execute("CREATE TRIGGER full BEFORE INSERT ON runs BEGIN SELECT RAISE(ABORT, 'no room'); END")
+    project.database.refuse("runs", "true", "no room")
     run = project.crawl(feed)
     assert run.exit_code == 1
     (said,) = run.warnings()
@@ -195,8 +193,7 @@ def test_store_that_fails_at_first_is_one_sentence(server: FeedServer, project: 
     assert "no room" in said
     assert "Traceback" not in run.log
     assert server.asked() == []
-    with closing(sqlite3.connect(store_of(project))) as other, other:
-        other.execute("DROP TRIGGER full")
+    project.database.mend("runs")
     assert_whole(project, feed, ["5", "4"])
 
 
@@ -205,11 +202,7 @@ def test_feed_that_cannot_be_forgotten_is_left(server: FeedServer, project: Proj
     crawl_some(project, feed)
     server.serve("/other", atom([E("other")]))
     server.asked()
-    with closing(sqlite3.connect(store_of(project))) as other, other:
-        other.execute(
-            "CREATE TRIGGER full BEFORE UPDATE ON documents WHEN NEW.state = 'known' "
-            "BEGIN SELECT RAISE(ABORT, 'no room'); END"
-        )
+    project.database.refuse("documents", "NEW.state = 'known'", "no room", "UPDATE")
     run = project.crawl(feed, server.url("/other"), args=("-a", "deltafetch_reset=1"))
     assert run.exit_code == 1
     assert any("/index: unknown" in said and "was not crawled" in said for said in run.warnings())

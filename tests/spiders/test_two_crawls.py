@@ -48,7 +48,6 @@ class Held:
         self._go.set()
 
     def end(self) -> tuple[int, list[str], str]:
-        """Exit code, what it has exported, and its log."""
         assert self.process is not None
         self.let_go()
         code = self.process.wait(WAIT)

@@ -21,7 +21,6 @@ FALSE = "from now on, this feed is requested without conditions"
 
 
 def sent(server: FeedServer) -> list[tuple[str, ...]]:
-    """The paths requested since the last call, with the conditions of each request."""
     paths, headers = server.requests, server.headers
     found = [(path, *(one[n] for n in NAMES if n in one)) for path, one in zip(paths, headers, strict=True)]
     server.asked()
@@ -35,7 +34,6 @@ class Reader:
         self._server, self._project = server, project
 
     def crawl(self, day: int, *entries: str, etag: str = '"1"', **links: str) -> Run:
-        """Serve entries, and crawl."""
         self._server.serve("/feed", atom([E(one) for one in entries], links=links), etag=etag)
         return self.again(day)
 
@@ -86,6 +84,19 @@ def test_unchanged_document_has_the_validators_of_its_last_response(
     sent(server)
     project.crawl(server.url("/feed"))
     assert sent(server) == [("/feed", *conditions)]
+
+
+@pytest.mark.parametrize(
+    ("name", "back"), [("ETag", "If-None-Match"), ("Last-Modified", "If-Modified-Since")]
+)
+@pytest.mark.real_crawl
+def test_validators_are_sent_back_as_they_came(
+    server: FeedServer, project: Project, name: str, back: str
+) -> None:
+    server.serve("/index", atom([E("1")]), etag=False, headers={name: 'W/"\xe4\xff ,;"'})
+    for _run in range(2):
+        project.crawl(server.url("/index"))
+    assert server.headers[-1][back] == 'W/"\xe4\xff ,;"'
 
 
 def test_archive_that_is_checked_has_the_validators_of_its_last_response(

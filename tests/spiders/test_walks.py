@@ -5,9 +5,7 @@ tests/spiders/walks.py explains the lines.
 
 import pytest
 
-from tests.projects import Project
-from tests.server import FeedServer
-from tests.spiders.walks import Walk
+from tests.spiders.walks import Play, scripts
 
 pytestmark = pytest.mark.in_process
 
@@ -370,53 +368,52 @@ OTHERS = {
         /rss 301 /feed/; /feed/ 2 rss wordpress; /feed/?paged=2 1 rss wordpress
         crawl /rss; asked /rss /feed/ /feed/?paged=2 /feed/?paged=3""",
 }
-# A machine whose clock was wrong: what was compared then is compared again. `way` is prev-archive or next.
+# A machine whose clock was wrong: what was compared then is compared again. `WAY` is prev-archive or next.
 WITH_CLOCKS = {
     "a document with a time in the future is read again once when that has come": """
-        /index 1=old@2003 way:/old updated:2003; /old 1=new@2012 updated:2003
+        /index 1=old@2003 WAY:/old updated:2003; /old 1=new@2012 updated:2003
         crawl /index at:2010-01-01; exports 1=old; asked /index /old
         crawl /index at:2011-01-01 FHCRAWL_RECHECK=; exports; asked /index
         crawl /index at:2011-12-31; exports 1:updated=new; asked /index /old
         crawl /index at:2012-01-01; exports; asked /index""",
     "a version that won by a clock that was ahead loses by the right one": """
-        /index 1=right@2004 way:/old updated:2004; /old 1=mistyped@2030 updated:2003
+        /index 1=right@2004 WAY:/old updated:2004; /old 1=mistyped@2030 updated:2003
         crawl /index at:2040-01-01; exports 1=mistyped; asked /index /old
         crawl /index at:2026-01-01; exports 1:updated=right; asked /index /old
         crawl /index at:2026-01-02; exports; asked /index""",
     # Its document was read by the right clock, before the one that replaces it.
     "a version that a clock that was ahead has replaced is read again": """
-        /index empty way:/old updated:2003; /old 1=right@2004 updated:2003
+        /index empty WAY:/old updated:2003; /old 1=right@2004 updated:2003
         crawl /index at:2026-01-01; exports 1=right; asked /index /old
-        /index empty way:/mid updated:2003; /mid 1=mistyped@2030 way:/old updated:2003
+        /index empty WAY:/mid updated:2003; /mid 1=mistyped@2030 WAY:/old updated:2003
         crawl /index at:2040-01-01; exports 1:updated=mistyped
         crawl /index at:2026-01-02; exports 1:updated=right; asked /index /mid /old
         crawl /index at:2026-01-03; exports; asked /index""",
     # Nothing is claimed of what it would have said.
     "a document that is to be read again and is gone is missing": """
-        /index 1=old@2003 way:/old updated:2003; /old 1=new@2004 updated:2003; crawl /index at:2000-01-01
+        /index 1=old@2003 WAY:/old updated:2003; /old 1=new@2004 updated:2003; crawl /index at:2000-01-01
         gone /old; crawl /index at:2026-01-01; exports; asked /index /old; logs /old is missing (404)
         crawl /index at:2026-01-01; exports; asked /index /old; logs /old is missing (404)
         /old 1=new@2004 updated:2003; crawl /index at:2026-01-01; exports 1:updated=new""",
     # The archive was read by a right clock, and is not read while it is wrong.
     "a version that lost to an older one while the clock was wrong wins again": """
-        /index 1=old@2003 way:/old updated:2004; /old 1=new@2004 updated:2004; crawl /index; exports 1=new
-        /index 1=old@2003 2=more@2004 way:/old updated:2004
+        /index 1=old@2003 WAY:/old updated:2004; /old 1=new@2004 updated:2004; crawl /index; exports 1=new
+        /index 1=old@2003 2=more@2004 WAY:/old updated:2004
         crawl /index at:2000-01-01; exports 1:updated=old 2=more
         crawl /index; exports 1:updated=new; asked /index /old; crawl /index; exports; asked /index""",
 }
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        *(
-            pytest.param(script.replace("way:", f"{way}:"), id=f"{name} ({way})")
-            for name, script in WITH_CLOCKS.items()
-            for way in ("prev", "next")
-        ),
-        *(pytest.param(IN_SQL[name], id=name, marks=pytest.mark.both_stores) for name in IN_SQL),
-        *(pytest.param(OTHERS[name], id=name) for name in OTHERS),
-    ],
-)
-def test_walk(server: FeedServer, project: Project, script: str) -> None:
-    Walk(server, project).play(script)
+@scripts(IN_SQL, IN_SQL)
+def test_walk_on_both_stores(play: Play, script: str) -> None:
+    play(script)
+
+
+@scripts(OTHERS)
+def test_walk(play: Play, script: str) -> None:
+    play(script)
+
+
+@scripts(WITH_CLOCKS, WAY=("prev", "next"))
+def test_walk_with_clocks(play: Play, script: str) -> None:
+    play(script)

@@ -344,7 +344,6 @@ def day(number: int, time: str) -> str:
 
 
 def daily(newest: int) -> str:
-    """With the entries of the last days, of one a day."""
     return atom(
         [E(str(number), updated=day(number, "00:00:00")) for number in range(newest, newest - SHOWN, -1)]
     )
@@ -417,7 +416,6 @@ def test_index_in_parts(server: FeedServer, project: Project, wayback: FeedServe
 
 
 def index_of(feed: str, *lines: str) -> bytes:
-    """An index with a capture that there is, after other lines."""
     row = f'["20090101000000","{feed}","text/xml","200","AAAA"]'
     names = '["timestamp","original","mimetype","statuscode","digest"]'
     return ("[" + ",\n".join([names, *lines, row]) + "]").encode()
@@ -448,21 +446,6 @@ def test_hostile_index_takes_little_memory(
     run, found = crawl_with(server, project, wayback, line)
     assert found == asked
     assert run.peak < 400
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        ['["20090101000000","https://example.org/other","text/xml","200","B"]'],
-        ['["99999999999999","{feed}","text/xml","200","B"]', '["no","{feed}","text/xml","200","C"]'],
-        ["{}", "null", "[1,2,3,4,5]", "[]"],
-    ],
-    ids=["another URL", "no time", "no rows"],
-)
-def test_lines_that_name_no_capture_are_passed_over(
-    server: FeedServer, project: Project, wayback: FeedServer, lines: list[str]
-) -> None:
-    assert crawl_with(server, project, wayback, *lines)[1] == ["20090101000000"]
 
 
 def test_captures_before_1000_end_no_crawl(server: FeedServer, project: Project, wayback: FeedServer) -> None:
