@@ -131,13 +131,13 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        from fhcrawl.exporters import columns, storages
+        from fhcrawl.exporters import rows, storages
         from fhcrawl.extensions.store import store_url
 
         if not opts.output:
             raise ArgumentError("-o is required: fhcrawl export -o history.jsonl")
         output = _output(self.settings, opts)
-        columns.check(self.settings)
+        rows.check(self.settings)
         fields = _without_change(self.settings, opts.FHCRAWL_FIELDS)
         self.settings.set("FEED_EXPORT_FIELDS", fields, "cmdline")
         wanted = _selection(output, opts)
@@ -195,11 +195,11 @@ def _output(settings: Settings, opts: argparse.Namespace) -> Output:
 
 # The store's entries are as they are now: what has changed since the last export is in those of crawls.
 def _without_change(settings: Settings, given: str | None) -> list[str] | dict[str, str]:
-    from fhcrawl.exporters import columns
+    from fhcrawl.exporters.rows import only
 
     fields = settings.getdictorlist("FEED_EXPORT_FIELDS")
     names = [name.strip() for name in (given or "").split(",")]
-    kept = columns.only(fields, set(fields) - {CHANGE})
+    kept = only(fields, set(fields) - {CHANGE})
     if {CHANGE, f"+{CHANGE}"} & set(names) or not kept:
         raise ArgumentError(f"only the exports of crawls have the field {CHANGE}: leave it out")
     return kept
@@ -302,11 +302,11 @@ def _write_rows(
     feeds: list[Feed],
     wanted: Selection,
 ) -> int:
-    from fhcrawl.exporters import columns
     from fhcrawl.exporters.feeds import gap_entries
+    from fhcrawl.exporters.rows import CHOSEN_PROFILES, Rows, only, spooled
 
     fields = settings.getdictorlist("FEED_EXPORT_FIELDS")
-    completion = columns.Rows(fields, settings.getlist(columns.CHOSEN_PROFILES))
+    completion = Rows(fields, settings.getlist(CHOSEN_PROFILES))
     urls = [feed.feed for feed in feeds] if opts.feed else ()
     entries = filter(wanted.has, store.entries.read(urls, has_details=completion.need_details))
     missing = chain.from_iterable(map(gap_entries, feeds if wanted.gaps else ()))
@@ -314,8 +314,8 @@ def _write_rows(
     count = 0
     with ExitStack() as spool:
         if opts.drop_empty:
-            filled, rows = spool.enter_context(columns.spooled(rows))
-            fields = columns.only(fields, filled) or fields
+            filled, rows = spool.enter_context(spooled(rows))
+            fields = only(fields, filled) or fields
         exporter_class = load_object(settings.getwithbase("FEED_EXPORTERS")[name])
         options = {"encoding": settings.get("FEED_EXPORT_ENCODING"), "fields_to_export": fields}
         exporter = build_from_crawler(exporter_class, Crawler(Spider, settings), file, **options)

@@ -16,7 +16,7 @@ from scrapy.utils.defer import ensure_awaitable
 
 from fhcrawl.exceptions import ExportError, FhcrawlError
 from fhcrawl.exporters import storages
-from fhcrawl.exporters.columns import CHOSEN_PROFILES, Rows
+from fhcrawl.exporters.rows import CHOSEN_PROFILES, Rows
 from fhcrawl.exporters.storages import FileFeedStorage, StdoutFeedStorage, takes_entries
 from fhcrawl.extensions.store import StoreExtension, store_url
 from fhcrawl.items import ALL_FIELDS, FIELDS

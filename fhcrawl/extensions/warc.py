@@ -12,7 +12,7 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.utils.datadir import base_of
-from fhcrawl.warc import naming
+from fhcrawl.warc import Placeholders, check_template
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,8 +45,8 @@ class WarcExtension(Component):
         path = settings["FHCRAWL_WARC"]
         if not path or crawler.spider is None:
             raise NotConfigured
-        placeholders = naming.Parameters(crawler.spider)
-        template = naming.check(path, placeholders)
+        placeholders = Placeholders(crawler.spider)
+        template = check_template(path, placeholders)
         from fhcrawl.warc import writing
 
         info = writing.info(settings["USER_AGENT"], settings.getbool("ROBOTSTXT_OBEY"))

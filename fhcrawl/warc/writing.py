@@ -108,7 +108,7 @@ class WarcFile:
 class WarcFiles:
     """A series of WARC files, each created when it is needed.
 
-    :param template: path with placeholders, from `naming.check`
+    :param template: path with placeholders, from `check_template`
     :param placeholders: their values, except for `serial`
     :param largest: size in octets after which a new file is begun; 0 is no limit
     :param base: base of a relative path

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import Settings, default_settings
 
 from fhcrawl import __main__, items, settings
-from fhcrawl.exporters.columns import PROFILES
+from fhcrawl.exporters.rows import PROFILES
 from fhcrawl.reasons import ReasonKind, Retry
 from fhcrawl.validation import CHAIN_RULES, DOCUMENT_RULES
 from tests.projects import ROOT

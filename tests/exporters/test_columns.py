@@ -11,7 +11,7 @@ from fhcrawl.core.addons import EXPORTED, add_settings
 from fhcrawl.core.checks import check_settings
 from fhcrawl.documents import extensions
 from fhcrawl.exceptions import ArgumentError
-from fhcrawl.exporters.columns import FILES, KINDS, OBJECTS, PROFILES, STEP, Entry, Rows
+from fhcrawl.exporters.rows import FILES, KINDS, OBJECTS, PROFILES, STEP, Entry, Rows
 from fhcrawl.items import FIELDS
 from tests.projects import Project
 from tests.server import FeedServer

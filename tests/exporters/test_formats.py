@@ -11,8 +11,8 @@ import pytest
 from lxml import etree
 
 from fhcrawl.exporters import CsvItemExporter, ParquetItemExporter, XmlItemExporter, rows, storages
-from fhcrawl.exporters.columns import PROFILES, Rows
 from fhcrawl.exporters.documents import xml_file
+from fhcrawl.exporters.rows import PROFILES, Rows
 from tests.servers import leave_out
 
 TEXTS = ["a\rb", "a\r\nb\r", "\r", " <&>\"' ]]> ", "\u2028\x85\t\n", "\U0001f600"]

@@ -19,7 +19,7 @@ from fhcrawl.exporters import (
     ParquetItemExporter,
     XmlItemExporter,
 )
-from fhcrawl.exporters.columns import PROFILES, Rows
+from fhcrawl.exporters.rows import PROFILES, Rows
 from fhcrawl.items import FIELDS
 
 EXPORTERS: dict[str, Any] = {
