@@ -312,7 +312,8 @@ def check_formats(outputs: list[str], settings: BaseSettings) -> set[str]:
     :return: the names of their formats
     :raises UsageError: if one has not, or if a format needs a package that is not installed
     """
-    from fhcrawl.exporters.feeds import LIST_FORMATS, XML_FORMATS
+    from fhcrawl.exporters.documents import XML_FORMATS
+    from fhcrawl.exporters.feeds import LIST_FORMATS
     from fhcrawl.exporters.rows import NEEDS
 
     exporters = {name: path for name, path in settings.getwithbase("FEED_EXPORTERS").items() if path}

@@ -178,7 +178,8 @@ def warn_of_gaps(feeds: Iterable[Feed]) -> None:
 
 def _output(settings: Settings, opts: argparse.Namespace) -> Output:
     from fhcrawl.exporters import storages
-    from fhcrawl.exporters.feeds import LIST_FORMATS, XML_FORMATS
+    from fhcrawl.exporters.documents import XML_FORMATS
+    from fhcrawl.exporters.feeds import LIST_FORMATS
 
     place, colon, name = opts.output.rpartition(":")
     if not colon or "/" in name or not name:

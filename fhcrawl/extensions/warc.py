@@ -47,12 +47,15 @@ class WarcExtension(Component):
             raise NotConfigured
         placeholders = Placeholders(crawler.spider)
         template = check_template(path, placeholders)
-        from fhcrawl.warc import writing
+        from fhcrawl.warc.writing import WarcFiles, info
 
-        info = writing.info(settings["USER_AGENT"], settings.getbool("ROBOTSTXT_OBEY"))
-        largest = settings.getint("FHCRAWL_WARC_MAX_SIZE")
-        base = base_of(settings, vars(crawler.spider))
-        self._files: WarcFiles | None = writing.WarcFiles(template, placeholders, largest, info, base)
+        self._files: WarcFiles | None = WarcFiles(
+            template,
+            placeholders,
+            largest=settings.getint("FHCRAWL_WARC_MAX_SIZE"),
+            info=info(settings["USER_AGENT"], settings.getbool("ROBOTSTXT_OBEY")),
+            base=base_of(settings, vars(crawler.spider)),
+        )
         crawler.signals.connect(self.response_downloaded, signal=signals.response_downloaded)
         crawler.signals.connect(self._close, signal=signals.spider_closed)
 
@@ -65,11 +68,11 @@ class WarcExtension(Component):
         """Write a response and its request."""
         if self._files is None or not response.url.startswith(SCHEMES):
             return
-        from fhcrawl.warc import writing
+        from fhcrawl.warc.writing import find_earlier
 
         extension = StoreExtension.of(self._crawler)
         try:
-            earlier = writing.find_earlier(extension.store.captures, response, request)
+            earlier = find_earlier(extension.store.captures, response, request)
         except StoreError:
             earlier = None
         try:
