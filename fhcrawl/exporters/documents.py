@@ -118,7 +118,7 @@ def leaf(tag: str, text: str | None = None, **attributes: str | None) -> _Elemen
     return child
 
 
-# A placeholder for XML until the entry is built: lxml replaces the prefixes of an element that gets another parent.
+# A placeholder until the entry is built: lxml replaces the prefixes of an element that gets another parent.
 def _verbatim(text: str) -> _Element | None:
     try:
         etree.fromstring(text, PARSER)
@@ -292,7 +292,7 @@ class DocumentFormat:
         return own
 
     def entry_element(self, fields: Fields, original: str | None) -> _Element:
-        """Return an entry as an element, from its fields in the store and its own XML or JSON if that is kept."""
+        """Return an entry as an element, from its fields in the store and its own XML or JSON, if kept."""
         fields = {name: cleaned(value) for name, value in fields.items()}
         best, fewest = etree.Element(self.entry_tag), len(READ_AGAIN) + 1
         for candidate in self._candidates(fields, _parsed(original)):

@@ -66,15 +66,13 @@ WHERE feed_id = :feed_id AND (id = :id OR (
         WHERE served.id = :id AND served.time <> :captured)
     AND time = :captured AND state IN ('{UNREAD}', '{AGAIN}')))
 """
-# Of captures with the same digest, revisits do not count if there is another.
-ADD = """
+# In place of an earlier one with the same digest that was not read. A revisit does not replace another one.
+ADD = f"""
 INSERT INTO mementos (feed_id, timemap_id, state, url, time, digest)
-VALUES (:feed_id, :timemap_id, :state, :url, :time, :digest) ON CONFLICT (timemap_id, digest) DO
+VALUES (:feed_id, :timemap_id, :state, :url, :time, :digest)
+ON CONFLICT (timemap_id, digest) DO UPDATE SET time = excluded.time, url = excluded.url
+WHERE mementos.state IN ('{UNREAD}', '{AGAIN}') AND mementos.time < excluded.time AND :is_revisit = 0
 """
-ADD_REVISIT = f"{ADD} NOTHING"
-# In place of an earlier one with the same digest that was not read.
-ADD_CAPTURE = f"""{ADD} UPDATE SET time = excluded.time, url = excluded.url
-WHERE mementos.state IN ('{UNREAD}', '{AGAIN}') AND mementos.time < excluded.time"""
 
 FIND_TIMEMAPS = """
 SELECT id, url, depth, read, failed FROM timemaps
@@ -118,7 +116,10 @@ class Memento(NamedTuple):
 
 
 class Mementos(Repository):
-    """The captures in web archives: `store.mementos`."""
+    """The captures in web archives, and in WARC files: `store.mementos`.
+
+    Methods that write raise LeaseError if another crawl has taken the feed over.
+    """
 
     def find_timemaps(self, feed: str, archive: str) -> list[TimeMap]:
         """Return the TimeMaps of a feed in an archive; those of the subscription document come first."""
@@ -127,10 +128,7 @@ class Mementos(Repository):
             return [TimeMap(*row) for row in execute(connection, FIND_TIMEMAPS, values)]
 
     def add_timemap(self, feed: str, archive: str, url: str, depth: int) -> TimeMap:
-        """Store that the captures of a URL are wanted.
-
-        :raises LeaseError: if another crawl has taken the feed over
-        """
+        """Store that the captures of a URL are wanted."""
         row = {"archive": archive, "url": url, "depth": depth}
         with self._database.transaction() as connection:
             new = timemaps.insert().values(feed_id=self._checked_id(connection, feed), **row)
@@ -144,27 +142,26 @@ class Mementos(Repository):
 
         :param listed: URL, time and digest of each, and whether it is a revisit
         :param read: when the index was read, if this is its end
-        :raises LeaseError: if another crawl has taken the feed over
         """
         # The last one counts.
         ordered = sorted(listed, key=lambda capture: (not capture[3], capture[1]))
-        chosen = {digest: (url, time, is_revisit) for url, time, digest, is_revisit in ordered}
+        chosen = {digest: (url, time, int(is_revisit)) for url, time, digest, is_revisit in ordered}
         with self._database.transaction() as connection:
-            feed_id = self._checked_id(connection, feed)
-            of_map = {"feed_id": feed_id, "timemap_id": timemap.id, "state": UNREAD}
-            rows: dict[bool, list[dict[str, object]]] = {True: [], False: []}
-            for digest, (url, time, is_revisit) in chosen.items():
-                rows[is_revisit].append({**of_map, "url": url, "time": time, "digest": digest})
-            execute_all(connection, ADD_CAPTURE, rows[False])
-            execute_all(connection, ADD_REVISIT, rows[True])
+            of_map = {
+                "feed_id": self._checked_id(connection, feed),
+                "timemap_id": timemap.id,
+                "state": UNREAD,
+            }
+            rows = [
+                {**of_map, "url": url, "time": time, "digest": digest, "is_revisit": is_revisit}
+                for digest, (url, time, is_revisit) in chosen.items()
+            ]
+            execute_all(connection, ADD, rows)
             if read is not None:
                 execute(connection, NOTE_READ, {"id": timemap.id, "read": read})
 
     def note_failure(self, feed: str, timemap: TimeMap, time: str) -> None:
-        """Store that a TimeMap could not be read: it is requested after others in the next run.
-
-        :raises LeaseError: if another crawl has taken the feed over
-        """
+        """Store that a TimeMap could not be read: it is requested after others in the next run."""
         with self._database.transaction() as connection:
             self._checked_id(connection, feed)
             values = {"id": timemap.id, "failed": time}
@@ -193,10 +190,7 @@ class Mementos(Repository):
         return until
 
     def note_wait(self, feed: str, archive: str, until: str) -> None:
-        """Store until when an archive wants no requests.
-
-        :raises LeaseError: if another crawl has taken the feed over
-        """
+        """Store until when an archive wants no requests."""
         with self._database.transaction() as connection:
             values = {"feed_id": self._checked_id(connection, feed), "archive": archive, "until": until}
             execute(connection, NOTE_WAIT, values)
