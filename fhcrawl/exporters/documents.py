@@ -230,20 +230,14 @@ FEED = f"{EXPORT}feed"
 
 
 class Head(NamedTuple):
-    """A head section.
-
-    :param updated: ISO 8601 in UTC
-    :param links: pairs of relation and URL
-    :param marks: names of empty elements of RFC 5005: `archive`, `complete`
-    :param source: the head section of the feed, whose metadata the document has
-    """
+    """A head section."""
 
     feed: str
     title: str | None
-    updated: str
-    links: tuple[tuple[str, str], ...] = ()
-    marks: tuple[str, ...] = ()
-    source: FeedHead = FeedHead()
+    updated: str  # ISO 8601 in UTC
+    links: tuple[tuple[str, str], ...] = ()  # pairs of relation and URL
+    marks: tuple[str, ...] = ()  # names of empty elements of RFC 5005: `archive`, `complete`
+    source: FeedHead = FeedHead()  # the head section of the feed, whose metadata the document has
 
     @property
     def name(self) -> str:

@@ -41,20 +41,14 @@ if TYPE_CHECKING:
 
 
 class Selection(NamedTuple):
-    """The parts of a feed to write.
+    """The parts of a feed to write."""
 
-    :param since: lower bound of an entry's update time, or of its publication time if it has none; ISO 8601
-        in UTC, '' for no bound. An entry with neither time matches no bound
-    :param until: exclusive upper bound of that time
-    :param categories: categories of which an entry must have one; empty for no condition
-    :param gaps: write a pseudo-entry for each reason why the feed is not complete
-    :param tombstones: write a tombstone for each deleted entry
-    """
-
+    # Bounds of an entry's update time, or of its publication time if it has none; ISO 8601 in UTC, "" for no
+    # bound. An entry with neither time matches no bound.
     since: str = ""
-    until: str = ""
-    categories: frozenset[str] = frozenset()
-    gaps: bool = False
+    until: str = ""  # exclusive
+    categories: frozenset[str] = frozenset()  # of which an entry must have one; empty for no condition
+    gaps: bool = False  # a pseudo-entry for each reason why the feed is not complete
     tombstones: bool = False
 
     def has(self, fields: dict[str, Any]) -> bool:
@@ -160,18 +154,13 @@ class WriteAnewError(Exception):
 
 @dataclass
 class ArchiveSet:
-    """The documents of an archive set, with an index of the entries in its archives.
-
-    :param base: URL of the folder, ending in a slash
-    :param head: the feed's head section, with the update time of documents whose entries have none
-    :param size: number of entries in an archive
-    """
+    """The documents of an archive set, with an index of the entries in its archives."""
 
     folder: Path
-    base: str
+    base: str  # URL of the folder, ending in a slash
     form: DocumentFormat
-    head: Head
-    size: int
+    head: Head  # of the feed, with the update time of documents whose entries have none
+    size: int  # number of entries in an archive
     wanted: Selection = ALL_ENTRIES
 
     def write(self, versions: Callable[[], Iterable[StoredVersion]], gaps: Sequence[_Element] = ()) -> int:
@@ -208,7 +197,6 @@ class ArchiveSet:
         return sorted(number for match in matches if match.string == self._name(number := int(match[1])))
 
     def _read(self) -> None:
-        """Index the entries of the archives; forget them all if one is missing."""
         self._begin_at(1)
         # The update time of the subscription document that is replaced.
         index = self._path(None)
@@ -345,7 +333,6 @@ class ArchiveSet:
         return element, version.time
 
     def _deletion(self, version: StoredVersion, known: Known | None) -> Event | None:
-        """Return a tombstone if one was requested or if an archive contains the entry; else None."""
         if known is None and not (self.wanted.tombstones and version.is_deleted):
             return None
         updated = _counted(version.fields["updated"])

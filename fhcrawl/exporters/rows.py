@@ -50,11 +50,9 @@ if TYPE_CHECKING:
 
 
 class Column(NamedTuple):
-    """A column: its kind (see KINDS), the paths to its value, best first, and its documentation."""
-
-    kind: str
-    paths: tuple[str, ...]
-    text: str
+    kind: str  # see KINDS
+    paths: str  # to its value, best first
+    text: str  # its documentation
 
 
 # Objects that several columns describe: the first one, the best path first. Some feeds give audio files
@@ -67,48 +65,44 @@ OBJECTS = {
 }
 
 
-def _column(kind: str, paths: str, text: str) -> Column:
-    return Column(kind, tuple(paths.split()), text)
-
-
 PROFILES: dict[str, dict[str, Column]] = {
     "podcast": {
-        "audio_url": _column("url", "audio/url", "URL of the first audio enclosure"),
-        "audio_type": _column("text", "audio/type", "media type of that enclosure"),
-        "audio_length": _column("integer", "audio/length", "its length in octets"),
-        "duration": _column(
+        "audio_url": Column("url", "audio/url", "URL of the first audio enclosure"),
+        "audio_type": Column("text", "audio/type", "media type of that enclosure"),
+        "audio_length": Column("integer", "audio/length", "its length in octets"),
+        "duration": Column(
             "seconds",
             "itunes:duration media:content@duration json:attachments/duration_in_seconds",
             "duration of the episode in seconds, from `itunes:duration` in any form, Media RSS or JSON Feed",
         ),
-        "season": _column("integer", "itunes:season podcast:season", "season number"),
-        "episode": _column("integer", "itunes:episode podcast:episode", "episode number"),
-        "episode_type": _column("text", "itunes:episodeType", "`full`, `trailer` or `bonus`"),
-        "image": _column(
+        "season": Column("integer", "itunes:season podcast:season", "season number"),
+        "episode": Column("integer", "itunes:episode podcast:episode", "episode number"),
+        "episode_type": Column("text", "itunes:episodeType", "`full`, `trailer` or `bonus`"),
+        "image": Column(
             "url",
             "itunes:image@href googleplay:image@href media:thumbnail@url media:group/media:thumbnail@url "
             "json:image json:banner_image",
             "URL of the episode's own image",
         ),
-        "explicit": _column(
+        "explicit": Column(
             "boolean",
             "itunes:explicit googleplay:explicit",
             "whether the episode is explicit (`yes`, `true`, `explicit`) or not (`no`, `false`, `clean`)",
         ),
-        "transcripts": _column(
+        "transcripts": Column(
             "files",
             "podcast:transcript@*",
             "a list of objects with `url`, `type` and `language` (`podcast:transcript`)",
         ),
-        "chapters": _column("url", "podcast:chapters@url", "URL of the chapter file (`podcast:chapters`)"),
+        "chapters": Column("url", "podcast:chapters@url", "URL of the chapter file (`podcast:chapters`)"),
     },
     "news": {
-        "link": _column(
+        "link": Column(
             "url",
             "feedburner:origLink pheedo:origLink link",
             "URL of the article itself (`feedburner:origLink`) if `link` leads through a tracker",
         ),
-        "thumbnail": _column(
+        "thumbnail": Column(
             "url",
             "media:thumbnail@url media:group/media:thumbnail@url media:content/media:thumbnail@url "
             "media:content[medium=image]@url media:content[type=image/*]@url "
@@ -116,12 +110,12 @@ PROFILES: dict[str, dict[str, Column]] = {
             "enclosures[type=image/*]/url itunes:image@href",
             "URL of an image",
         ),
-        "source": _column(
+        "source": Column(
             "text",
             "rss:source atom:source/atom:title dc:source rss:source@url atom:source/atom:id",
             "source of the article: its name, or else its URL",
         ),
-        "comments": _column("url", "rss:comments atom:link[rel=replies]@href", "URL of the comments page"),
+        "comments": Column("url", "rss:comments atom:link[rel=replies]@href", "URL of the comments page"),
     },
 }
 COLUMNS = {name: column for columns in PROFILES.values() for name, column in columns.items()}
@@ -144,7 +138,7 @@ class Entry(NamedTuple):
 
     def value(self, column: Column) -> Any:
         base = self.fields.get("base") or self.fields.get("document") or ""
-        values = chain.from_iterable(map(self._follow, column.paths))
+        values = chain.from_iterable(map(self._follow, column.paths.split()))
         if column.kind == FILES:
             return [
                 _file(value, base) for value in values if isinstance(value, dict) and _text(value.get("url"))
@@ -271,9 +265,7 @@ def spooled(rows: Iterable[dict[str, Any]]) -> Iterator[tuple[set[str], Iterator
 
 
 class Rows:
-    """Adds the other columns of exports to the entries of the store.
-
-    `need_details`: the entries have to be read from the store with details.
+    """Adds the columns of exports to the entries of the store.
 
     :param names: the columns of all exports of the run
     :param profiles: names of profiles, whose columns replace fields of the same name
@@ -286,6 +278,7 @@ class Rows:
         others = {name: column for name, column in COLUMNS.items() if name not in ALL_FIELDS}
         columns = others | self._of_profiles
         self._columns = {name: column for name, column in columns.items() if name in self._names}
+        # Whether the entries must be read from the store with details.
         self.need_details = bool(self._columns) or not self._names.isdisjoint(
             (*OPTIONAL_FIELDS, *COMPUTED_FIELDS)
         )

@@ -80,8 +80,6 @@ def with_web_archive(listed: Listed, settings: BaseSettings) -> Listed:
 
 
 class _Queue:
-    """The captures of a feed in one source."""
-
     def __init__(self, captures: Captures, feed: str) -> None:
         self.captures, self.feed = captures, feed
         self.walk = WalkContext(feed, captures.extension.run, captures.feeds[feed])
@@ -97,7 +95,6 @@ class _Queue:
         self.finished: set[int] = set()  # TimeMaps without captures that are worth reading
 
     def choose(self, timemaps: list[TimeMap]) -> bool:
-        """Choose the captures of TimeMaps that are worth reading next; return whether there are any."""
         live = self.mementos.find_coverage(self.feed)
         # A URL that the feed has left may go on to show what it showed then: each is compared with itself.
         for timemap in timemaps:
@@ -140,14 +137,10 @@ class _Queue:
         return capture.read
 
 
+# The store has the captures of all URLs that were looked for, and for each feed, in the TimeMap of its URL,
+# which files were searched: a digest of the URLs, and one of each file's path, size and time. Those files are
+# not opened again unless they have captures that are still to be read.
 class _InFiles(_Queue):
-    """The captures of a feed in WARC files.
-
-    The store has the captures of all URLs that were looked for, and for each feed, in the TimeMap of its URL,
-    which files were searched: a digest of the URLs, and one of each file's path, size and time. Those files
-    are not opened again unless they have captures that are still to be read.
-    """
-
     def __init__(self, captures: Captures, feed: str) -> None:
         super().__init__(captures, feed)
         # Of the wanted URLs, by their names; those that are not in the store have the id 0.
@@ -183,7 +176,6 @@ class _InFiles(_Queue):
         return sorted(stored, key=lambda timemap: timemap.depth)
 
     def find_captures(self) -> bool:
-        """Store the captures of the feed's documents; return whether there are any."""
         for timemap in list(self.timemaps.values()):
             self._store(timemap, keeps_empty=timemap.url == self.feed)
         self._note_files()
@@ -260,8 +252,6 @@ class _TimeMapReading:
 
 
 class _InArchive(_Queue):
-    """The captures of a feed in a web archive."""
-
     def __init__(self, captures: Captures, feed: str, archive: _Archive) -> None:
         super().__init__(captures, feed)
         self.archive = archive
@@ -436,8 +426,8 @@ class Captures:
 
             self.index = CaptureIndex(self.opened.values(), len(self.opened) == len(self._files))
 
+    # Digests of the files in which nothing can be found for any of the feeds.
     def _searched(self) -> set[str]:
-        """Return the digests of the files in which nothing can be found for any of the feeds."""
         searched = set(self._files)
         try:
             for feed in self.feeds:
@@ -564,7 +554,6 @@ class Captures:
         return queues.get(fetch.feed)
 
     def _stored(self, fetch: Fetch, following: Iterator[Request]) -> Iterator[Request]:
-        """Yield requests whose making needs the store; process its errors."""
         try:
             yield from following
         except LeaseError as error:

@@ -84,35 +84,24 @@ NOTE_WAIT = "UPDATE timemaps SET retry_after = :until WHERE feed_id = :feed_id A
 
 
 class TimeMap(NamedTuple):
-    """The captures of a URL in a web archive (RFC 7089, 1.2).
-
-    :param depth: number of links from a subscription document to the URL
-    :param read: when it was last read to its end; None if it never was
-    :param failed: when its last request failed; None if that was successful
-    """
+    """The captures of a URL in a web archive (RFC 7089, 1.2)."""
 
     id: int
     url: str
-    depth: int
-    read: str | None
-    failed: str | None = None
+    depth: int  # number of links from a subscription document to the URL
+    read: str | None  # when it was last read to its end
+    failed: str | None = None  # when its last request failed; None if that was successful
 
 
 class Memento(NamedTuple):
-    """A capture that a web archive has.
-
-    :param time: when it was captured, by the archive's index
-    :param digest: of its body, by the index
-    :param read: what it has shown; None if it was not read
-    :param has_failed: its last request failed
-    """
+    """A capture that a web archive has."""
 
     id: int
     url: str
-    time: str
-    digest: str
-    read: CaptureRead | None
-    has_failed: bool = False
+    time: str  # by the archive's index
+    digest: str  # of its body, by the index
+    read: CaptureRead | None  # what it has shown; None if it was not read
+    has_failed: bool = False  # when it was last requested
 
 
 class Mementos(Repository):

@@ -42,26 +42,19 @@ SECRET = frozenset({b"Set-Cookie", b"Set-Cookie2"})
 
 @dataclass
 class WarcFiles:
-    """A series of WARC files, each created when it is needed; until it is closed, its name ends in `.open`.
+    """A series of WARC files, each created when it is needed; until closed, its name ends in `.open`."""
 
-    :param template: path with placeholders, from `check_template`
-    :param placeholders: their values, except for `serial`
-    :param largest: size in octets after which a new file is begun; 0 is no limit
-    :param base: base of a relative path
-    """
-
-    template: str
-    placeholders: dict[str, Any]
-    largest: int
+    template: str  # path with placeholders, from `check_template`
+    placeholders: dict[str, Any]  # their values; `serial` is set here
+    largest: int  # size in octets after which a new file is begun; 0 is no limit
     info: dict[str, str]
-    base: Path = Path()
+    base: Path = Path()  # of a relative path
     _serial: int = field(default=0, init=False)
     _file: FileIO | None = field(default=None, init=False)
 
     def append(self, response: Response, request: Request, earlier: Capture | None) -> tuple[Capture, bool]:
-        """Write a response and its request; return whether the record is a revisit record, without the body.
+        """Write a response and its request; return whether the record is a revisit of an earlier capture.
 
-        :param earlier: an earlier capture with the same body
         :raises OSError: if it cannot be written; then the file is not changed
         """
         file = self._file or self._create()
@@ -210,7 +203,6 @@ class HttpHeaders(StatusAndHeaders):  # type: ignore[misc]
     """warcio's headers, without its encoding of characters that are not ASCII."""
 
     def to_ascii_bytes(self, filter_func: Any = None) -> bytes:
-        """Return the headers in Latin-1, unchanged."""
         written: bytes = self.to_bytes(filter_func, "latin-1")
         return written
 

@@ -364,19 +364,12 @@ def test_capture_of_a_wrong_clock_counts_as_no_later_than_now(
 
 
 @pytest.mark.parametrize(
-    ("args", "sentence"),
-    [
-        (("-a", "warc=none.warc.gz"), "none.warc.gz does not exist"),
-        (("-a", "warc=."), "--warc requires a file"),
-    ],
+    ("argument", "sentence"),
+    [("none.warc.gz", "none.warc.gz does not exist"), (".", "--warc requires a file")],
 )
-def test_files_that_are_not_there_get_a_sentence(
-    project: Project, args: tuple[str, ...], sentence: str
-) -> None:
-    run = project.crawl("http://feeds.invalid/", args=args)
-    assert run.exit_code == 2
-    assert sentence in run.log
-    assert "Traceback" not in run.log
+def test_files_that_are_not_there_get_a_sentence(tmp_path: Path, argument: str, sentence: str) -> None:
+    with pytest.raises(ArgumentError, match=sentence):
+        warc_files(argument, tmp_path)
 
 
 def test_file_that_is_no_warc_file_is_refused_before_the_first_request(
