@@ -307,9 +307,9 @@ def _time(option: str, value: str | None) -> str:
     return time
 
 
-# Feeds are read only where needed, because computing a verdict reads the complete chain.
+# Feeds are read only where needed, because computing a verdict reads the complete chain: an empty list is for
+# all of them.
 def _feeds(store: Store, output: Output, urls: list[str], gaps: bool) -> list[Feed]:
-    """Return the feeds to write; an empty list for all feeds, where their verdicts are not needed."""
     is_needed = gaps or output.xml or output.write_list
     feeds = list(store.feeds.read(urls=urls)) if urls or is_needed else []
     unknown = set(urls) - {feed.feed for feed in feeds}

@@ -22,8 +22,6 @@ SETTING = "FHCRAWL_KEEP_VERSIONS_ENABLED"
 
 
 class Command(command.Command):
-    """Lists the versions of an entry."""
-
     usage = "[--json] FEED ID"
     summary = SUMMARIES["history"]
     description = (
@@ -41,7 +39,6 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Print the versions."""
         if len(args) != 2:  # noqa: PLR2004
             raise ArgumentError("The feed's URL and the entry's id are required: fhcrawl history FEED ID")
         with self.opened_store() as store:
@@ -82,8 +79,8 @@ def _as_text(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
         yield f"No other version is stored; crawl with {SETTING}=1 to keep versions from now on"
 
 
+# Each version with the names of the fields that the next newer version changed.
 def _with_changes(versions: list[KeptVersion]) -> Iterator[tuple[KeptVersion, list[str] | None]]:
-    """Yield each version with the names of the fields that the next newer version changed."""
     newer: dict[str, Any] | None = None
     for version in versions:
         if version.state == "deleted":  # without fields

@@ -331,8 +331,8 @@ def shown(file: Any) -> Any:
 TIMES = ("published", "updated", "document_updated")
 
 
-def with_all_fields(item: Any, fields: Any) -> Any:
-    """Return an entry, a plain dictionary, with all fields in their order; other items as they are."""
+# Only entries are plain dictionaries.
+def _with_all_fields(item: Any, fields: Any) -> Any:
     if type(item) is not dict or not isinstance(fields, list) or fields == list(item):
         return item
     return {name: item.get(name) for name in fields}
@@ -387,7 +387,7 @@ class JsonItemExporter(exporters.JsonItemExporter):
         super().__init__(shown(file), **kwargs)
 
     def export_item(self, item: Any) -> None:
-        super().export_item(with_all_fields(item, self.fields_to_export))
+        super().export_item(_with_all_fields(item, self.fields_to_export))
 
 
 class JsonLinesItemExporter(exporters.JsonLinesItemExporter):
@@ -395,7 +395,7 @@ class JsonLinesItemExporter(exporters.JsonLinesItemExporter):
         super().__init__(shown(file), **kwargs)
 
     def export_item(self, item: Any) -> None:
-        item = with_all_fields(item, self.fields_to_export)
+        item = _with_all_fields(item, self.fields_to_export)
         if type(item) is dict and self.fields_to_export in (None, list(item)) and self.encoding == "utf-8":
             self.file.write(orjson.dumps(item, option=orjson.OPT_APPEND_NEWLINE))
         else:

@@ -57,7 +57,6 @@ LONGEST_HEADER = 10_000  # characters
 
 
 def shown(place: str) -> str:
-    """Return a destination for display, without the user name and password of a URL."""
     return without_credentials(place) if is_elsewhere(place) else place
 
 
@@ -231,7 +230,6 @@ class Part:
             raise
 
     def complete(self) -> WrittenFile:
-        """Flush the file to the disk and close it."""
         self.file.flush()
         os.fsync(self.file.fileno())
         status = os.fstat(self.file.fileno())
@@ -240,7 +238,6 @@ class Part:
         return WrittenFile(*names, status.st_ino, status.st_size, status.st_mtime_ns)
 
     def discard(self) -> None:
-        """Close the file, and remove it if it was not renamed."""
         # On a full disk, closing fails again. If the file cannot be removed, the next export removes it.
         with contextlib.suppress(OSError):
             self.file.close()
@@ -277,7 +274,6 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 # With PYTHONUNBUFFERED, Python's sys.stdout.buffer does not report a partial write.
 def open_stdout() -> IO[bytes]:
-    """Open stdout as a binary file, which is flushed when it is closed."""
     if sys.stdout is None:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     sys.stdout.flush()
@@ -390,7 +386,6 @@ class FileFeedStorage(feedexport.FileFeedStorage):
 
     @property
     def is_special(self) -> bool:
-        """Whether it is a pipe, device or file descriptor, which is written to directly."""
         path = Path(self.path)
         return _descriptor(path) is not None or (path.exists() and not (path.is_file() or path.is_dir()))
 

@@ -33,8 +33,6 @@ FAILED = "fhcrawl/warc/failed"
 class WarcExtension(Component):
     """Writes each response when it is downloaded: before it is decompressed, and before any middleware.
 
-    Responses from Scrapy's HTTP cache are not written.
-
     :raises ArgumentError: if FHCRAWL_WARC is invalid
     :raises NotConfigured: if it is not set
     """
@@ -61,11 +59,10 @@ class WarcExtension(Component):
 
     @property
     def folder(self) -> Path | None:
-        """The folder of the files; None if no more are written."""
+        """None if no more files are written."""
         return None if self._files is None else self._files.folder
 
     def response_downloaded(self, response: Response, request: Request) -> None:
-        """Write a response and its request."""
         if self._files is None or not response.url.startswith(SCHEMES):
             return
         from fhcrawl.warc.writing import find_earlier

@@ -36,7 +36,6 @@ class Captures(Repository):
         return self._find("KEY(url) = KEY(:value)", url)
 
     def find_body(self, digest: str) -> Capture | None:
-        """Return a capture whose body has a digest; None if there is none."""
         return self._find("digest = :value", digest)
 
     def _find(self, where: str, value: str) -> Capture | None:
@@ -46,7 +45,6 @@ class Captures(Repository):
         return None if row is None else Capture(*row)
 
     def add(self, capture: Capture) -> None:
-        """Store the last capture of a URL."""
         with self._database.transaction() as connection:
             execute(connection, WRITE_CAPTURE, capture._asdict())
 
@@ -117,7 +115,6 @@ class Mementos(Repository):
             return [TimeMap(*row) for row in execute(connection, FIND_TIMEMAPS, values)]
 
     def add_timemap(self, feed: str, archive: str, url: str, depth: int) -> TimeMap:
-        """Store that the captures of a URL are wanted."""
         row = {"archive": archive, "url": url, "depth": depth}
         with self._database.transaction() as connection:
             new = timemaps.insert().values(feed_id=self._checked_id(connection, feed), **row)
@@ -166,20 +163,19 @@ class Mementos(Repository):
             ]
 
     def find_coverage(self, feed: str) -> Coverage | None:
-        """Return the coverage of a feed by its own reads; None if there is none."""
+        """Return the coverage of a feed by its own reads."""
         with self._database.lookup() as connection:
             feed_id = self._session.find_id(connection, feed)
             return coverage.read(connection, [feed_id]).get(feed_id)
 
     def find_wait(self, archive: str) -> str | None:
-        """Return until when an archive wants no requests; None if it has not said so."""
+        """Return until when an archive wants no requests; None if that is unknown."""
         query = "SELECT max(retry_after) FROM timemaps WHERE archive = :archive"
         with self._database.lookup() as connection:
             until: str | None = execute(connection, query, {"archive": archive}).scalar()
         return until
 
     def note_wait(self, feed: str, archive: str, until: str) -> None:
-        """Store until when an archive wants no requests."""
         with self._database.transaction() as connection:
             values = {"feed_id": self._checked_id(connection, feed), "archive": archive, "until": until}
             execute(connection, NOTE_WAIT, values)

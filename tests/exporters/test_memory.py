@@ -11,9 +11,9 @@ from tests.projects import ROOT
 SCRIPT = """
 import itertools, sys
 from pathlib import Path
-from fhcrawl.exporters import ParquetItemExporter, documents, feeds, rows
-from fhcrawl.exporters.documents import Head
-from fhcrawl.exporters.documents import XML_FORMATS
+from fhcrawl.exporters import feeds, rows
+from fhcrawl.exporters.documents import XML_FORMATS, Head
+from fhcrawl.exporters.rows import ParquetItemExporter
 from fhcrawl.items import FIELDS
 from fhcrawl.store.statements import StoredVersion
 from tests.projects import peak_memory
