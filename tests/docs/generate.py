@@ -182,7 +182,7 @@ def optional_fields() -> str:
 def profile(name: str) -> str:
     """Describe the columns of a profile, with the paths of their values."""
     rows = [
-        f"| `{column}` | {about.text} | {', '.join(f'`{path}`' for path in about.paths)} |"
+        f"| `{column}` | {about.text} | {', '.join(f'`{path}`' for path in about.paths.split())} |"
         for column, about in PROFILES[name].items()
     ]
     return "\n".join(["| Column | Meaning | Source |", "|---|---|---|", *rows])
