@@ -167,7 +167,11 @@ def check_appending(path: Path, options: Mapping[str, Any]) -> bytes:
     is_plain = "postprocessing" not in options and not options.get("item_export_kwargs")
     if name == "csv" and is_plain and _header(path, options.get("encoding")) != columns:
         raise ExportError(f"{refused} it has different columns; {instead}")
-    if not takes_lines(options) or "\n".encode(options.get("encoding") or "utf-8") != b"\n":
+    try:
+        has_lines = takes_lines(options) and "\n".encode(options.get("encoding") or "utf-8") == b"\n"
+    except LookupError:  # the exporter refuses an unknown encoding
+        has_lines = False
+    if not has_lines:
         return b""
     with path.open("rb") as file:
         file.seek(-1, os.SEEK_END)
