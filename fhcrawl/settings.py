@@ -249,13 +249,13 @@ FEED_EXPORT_FIELDS = items.FIELDS
 # Scrapy's exporters do not escape control characters for terminals, join lists with commas in CSV, write
 # U+000D to XML unescaped (which makes it a line break), and do not support Parquet.
 FEED_EXPORTERS = {
-    "json": "fhcrawl.exporters.JsonItemExporter",
-    "xml": "fhcrawl.exporters.XmlItemExporter",
-    "jsonlines": "fhcrawl.exporters.JsonLinesItemExporter",
-    "jsonl": "fhcrawl.exporters.JsonLinesItemExporter",
-    "jl": "fhcrawl.exporters.JsonLinesItemExporter",
-    "csv": "fhcrawl.exporters.CsvItemExporter",
-    "parquet": "fhcrawl.exporters.ParquetItemExporter",
+    "json": "fhcrawl.exporters.rows.JsonItemExporter",
+    "xml": "fhcrawl.exporters.rows.XmlItemExporter",
+    "jsonlines": "fhcrawl.exporters.rows.JsonLinesItemExporter",
+    "jsonl": "fhcrawl.exporters.rows.JsonLinesItemExporter",
+    "jl": "fhcrawl.exporters.rows.JsonLinesItemExporter",
+    "csv": "fhcrawl.exporters.rows.CsvItemExporter",
+    "parquet": "fhcrawl.exporters.rows.ParquetItemExporter",
 }
 # Scrapy's storage writes directly to the file, which is incomplete until the end, and does not flush stdout.
 FEED_STORAGES = {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fhcrawl.exporters import CsvItemExporter
+from fhcrawl.exporters.rows import CsvItemExporter
 from tests.databases import on_postgresql
 from tests.feeds import E, atom, rss
 from tests.projects import Project, read_export

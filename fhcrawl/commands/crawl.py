@@ -43,7 +43,7 @@ from fhcrawl.logical_feed import WORDS
 from fhcrawl.reporting.summary import failures
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.text import LONGEST_SENTENCE, printable
-from fhcrawl.warc import naming
+from fhcrawl.warc import Placeholders, check_template
 
 if TYPE_CHECKING:
     import argparse
@@ -304,7 +304,8 @@ def _spider_arguments(urls: list[str], opts: argparse.Namespace) -> dict[str, st
 
 
 def check_formats(outputs: list[str], settings: BaseSettings) -> set[str]:
-    from fhcrawl.exporters.feeds import LIST_FORMATS, XML_FORMATS
+    from fhcrawl.exporters.documents import XML_FORMATS
+    from fhcrawl.exporters.feeds import LIST_FORMATS
     from fhcrawl.exporters.rows import NEEDS
 
     exporters = {name: path for name, path in settings.getwithbase("FEED_EXPORTERS").items() if path}
@@ -353,7 +354,7 @@ def check(
     check_names(settings, arguments, spider)
     feeds = spider.check(settings, **arguments)["feeds"]
     if settings["FHCRAWL_WARC"]:
-        naming.check(settings["FHCRAWL_WARC"], naming.Parameters(spider, arguments))
+        check_template(settings["FHCRAWL_WARC"], Placeholders(spider, arguments))
     check_exports(settings, arguments, spider)
     with closing((Store.open_to_read if is_dry else Store.open)(store_url(settings))) as store:
         if not is_dry:
@@ -385,7 +386,7 @@ def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: typ
     from fhcrawl.exporters import storages
     from fhcrawl.extensions.store import store_url
 
-    named = naming.Parameters(spider, {**arguments, "batch_id": 1, "batch_time": ""})
+    named = Placeholders(spider, {**arguments, "batch_id": 1, "batch_time": ""})
     for uri, given in settings.getdict("FEEDS").items():
         options = feed_complete_default_values_from_settings(given, settings, str(uri))
         if options["uri_params"]:  # a function of the user's provides the placeholders

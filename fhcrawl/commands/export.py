@@ -131,13 +131,13 @@ class Command(command.Command):
     }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        from fhcrawl.exporters import columns, storages
+        from fhcrawl.exporters import rows, storages
         from fhcrawl.extensions.store import store_url
 
         if not opts.output:
             raise ArgumentError("-o is required: fhcrawl export -o history.jsonl")
         output = _output(self.settings, opts)
-        columns.check(self.settings)
+        rows.check(self.settings)
         fields = _without_change(self.settings, opts.FHCRAWL_FIELDS)
         self.settings.set("FEED_EXPORT_FIELDS", fields, "cmdline")
         wanted = _selection(output, opts)
@@ -147,7 +147,7 @@ class Command(command.Command):
         try:
             with self.opened_store() as store:
                 feeds = _feeds(store, output, [named(store, url) for url in opts.feed], opts.gaps)
-                summary = _write(output, opts, self.settings, store, feeds, wanted)
+                summary = self._write(output, opts, store, feeds, wanted)
                 if output.write_list is None:
                     warn_of_gaps(feeds or store.feeds.read())
         except NotConfigured as error:
@@ -158,6 +158,66 @@ class Command(command.Command):
         if summary:
             with printing():
                 print(summary)
+
+    def _write(
+        self, output: Output, opts: argparse.Namespace, store: Store, feeds: list[Feed], wanted: Selection
+    ) -> str:
+        from fhcrawl.exporters import storages
+        from fhcrawl.exporters.feeds import write_archives, write_document
+        from fhcrawl.exporters.rows import shown
+
+        if output.is_folder and output.xml is not None:
+            folder, base = Path(output.place), f"{opts.base.rstrip('/')}/"
+            number = write_archives(folder, base, opts.archive_size, store, feeds[0], output.xml, wanted)
+            return (
+                f"{folder / 'index'}.{output.name} and {number} archive{'' if number == 1 else 's'} written"
+            )
+        with storages.opened(output.place, self.settings) as file:
+            if output.xml is not None:
+                count = write_document(shown(file), store, feeds[0], output.xml, wanted)
+            elif output.write_list is not None:
+                count = output.write_list(shown(file), feeds)
+            else:
+                count = self._write_rows(file, output.name, opts, store, feeds, wanted)
+        if output.place in storages.STDOUT:
+            return ""
+        one, many = ("feed", "feeds") if output.write_list else ("entry", "entries")
+        return f"{count} {one if count == 1 else many} written to {storages.shown(output.place)}"
+
+    def _write_rows(
+        self,
+        file: IO[bytes],
+        name: str,
+        opts: argparse.Namespace,
+        store: Store,
+        feeds: list[Feed],
+        wanted: Selection,
+    ) -> int:
+        from fhcrawl.exporters.feeds import gap_entries
+        from fhcrawl.exporters.rows import CHOSEN_PROFILES, Rows, only, spooled
+
+        settings = self.settings
+        fields = settings.getdictorlist("FEED_EXPORT_FIELDS")
+        completion = Rows(fields, settings.getlist(CHOSEN_PROFILES))
+        urls = [feed.feed for feed in feeds] if opts.feed else ()
+        entries = filter(wanted.has, store.entries.read(urls, has_details=completion.need_details))
+        missing = chain.from_iterable(map(gap_entries, feeds if wanted.gaps else ()))
+        rows = completion.complete(chain(entries, missing))
+        count = 0
+        with ExitStack() as spool:
+            if opts.drop_empty:
+                filled, rows = spool.enter_context(spooled(rows))
+                fields = only(fields, filled) or fields
+            exporter_class = load_object(settings.getwithbase("FEED_EXPORTERS")[name])
+            options = {"encoding": settings.get("FEED_EXPORT_ENCODING"), "fields_to_export": fields}
+            exporter = build_from_crawler(exporter_class, Crawler(Spider, settings), file, **options)
+            exporter.start_exporting()
+            for count, row in enumerate(rows, 1):  # noqa: B007
+                del row[CHANGE]
+                exporter.export_item(row)
+            exporter.finish_exporting()
+        file.flush()
+        return count
 
 
 def warn_of_gaps(feeds: Iterable[Feed]) -> None:
@@ -178,7 +238,8 @@ def warn_of_gaps(feeds: Iterable[Feed]) -> None:
 
 def _output(settings: Settings, opts: argparse.Namespace) -> Output:
     from fhcrawl.exporters import storages
-    from fhcrawl.exporters.feeds import LIST_FORMATS, XML_FORMATS
+    from fhcrawl.exporters.documents import XML_FORMATS
+    from fhcrawl.exporters.feeds import LIST_FORMATS
 
     place, colon, name = opts.output.rpartition(":")
     if not colon or "/" in name or not name:
@@ -195,11 +256,11 @@ def _output(settings: Settings, opts: argparse.Namespace) -> Output:
 
 # The store's entries are as they are now: what has changed since the last export is in those of crawls.
 def _without_change(settings: Settings, given: str | None) -> list[str] | dict[str, str]:
-    from fhcrawl.exporters import columns
+    from fhcrawl.exporters.rows import only
 
     fields = settings.getdictorlist("FEED_EXPORT_FIELDS")
     names = [name.strip() for name in (given or "").split(",")]
-    kept = columns.only(fields, set(fields) - {CHANGE})
+    kept = only(fields, set(fields) - {CHANGE})
     if {CHANGE, f"+{CHANGE}"} & set(names) or not kept:
         raise ArgumentError(f"only the exports of crawls have the field {CHANGE}: leave it out")
     return kept
@@ -246,9 +307,9 @@ def _time(option: str, value: str | None) -> str:
     return time
 
 
-# Feeds are read only where needed, because computing a verdict reads the complete chain.
+# Feeds are read only where needed, because computing a verdict reads the complete chain: an empty list is for
+# all of them.
 def _feeds(store: Store, output: Output, urls: list[str], gaps: bool) -> list[Feed]:
-    """Return the feeds to write; an empty list for all feeds, where their verdicts are not needed."""
     is_needed = gaps or output.xml or output.write_list
     feeds = list(store.feeds.read(urls=urls)) if urls or is_needed else []
     unknown = set(urls) - {feed.feed for feed in feeds}
@@ -262,67 +323,3 @@ def _feeds(store: Store, output: Output, urls: list[str], gaps: bool) -> list[Fe
             f"(`fhcrawl feeds` lists them)"
         )
     return feeds
-
-
-def _write(
-    output: Output,
-    opts: argparse.Namespace,
-    settings: Settings,
-    store: Store,
-    feeds: list[Feed],
-    wanted: Selection,
-) -> str:
-    from fhcrawl.exporters import storages
-    from fhcrawl.exporters.feeds import write_archives, write_document
-    from fhcrawl.exporters.rows import shown
-
-    if output.is_folder and output.xml is not None:
-        folder, base = Path(output.place), f"{opts.base.rstrip('/')}/"
-        number = write_archives(folder, base, opts.archive_size, store, feeds[0], output.xml, wanted)
-        return f"{folder / 'index'}.{output.name} and {number} archive{'' if number == 1 else 's'} written"
-    with storages.opened(output.place, settings) as file:
-        if output.xml is not None:
-            count = write_document(shown(file), store, feeds[0], output.xml, wanted)
-        elif output.write_list is not None:
-            count = output.write_list(shown(file), feeds)
-        else:
-            count = _write_rows(file, output.name, opts, settings, store, feeds, wanted)
-    if output.place in storages.STDOUT:
-        return ""
-    one, many = ("feed", "feeds") if output.write_list else ("entry", "entries")
-    return f"{count} {one if count == 1 else many} written to {storages.shown(output.place)}"
-
-
-def _write_rows(
-    file: IO[bytes],
-    name: str,
-    opts: argparse.Namespace,
-    settings: Settings,
-    store: Store,
-    feeds: list[Feed],
-    wanted: Selection,
-) -> int:
-    from fhcrawl.exporters import columns
-    from fhcrawl.exporters.feeds import gap_entries
-
-    fields = settings.getdictorlist("FEED_EXPORT_FIELDS")
-    completion = columns.Rows(fields, settings.getlist(columns.CHOSEN_PROFILES))
-    urls = [feed.feed for feed in feeds] if opts.feed else ()
-    entries = filter(wanted.has, store.entries.read(urls, has_details=completion.need_details))
-    missing = chain.from_iterable(map(gap_entries, feeds if wanted.gaps else ()))
-    rows = completion.complete(chain(entries, missing))
-    count = 0
-    with ExitStack() as spool:
-        if opts.drop_empty:
-            filled, rows = spool.enter_context(columns.spooled(rows))
-            fields = columns.only(fields, filled) or fields
-        exporter_class = load_object(settings.getwithbase("FEED_EXPORTERS")[name])
-        options = {"encoding": settings.get("FEED_EXPORT_ENCODING"), "fields_to_export": fields}
-        exporter = build_from_crawler(exporter_class, Crawler(Spider, settings), file, **options)
-        exporter.start_exporting()
-        for count, row in enumerate(rows, 1):  # noqa: B007
-            del row[CHANGE]
-            exporter.export_item(row)
-        exporter.finish_exporting()
-    file.flush()
-    return count

@@ -74,6 +74,7 @@ def _as_text(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
         yield f"No other version is stored; crawl with {SETTING}=1 to keep versions from now on"
 
 
+# Each version with the names of the fields that the next newer version changed.
 def _with_changes(versions: list[KeptVersion]) -> Iterator[tuple[KeptVersion, list[str] | None]]:
     newer: dict[str, Any] | None = None
     for version in versions:

@@ -111,12 +111,12 @@ def add_settings(settings: BaseSettings) -> None:
             merge(settings[name], value)
         else:
             settings.set(name, value, PRIORITY)
-    from fhcrawl.exporters import columns
+    from fhcrawl.exporters import rows
 
     fields = settings.getdictorlist(EXPORTED)
     if settings[EXPORTED] == ours.FEED_EXPORT_FIELDS:
-        fields = [*ours.FEED_EXPORT_FIELDS, *settings.getlist(columns.ADDED_FIELDS)]
-    if chosen := columns.chosen(fields, settings):
+        fields = [*ours.FEED_EXPORT_FIELDS, *settings.getlist(rows.ADDED_FIELDS)]
+    if chosen := rows.chosen(fields, settings):
         settings.set(EXPORTED, chosen, settings.getpriority(EXPORTED) or PRIORITY)
 
 

@@ -10,7 +10,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, Settings, default_settings
 from fhcrawl import settings as defaults
 from fhcrawl.crawling.subscriptions import is_number, parse_toml
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
-from fhcrawl.exporters import columns
+from fhcrawl.exporters import rows
 from fhcrawl.items import ALL_FIELDS, COMPUTED_FIELDS
 from fhcrawl.logical_feed.absences import Budget
 from fhcrawl.logical_feed.polling import LONGEST
@@ -66,7 +66,7 @@ def check_settings(settings: BaseSettings) -> None:
     with_web_archive({}, settings)
     recheck_budget(settings)
     check_added_fields(settings)
-    columns.check(settings)
+    rows.check(settings)
     has_password = settings.get("HTTPAUTH_USER") or settings.get("HTTPAUTH_PASS")
     if has_password and not settings.get("HTTPAUTH_DOMAIN"):
         raise ArgumentError("HTTPAUTH_DOMAIN is not set; set it to the host that may receive the password")
@@ -77,7 +77,7 @@ def check_settings(settings: BaseSettings) -> None:
 def check_added_fields(settings: BaseSettings) -> None:
     names = settings.getlist("FHCRAWL_ADDED_FIELDS")
     for name in names:
-        if name in (*ALL_FIELDS, *COMPUTED_FIELDS, *columns.COLUMNS) or names.count(name) > 1:
+        if name in (*ALL_FIELDS, *COMPUTED_FIELDS, *rows.COLUMNS) or names.count(name) > 1:
             raise ArgumentError(
                 f"FHCRAWL_ADDED_FIELDS must contain each name only once, and no built-in field; "
                 f"remove {str(name)!r}"

@@ -51,11 +51,10 @@ class MementosMiddleware:
         set_context(request, replace(context, fetched=captured, position=position))
         headers = response.headers.copy()
         link_headers = headers.pop("Link", [])
-        if of_document := [
-            value for value in link_headers if not _is_of_archive(value, context.requested_url)
-        ]:
+        url = context.requested_url
+        if of_document := [value for value in link_headers if not _is_of_archive(value, url)]:
             headers.setlist("Link", of_document)
-        return response.replace(url=context.requested_url, headers=headers)
+        return response.replace(url=url, headers=headers)
 
 
 # The next capture is not the next page.

@@ -1,7 +1,8 @@
-"""Writes feeds as documents in XML: entries, head sections, and the elements around them.
+"""Writes feeds as documents: Atom (RFC 4287), and RSS 2.0 with extensions.
 
 What names the document itself (its links, update times and marks of RFC 5005) is not taken from the store's
-head section: each exported document has its own.
+head section: each exported document has its own. RSS has elements of RFC 5005 (appendix B), Dublin Core,
+content:encoded and Atom.
 
 An entry's original XML is used if it is of the requested format. Fields whose value in it differs from the
 store's, or all fields if there is no such XML, are written from the store. Each candidate is parsed as in a
@@ -12,23 +13,39 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import re
 import secrets
+from collections.abc import Callable
+from datetime import datetime, timezone
+from email.utils import format_datetime
 from itertools import chain
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, ClassVar, NamedTuple
+from xml.sax.saxutils import quoteattr
 
 from lxml import etree
 
 from fhcrawl.documents import metadata, modules
-from fhcrawl.documents.formats.atom import OLD
+from fhcrawl.documents.dates import CANONICAL
+from fhcrawl.documents.formats import atom, rss
+from fhcrawl.documents.formats.atom import BASE64, CONTENT, ENTRY, OLD, PLACEHOLDER, is_base64
 from fhcrawl.documents.head import DELETED_ENTRY
-from fhcrawl.documents.identifiers import EXPORT, NO_CHARACTERS, OWN_ID
-from fhcrawl.documents.metadata import FeedMetadata
+from fhcrawl.documents.identifiers import EXPORT, NO_CHARACTERS, OWN_ID, iri_of
+from fhcrawl.documents.metadata import MAIL, OF_THE_FEED, FeedMetadata, Person
 from fhcrawl.documents.xml import elements
-from fhcrawl.documents.xml.elements import ATOM, FH, RDF_NAMESPACES, RSS_NAMESPACES, XML_BASE
+from fhcrawl.documents.xml.elements import (
+    ATOM,
+    FH,
+    RDF_NAMESPACES,
+    RSS_NAMESPACES,
+    XHTML,
+    XML_BASE,
+    XML_LANG,
+    local_name,
+)
 from fhcrawl.documents.xml.repair import canonicalise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from lxml.etree import _Element
 
@@ -54,19 +71,6 @@ PARSER = etree.XMLParser(
 UNBOUNDED_PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
 
 
-def entry_element(fields: Fields, original: str | None, form: DocumentFormat) -> _Element:
-    """Return an entry as an element, from its fields in the store and its own XML or JSON, if it is kept."""
-    fields = {name: cleaned(value) for name, value in fields.items()}
-    best, fewest = etree.Element(form.entry_tag), len(READ_AGAIN) + 1
-    for candidate in _candidates(fields, _parsed(original), form):
-        wrong = len(differences(candidate, fields, form))
-        if wrong < fewest:
-            best, fewest = candidate, wrong
-        if not wrong:
-            break
-    return best
-
-
 # XML 1.0, 2.2: the store has none of these characters unless one of the user's pipelines has added them.
 def cleaned(value: Any) -> Any:
     """Replace the characters that XML does not allow in a field's value by U+FFFD."""
@@ -75,26 +79,6 @@ def cleaned(value: Any) -> Any:
     if isinstance(value, list):
         return [cleaned(each) for each in value]
     return {name: cleaned(each) for name, each in value.items()} if isinstance(value, dict) else value
-
-
-def differences(candidate: _Element, fields: Fields, form: DocumentFormat) -> list[str]:
-    try:
-        # `read` modifies the element.
-        entry = form.read(etree.fromstring(etree.tostring(candidate, with_tail=False), PARSER))
-    except etree.XMLSyntaxError:
-        return list(READ_AGAIN)
-    return [name for name in READ_AGAIN if (getattr(entry, name) or None) != (fields[name] or None)]
-
-
-def _candidates(fields: Fields, original: _Element, form: DocumentFormat) -> Iterator[_Element]:
-    if (own := form.adopt(original)) is not None:
-        _entry_url(own, original, fields)
-        form.complete(own, fields)
-        yield own
-        yield _corrected(own, fields, form)
-    others = [child for child in original if _is_foreign(child)]
-    yield _built(fields, original, others, form)
-    yield _built(fields, original, [child for child in others if child.tag not in form.reads], form)
 
 
 def _parsed(original: str | None) -> _Element:
@@ -113,7 +97,7 @@ def _is_foreign(child: _Element) -> bool:
 
 
 # RFC 4287, 2: relative references in the markup resolve against the base, in any document.
-def _entry_url(entry: _Element, original: _Element, fields: Fields) -> None:
+def _set_base(entry: _Element, original: _Element, fields: Fields) -> None:
     for name, value in original.items():
         if str(name).startswith("{") and name != RDF_ABOUT:
             entry.set(name, value)
@@ -121,33 +105,12 @@ def _entry_url(entry: _Element, original: _Element, fields: Fields) -> None:
         entry.set(XML_BASE, base)
 
 
-def _corrected(own: _Element, fields: Fields, form: DocumentFormat) -> _Element:
-    entry = copy.deepcopy(own)
-    for name in differences(own, fields, form):
-        for child in [child for child in entry if form.has_field(child, name)]:
-            entry.remove(child)
-        entry.extend(form.build(name, fields))
-    return _completed(entry, fields, form)
-
-
-def _built(fields: Fields, original: _Element, others: Iterable[_Element], form: DocumentFormat) -> _Element:
-    entry = etree.Element(form.entry_tag, nsmap=nsmap(form.entry_tag))
-    _entry_url(entry, original, fields)
-    for name in READ_AGAIN:
-        entry.extend(form.build(name, fields))
-    entry.extend(copy.deepcopy(child) for child in others)
-    entry = _completed(entry, fields, form)
-    for child in entry:
-        child.tail = None
-    return entry
-
-
-def nsmap(tag: str) -> Any:
+def _nsmap(tag: str) -> Any:
     return {None: tag[1:].partition("}")[0]} if tag.startswith("{") else {}
 
 
 def leaf(tag: str, text: str | None = None, **attributes: str | None) -> _Element:
-    child = etree.Element(tag, nsmap=nsmap(tag) if tag.startswith(ATOM) else None)
+    child = etree.Element(tag, nsmap=_nsmap(tag) if tag.startswith(ATOM) else None)
     child.text = text
     for name, value in attributes.items():
         if value is not None:
@@ -155,11 +118,8 @@ def leaf(tag: str, text: str | None = None, **attributes: str | None) -> _Elemen
     return child
 
 
-def verbatim(text: str) -> _Element | None:
-    """Return a placeholder for XML until the entry is built; None if the XML is not well-formed.
-
-    lxml replaces the prefixes of an element that gets another parent.
-    """
+# A placeholder until the entry is built: lxml replaces the prefixes of an element that gets another parent.
+def _verbatim(text: str) -> _Element | None:
     try:
         etree.fromstring(text, PARSER)
     except etree.XMLSyntaxError:
@@ -167,14 +127,8 @@ def verbatim(text: str) -> _Element | None:
     return leaf(VERBATIM, text)
 
 
-def _completed(entry: _Element, fields: Fields, form: DocumentFormat) -> _Element:
-    if (child := entry.find(VERBATIM)) is not None:
-        place = etree.Comment(secrets.token_hex(16))
-        entry.replace(child, place)
-        text = etree.tostring(entry, encoding="unicode").replace(f"<!--{place.text}-->", child.text or "")
-        entry = etree.fromstring(text, UNBOUNDED_PARSER)
-    form.complete(entry, fields)
-    return entry
+def link(rel: str, href: str, **attributes: str | None) -> _Element:
+    return leaf(f"{ATOM}link", rel=rel, href=href, **attributes)
 
 
 # Relations that name this document, others of its chain, or a server that announces its changes.
@@ -197,7 +151,7 @@ LOCATORS = frozenset((f"{ATOM}logo", f"{ATOM}icon"))
 
 
 class FeedHead:
-    """The head section of a feed: its XML or JSON ('' if unknown), and the URL of its document."""
+    """The head section of a feed, from its XML or JSON ('' if unknown)."""
 
     def __init__(self, original: str = "", document: str = "") -> None:
         self.metadata = metadata.read(original, document) if original else FeedMetadata()
@@ -210,7 +164,7 @@ class FeedHead:
         self.base = elements.base_inside(self._section, document)
 
     def own(self, name: str) -> list[_Element]:
-        """Return copies of the elements with a name in its own format, without a prefix if that is RSS."""
+        """Return copies of the elements with a name in its own format, without a namespace if that is RSS."""
         return [
             self._copy(child) if self.is_atom else _without_namespace(child, self._namespace)
             for parent in dict.fromkeys((self._section, self._root))
@@ -218,11 +172,9 @@ class FeedHead:
         ]
 
     def atom(self, name: str) -> list[_Element]:
-        """Return copies of its elements of RFC 4287 with a name."""
         return [self._copy(child) for child in self._section if child.tag == f"{ATOM}{name}"]
 
     def links(self) -> list[_Element]:
-        """Return copies of its links of RFC 4287 that do not name the document."""
         return [
             link
             for link in self.atom("link")
@@ -278,104 +230,530 @@ FEED = f"{EXPORT}feed"
 
 
 class Head(NamedTuple):
-    """A head section.
-
-    :param updated: ISO 8601 in UTC
-    :param links: pairs of relation and URL
-    :param marks: names of empty elements of RFC 5005: `archive`, `complete`
-    :param source: the head section of the feed, whose metadata the document has
-    """
+    """A head section."""
 
     feed: str
     title: str | None
-    updated: str
-    links: tuple[tuple[str, str], ...] = ()
-    marks: tuple[str, ...] = ()
-    source: FeedHead = FeedHead()
+    updated: str  # ISO 8601 in UTC
+    links: tuple[tuple[str, str], ...] = ()  # pairs of relation and URL
+    marks: tuple[str, ...] = ()  # names of empty elements of RFC 5005: `archive`, `complete`
+    source: FeedHead = FeedHead()  # the head section of the feed, whose metadata the document has
 
     @property
     def name(self) -> str:
         return str(cleaned(self.title or self.feed))
 
 
-class DocumentFormat(NamedTuple):
-    """A format of feed documents.
+Build = Callable[[Any, "Fields"], "_Element"]
 
-    :param around: the elements that enclose entries, outermost first: tags and attributes
-    :param head: returns the elements of a head section that the feed's metadata give
-    :param named: tag of the element that contains `Head.feed` in documents without `FEED`
-    :param read: parses an entry whose xml:base is absolute
-    :param elements: create the element of a field, or of one of its values, from that and all fields
-    :param reads: the tags of the children that `read` reads
-    :param adopt: returns an original as an entry of this format; None if it is of another format
-    :param complete: adds the elements that the format requires, and converts dates to its form
-    :param root: returns the attributes of the root, besides those of `around`
-    """
+
+class DocumentFormat:
+    """A format of feed documents."""
 
     name: str
-    around: tuple[tuple[str, dict[str, str]], ...]
-    nsmap: dict[str, str]
-    head: Callable[[Head], list[_Element]]
-    named: str
+    nsmap: ClassVar[dict[str, str]]
     entry_tag: str
-    read: Callable[[_Element], Entry]
-    elements: dict[str, Callable[[Any, Fields], _Element]]
-    has_field: Callable[[_Element, str], bool]
-    reads: Container[str]
-    adopt: Callable[[_Element], _Element | None]
-    complete: Callable[[_Element, Fields], None]
-    identifier: Callable[[str], str] = str
-    root: Callable[[Head], dict[str, str]] = lambda head: {}
+    around: tuple[tuple[str, dict[str, str]], ...]  # what encloses entries, outermost first: tags, attributes
+    named: str  # tag of the element that contains `Head.feed` in documents without `FEED`
+    reads: Container[str]  # the tags of the children that `read` reads
+    # They create the element of a field, or of one of its values, from that and all fields.
+    elements: dict[str, Build]
 
-    def build(self, name: str, fields: Fields) -> list[_Element]:
+    def head(self, head: Head) -> list[_Element]:
+        """Return the elements of a head section that the feed's metadata give."""
+        raise NotImplementedError
+
+    def root(self, head: Head) -> dict[str, str]:
+        """Return the attributes of the root, besides those of `around`."""
+        return {}
+
+    def read(self, entry: _Element) -> Entry:
+        """Parse an entry whose xml:base is absolute, and modify it."""
+        raise NotImplementedError
+
+    def has_field(self, child: _Element, name: str) -> bool:
+        raise NotImplementedError
+
+    def adopt(self, original: _Element) -> _Element | None:
+        """Return a copy of an original as an entry of this format; None if it is of another one."""
+        raise NotImplementedError
+
+    def complete(self, entry: _Element, fields: Fields) -> None:
+        """Add the elements that the format requires, and convert dates to its form."""
+        raise NotImplementedError
+
+    def identifier(self, own: str) -> str:
+        return own
+
+    def entry_element(self, fields: Fields, original: str | None) -> _Element:
+        """Return an entry as an element, from its fields in the store and its own XML or JSON, if kept."""
+        fields = {name: cleaned(value) for name, value in fields.items()}
+        best, fewest = etree.Element(self.entry_tag), len(READ_AGAIN) + 1
+        for candidate in self._candidates(fields, _parsed(original)):
+            wrong = len(self.differences(candidate, fields))
+            if wrong < fewest:
+                best, fewest = candidate, wrong
+            if not wrong:
+                break
+        return best
+
+    def differences(self, candidate: _Element, fields: Fields) -> list[str]:
+        """Return the names of the fields that a crawl of an entry would not reproduce."""
+        try:
+            entry = self.read(etree.fromstring(etree.tostring(candidate, with_tail=False), PARSER))
+        except etree.XMLSyntaxError:
+            return list(READ_AGAIN)
+        return [name for name in READ_AGAIN if (getattr(entry, name) or None) != (fields[name] or None)]
+
+    def _candidates(self, fields: Fields, original: _Element) -> Iterator[_Element]:
+        if (own := self.adopt(original)) is not None:
+            _set_base(own, original, fields)
+            self.complete(own, fields)
+            yield own
+            yield self._corrected(own, fields)
+        others = [child for child in original if _is_foreign(child)]
+        yield self._built(fields, original, others)
+        yield self._built(fields, original, [child for child in others if child.tag not in self.reads])
+
+    def _corrected(self, own: _Element, fields: Fields) -> _Element:
+        entry = copy.deepcopy(own)
+        for name in self.differences(own, fields):
+            for child in [child for child in entry if self.has_field(child, name)]:
+                entry.remove(child)
+            entry.extend(self._build(name, fields))
+        return self._completed(entry, fields)
+
+    def _built(self, fields: Fields, original: _Element, others: Iterable[_Element]) -> _Element:
+        entry = etree.Element(self.entry_tag, nsmap=_nsmap(self.entry_tag))
+        _set_base(entry, original, fields)
+        for name in READ_AGAIN:
+            entry.extend(self._build(name, fields))
+        entry.extend(copy.deepcopy(child) for child in others)
+        entry = self._completed(entry, fields)
+        for child in entry:
+            child.tail = None
+        return entry
+
+    def _build(self, name: str, fields: Fields) -> list[_Element]:
         if name not in self.elements or not fields[name]:
             return []
         values = fields[name] if isinstance(fields[name], list) else [fields[name]]
         return [self.elements[name](value, fields) for value in values]
 
+    def _completed(self, entry: _Element, fields: Fields) -> _Element:
+        if (child := entry.find(VERBATIM)) is not None:
+            place = etree.Comment(secrets.token_hex(16))
+            entry.replace(child, place)
+            text = etree.tostring(entry, encoding="unicode").replace(f"<!--{place.text}-->", child.text or "")
+            entry = etree.fromstring(text, UNBOUNDED_PARSER)
+        self.complete(entry, fields)
+        return entry
 
-def write(file: IO[bytes], form: DocumentFormat, head: Head, entries: Iterable[_Element]) -> int:
-    """Write a document incrementally; return the number of its entries."""
-    count = 0
-    feed = etree.Element(FEED, nsmap={"fx": EXPORT[1:-1]})
-    feed.text = cleaned(head.feed)
-    links = [link(rel, href) for rel, href in head.links]
-    marks = [etree.Element(f"{FH}{name}", nsmap={"fh": FH[1:-1]}) for name in head.marks]
-    section = [*form.head(head), feed, *links, *marks]
-    (root, attributes), *inner = form.around
-    with xml_file(file) as output, contextlib.ExitStack() as around:
-        output.write_declaration()
-        around.enter_context(output.element(root, {**attributes, **form.root(head)}, nsmap=form.nsmap))
-        for tag, _attributes in inner:
-            around.enter_context(output.element(tag))
-        for count, each in enumerate(chain(section, entries), 1 - len(section)):  # noqa: B007
+    # RFC 6721, 3: at:deleted-entry has the id of the deleted entry and the time of its deletion.
+    def tombstone(self, entry_id: str, when: str) -> _Element:
+        deleted = etree.Element(DELETED_ENTRY, nsmap={"at": TOMBSTONES, "fx": EXPORT[1:-1]})
+        own = cleaned(entry_id)
+        ref = self.identifier(own)
+        deleted.set("ref", ref)
+        if ref != own:
+            deleted.set(OWN_ID, own)
+        deleted.set("when", when)
+        return deleted
+
+    def write(self, file: IO[bytes], head: Head, entries: Iterable[_Element]) -> int:
+        """Write a document incrementally; return the number of its entries."""
+        count = 0
+        feed = etree.Element(FEED, nsmap={"fx": EXPORT[1:-1]})
+        feed.text = cleaned(head.feed)
+        links = [link(rel, href) for rel, href in head.links]
+        marks = [etree.Element(f"{FH}{name}", nsmap={"fh": FH[1:-1]}) for name in head.marks]
+        section = [*self.head(head), feed, *links, *marks]
+        (root, attributes), *inner = self.around
+        with xml_file(file) as output, contextlib.ExitStack() as around:
+            output.write_declaration()
+            around.enter_context(output.element(root, {**attributes, **self.root(head)}, nsmap=self.nsmap))
+            for tag, _attributes in inner:
+                around.enter_context(output.element(tag))
+            for count, each in enumerate(chain(section, entries), 1 - len(section)):  # noqa: B007
+                output.write("\n")
+                output.write(each, with_tail=False)
             output.write("\n")
-            output.write(each, with_tail=False)
-        output.write("\n")
-    return count
+        return count
 
 
 @contextlib.contextmanager
 def xml_file(file: IO[bytes]) -> Iterator[etree._IncrementalFileWriter]:
-    """Open an XML document that is written incrementally; raise OSError if any of it cannot be written."""
     with etree.xmlfile(file, encoding="utf-8") as output:
         yield output
         # lxml ignores an error of the write when it closes the file.
         output.flush()
 
 
-# RFC 6721, 3: at:deleted-entry has the id of the deleted entry and the time of its deletion.
-def tombstone(entry_id: str, when: str, form: DocumentFormat) -> _Element:
-    deleted = etree.Element(DELETED_ENTRY, nsmap={"at": TOMBSTONES, "fx": EXPORT[1:-1]})
-    own = cleaned(entry_id)
-    ref = form.identifier(own)
-    deleted.set("ref", ref)
-    if ref != own:
-        deleted.set(OWN_ID, own)
-    deleted.set("when", when)
-    return deleted
+# -- Atom ------------------------------------------------------------------------------------------------
+
+# RFC 4287, 3.3, with RFC 3339, 5.6.
+DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
+UNKNOWN_TIME = "1970-01-01T00:00:00Z"
+_BEGIN, _END = f'<atom:content xmlns:atom="{ATOM[1:-1]}" xmlns=""', "</atom:content>"
 
 
-def link(rel: str, href: str, **attributes: str | None) -> _Element:
-    """Return an atom:link, for Atom and for RSS (which declares Atom's namespace)."""
-    return leaf(f"{ATOM}link", rel=rel, href=href, **attributes)
+# RFC 4287, 4.2.6: an atom:id is an IRI. An id that is none is an attribute of it too.
+def _identify(value: str) -> _Element:
+    element = etree.Element(f"{ATOM}id", nsmap={None: ATOM[1:-1], "fx": EXPORT[1:-1]})  # type: ignore[dict-item]
+    element.text = iri_of(value)
+    if element.text != value:
+        element.set(OWN_ID, value)
+    return element
+
+
+# A single date that is valid and in RFC 3339's form is kept.
+def _put_date(entry: _Element, name: str, value: str | None) -> None:
+    tag = f"{ATOM}{name}"
+    dates = [date for date in entry.iterchildren(tag) if date.get(PLACEHOLDER) is None]
+    if not dates or (value and len(dates) == 1 and DATE.fullmatch((dates[0].text or "").strip())):
+        return
+    for date in dates:
+        entry.remove(date)
+    if value:
+        entry.append(leaf(tag, value))
+
+
+# RFC 4287, 3.1. Formats without a type of text (RSS) do not declare markup in titles and summaries.
+def _text(tag: str, value: str, kind: str | None) -> _Element:
+    return leaf(tag, value, type="html" if kind != "text" and elements.MARKUP.search(value) else "text")
+
+
+# The store's markup declares the namespaces that it uses, except XHTML's, which is declared here. It is put
+# where no default namespace is in scope, so that elements in no namespace remain in none.
+def _content(text: str, content_type: str) -> _Element:
+    kind, element = content_type.lower(), None
+    if kind == "xhtml":
+        element = _verbatim(f'{_BEGIN} type="xhtml"><div xmlns="{XHTML[1:-1]}">{text}</div>{_END}')
+    elif kind.endswith(("+xml", "/xml")):
+        element = _verbatim(f"{_BEGIN} type={quoteattr(content_type)}>{text}{_END}")
+    if element is None:
+        # RFC 4287, 4.1.3.3: the encoding follows from the type.
+        is_encoded = kind.endswith(BASE64) and is_base64(text)
+        plain = content_type[: -len(BASE64)] if is_encoded else content_type
+        return leaf(f"{ATOM}content", text, type="html" if kind == "xhtml" else plain)
+    return element
+
+
+def _author(name: str) -> _Element:
+    author = leaf(f"{ATOM}author")
+    author.append(leaf(f"{ATOM}name", name))
+    return author
+
+
+# RFC 4287, 4.1.1: a feed has an author unless all of its entries have; 4.2.1: its authors apply to entries
+# without authors. In the store, an entry has all of its authors: those of the feed are marked.
+def _person(person: Person, source: str = OF_THE_FEED) -> _Element:
+    author = _author(cleaned(person.name or person.email or person.uri))
+    author.set(PLACEHOLDER, source)
+    if person.uri:
+        author.append(leaf(f"{ATOM}uri", cleaned(person.uri)))
+    if person.email and MAIL.fullmatch(person.email):
+        author.append(leaf(f"{ATOM}email", cleaned(person.email)))
+    return author
+
+
+# RFC 4287, 4.1.1: a feed has at most one of each of these.
+def _feed_elements(source: FeedHead) -> list[_Element]:
+    own: list[_Element] = []
+    for name in ("title", "subtitle", "rights", "generator", "icon", "logo"):
+        own += [element for element in source.own(name) if elements.line(element) and _is_valid(element)][:1]
+    categories = (element for element in source.own("category") if (element.get("term") or "").strip())
+    contributors = (e for e in source.own("contributor") if elements.line_in(e, f"{ATOM}name"))
+    return [*own, *categories, *contributors]
+
+
+def _is_valid(element: _Element) -> bool:
+    return element.get("type") in (None, "text", "html") or element.find(f"{XHTML}div") is not None
+
+
+def _from_metadata(metadata: FeedMetadata) -> list[_Element]:
+    texts = (("title", metadata.title), ("subtitle", metadata.description))
+    lines = (
+        ("rights", metadata.copyright),
+        ("generator", metadata.generator),
+        ("icon", metadata.icon),
+        ("logo", metadata.image),
+    )
+    alternate = [] if metadata.link is None else [link("alternate", cleaned(metadata.link))]
+    return [
+        *(_text(f"{ATOM}{name}", cleaned(text.value), text.type) for name, text in texts if text),
+        *(leaf(f"{ATOM}{name}", cleaned(value)) for name, value in lines if value),
+        *(leaf(f"{ATOM}category", term=cleaned(term)) for term in metadata.categories),
+        *alternate,
+    ]
+
+
+# RFC 4287, 4.1.1: each alternate of a type and language once.
+def _extra(source: FeedHead) -> Iterator[_Element]:
+    alternates = set()
+    for element in source.links():
+        key = element.get("type"), element.get("hreflang")
+        if "alternate" in elements.relations(element):
+            if not source.is_atom or key in alternates:
+                continue
+            alternates.add(key)
+        yield element
+    yield from source.foreign()
+
+
+ATOM_TAGS = {"authors": "author", "categories": "category", "content_type": "content"}
+ATOM_ELEMENTS: dict[str, Build] = {
+    "id": lambda value, fields: _identify(value),
+    "title": lambda value, fields: _text(f"{ATOM}title", value, fields.get("title_type")),
+    "link": lambda value, fields: link("alternate", value),
+    "published": lambda value, fields: leaf(f"{ATOM}published", value),
+    "updated": lambda value, fields: leaf(f"{ATOM}updated", value),
+    "summary": lambda value, fields: _text(f"{ATOM}summary", value, fields.get("summary_type")),
+    "content": lambda value, fields: _content(value, fields["content_type"] or "text"),
+    "authors": lambda name, fields: _author(name),
+    "categories": lambda term, fields: leaf(f"{ATOM}category", term=term),
+    "enclosures": lambda file, fields: link(
+        "enclosure",
+        file["url"],
+        type=file["type"],
+        length=None if file["length"] is None else str(file["length"]),
+    ),
+}
+
+
+class AtomFormat(DocumentFormat):
+    name = "atom"
+    nsmap: ClassVar[dict[str, str]] = {None: ATOM[1:-1], **PREFIXES}  # type: ignore[dict-item]
+    entry_tag = ENTRY
+    around = ((f"{ATOM}feed", {}),)
+    named = f"{ATOM}id"
+    reads = atom.FIELDS
+    elements = ATOM_ELEMENTS
+
+    def head(self, head: Head) -> list[_Element]:
+        source = head.source
+        metadata = source.metadata
+        own = _feed_elements(source) if source.is_atom else _from_metadata(metadata)
+        if not any(element.tag == f"{ATOM}title" for element in own):
+            own.insert(0, leaf(f"{ATOM}title", head.name))
+        if metadata.image and not any(element.tag == f"{ATOM}logo" for element in own):
+            own.append(leaf(f"{ATOM}logo", cleaned(metadata.image)))
+        authors = [_person(author) for author in metadata.authors] or [
+            _person(Person(head.name), source="title")
+        ]
+        return [
+            _identify(cleaned(metadata.id or head.feed)),
+            leaf(f"{ATOM}updated", head.updated),
+            *own,
+            *authors,
+            *_extra(source),
+        ]
+
+    def root(self, head: Head) -> dict[str, str]:
+        attributes = {XML_BASE: head.source.base, XML_LANG: head.source.metadata.language}
+        return {name: cleaned(value) for name, value in attributes.items() if value}
+
+    def read(self, entry: _Element) -> Entry:
+        return atom.read_entry(entry, "", atom.VOCABULARY, [], 1)
+
+    def has_field(self, child: _Element, name: str) -> bool:
+        if child.tag == f"{ATOM}link":
+            relation = {"link": "alternate", "enclosures": "enclosure"}.get(name)
+            return relation in elements.relations(child)
+        return child.tag == f"{ATOM}{ATOM_TAGS.get(name, name)}"
+
+    def adopt(self, original: _Element) -> _Element | None:
+        return copy.deepcopy(original) if original.tag == ENTRY else None
+
+    # RFC 4287, 4.1.2: an entry has a title, an update time, and an alternate link if it has no content.
+    def complete(self, entry: _Element, fields: Fields) -> None:
+        if iri_of(fields["id"]) != fields["id"]:
+            for own in list(entry.iterchildren(f"{ATOM}id")):
+                entry.remove(own)
+            entry.insert(0, _identify(fields["id"]))
+        _put_date(entry, "published", fields["published"])
+        _put_date(entry, "updated", fields["updated"])
+        if entry.find(f"{ATOM}updated") is None:
+            time = leaf(f"{ATOM}updated", fields["published"] or UNKNOWN_TIME)
+            time.set(PLACEHOLDER, "published" if fields["published"] else "nothing")
+            entry.append(time)
+        if entry.find(f"{ATOM}title") is None:
+            entry.append(leaf(f"{ATOM}title"))
+        if entry.find(f"{ATOM}content") is None and not any(self.has_field(child, "link") for child in entry):
+            alternate = link("alternate", fields["document"] or fields["feed"])
+            alternate.set(PLACEHOLDER, "document")
+            entry.append(alternate)
+
+    def identifier(self, own: str) -> str:
+        return iri_of(own)
+
+
+# -- RSS 2.0 ---------------------------------------------------------------------------------------------
+
+DC = modules.DC[0]
+ITEMS = frozenset(f"{namespace}item" for namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES))
+RSS_PREFIXES: dict[str, str] = {"dc": DC[1:-1], "content": modules.CONTENT[1:-1], "atom": ATOM[1:-1]}
+
+
+# RSS 2.0: RFC 822, with a four-digit year; it would lose the fractions of a second.
+def _mail_time(time: str) -> str | None:
+    if not CANONICAL.match(time):
+        return None
+    return format_datetime(datetime.fromisoformat(time[:-1]).replace(tzinfo=timezone.utc), usegmt=True)
+
+
+def _published(time: str) -> _Element:
+    mail = _mail_time(time)
+    return _prefixed(f"{DC}date", time) if mail is None else leaf("pubDate", mail)
+
+
+def _rss_content(text: str, content_type: str) -> _Element:
+    return _prefixed(modules.ENCODED, text) if content_type == "html" else _content(text, content_type)
+
+
+def _prefixed(tag: str, text: str) -> _Element:
+    child = etree.Element(
+        tag, nsmap={p: uri for p, uri in RSS_PREFIXES.items() if tag.startswith(f"{{{uri}}}")}
+    )
+    child.text = text
+    return child
+
+
+def _required(name: str, value: str | None, otherwise: str) -> _Element:
+    element = etree.Element(name, nsmap={"fx": EXPORT[1:-1]})
+    element.text = cleaned(value or otherwise)
+    if not value:
+        element.set(PLACEHOLDER, "title" if name != "link" else "feed-url")
+    return element
+
+
+def _channel_metadata(head: Head, source: FeedHead) -> Iterator[_Element]:
+    metadata = source.metadata
+    if metadata.image:
+        image = leaf("image")
+        names = {"url": metadata.image, "title": head.name, "link": metadata.link or head.feed}
+        image.extend(leaf(name, cleaned(value)) for name, value in names.items())
+        yield image
+    if source.is_rss:
+        yield from _channel_elements(source)
+    else:
+        lines = (
+            ("language", metadata.language),
+            ("copyright", metadata.copyright),
+            ("generator", metadata.generator),
+        )
+        yield from (leaf(name, cleaned(value)) for name, value in lines if value)
+        yield from (leaf("category", cleaned(term)) for term in metadata.categories)
+        yield from (_person(author) for author in metadata.authors)
+    for name in ("id", "icon", "contributor", *(("author",) if source.is_rss else ())):
+        yield from source.atom(name)
+    yield from (link for link in source.links() if "alternate" not in elements.relations(link))
+    yield from source.foreign()
+
+
+def _channel_elements(source: FeedHead) -> Iterator[_Element]:
+    for name in ONCE:
+        yield from [element for element in source.own(name) if elements.text(element)][:1]
+    yield from (element for element in source.own("category") if elements.text(element))
+
+
+# RSS 2.0: the optional elements of a channel; those that name the document or its times are left out.
+ONCE = (
+    *("language", "copyright", "managingEditor", "webMaster", "generator", "docs", "ttl", "rating"),
+    *("textInput", "skipHours", "skipDays"),
+)
+
+
+DATES_CREATED = {tag for tag, (purpose, _label) in modules.DATES.items() if purpose == "published"}
+DATES_UPDATED = {tag for tag, (purpose, _label) in modules.DATES.items() if purpose == "updated"}
+DUBLIN_CORE = (*modules.DC, modules.DCTERMS)
+CREATORS = {f"{namespace}creator" for namespace in DUBLIN_CORE}
+SUBJECTS = {f"{namespace}subject" for namespace in DUBLIN_CORE}
+CONTENTS = {modules.ENCODED, CONTENT}
+TITLES = {f"{namespace}title" for namespace in (ATOM, *DUBLIN_CORE)}
+SUMMARIES = {f"{ATOM}summary", *(f"{namespace}description" for namespace in DUBLIN_CORE)}
+RSS_TAGS: dict[str, set[str]] = {
+    "id": {"guid"},
+    "title": {"title", *TITLES},
+    "link": {"link"},
+    "published": {"pubDate", *DATES_CREATED},
+    "updated": DATES_UPDATED,
+    "authors": {"author", f"{ATOM}author", *CREATORS},
+    "categories": {"category", f"{ATOM}category", *SUBJECTS},
+    "summary": {"description", f"{modules.DCTERMS}abstract", *SUMMARIES},
+    "content": CONTENTS,
+    "content_type": CONTENTS,
+    "enclosures": {"enclosure"},
+}
+RSS_ELEMENTS: dict[str, Build] = {
+    "id": lambda value, fields: leaf("guid", value, isPermaLink="false"),
+    "title": lambda value, fields: leaf("title", value),
+    "link": lambda value, fields: leaf("link", value),
+    "published": lambda value, fields: _published(value),
+    "updated": lambda value, fields: _prefixed(f"{ATOM}updated", value),
+    "summary": lambda value, fields: leaf("description", value),
+    "content": lambda value, fields: _rss_content(value, fields["content_type"] or "text"),
+    "authors": lambda name, fields: _prefixed(f"{DC}creator", name),
+    "categories": lambda term, fields: leaf("category", term),
+    "enclosures": lambda file, fields: leaf(
+        "enclosure",
+        url=file["url"],
+        # RSS 2.0: "It has three required attributes." Those that the feed lacks are empty.
+        length="" if file["length"] is None else str(file["length"]),
+        type=file["type"] or "",
+    ),
+}
+
+
+class RssFormat(DocumentFormat):
+    name = "rss"
+    nsmap: ClassVar[dict[str, str]] = {**RSS_PREFIXES, **PREFIXES}
+    entry_tag = "item"
+    around = (("rss", {"version": "2.0"}), ("channel", {}))
+    named = "link"
+    reads = rss.VOCABULARIES[""].fields
+    elements = RSS_ELEMENTS
+
+    # RSS 2.0: a channel has a title, a link and a description. lastBuildDate has no fractions, which
+    # atom:updated may have.
+    def head(self, head: Head) -> list[_Element]:
+        built = _mail_time(f"{head.updated[:19]}Z")
+        metadata = head.source.metadata
+        return [
+            _required("title", metadata.title and metadata.title.value, head.name),
+            _required("link", metadata.link, head.feed),
+            _required("description", metadata.description and metadata.description.value, head.name),
+            *([leaf("lastBuildDate", built)] if built else []),
+            leaf(f"{ATOM}updated", head.updated),
+            *_channel_metadata(head, head.source),
+        ]
+
+    def read(self, entry: _Element) -> Entry:
+        return rss.read_item(entry, "", rss.VOCABULARIES[""], [], 1)
+
+    def has_field(self, child: _Element, name: str) -> bool:
+        return child.tag in RSS_TAGS[name]
+
+    # An item of any version of RSS becomes an item of RSS 2.0.
+    def adopt(self, original: _Element) -> _Element | None:
+        if original.tag not in ITEMS:
+            return None
+        namespace = original.tag[: original.tag.rfind("}") + 1]
+        item = etree.Element("item", nsmap={p: uri for p, uri in original.nsmap.items() if p})
+        item.extend(copy.deepcopy(child) for child in original)
+        for child in item:
+            child.tail = None
+            if namespace and isinstance(child.tag, str) and child.tag.startswith(namespace):
+                child.tag = local_name(child)
+        etree.cleanup_namespaces(item)
+        return item
+
+    # RSS 2.0: "All elements of an item are optional, however at least one of title or description must be
+    # present."
+    def complete(self, item: _Element, fields: Fields) -> None:
+        if item.find("title") is None and item.find("description") is None:
+            item.append(leaf("title"))
+
+
+# By its name in `fhcrawl export`.
+XML_FORMATS: dict[str, DocumentFormat] = {"atom": AtomFormat(), "rss": RssFormat()}

@@ -21,7 +21,7 @@ from fhcrawl.documents.lists import NAMESPACE
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, FH, XML_BASE
 from fhcrawl.exceptions import ExportError
-from fhcrawl.exporters import documents, formats
+from fhcrawl.exporters import documents
 from fhcrawl.exporters.documents import PARSER, READ_AGAIN, FeedHead, Head, cleaned, xml_file
 from fhcrawl.exporters.storages import replacing
 from fhcrawl.items import FIELDS
@@ -39,25 +39,16 @@ if TYPE_CHECKING:
     from fhcrawl.store import Feed, Store
     from fhcrawl.store.statements import StoredVersion
 
-# By its name in `fhcrawl export`.
-XML_FORMATS = {"atom": formats.ATOM_FORMAT, "rss": formats.RSS_FORMAT}
-
 
 class Selection(NamedTuple):
-    """The parts of a feed to write.
+    """The parts of a feed to write."""
 
-    :param since: lower bound of an entry's update time, or of its publication time if it has none; ISO 8601
-        in UTC, '' for no bound. An entry with neither time matches no bound
-    :param until: exclusive upper bound of that time
-    :param categories: categories of which an entry must have one; empty for no condition
-    :param gaps: write a pseudo-entry for each reason why the feed is not complete
-    :param tombstones: write a tombstone for each deleted entry
-    """
-
+    # Bounds of an entry's update time, or of its publication time if it has none; ISO 8601 in UTC, "" for no
+    # bound. An entry with neither time matches no bound.
     since: str = ""
-    until: str = ""
-    categories: frozenset[str] = frozenset()
-    gaps: bool = False
+    until: str = ""  # exclusive
+    categories: frozenset[str] = frozenset()  # of which an entry must have one; empty for no condition
+    gaps: bool = False  # a pseudo-entry for each reason why the feed is not complete
     tombstones: bool = False
 
     def has(self, fields: dict[str, Any]) -> bool:
@@ -104,7 +95,7 @@ def write_document(file: IO[bytes], store: Store, feed: Feed, form: DocumentForm
     since, latest = store.feeds.read_times(feed.feed)
     head = _head_of(store, feed, latest or since)._replace(marks=("complete",))
     entries = _elements(store, feed, form, wanted, head.updated)
-    return documents.write(file, form, head, chain(_gaps(feed, form, wanted), entries))
+    return form.write(file, head, chain(_gaps(feed, form, wanted), entries))
 
 
 def _elements(
@@ -114,9 +105,9 @@ def _elements(
         if version.is_deleted:
             if wanted.tombstones:
                 when = f"{version.time}Z" if version.time else updated
-                yield documents.tombstone(version.fields["id"], when, form)
+                yield form.tombstone(version.fields["id"], when)
         elif wanted.has(version.fields):
-            yield documents.entry_element(version.fields, version.original, form)
+            yield form.entry_element(version.fields, version.original)
 
 
 def _head_of(store: Store, feed: Feed, updated: str) -> Head:
@@ -126,7 +117,7 @@ def _head_of(store: Store, feed: Feed, updated: str) -> Head:
 
 
 def _gaps(feed: Feed, form: DocumentFormat, wanted: Selection) -> list[_Element]:
-    return [documents.entry_element(e, None, form) for e in gap_entries(feed)] if wanted.gaps else []
+    return [form.entry_element(e, None) for e in gap_entries(feed)] if wanted.gaps else []
 
 
 # RFC 5005, 4: an archive set. The archives are numbered from the oldest; their entries never change, and no
@@ -163,18 +154,13 @@ class WriteAnewError(Exception):
 
 @dataclass
 class ArchiveSet:
-    """The documents of an archive set, with an index of the entries in its archives.
-
-    :param base: URL of the folder, ending in a slash
-    :param head: the feed's head section, with the update time of documents whose entries have none
-    :param size: number of entries in an archive
-    """
+    """The documents of an archive set, with an index of the entries in its archives."""
 
     folder: Path
-    base: str
+    base: str  # URL of the folder, ending in a slash
     form: DocumentFormat
-    head: Head
-    size: int
+    head: Head  # of the feed, with the update time of documents whose entries have none
+    size: int  # number of entries in an archive
     wanted: Selection = ALL_ENTRIES
 
     def write(self, versions: Callable[[], Iterable[StoredVersion]], gaps: Sequence[_Element] = ()) -> int:
@@ -211,7 +197,6 @@ class ArchiveSet:
         return sorted(number for match in matches if match.string == self._name(number := int(match[1])))
 
     def _read(self) -> None:
-        """Index the entries of the archives; forget them all if one is missing."""
         self._begin_at(1)
         # The update time of the subscription document that is replaced.
         index = self._path(None)
@@ -335,7 +320,7 @@ class ArchiveSet:
             yield self._tombstone(entry_id, "", (mark, time))
 
     def _entry(self, version: StoredVersion, known: Known | None) -> Event | None:
-        element = documents.entry_element(version.fields, version.original, self.form)
+        element = self.form.entry_element(version.fields, version.original)
         if known is not None:
             mark, known_time = known
             if self._mark(element) == mark:
@@ -348,7 +333,6 @@ class ArchiveSet:
         return element, version.time
 
     def _deletion(self, version: StoredVersion, known: Known | None) -> Event | None:
-        """Return a tombstone if one was requested or if an archive contains the entry; else None."""
         if known is None and not (self.wanted.tombstones and version.is_deleted):
             return None
         updated = _counted(version.fields["updated"])
@@ -362,7 +346,7 @@ class ArchiveSet:
     def _tombstone(self, entry_id: str, version_time: str, known: Known | None) -> Event:
         time = max(version_time, self._latest, known[1] if known else "")
         when = f"{time}Z" if time else self.head.updated
-        return documents.tombstone(entry_id, when, self.form), version_time
+        return self.form.tombstone(entry_id, when), version_time
 
     def _write(self, number: int | None, events: list[Event], gaps: Sequence[_Element] = ()) -> str:
         # RFC 5005, 4.2: of versions with one update time, that of the most recently updated document wins.
@@ -380,7 +364,7 @@ class ArchiveSet:
         )
         with replacing(self._path(number)) as file:
             written = (*gaps, *(element for element, _time in reversed(events)))
-            documents.write(file, self.form, head, written)
+            self.form.write(file, head, written)
         return latest
 
     # RFC 5005, 4: "Archive documents SHOULD also have a "next-archive" link relation, unless there are no

@@ -1,34 +1,311 @@
 """Exports entries as rows: CSV, JSON, JSON lines, XML (all of them safe for terminals) and Parquet.
 
-Each row has all fields, in the order of EntryItem.
+Each row has all fields, in the order of EntryItem, and the columns that the settings choose.
+
+A profile is a table of columns beside the fields, each with paths to its value. A path leads through the tree
+of `documents.extensions`: `media:group/media:thumbnail@url` is an attribute of an element,
+`atom:source/atom:title` its text, `json:image` a member of JSON Feed's item. A path that begins without a
+prefix leads through the fields: `enclosures/url`. `[type=audio/*]` chooses elements or objects by
+an attribute or member. A column's value is the first value of its kind to which its paths lead.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import pickle
 import re
+from contextlib import contextmanager
 from datetime import datetime
-from typing import IO, TYPE_CHECKING, Any
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from itertools import chain, islice
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from xml.sax.saxutils import XMLGenerator
 
 import orjson
 from scrapy import exporters
 from scrapy.exceptions import NotConfigured
 
-from fhcrawl.exporters.columns import COLUMNS
+from fhcrawl.documents import extensions
+from fhcrawl.documents.extensions import JSON
+from fhcrawl.documents.xml.elements import resolve
+from fhcrawl.exceptions import ArgumentError
 from fhcrawl.exporters.documents import cleaned
-from fhcrawl.items import ALL_FIELDS, EXTENSIONS, FORMER_IDS
+from fhcrawl.items import ALL_FIELDS, COMPUTED_FIELDS, EXTENSIONS, FORMER_IDS, OPTIONAL_FIELDS, ORIGINAL
 from fhcrawl.utils.text import escaped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from io import BytesIO
 
     import pyarrow as pa
     from pyarrow import parquet
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
     from typing_extensions import Self
+
+    from fhcrawl.documents.extensions import Tree
+
+
+class Column(NamedTuple):
+    kind: str  # see KINDS
+    paths: str  # to its value, best first
+    text: str  # its documentation
+
+
+# Objects that several columns describe: the first one, the best path first. Some feeds give audio files
+# no type, or another one.
+OBJECTS = {
+    "audio": (
+        "enclosures[type=audio/*]",
+        *(f"enclosures[url=*.{end}*]" for end in ("mp3", "m4a", "aac", "ogg", "oga", "opus", "flac", "wav")),
+    ),
+}
+
+
+PROFILES: dict[str, dict[str, Column]] = {
+    "podcast": {
+        "audio_url": Column("url", "audio/url", "URL of the first audio enclosure"),
+        "audio_type": Column("text", "audio/type", "media type of that enclosure"),
+        "audio_length": Column("integer", "audio/length", "its length in octets"),
+        "duration": Column(
+            "seconds",
+            "itunes:duration media:content@duration json:attachments/duration_in_seconds",
+            "duration of the episode in seconds, from `itunes:duration` in any form, Media RSS or JSON Feed",
+        ),
+        "season": Column("integer", "itunes:season podcast:season", "season number"),
+        "episode": Column("integer", "itunes:episode podcast:episode", "episode number"),
+        "episode_type": Column("text", "itunes:episodeType", "`full`, `trailer` or `bonus`"),
+        "image": Column(
+            "url",
+            "itunes:image@href googleplay:image@href media:thumbnail@url media:group/media:thumbnail@url "
+            "json:image json:banner_image",
+            "URL of the episode's own image",
+        ),
+        "explicit": Column(
+            "boolean",
+            "itunes:explicit googleplay:explicit",
+            "whether the episode is explicit (`yes`, `true`, `explicit`) or not (`no`, `false`, `clean`)",
+        ),
+        "transcripts": Column(
+            "files",
+            "podcast:transcript@*",
+            "a list of objects with `url`, `type` and `language` (`podcast:transcript`)",
+        ),
+        "chapters": Column("url", "podcast:chapters@url", "URL of the chapter file (`podcast:chapters`)"),
+    },
+    "news": {
+        "link": Column(
+            "url",
+            "feedburner:origLink pheedo:origLink link",
+            "URL of the article itself (`feedburner:origLink`) if `link` leads through a tracker",
+        ),
+        "thumbnail": Column(
+            "url",
+            "media:thumbnail@url media:group/media:thumbnail@url media:content/media:thumbnail@url "
+            "media:content[medium=image]@url media:content[type=image/*]@url "
+            "media:group/media:content[medium=image]@url json:image json:banner_image "
+            "enclosures[type=image/*]/url itunes:image@href",
+            "URL of an image",
+        ),
+        "source": Column(
+            "text",
+            "rss:source atom:source/atom:title dc:source rss:source@url atom:source/atom:id",
+            "source of the article: its name, or else its URL",
+        ),
+        "comments": Column("url", "rss:comments atom:link[rel=replies]@href", "URL of the comments page"),
+    },
+}
+COLUMNS = {name: column for columns in PROFILES.values() for name, column in columns.items()}
+
+STEP = re.compile(
+    r"(?:(?P<prefix>\w+):)?(?P<name>\w+)(?:\[(?P<key>\w+)=(?P<like>[^\]]+)\])?(?:@(?P<attribute>[\w*]+))?"
+)
+# [hours:]minutes:seconds, or seconds. Apple: "Different duration formats are accepted".
+DURATION = re.compile(r"(?:(?:(\d{1,9}):)?(\d{1,9}):)?(\d{1,9})(?:[.,]\d+)?", re.ASCII)
+INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+BOOLEANS = {
+    **dict.fromkeys(("yes", "true", "explicit"), True),
+    **dict.fromkeys(("no", "false", "clean"), False),
+}
+
+
+class Entry(NamedTuple):
+    fields: dict[str, Any]
+    tree: Tree
+
+    def value(self, column: Column) -> Any:
+        base = self.fields.get("base") or self.fields.get("document") or ""
+        values = chain.from_iterable(map(self._follow, column.paths.split()))
+        if column.kind == FILES:
+            return [
+                _file(value, base) for value in values if isinstance(value, dict) and _text(value.get("url"))
+            ]
+        converted = (KINDS[column.kind](text, base) for text in map(_text, values) if text)
+        return next((value for value in converted if value is not None), None)
+
+    def _follow(self, path: str) -> list[Any]:
+        steps = list(STEP.finditer(path))
+        prefix, name = steps[0]["prefix"], steps[0]["name"]
+        is_xml = prefix not in (None, JSON)
+        nodes: list[Any] = [
+            {"children": self.tree} if is_xml else self.tree.get(JSON) if prefix else self.fields
+        ]
+        if prefix is None and name in OBJECTS:
+            nodes = list(islice((node for each in OBJECTS[name] for node in self._follow(each)), 1))
+            del steps[0]
+        for step in steps:
+            nodes = [child for node in nodes for child in _children(node, step, is_xml)]
+        if not is_xml:
+            return nodes
+        attribute = steps[-1]["attribute"]
+        if attribute is None:
+            return [node["value"] for node in nodes]
+        return [node["attrs"] if attribute == "*" else node["attrs"].get(attribute) for node in nodes]
+
+
+def _children(node: Any, step: re.Match[str], is_xml: bool) -> list[Any]:
+    if is_xml:
+        value = node["children"].get(step["prefix"], {}).get(step["name"])
+    else:
+        value = node.get(step["name"]) if isinstance(node, dict) else None
+    nodes = value if isinstance(value, list) else [] if value is None else [value]
+    key = step["key"]
+    if key is None:
+        return nodes
+    members = (node.get("attrs", node) if isinstance(node, dict) else {} for node in nodes)
+    return [
+        node
+        for node, named in zip(nodes, members, strict=True)
+        if fnmatchcase(str(named.get(key) or "").lower(), step["like"])
+    ]
+
+
+def _text(value: Any) -> str:
+    return "" if isinstance(value, (dict, list)) else str(value or "").strip()
+
+
+def _seconds(text: str, base: str) -> int | None:
+    if (match := DURATION.fullmatch(text)) is None:
+        return None
+    hours, minutes, seconds = (int(number or 0) for number in match.groups())
+    return hours * 3600 + minutes * 60 + seconds
+
+
+def _file(value: dict[str, Any], base: str) -> dict[str, str | None]:
+    return {"url": resolve(value["url"], base), "type": value.get("type"), "language": value.get("language")}
+
+
+# The kinds of columns; the functions return None for a text that is not of the kind.
+FILES = "files"
+KINDS: dict[str, Callable[[str, str], Any]] = {
+    "text": lambda text, base: text,
+    "url": resolve,
+    "integer": lambda text, base: int(text) if INTEGER.fullmatch(text) else None,
+    "seconds": _seconds,
+    "boolean": lambda text, base: BOOLEANS.get(text.lower()),
+}
+
+
+FIELDS = "FHCRAWL_FIELDS"
+CHOSEN_PROFILES = "FHCRAWL_PROFILES"
+EXTENSIONS_ENABLED = "FHCRAWL_EXTENSIONS_ENABLED"
+ADDED_FIELDS = "FHCRAWL_ADDED_FIELDS"
+KEEP_XML = "FHCRAWL_KEEP_XML_ENABLED"
+PLUS = "+"
+EMPTY: tuple[object, ...] = (None, "", [], {})
+
+
+def chosen(fields: list[str] | dict[str, str], settings: BaseSettings) -> list[str] | dict[str, str]:
+    """Return the columns of exports, from those of FEED_EXPORT_FIELDS (a dictionary has their headings)."""
+    given = settings.getlist(FIELDS)
+    names = [name for name in given if not name.startswith(PLUS)] or list(fields)
+    names += [name.removeprefix(PLUS) for name in given if name.startswith(PLUS)]
+    names += [EXTENSIONS] if settings.getbool(EXTENSIONS_ENABLED) else []
+    names += chain.from_iterable(PROFILES.get(name, ()) for name in settings.getlist(CHOSEN_PROFILES))
+    unique = list(dict.fromkeys(names))
+    return {name: fields.get(name, name) for name in unique} if isinstance(fields, dict) else unique
+
+
+def check(settings: BaseSettings) -> None:
+    """:raises ArgumentError: if a setting names an unknown column or profile, or requires another setting"""
+    names = [name.removeprefix(PLUS) for name in settings.getlist(FIELDS)]
+    known = [*ALL_FIELDS, *COMPUTED_FIELDS, *COLUMNS, *settings.getlist(ADDED_FIELDS)]
+    _check_names("field", names, known)
+    _check_names("profile", settings.getlist(CHOSEN_PROFILES), list(PROFILES))
+    if settings.getbool(EXTENSIONS_ENABLED) and not settings.getbool(KEEP_XML):
+        raise ArgumentError(f"{EXTENSIONS_ENABLED} requires the original entries; set {KEEP_XML}=1")
+
+
+def _check_names(what: str, names: list[str], known: list[str]) -> None:
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name.lower(), known, 1, 0) or known
+            raise ArgumentError(f"There is no {what} {name!r}; did you mean {near[0]!r}?")
+
+
+def only(fields: list[str] | dict[str, str], names: Collection[str]) -> list[str] | dict[str, str]:
+    kept = [name for name in fields if name in names]
+    return {name: fields[name] for name in kept} if isinstance(fields, dict) else kept
+
+
+@contextmanager
+def spooled(rows: Iterable[dict[str, Any]]) -> Iterator[tuple[set[str], Iterator[dict[str, Any]]]]:
+    """Read rows into a temporary file; give the names of the columns that are not empty, and the rows."""
+    filled: set[str] = set()
+    count = 0
+    with TemporaryFile() as file:
+        for count, row in enumerate(rows, 1):  # noqa: B007
+            filled.update(name for name, value in row.items() if value not in EMPTY)
+            pickle.dump(row, file)
+        file.seek(0)
+        yield filled, (pickle.load(file) for _ in range(count))  # noqa: S301 - it was written above
+
+
+class Rows:
+    """Adds the columns of exports to the entries of the store.
+
+    :param names: the columns of all exports of the run
+    :param profiles: names of profiles, whose columns replace fields of the same name
+    """
+
+    def __init__(self, names: Iterable[str], profiles: Iterable[str]) -> None:
+        self._names = frozenset(names)
+        tables = (PROFILES.get(name, {}) for name in profiles)
+        self._of_profiles = {name: column for table in tables for name, column in table.items()}
+        others = {name: column for name, column in COLUMNS.items() if name not in ALL_FIELDS}
+        columns = others | self._of_profiles
+        self._columns = {name: column for name, column in columns.items() if name in self._names}
+        # Whether the entries must be read from the store with details.
+        self.need_details = bool(self._columns) or not self._names.isdisjoint(
+            (*OPTIONAL_FIELDS, *COMPUTED_FIELDS)
+        )
+
+    def complete(self, entries: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+        return map(self._completed if self.need_details else dict, entries)
+
+    def _completed(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        fields = dict(entry)
+        original = fields.pop(ORIGINAL, None)
+        tree = extensions.read(original)
+        computed = {ORIGINAL: original, EXTENSIONS: tree, FORMER_IDS: fields.pop(FORMER_IDS, [])}
+        columns = {
+            name: Entry(fields, tree or {}).value(column)
+            for name, column in self._columns.items()
+            # A pipeline of the user's may have added a field of such a name.
+            if name in self._of_profiles or name not in fields
+        }
+        left_out = {*OPTIONAL_FIELDS} - self._names
+        return {
+            **{name: value for name, value in fields.items() if name not in left_out},
+            **{name: value for name, value in computed.items() if name in self._names},
+            **columns,
+        }
+
+
+# -- exporters -------------------------------------------------------------------------------------------
 
 
 class Terminal(io.RawIOBase):
@@ -54,8 +331,8 @@ def shown(file: Any) -> Any:
 TIMES = ("published", "updated", "document_updated")
 
 
-def with_all_fields(item: Any, fields: Any) -> Any:
-    """Return an entry, a plain dictionary, with all fields in their order; other items as they are."""
+# Only entries are plain dictionaries.
+def _with_all_fields(item: Any, fields: Any) -> Any:
     if type(item) is not dict or not isinstance(fields, list) or fields == list(item):
         return item
     return {name: item.get(name) for name in fields}
@@ -110,7 +387,7 @@ class JsonItemExporter(exporters.JsonItemExporter):
         super().__init__(shown(file), **kwargs)
 
     def export_item(self, item: Any) -> None:
-        super().export_item(with_all_fields(item, self.fields_to_export))
+        super().export_item(_with_all_fields(item, self.fields_to_export))
 
 
 class JsonLinesItemExporter(exporters.JsonLinesItemExporter):
@@ -118,7 +395,7 @@ class JsonLinesItemExporter(exporters.JsonLinesItemExporter):
         super().__init__(shown(file), **kwargs)
 
     def export_item(self, item: Any) -> None:
-        item = with_all_fields(item, self.fields_to_export)
+        item = _with_all_fields(item, self.fields_to_export)
         if type(item) is dict and self.fields_to_export in (None, list(item)) and self.encoding == "utf-8":
             self.file.write(orjson.dumps(item, option=orjson.OPT_APPEND_NEWLINE))
         else:

@@ -57,7 +57,6 @@ LONGEST_HEADER = 10_000  # characters
 
 
 def shown(place: str) -> str:
-    """Return a destination for display, without the user name and password of a URL."""
     return without_credentials(place) if is_elsewhere(place) else place
 
 
@@ -145,13 +144,15 @@ def _store(storage: Any, file: IO[bytes]) -> None:
             raise ValueError("this storage works only during a crawl; export to a path, and copy the file")
 
 
-def check_appending(path: Path, options: Mapping[str, Any]) -> None:
-    """Check that an export with options of FEEDS can be appended to a file.
+def check_appending(path: Path, options: Mapping[str, Any]) -> bytes:
+    """Check that an export with options of FEEDS can be appended to a file; return what must come before it.
+
+    That is a line end if the file's last line has none.
 
     :raises ExportError: if the file with the appended export would not be valid in its format
     """
     if not path.is_file() or not path.stat().st_size:
-        return
+        return b""
     name = options["format"]
     refused = f"Cannot append to {path}:"
     place = in_export(str(path), name)
@@ -166,6 +167,15 @@ def check_appending(path: Path, options: Mapping[str, Any]) -> None:
     is_plain = "postprocessing" not in options and not options.get("item_export_kwargs")
     if name == "csv" and is_plain and _header(path, options.get("encoding")) != columns:
         raise ExportError(f"{refused} it has different columns; {instead}")
+    try:
+        has_lines = takes_lines(options) and "\n".encode(options.get("encoding") or "utf-8") == b"\n"
+    except LookupError:  # the exporter refuses an unknown encoding
+        has_lines = False
+    if not has_lines:
+        return b""
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return b"" if file.read(1) == b"\n" else b"\n"
 
 
 def _header(path: Path, encoding: str | None) -> list[str]:
@@ -176,16 +186,6 @@ def _header(path: Path, encoding: str | None) -> list[str]:
             return next(csv.reader([file.readline(LONGEST_HEADER)]), [])
         except csv.Error:
             return []
-
-
-def line_end(path: Path, options: Mapping[str, Any]) -> bytes:
-    """Return the line end to write before an appended export if the file's last line has none; else b""."""
-    is_plain = "\n".encode(options.get("encoding") or "utf-8") == b"\n"
-    if not takes_lines(options) or not is_plain or not path.is_file():
-        return b""
-    with path.open("rb") as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
-        return b"" if file.read(1) in (b"", b"\n") else b"\n"
 
 
 def takes_lines(options: Mapping[str, Any]) -> bool:
@@ -234,7 +234,6 @@ class Part:
             raise
 
     def complete(self) -> WrittenFile:
-        """Flush the file to the disk and close it."""
         self.file.flush()
         os.fsync(self.file.fileno())
         status = os.fstat(self.file.fileno())
@@ -243,7 +242,6 @@ class Part:
         return WrittenFile(*names, status.st_ino, status.st_size, status.st_mtime_ns)
 
     def discard(self) -> None:
-        """Close the file, and remove it if it was not renamed."""
         # On a full disk, closing fails again. If the file cannot be removed, the next export removes it.
         with contextlib.suppress(OSError):
             self.file.close()
@@ -280,7 +278,6 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 # With PYTHONUNBUFFERED, Python's sys.stdout.buffer does not report a partial write.
 def open_stdout() -> IO[bytes]:
-    """Open stdout as a binary file, which is flushed when it is closed."""
     if sys.stdout is None:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     sys.stdout.flush()
@@ -393,7 +390,6 @@ class FileFeedStorage(feedexport.FileFeedStorage):
 
     @property
     def is_special(self) -> bool:
-        """Whether it is a pipe, device or file descriptor, which is written to directly."""
         path = Path(self.path)
         return _descriptor(path) is not None or (path.exists() and not (path.is_file() or path.is_dir()))
 
@@ -420,11 +416,9 @@ class FileFeedStorage(feedexport.FileFeedStorage):
         if self.recover is not None:
             self.recover(path)
         is_appended = self.write_mode != "wb"
-        if is_appended:
-            check_appending(path, self._options)
+        line_end = check_appending(path, self._options) if is_appended else b""
         self._part = Part(path, is_appended)
-        if is_appended:
-            self._part.file.write(line_end(path, self._options))
+        self._part.file.write(line_end)
         return self._part.file
 
     def store(self, file: IO[bytes]) -> None:

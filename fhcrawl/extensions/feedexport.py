@@ -16,7 +16,7 @@ from scrapy.utils.defer import ensure_awaitable
 
 from fhcrawl.exceptions import ExportError, FhcrawlError
 from fhcrawl.exporters import storages
-from fhcrawl.exporters.columns import CHOSEN_PROFILES, Rows
+from fhcrawl.exporters.rows import CHOSEN_PROFILES, Rows
 from fhcrawl.exporters.storages import FileFeedStorage, StdoutFeedStorage, takes_entries
 from fhcrawl.extensions.store import StoreExtension, store_url
 from fhcrawl.items import ALL_FIELDS, FIELDS
@@ -231,7 +231,7 @@ class FeedExporter(feedexport.FeedExporter):
                     self.slots[number] = self._open_slot(slot.uri_template, spider, slot)
 
     async def _close_slots(self, spider: Spider) -> None:
-        """Close files first, and other targets only if that succeeds: what they are sent cannot be undone."""
+        # Other targets are closed only if that succeeds: what they are sent cannot be undone.
         files = [slot for slot in self.slots if isinstance(slot.storage, FileFeedStorage)]
         others = [slot for slot in self.slots if slot not in files]
         for slot in files:
@@ -241,8 +241,8 @@ class FeedExporter(feedexport.FeedExporter):
         if self._pending_close_tasks:
             await asyncio.wait([asyncio.ensure_future(task) for task in self._pending_close_tasks])
 
+    # Whether the store knows what has become of the delivery.
     def _deliver(self, store: Store, number: int) -> bool:
-        """Name the files; return whether the store knows what has become of the delivery."""
         files = [storage.written for storage in _files(self._started) if storage.written is not None]
         try:
             if not self._has_failed:
@@ -328,10 +328,7 @@ def _takes_more(slot: FeedSlot) -> bool:
 
 
 class ItemExporter(feedexport.FeedExporter):
-    """Exports items as Scrapy does, each at once, to the places of FEEDS whose `item_classes` are no entries.
-
-    `fhcrawl.extensions.feedexport.FeedExporter` exports entries, to all other places.
-    """
+    """Exports items at once, as Scrapy does, to the places of FEEDS whose `item_classes` are no entries."""
 
     def __init__(self, crawler: Crawler) -> None:
         if all(map(takes_entries, crawler.settings.getdict("FEEDS").values())):

@@ -12,7 +12,7 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.utils.datadir import base_of
-from fhcrawl.warc import naming
+from fhcrawl.warc import Placeholders, check_template
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,8 +33,6 @@ FAILED = "fhcrawl/warc/failed"
 class WarcExtension(Component):
     """Writes each response when it is downloaded: before it is decompressed, and before any middleware.
 
-    Responses from Scrapy's HTTP cache are not written.
-
     :raises ArgumentError: if FHCRAWL_WARC is invalid
     :raises NotConfigured: if it is not set
     """
@@ -45,31 +43,33 @@ class WarcExtension(Component):
         path = settings["FHCRAWL_WARC"]
         if not path or crawler.spider is None:
             raise NotConfigured
-        placeholders = naming.Parameters(crawler.spider)
-        template = naming.check(path, placeholders)
-        from fhcrawl.warc import writing
+        placeholders = Placeholders(crawler.spider)
+        template = check_template(path, placeholders)
+        from fhcrawl.warc.writing import WarcFiles, info
 
-        info = writing.info(settings["USER_AGENT"], settings.getbool("ROBOTSTXT_OBEY"))
-        largest = settings.getint("FHCRAWL_WARC_MAX_SIZE")
-        base = base_of(settings, vars(crawler.spider))
-        self._files: WarcFiles | None = writing.WarcFiles(template, placeholders, largest, info, base)
+        self._files: WarcFiles | None = WarcFiles(
+            template,
+            placeholders,
+            largest=settings.getint("FHCRAWL_WARC_MAX_SIZE"),
+            info=info(settings["USER_AGENT"], settings.getbool("ROBOTSTXT_OBEY")),
+            base=base_of(settings, vars(crawler.spider)),
+        )
         crawler.signals.connect(self.response_downloaded, signal=signals.response_downloaded)
         crawler.signals.connect(self._close, signal=signals.spider_closed)
 
     @property
     def folder(self) -> Path | None:
-        """The folder of the files; None if no more are written."""
+        """None if no more files are written."""
         return None if self._files is None else self._files.folder
 
     def response_downloaded(self, response: Response, request: Request) -> None:
-        """Write a response and its request."""
         if self._files is None or not response.url.startswith(SCHEMES):
             return
-        from fhcrawl.warc import writing
+        from fhcrawl.warc.writing import find_earlier
 
         extension = StoreExtension.of(self._crawler)
         try:
-            earlier = writing.find_earlier(extension.store.captures, response, request)
+            earlier = find_earlier(extension.store.captures, response, request)
         except StoreError:
             earlier = None
         try:

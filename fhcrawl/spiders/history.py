@@ -23,7 +23,7 @@ from fhcrawl.spiders.walk import Walk
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.datadir import base_of
-from fhcrawl.warc import naming
+from fhcrawl.warc import warc_files
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
@@ -106,7 +106,7 @@ class HistorySpider(Spider):
         )
         reset = subscriptions.flag(str(deltafetch_reset), "-a deltafetch_reset")
         only_due = subscriptions.flag(str(due), "-a due")
-        files = naming.files(warc, base) if warc is not None else []
+        files = warc_files(warc, base) if warc is not None else []
         return {**others, "feeds": listed, "due": only_due, "deltafetch_reset": reset, "warc": files}
 
     @cached_property

@@ -36,7 +36,6 @@ class Captures(Repository):
         return self._find("KEY(url) = KEY(:value)", url)
 
     def find_body(self, digest: str) -> Capture | None:
-        """Return a capture whose body has a digest; None if there is none."""
         return self._find("digest = :value", digest)
 
     def _find(self, where: str, value: str) -> Capture | None:
@@ -46,7 +45,6 @@ class Captures(Repository):
         return None if row is None else Capture(*row)
 
     def add(self, capture: Capture) -> None:
-        """Store the last capture of a URL."""
         with self._database.transaction() as connection:
             execute(connection, WRITE_CAPTURE, capture._asdict())
 
@@ -66,15 +64,13 @@ WHERE feed_id = :feed_id AND (id = :id OR (
         WHERE served.id = :id AND served.time <> :captured)
     AND time = :captured AND state IN ('{UNREAD}', '{AGAIN}')))
 """
-# Of captures with the same digest, revisits do not count if there is another.
-ADD = """
+# In place of an earlier one with the same digest that was not read. A revisit does not replace another one.
+ADD = f"""
 INSERT INTO mementos (feed_id, timemap_id, state, url, time, digest)
-VALUES (:feed_id, :timemap_id, :state, :url, :time, :digest) ON CONFLICT (timemap_id, digest) DO
+VALUES (:feed_id, :timemap_id, :state, :url, :time, :digest)
+ON CONFLICT (timemap_id, digest) DO UPDATE SET time = excluded.time, url = excluded.url
+WHERE mementos.state IN ('{UNREAD}', '{AGAIN}') AND mementos.time < excluded.time AND :is_revisit = 0
 """
-ADD_REVISIT = f"{ADD} NOTHING"
-# In place of an earlier one with the same digest that was not read.
-ADD_CAPTURE = f"""{ADD} UPDATE SET time = excluded.time, url = excluded.url
-WHERE mementos.state IN ('{UNREAD}', '{AGAIN}') AND mementos.time < excluded.time"""
 
 FIND_TIMEMAPS = """
 SELECT id, url, depth, read, failed FROM timemaps
@@ -86,39 +82,31 @@ NOTE_WAIT = "UPDATE timemaps SET retry_after = :until WHERE feed_id = :feed_id A
 
 
 class TimeMap(NamedTuple):
-    """The captures of a URL in a web archive (RFC 7089, 1.2).
-
-    :param depth: number of links from a subscription document to the URL
-    :param read: when it was last read to its end; None if it never was
-    :param failed: when its last request failed; None if that was successful
-    """
+    """The captures of a URL in a web archive (RFC 7089, 1.2)."""
 
     id: int
     url: str
-    depth: int
-    read: str | None
-    failed: str | None = None
+    depth: int  # number of links from a subscription document to the URL
+    read: str | None  # when it was last read to its end
+    failed: str | None = None  # when its last request failed; None if that was successful
 
 
 class Memento(NamedTuple):
-    """A capture that a web archive has.
-
-    :param time: when it was captured, by the archive's index
-    :param digest: of its body, by the index
-    :param read: what it has shown; None if it was not read
-    :param has_failed: its last request failed
-    """
+    """A capture that a web archive has."""
 
     id: int
     url: str
-    time: str
-    digest: str
-    read: CaptureRead | None
-    has_failed: bool = False
+    time: str  # by the archive's index
+    digest: str  # of its body, by the index
+    read: CaptureRead | None  # what it has shown; None if it was not read
+    has_failed: bool = False  # when it was last requested
 
 
 class Mementos(Repository):
-    """The captures in web archives: `store.mementos`."""
+    """The captures in web archives, and in WARC files: `store.mementos`.
+
+    Methods that write raise LeaseError if another crawl has taken the feed over.
+    """
 
     def find_timemaps(self, feed: str, archive: str) -> list[TimeMap]:
         """Return the TimeMaps of a feed in an archive; those of the subscription document come first."""
@@ -127,10 +115,6 @@ class Mementos(Repository):
             return [TimeMap(*row) for row in execute(connection, FIND_TIMEMAPS, values)]
 
     def add_timemap(self, feed: str, archive: str, url: str, depth: int) -> TimeMap:
-        """Store that the captures of a URL are wanted.
-
-        :raises LeaseError: if another crawl has taken the feed over
-        """
         row = {"archive": archive, "url": url, "depth": depth}
         with self._database.transaction() as connection:
             new = timemaps.insert().values(feed_id=self._checked_id(connection, feed), **row)
@@ -144,27 +128,26 @@ class Mementos(Repository):
 
         :param listed: URL, time and digest of each, and whether it is a revisit
         :param read: when the index was read, if this is its end
-        :raises LeaseError: if another crawl has taken the feed over
         """
         # The last one counts.
         ordered = sorted(listed, key=lambda capture: (not capture[3], capture[1]))
-        chosen = {digest: (url, time, is_revisit) for url, time, digest, is_revisit in ordered}
+        chosen = {digest: (url, time, int(is_revisit)) for url, time, digest, is_revisit in ordered}
         with self._database.transaction() as connection:
-            feed_id = self._checked_id(connection, feed)
-            of_map = {"feed_id": feed_id, "timemap_id": timemap.id, "state": UNREAD}
-            rows: dict[bool, list[dict[str, object]]] = {True: [], False: []}
-            for digest, (url, time, is_revisit) in chosen.items():
-                rows[is_revisit].append({**of_map, "url": url, "time": time, "digest": digest})
-            execute_all(connection, ADD_CAPTURE, rows[False])
-            execute_all(connection, ADD_REVISIT, rows[True])
+            of_map = {
+                "feed_id": self._checked_id(connection, feed),
+                "timemap_id": timemap.id,
+                "state": UNREAD,
+            }
+            rows = [
+                {**of_map, "url": url, "time": time, "digest": digest, "is_revisit": is_revisit}
+                for digest, (url, time, is_revisit) in chosen.items()
+            ]
+            execute_all(connection, ADD, rows)
             if read is not None:
                 execute(connection, NOTE_READ, {"id": timemap.id, "read": read})
 
     def note_failure(self, feed: str, timemap: TimeMap, time: str) -> None:
-        """Store that a TimeMap could not be read: it is requested after others in the next run.
-
-        :raises LeaseError: if another crawl has taken the feed over
-        """
+        """Store that a TimeMap could not be read: it is requested after others in the next run."""
         with self._database.transaction() as connection:
             self._checked_id(connection, feed)
             values = {"id": timemap.id, "failed": time}
@@ -180,23 +163,19 @@ class Mementos(Repository):
             ]
 
     def find_coverage(self, feed: str) -> Coverage | None:
-        """Return the coverage of a feed by its own reads; None if there is none."""
+        """Return the coverage of a feed by its own reads."""
         with self._database.lookup() as connection:
             feed_id = self._session.find_id(connection, feed)
             return coverage.read(connection, [feed_id]).get(feed_id)
 
     def find_wait(self, archive: str) -> str | None:
-        """Return until when an archive wants no requests; None if it has not said so."""
+        """Return until when an archive wants no requests; None if that is unknown."""
         query = "SELECT max(retry_after) FROM timemaps WHERE archive = :archive"
         with self._database.lookup() as connection:
             until: str | None = execute(connection, query, {"archive": archive}).scalar()
         return until
 
     def note_wait(self, feed: str, archive: str, until: str) -> None:
-        """Store until when an archive wants no requests.
-
-        :raises LeaseError: if another crawl has taken the feed over
-        """
         with self._database.transaction() as connection:
             values = {"feed_id": self._checked_id(connection, feed), "archive": archive, "until": until}
             execute(connection, NOTE_WAIT, values)

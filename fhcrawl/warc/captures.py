@@ -67,7 +67,6 @@ class CaptureIndex:
         self._database.executescript(TABLES)
 
     def close(self) -> None:
-        """Close the database, which deletes it."""
         self._database.close()
 
     def build(self) -> int:

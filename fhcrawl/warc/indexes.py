@@ -48,36 +48,24 @@ MIME = ("mime", "mimetype")
 
 
 class Listed(NamedTuple):
-    """A capture in an index.
+    """A capture in an index."""
 
-    :param url: URL of the captured document
-    :param time: when it was captured, ISO 8601 in UTC
-    :param digest: of its body, as the index has it; its time and URL if the index has none; of a WARC record
-        without one, its place and date: files are written anew
-    :param is_revisit: it has no body of its own, but that of an earlier capture
-    """
-
-    url: str
-    time: str
+    url: str  # of the captured document
+    time: str  # ISO 8601 in UTC
+    # Of its body, as the index has it; its time and URL if the index has none; of a WARC record without one,
+    # its place and date: files are written anew.
     digest: str
-    is_revisit: bool = False
+    is_revisit: bool = False  # without a body of its own
 
 
 class IndexPage(NamedTuple):
-    """A page of an index.
+    """A page of an index."""
 
-    :param captures: of the requested URL, in the order of the index
-    :param last: the last time in the page, of any capture, as the index has it; '' for none
-    :param has_more: the index may have more captures after that
-    :param pages: URLs of other pages of a TimeMap
-    :param unread: number of lines that could not be read
-    """
-
-    captures: list[Listed]
-    last: str = ""
-    has_more: bool = False
-    pages: tuple[str, ...] = ()
-    unread: int = 0
+    captures: list[Listed]  # of the requested URL, in the order of the index
+    last: str = ""  # the last time in the page, of any capture, as the index has it; "" for none
+    has_more: bool = False  # the index may have more captures after that
+    pages: tuple[str, ...] = ()  # URLs of other pages of a TimeMap
+    unread: int = 0  # lines that could not be read
 
 
 def archive_of(given: str, where: str) -> str:
@@ -111,11 +99,7 @@ KINDS, TIMEMAP = 3, 2
 
 
 def query(kind: int, archive: str, url: str, since: str = "") -> str:
-    """Return the URL of an index of the captures of a URL.
-
-    :param kind: of index, below KINDS
-    :param since: the first time to include, as the index has it
-    """
+    """Return the URL of an index of the captures of a URL, from a time (as the index has it) on."""
     parameters = {"url": url, "output": "json", "limit": MOST_AT_ONCE} | ({"from": since} if since else {})
     if kind == 0:
         parts = urlsplit(archive)
@@ -187,8 +171,8 @@ def _of_array(text: str) -> Iterator[Row]:
             yield None
 
 
+# Of a JSON array: [] for an empty one, and CUT where its end is missing.
 def _elements(text: str) -> Iterator[Any]:
-    """Yield the elements of a JSON array; [] for an empty one, and CUT where its end is missing."""
     decoder, position = json.JSONDecoder(), 1
     while True:
         between = BETWEEN.match(text, position)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import http
 import os
 from dataclasses import dataclass, field
-from io import BytesIO
+from io import BytesIO, FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -39,32 +40,24 @@ HARMLESS = frozenset((b"Accept", b"Accept-Encoding", b"Accept-Language", *CONDIT
 SECRET = frozenset({b"Set-Cookie", b"Set-Cookie2"})
 
 
-class WarcFile:
-    """One WARC file; until it is closed, its name ends in `.open`.
+@dataclass
+class WarcFiles:
+    """A series of WARC files, each created when it is needed; until closed, its name ends in `.open`."""
 
-    Each response is appended at once, so that the file remains readable if the process dies.
-
-    :raises OSError: if it cannot be created
-    """
-
-    def __init__(self, path: Path, info: dict[str, str]) -> None:
-        self.path = path
-        self._open = Path(f"{path}{OPEN}")
-        self._file = self._open.open("xb", buffering=0)
-        self._buffer = BytesIO()
-        self._writer = WARCWriter(self._buffer, gzip=path.suffix == ".gz", warc_version=VERSION)
-        record = self._writer.create_warcinfo_record(path.name, info)
-        self._id = record.rec_headers.get_header("WARC-Record-ID")
-        self._writer.write_record(record)
-        self._flush()
-
-    @property
-    def size(self) -> int:
-        """The size in octets."""
-        return self._file.tell()
+    template: str  # path with placeholders, from `check_template`
+    placeholders: dict[str, Any]  # their values; `serial` is set here
+    largest: int  # size in octets after which a new file is begun; 0 is no limit
+    info: dict[str, str]
+    base: Path = Path()  # of a relative path
+    _serial: int = field(default=0, init=False)
+    _file: FileIO | None = field(default=None, init=False)
 
     def append(self, response: Response, request: Request, earlier: Capture | None) -> tuple[Capture, bool]:
-        """Write a response and its request; see `WarcFiles.append`."""
+        """Write a response and its request; return whether the record is a revisit of an earlier capture.
+
+        :raises OSError: if it cannot be written; then the file is not changed
+        """
+        file = self._file or self._create()
         headers = record_headers(response, request, earlier)
         is_revisit = "WARC-Profile" in headers
         body = b"" if is_revisit else response.body
@@ -80,90 +73,63 @@ class WarcFile:
         )
         of_request = create(url, "request", http_headers=_request_headers(request), warc_headers_dict=of_file)
         self._writer.write_request_response_pair(of_request, record)
-        self._flush()
+        self._flush(file)
+        if self.largest and file.tell() >= self.largest:
+            self.close()
         header = record.rec_headers.get_header
         digest, record_id = header("WARC-Payload-Digest", ""), header("WARC-Record-ID")
-        return Capture(url, digest, record_id, header("WARC-Date"), str(self.path), self._id), is_revisit
+        return Capture(url, digest, record_id, header("WARC-Date"), str(self._path), self._id), is_revisit
 
-    # On an error, nothing is appended.
-    def _flush(self) -> None:
-        written, begin = memoryview(self._buffer.getvalue()), self.size
+    def _create(self) -> FileIO:
+        while True:
+            self._serial = self.placeholders["serial"] = self._serial + 1
+            path = self._path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists():
+                with contextlib.suppress(FileExistsError):
+                    file = FileIO(f"{path}{OPEN}", "xb")
+                    break
+        self._buffer = BytesIO()
+        self._writer = WARCWriter(self._buffer, gzip=path.suffix == ".gz", warc_version=VERSION)
+        record = self._writer.create_warcinfo_record(path.name, self.info)
+        self._id = record.rec_headers.get_header("WARC-Record-ID")
+        self._writer.write_record(record)
+        self._flush(file)
+        self._file = file
+        return file
+
+    # Each response is written at once, so that the file remains readable if the process dies. On an error,
+    # nothing is appended.
+    def _flush(self, file: FileIO) -> None:
+        written, begin = memoryview(self._buffer.getvalue()), file.tell()
         try:
             while written:
-                written = written[self._file.write(written) :]
+                written = written[file.write(written) :]
         except OSError:
-            self._file.truncate(begin)
+            file.truncate(begin)
             raise
         self._buffer.seek(0)
         self._buffer.truncate()
 
     def close(self) -> None:
-        """Close the file and remove `.open` from its name."""
-        os.fsync(self._file.fileno())
-        self._file.close()
-        self._open.rename(self.path)
-
-
-@dataclass
-class WarcFiles:
-    """A series of WARC files, each created when it is needed.
-
-    :param template: path with placeholders, from `naming.check`
-    :param placeholders: their values, except for `serial`
-    :param largest: size in octets after which a new file is begun; 0 is no limit
-    :param base: base of a relative path
-    """
-
-    template: str
-    placeholders: dict[str, Any]
-    largest: int
-    info: dict[str, str]
-    base: Path = Path()
-    _serial: int = field(default=0, init=False)
-    _file: WarcFile | None = field(default=None, init=False)
-
-    def append(self, response: Response, request: Request, earlier: Capture | None) -> tuple[Capture, bool]:
-        """Write a response and its request; return whether the record is a revisit record, without the body.
-
-        :param earlier: an earlier capture with the same body
-        :raises OSError: if it cannot be written; then the file is not changed
-        """
-        if self._file is None:
-            self._file = self._next()
-        written = self._file.append(response, request, earlier)
-        if self.largest and self._file.size >= self.largest:
-            self.close()
-        return written
-
-    def close(self) -> None:
-        """Close the current file.
+        """Close the current file, and remove `.open` from its name.
 
         :raises OSError: if it cannot be closed
         """
         if self._file is not None:
             file, self._file = self._file, None
+            os.fsync(file.fileno())
             file.close()
+            Path(f"{self._path}{OPEN}").rename(self._path)
 
     @property
     def folder(self) -> Path:
         """The folder of the current file, or of the first one if there is none yet."""
-        return self._path().parent
+        return self._path.parent
 
+    @property
     def _path(self) -> Path:
         return (self.base / (self.template % self.placeholders)).absolute()
-
-    def _next(self) -> WarcFile:
-        while True:
-            self._serial += 1
-            self.placeholders["serial"] = self._serial
-            path = self._path()
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if path.exists():
-                continue
-            try:
-                return WarcFile(path, self.info)
-            except FileExistsError:
-                continue
 
 
 def info(user_agent: str, robots: bool) -> dict[str, str]:
@@ -237,7 +203,6 @@ class HttpHeaders(StatusAndHeaders):  # type: ignore[misc]
     """warcio's headers, without its encoding of characters that are not ASCII."""
 
     def to_ascii_bytes(self, filter_func: Any = None) -> bytes:
-        """Return the headers in Latin-1, unchanged."""
         written: bytes = self.to_bytes(filter_func, "latin-1")
         return written
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import Settings, default_settings
 
 from fhcrawl import __main__, items, settings
-from fhcrawl.exporters.columns import PROFILES
+from fhcrawl.exporters.rows import PROFILES
 from fhcrawl.reasons import ReasonKind, Retry
 from fhcrawl.validation import CHAIN_RULES, DOCUMENT_RULES
 from tests.projects import ROOT
@@ -174,7 +174,7 @@ def optional_fields() -> str:
 
 def profile(name: str) -> str:
     rows = [
-        f"| `{column}` | {about.text} | {', '.join(f'`{path}`' for path in about.paths)} |"
+        f"| `{column}` | {about.text} | {', '.join(f'`{path}`' for path in about.paths.split())} |"
         for column, about in PROFILES[name].items()
     ]
     return "\n".join(["| Column | Meaning | Source |", "|---|---|---|", *rows])

@@ -12,7 +12,7 @@ from scrapy.settings import default_settings
 from sqlalchemy import create_engine, inspect
 
 from fhcrawl import items, settings
-from fhcrawl.exporters.columns import PROFILES
+from fhcrawl.exporters.rows import PROFILES
 from fhcrawl.logical_feed import Outcome, Verdict
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind

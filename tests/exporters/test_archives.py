@@ -11,8 +11,8 @@ import pytest
 from lxml import etree
 
 from fhcrawl.documents.identifiers import OWN_ID
-from fhcrawl.exporters.documents import Head
-from fhcrawl.exporters.feeds import XML_FORMATS, ArchiveSet
+from fhcrawl.exporters.documents import XML_FORMATS, Head
+from fhcrawl.exporters.feeds import ArchiveSet
 from fhcrawl.items import FIELDS
 from fhcrawl.store.statements import StoredVersion
 from tests.feeds import E, atom, rss, tombstone

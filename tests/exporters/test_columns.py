@@ -11,7 +11,7 @@ from fhcrawl.core.addons import EXPORTED, add_settings
 from fhcrawl.core.checks import check_settings
 from fhcrawl.documents import extensions
 from fhcrawl.exceptions import ArgumentError
-from fhcrawl.exporters.columns import FILES, KINDS, OBJECTS, PROFILES, STEP, Entry, Rows
+from fhcrawl.exporters.rows import FILES, KINDS, OBJECTS, PROFILES, STEP, Entry, Rows
 from fhcrawl.items import FIELDS
 from tests.projects import Project
 from tests.server import FeedServer
@@ -237,7 +237,7 @@ def test_tables_are_readable() -> None:
     for columns in PROFILES.values():
         for column in columns.values():
             assert column.kind in (*KINDS, FILES)
-            for path in (*column.paths, *(p for paths in OBJECTS.values() for p in paths)):
+            for path in (*column.paths.split(), *(p for paths in OBJECTS.values() for p in paths)):
                 assert "/".join(match[0] for match in STEP.finditer(path)) == path
                 first = path.split("/")[0].split("[")[0]
                 assert ":" in first or first in (*FIELDS, *OBJECTS)

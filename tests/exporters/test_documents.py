@@ -15,8 +15,7 @@ from lxml import etree
 
 from fhcrawl.documents import Entry, metadata
 from fhcrawl.exporters import documents
-from fhcrawl.exporters.documents import FeedHead, Head
-from fhcrawl.exporters.feeds import XML_FORMATS
+from fhcrawl.exporters.documents import XML_FORMATS, FeedHead, Head
 from fhcrawl.items import FIELDS
 from fhcrawl.logical_feed.versions import identity
 from tests.feeds import read
@@ -71,7 +70,7 @@ def fields_of_entries(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def written(fields: dict[str, Any], original: str | None, kind: str) -> bytes:
-    return document(documents.entry_element(fields, original, XML_FORMATS[kind]), kind)
+    return document(XML_FORMATS[kind].entry_element(fields, original), kind)
 
 
 def read_again(body: bytes, url: str = "http://elsewhere.example/") -> Entry:
@@ -87,7 +86,7 @@ def values(entry: Any) -> dict[str, Any]:
 def document(element: etree._Element, kind: str) -> bytes:
     file = io.BytesIO()
     head = Head("http://example.org/", "T\ufffd<&", "2003-12-13T18:30:02Z", marks=("complete",))
-    assert documents.write(file, XML_FORMATS[kind], head, [element]) == 1
+    assert XML_FORMATS[kind].write(file, head, [element]) == 1
     return file.getvalue()
 
 
@@ -149,13 +148,13 @@ def test_originals_are_written_and_updated_where_needed(
 
 def test_original_of_the_format_stays_what_it_is() -> None:
     fields, original = stored("atom")
-    element = documents.entry_element(fields, original, XML_FORMATS["atom"])
+    element = XML_FORMATS["atom"].entry_element(fields, original)
     assert element.findtext(f"{{{ATOM}}}updated") == "2003-12-13T18:30:02+01:00"
     assert element.find(f"{{{ATOM}}}title[@type='html']") is not None
     assert element.get("{http://www.w3.org/XML/1998/namespace}base") == "http://example.org/blog/"
     assert element.get("{http://www.w3.org/XML/1998/namespace}lang") == "de"
     fields, original = stored("rss")
-    item = documents.entry_element(fields, original, XML_FORMATS["rss"])
+    item = XML_FORMATS["rss"].entry_element(fields, original)
     assert [item.findtext(name) for name in ("comments", "pubDate")] == [
         "c",
         "Sat, 13 Dec 2003 18:30:02 +0100",
@@ -166,14 +165,14 @@ def test_foreign_markup_that_would_be_read_as_something_else_is_left_out() -> No
     fields, original = stored("atom", title=None)
     title = '<t:title xmlns:t="http://www.itunes.com/dtds/podcast-1.0.dtd">Other</t:title></entry>'
     original = original.replace("</entry>", title)
-    item = documents.entry_element(fields, original, XML_FORMATS["rss"])
-    assert documents.differences(item, fields, XML_FORMATS["rss"]) == []
+    item = XML_FORMATS["rss"].entry_element(fields, original)
+    assert XML_FORMATS["rss"].differences(item, fields) == []
     assert item.findtext(ITUNES) == "1:02"
 
 
 def test_atom_keeps_links_and_contributors_in_rss() -> None:
     fields, original = stored("atom")
-    item = documents.entry_element(fields, original, XML_FORMATS["rss"])
+    item = XML_FORMATS["rss"].entry_element(fields, original)
     assert item.find(f"{{{ATOM}}}link[@rel='related']") is not None
     assert item.findtext(f"{{{ATOM}}}contributor/{{{ATOM}}}name") == "C"
 
@@ -233,7 +232,7 @@ def test_id_that_is_no_iri_is_beside_one_that_holds_it(entry_id: str, source: st
 
 def test_tombstone_names_the_id_that_the_entry_has() -> None:
     for kind in ("atom", "rss"):
-        tombstone = documents.tombstone("ep 1", "2003-12-13T18:30:02Z", XML_FORMATS[kind])
+        tombstone = XML_FORMATS[kind].tombstone("ep 1", "2003-12-13T18:30:02Z")
         body = document(tombstone, kind)
         assert [found.ref for found in read(body, PAGE).tombstones] == ["ep 1"]
         assert tombstone.get("ref") == ("urn:x-fhcrawl:id:ep%201" if kind == "atom" else "ep 1")
@@ -241,10 +240,10 @@ def test_tombstone_names_the_id_that_the_entry_has() -> None:
 
 def test_text_that_is_declared_to_be_text_is_no_markup() -> None:
     fields = {**stored("json")[0], "title": "a <b> c", "summary": "&amp;", "summary_type": "html"}
-    element = documents.entry_element({**fields, "title_type": "text"}, None, XML_FORMATS["atom"])
+    element = XML_FORMATS["atom"].entry_element({**fields, "title_type": "text"}, None)
     assert element.find(f"{{{ATOM}}}title[@type='text']") is not None
     assert element.find(f"{{{ATOM}}}summary[@type='html']") is not None
-    element = documents.entry_element(fields | {"title_type": None}, None, XML_FORMATS["atom"])
+    element = XML_FORMATS["atom"].entry_element(fields | {"title_type": None}, None)
     assert element.find(f"{{{ATOM}}}title[@type='html']") is not None
 
 
@@ -282,8 +281,8 @@ def test_fields_that_other_vocabularies_fill_are_read_again(name: str, kind: str
     for entry in document.entries:
         fields = {each: getattr(entry, each, None) for each in FIELDS}
         fields |= {"id": identity(entry, document), "feed": PAGE, "document": PAGE}
-        element = documents.entry_element(fields, (entry.original or b"").decode(), form)
-        assert not documents.differences(element, fields, form)
+        element = form.entry_element(fields, (entry.original or b"").decode())
+        assert not form.differences(element, fields)
 
 
 def test_original_with_another_spelling_of_a_namespace_is_used() -> None:
@@ -291,7 +290,7 @@ def test_original_with_another_spelling_of_a_namespace_is_used() -> None:
         '<entry xmlns="https://www.w3.org/2005/Atom"><id>1</id><title>t</title><rights>r</rights></entry>'
     )
     fields, _original = stored("atom", title="t", updated=None, link=None)
-    element = documents.entry_element(fields, original, XML_FORMATS["atom"])
+    element = XML_FORMATS["atom"].entry_element(fields, original)
     assert element.findtext(f"{{{ATOM}}}rights") == "r"
 
 
@@ -351,7 +350,7 @@ def source(document: str) -> FeedHead:
 def exported(document: str | None, kind: str) -> bytes:
     file = io.BytesIO()
     head = Head(URL, "T", "2004-01-01T00:00:00Z", source=source(document) if document else FeedHead())
-    documents.write(file, XML_FORMATS[kind], head, [])
+    XML_FORMATS[kind].write(file, head, [])
     return file.getvalue()
 
 
@@ -447,7 +446,7 @@ def test_authors_of_a_feed_are_not_those_of_entries_without_authors(kind: str) -
         entry = etree.fromstring(f'<entry xmlns="{ATOM_HEADS[1:-1]}"><id>a:1</id></entry>')
         item = etree.fromstring("<item><guid>1</guid></item>")
         head = Head(URL, "T", "2004-01-01T00:00:00Z", source=source(document))
-        documents.write(file, XML_FORMATS[kind], head, [entry if kind == "atom" else item])
+        XML_FORMATS[kind].write(file, head, [entry if kind == "atom" else item])
         assert [found.authors for found in read(file.getvalue(), URL).entries] == [[]]
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from fhcrawl.exporters import CsvItemExporter, ParquetItemExporter, XmlItemExporter, rows, storages
-from fhcrawl.exporters.columns import PROFILES, Rows
+from fhcrawl.exporters import rows, storages
 from fhcrawl.exporters.documents import xml_file
+from fhcrawl.exporters.rows import PROFILES, CsvItemExporter, ParquetItemExporter, Rows, XmlItemExporter
 from tests.servers import leave_out
 
 TEXTS = ["a\rb", "a\r\nb\r", "\r", " <&>\"' ]]> ", "\u2028\x85\t\n", "\U0001f600"]

@@ -12,14 +12,15 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from fhcrawl.exporters import (
+from fhcrawl.exporters.rows import (
+    PROFILES,
     CsvItemExporter,
     JsonItemExporter,
     JsonLinesItemExporter,
     ParquetItemExporter,
+    Rows,
     XmlItemExporter,
 )
-from fhcrawl.exporters.columns import PROFILES, Rows
 from fhcrawl.items import FIELDS
 
 EXPORTERS: dict[str, Any] = {

@@ -11,9 +11,9 @@ from tests.projects import ROOT
 SCRIPT = """
 import itertools, sys
 from pathlib import Path
-from fhcrawl.exporters import ParquetItemExporter, documents, feeds, rows
-from fhcrawl.exporters.documents import Head
-from fhcrawl.exporters.feeds import XML_FORMATS
+from fhcrawl.exporters import feeds, rows
+from fhcrawl.exporters.documents import XML_FORMATS, Head
+from fhcrawl.exporters.rows import ParquetItemExporter
 from fhcrawl.items import FIELDS
 from fhcrawl.store.statements import StoredVersion
 from tests.projects import peak_memory
@@ -42,8 +42,8 @@ def write(many):
             exporter.finish_exporting()
     elif kind == "atom":
         with path.open("wb") as file:
-            elements = (documents.entry_element(fields(n), None, form) for n in range(many))
-            documents.write(file, form, Head("http://x/", "T", "2003-12-13T18:30:02Z"), elements)
+            elements = (form.entry_element(fields(n), None) for n in range(many))
+            form.write(file, Head("http://x/", "T", "2003-12-13T18:30:02Z"), elements)
     else:
         target = feeds.ArchiveSet(path, "http://x/", form, Head("http://x/", "T", "2003-12-13T18:30:02Z"), 20)
         versions = lambda: (StoredVersion(fields(n), None, "", False) for n in range(many))

@@ -8,7 +8,8 @@ from typing import Any
 import feedparser
 import pytest
 
-from fhcrawl.exporters.feeds import XML_FORMATS, Selection, write_archives
+from fhcrawl.exporters.documents import XML_FORMATS
+from fhcrawl.exporters.feeds import Selection, write_archives
 from fhcrawl.store import Store
 from tests.documents.test_detection import FEEDS, LOCATION
 from tests.feeds import read

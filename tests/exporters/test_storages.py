@@ -102,13 +102,13 @@ def test_header_of_a_file(tmp_path: Path) -> None:
 
 def test_line_end_is_only_added_to_lines(tmp_path: Path) -> None:
     path = tmp_path / "x"
-    assert storages.line_end(path, options()) == b""
-    for content, end in ((b"", b""), (b"a\n", b""), (b"a\r\n", b""), (b"a", b"\n")):
+    assert storages.check_appending(path, options()) == b""
+    for content, end in ((b"", b""), (b"a,b\n", b""), (b"a,b\r\n", b""), (b"a,b", b"\n")):
         path.write_bytes(content)
-        assert storages.line_end(path, options()) == end
-    assert storages.line_end(path, options(format="pickle")) == b""
-    assert storages.line_end(path, options(encoding="utf-16")) == b""
-    assert storages.line_end(path, options(postprocessing=[])) == b""
+        assert storages.check_appending(path, options()) == end
+    assert storages.check_appending(path, options(format="pickle")) == b""
+    assert storages.check_appending(path, options(format="jsonl", encoding="utf-16")) == b""
+    assert storages.check_appending(path, options(postprocessing=[])) == b""
 
 
 def test_placeholder_that_there_is_not_is_refused(server: FeedServer, project: Project) -> None:

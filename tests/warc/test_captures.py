@@ -12,7 +12,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from fhcrawl.exceptions import ArgumentError
-from fhcrawl.warc import naming
+from fhcrawl.warc import warc_files
 from fhcrawl.warc.captures import CaptureIndex
 from fhcrawl.warc.writing import digest
 from tests.feeds import E, atom
@@ -370,10 +370,10 @@ def test_file_is_looked_at_where_it_begins(tmp_path: Path, content: bytes, is_re
     path = tmp_path / "old"
     path.write_bytes(content)
     if is_read:
-        assert naming.files("old", tmp_path) == [str(path)]
+        assert warc_files("old", tmp_path) == [str(path)]
         return
     with pytest.raises(ArgumentError, match="is not a WARC or ARC file; use the path of one"):
-        naming.files("old", tmp_path)
+        warc_files("old", tmp_path)
 
 
 SHOWN, FIRST, LAST = 10, 20, 70
