@@ -5,7 +5,7 @@ from __future__ import annotations
 from fhcrawl.store.chains import CheckedDocument
 from fhcrawl.store.feeds import FEEDS_AT_ONCE, Details, Document, LatestEntry, VerdictRecord
 from fhcrawl.store.mementos import Memento, TimeMap
-from fhcrawl.store.statements import ChainEnd, DocumentRef, Feed, StoredSnapshot, Subscription
+from fhcrawl.store.statements import ChainEnd, DocumentRef, Feed, StoredSnapshot, WalkStart
 from fhcrawl.store.store import Store
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
     "Memento",
     "Store",
     "StoredSnapshot",
-    "Subscription",
     "TimeMap",
     "VerdictRecord",
+    "WalkStart",
 ]

@@ -81,8 +81,8 @@ class CheckedDocument(NamedTuple):
     received: str | None
 
 
-class Rechecks(Repository):
-    """The documents of chains that have been read, to be requested again: `store.rechecks`."""
+class Chains(Repository):
+    """The documents of chains that have been read, to be requested again: `store.chains`."""
 
     def read_chain(self, feed: str) -> KnownChain:
         """Return what is known of a feed's chain, to choose the documents that are checked."""

@@ -48,10 +48,10 @@ class Pipeline:
         If this raises, nothing is written, and `answered` is not called.
 
         :param write: executes the statements, whose results are not available
-        :param answered: called by the event loop or by `settle`: with the result of `write` when that is
+        :param answered: called by the event loop or by `wait`: with the result of `write` when that is
             committed, or with the error that prevented it
         """
-        self.settle()
+        self.wait()
         with ExitStack() as opened:
             connection = opened.enter_context(self._engine.connect())
             driver = opened.enter_context(_pipeline(connection))
@@ -80,9 +80,9 @@ class Pipeline:
         with suppress(RuntimeError):
             loop = asyncio.get_running_loop()
         if loop is not None:
-            loop.add_reader(driver, self.settle)
+            loop.add_reader(driver, self.wait)
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         """Wait for the pending transaction, if there is one."""
         collect, self._collect = self._collect, None
         if collect is not None:
@@ -165,7 +165,7 @@ class Database:
     def close(self) -> None:
         """Wait for all answers, and close all connections."""
         if self.pipeline is not None:
-            self.pipeline.settle()
+            self.pipeline.wait()
         self._engine.dispose()
 
     # -- transactions with a wait for the commit --------------------------------------------------
@@ -187,13 +187,13 @@ class Database:
     @contextmanager
     def lookup(self) -> Iterator[Connection]:
         """Connect for statements that only read, without the round trips of a transaction."""
-        self.settle()
+        self.wait()
         with self._sentences(), self._reader.connect() as connection:
             yield connection
 
     @contextmanager
     def _begin(self, engine: Engine) -> Iterator[Connection]:
-        self.settle()
+        self.wait()
         with self._sentences(), engine.begin() as connection:
             yield connection
 
@@ -213,10 +213,10 @@ class Database:
         with self._sentences():
             pipeline.send(write, answered)
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         """Wait for the commit of the transaction that was sent last."""
         if self.pipeline is not None:
-            self.pipeline.settle()
+            self.pipeline.wait()
 
     @contextmanager
     def _sentences(self) -> Iterator[None]:
@@ -329,7 +329,7 @@ class Session:
         """Keep the digests of feeds' heads in memory, by feed id."""
         _remember(self._heads, digests)
 
-    def take_head(self, feed_id: int) -> str | None:
+    def pop_head_digest(self, feed_id: int) -> str | None:
         """Return the digest of a feed's head if it is in memory, once: another one may replace it."""
         return self._heads.pop(feed_id, None)
 

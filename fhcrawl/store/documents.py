@@ -744,7 +744,7 @@ class Documents(Repository):
         Later calls of this store see the result.
 
         :param done: called with what `commit` returns or raises, during this call or another one of this
-            store, or by the event loop; `Store.settle` waits for it
+            store, or by the event loop; `Store.wait` waits for it
         """
         self._write(result, batch, Commit.write, done)
 
@@ -770,7 +770,7 @@ class Documents(Repository):
     def _written(self, result: DocumentResult, batch: CommitBatch, write: Callable[[Commit], T]) -> T:
         answers: list[T | Exception] = []
         self._write(result, batch, write, answers.append)
-        self._database.settle()
+        self._database.wait()
         [answer] = answers
         if isinstance(answer, Exception):
             raise answer
@@ -783,7 +783,7 @@ class Documents(Repository):
         write: Callable[[Commit], T],
         done: Callable[[T | Exception], None],
     ) -> None:
-        self._database.settle()
+        self._database.wait()
         answer: T | Exception
         try:
             before = self._before(result, batch)
@@ -811,7 +811,7 @@ class Documents(Repository):
             with self._database.lookup() as connection:
                 feed_id = self._session.find_id(connection, result.fetch.feed)
                 before = StoredState.read(connection, feed_id, result, batch)
-        return before if result.head is None else before._replace(head=self._session.take_head(feed_id))
+        return before if result.head is None else before._replace(head=self._session.pop_head_digest(feed_id))
 
 
 def _end_of_loop(connection: Connection, start: int) -> DocumentRef:

@@ -405,7 +405,7 @@ class Sitemaps(Repository):
                 row = {"feed_id": number, "url": url, "pages": json.dumps(pages, ensure_ascii=False)}
                 connection.execute(sitemaps.insert().values(row))
 
-    def settle(self, feed: str, read: str, is_part: bool) -> SitemapReport:
+    def finish(self, feed: str, read: str, is_part: bool) -> SitemapReport:
         """Store and return what a check has found.
 
         :param read: when the last sitemap was read: ISO 8601 in UTC

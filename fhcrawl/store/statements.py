@@ -356,7 +356,7 @@ class Capture(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
+class WalkStart:
     """The stored state of a feed, from which a walk begins.
 
     :param location: URL of the subscription document
@@ -394,7 +394,7 @@ class Subscription:
     is_listed: bool = False
     has_due_sitemap: bool = True
 
-    def anew(self) -> Subscription:
+    def anew(self) -> WalkStart:
         """Return this state without validators, so that an unchanged subscription document is read too."""
         return replace(self, etag=None, last_modified=None, validated_url=None, body_digest=None)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.store import database, leases, opening, schema
-from fhcrawl.store.chains import Rechecks
+from fhcrawl.store.chains import Chains
 from fhcrawl.store.database import Database, Session
 from fhcrawl.store.documents import Documents
 from fhcrawl.store.entries import Entries, Exports
@@ -38,7 +38,7 @@ class Store:
         self.subscriptions = Subscriptions(session)
         self.captures = Captures(session)
         self.mementos = Mementos(session)
-        self.rechecks = Rechecks(session)
+        self.chains = Chains(session)
         self.walk_ends = WalkEnds(session)
         self.sitemaps = Sitemaps(session)
 
@@ -87,9 +87,9 @@ class Store:
             with self._database.transaction() as connection:
                 ended.end(connection)
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         """Wait for the commit of the transaction that was sent last."""
-        self._database.settle()
+        self._database.wait()
 
     def check_writable(self) -> None:
         """Check that the database can be written to, with an UPDATE that changes nothing."""

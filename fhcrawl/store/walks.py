@@ -17,7 +17,7 @@ from fhcrawl.store import chains, subscriptions
 from fhcrawl.store.database import Repository
 from fhcrawl.store.leases import EXPORTED, IS_DELIVERED_BY_ITS_RUN
 from fhcrawl.store.schema import feeds, heads
-from fhcrawl.store.statements import MOVED, UNREAD, Subscription, execute, execute_all, is_of, is_one_of
+from fhcrawl.store.statements import MOVED, UNREAD, WalkStart, execute, execute_all, is_of, is_one_of
 from fhcrawl.store.subscriptions import ADD_FEED, NO_RUN
 from fhcrawl.utils.clock import now as time_now
 
@@ -74,7 +74,7 @@ class Walks(Repository):
         now: str,
         merging: Container[str] = (),
         ids: Mapping[str, str] = NO_IDS,
-    ) -> dict[str, Subscription | LeaseError]:
+    ) -> dict[str, WalkStart | LeaseError]:
         """Claim feeds for a run, and return the stored state of each; in one transaction.
 
         :param urls: URLs of subscription documents, as the user gave them; `FEEDS_AT_ONCE` at most
@@ -113,7 +113,7 @@ class Walks(Repository):
         self._session.remember_heads({row.id: row.head_digest for row in ours if row.head_digest})
         return {row.url: refusals[row.id] or known[row.id] for row in rows}
 
-    def read(self, feed: str) -> Subscription:
+    def read(self, feed: str) -> WalkStart:
         """Return the stored state of a feed whose walk has begun."""
         with self._database.snapshot() as connection:
             row = connection.execute(select(feeds).where(is_of(feed))).one()
@@ -163,7 +163,7 @@ class Walks(Repository):
                     execute(connection, statement, {**UNREAD, **values, "since": now})
 
 
-def _begin(connection: Connection, rows: list[Row[Any]], run: int, since: str) -> dict[int, Subscription]:
+def _begin(connection: Connection, rows: list[Row[Any]], run: int, since: str) -> dict[int, WalkStart]:
     execute(
         connection,
         """UPDATE feeds SET verdict = NULL, reasons = NULL, retry_after = NULL, due = NULL, released = NULL,
@@ -223,7 +223,7 @@ def _in_doubt(connection: Connection, rows: list[Row[Any]], latest: str) -> set[
 
 def _subscriptions(
     connection: Connection, rows: list[Row[Any]], run: int, in_doubt: set[int]
-) -> dict[int, Subscription]:
+) -> dict[int, WalkStart]:
     of_feeds = "SELECT * FROM documents WHERE feed_id = ANY(:feeds) AND role = 'index'"
     found = execute(connection, of_feeds, {"feeds": [row.id for row in rows]})
     snapshots = {index.feed_id: chains.snapshot(connection, index) for index in found}
@@ -232,7 +232,7 @@ def _subscriptions(
     older = _numbered(connection, (row.behind_id for row in read.values()))
     states = {}
     for row in rows:
-        state = Subscription(
+        state = WalkStart(
             row.url,
             row.location,
             row.walk + 1,

@@ -16,7 +16,7 @@ from fhcrawl.exporters import storages
 from fhcrawl.logical_feed import ChainPosition, Role, Version
 from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch
 from fhcrawl.logical_feed.versions import Order
-from fhcrawl.store import Store, Subscription
+from fhcrawl.store import Store, WalkStart
 from tests.databases import Database
 from tests.stores import begin_walk
 
@@ -85,7 +85,7 @@ def test_feeds_that_begin_together_are_refused_one_by_one(one: Store, two: Store
     others = ["http://example.org/b", "http://example.org/a"]
     begun = two.walks.begin([others[0], FEED, others[1]], second, NOW)
     assert isinstance(begun.pop(FEED), LeaseError)
-    assert begun == {url: Subscription(url, url, 1, second) for url in others}
+    assert begun == {url: WalkStart(url, url, 1, second) for url in others}
     assert [feed.feed for feed in two.feeds.read(second)] == sorted(others)
 
 

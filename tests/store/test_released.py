@@ -75,7 +75,7 @@ def test_run_writes_nothing_more_to_a_feed_that_it_has_finished_with(one: Store)
     refuse_all_writes(one, run)
     answers: list[int | Exception] = []
     one.documents.send(*read(run, "b"), answers.append)
-    one.settle()
+    one.wait()
     assert isinstance(answers[0], LeaseError)
     assert titles(one, run) == ["a"]
     # Its own, if it begins anew.
