@@ -95,7 +95,7 @@ class Chains(Repository):
         lost = """SELECT max(walk) FROM absences
             WHERE feed_id = :feed_id AND role = 'archive' AND gone IS NULL"""
         with self._database.lookup() as connection:
-            of_feed = {"feed_id": self._session.find_id(connection, feed)}
+            of_feed = {"feed_id": self._database.find_id(connection, feed)}
             found: list[Row[Any]] = list(execute(connection, chain, of_feed))
             missed = execute(connection, lost, of_feed).scalar() if found else None
         is_loop = all(row.behind_id is not None for row in found)
@@ -122,7 +122,7 @@ class Chains(Repository):
         was_read = """feed_id = :feed_id AND KEY(key) = KEY(:key) AND held IS NOT NULL
             AND (state = 'processed' OR detail = :detail)"""
         with self._database.lookup() as connection:
-            feed_id = self._session.find_id(connection, feed)
+            feed_id = self._database.find_id(connection, feed)
             return _find(connection, was_read, feed_id=feed_id, key=key, detail=MAY_HAVE_GROWN)
 
     def read_earlier(self, feed: str, key: str, place: ChainPosition, walk: int) -> EarlierReading | None:
@@ -136,7 +136,7 @@ class Chains(Repository):
             WHERE documents.feed_id = :feed_id AND KEY(documents.key) = KEY(:key)"""
         missing = "SELECT key FROM absences WHERE feed_id = :feed_id AND role <> 'subscription'"
         with self._database.lookup() as connection:
-            values = {"feed_id": self._session.find_id(connection, feed), "key": key}
+            values = {"feed_id": self._database.find_id(connection, feed), "key": key}
             row = execute(connection, contents, values).first()
             if row is not None and row.held is not None:
                 return EarlierReading(bytes(row.held), bytes(row.current or b""), place, walk)

@@ -7,26 +7,27 @@ import selectors
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from scrapy.utils.datatypes import LocalCache
 from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.store import leases, opening, schema
 from fhcrawl.store.schema import feeds
-from fhcrawl.store.statements import is_of
+from fhcrawl.store.statements import execute, is_of, is_one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     import psycopg
-    from sqlalchemy import URL, Connection, Dialect, Engine, Table
+    from sqlalchemy import URL, Connection, Dialect, Engine, Row, Table
 
     from fhcrawl.store.leases import Leases
 
 T = TypeVar("T")
-K = TypeVar("K")
-V = TypeVar("V")
+
+FEEDS_REMEMBERED = 10_000
 
 # How long to wait for a silent server: its machine is gone then, or it has been stopped.
 ANSWER_SECONDS = 120
@@ -123,6 +124,8 @@ class Database:
 
     :param place: its URL, without passwords
     :param pipeline: for PostgreSQL, sends transactions without waiting for the commit; None for SQLite
+    :param leases: of the current run; None until a run begins
+    :param head_digests: digests of feeds' heads that this process has written or read, by feed id
     """
 
     def __init__(self, engine: Engine, place: str) -> None:
@@ -133,6 +136,9 @@ class Database:
         self._reader = opening.reader(engine)
         self.pipeline = Pipeline(self._reader) if engine.dialect.name == schema.POSTGRESQL else None
         self._file: tuple[int, int] | None = None
+        self.leases: Leases | None = None
+        self._feed_ids: LocalCache[str, int] = LocalCache(FEEDS_REMEMBERED)
+        self.head_digests: LocalCache[int, str] = LocalCache(FEEDS_REMEMBERED)
 
     @classmethod
     def open(cls, url: str | URL, shown_as: str | URL | None = None) -> Database:
@@ -196,6 +202,50 @@ class Database:
         self.wait()
         with self._sentences(), engine.begin() as connection:
             yield connection
+
+    # -- what is kept in memory --------------------------------------------------------------------
+
+    def require_leases(self) -> Leases:
+        """Return the leases of the run.
+
+        :raises StoreError: if no run has begun
+        """
+        if self.leases is None:
+            raise StoreError("No crawl has begun: call Store.begin_run() first")
+        return self.leases
+
+    def remembered_id(self, feed: str) -> int | None:
+        """Return the id of a feed if it is in memory."""
+        return self._feed_ids.get(feed)
+
+    def find_id(self, connection: Connection, feed: str) -> int:
+        """Return the id of a feed.
+
+        :raises StoreError: if the store does not know it
+        """
+        feed_id = self._feed_ids.get(feed)
+        if feed_id is None:
+            feed_id = connection.scalar(select(feeds.c.id).where(is_of(feed)))
+            if feed_id is None:
+                raise StoreError(f"The feed {feed} is not in the store")
+            self._feed_ids[feed] = feed_id
+        return feed_id
+
+    def find_ids(self, connection: Connection, urls: Iterable[str]) -> list[int]:
+        """Return the ids of those of some feeds that the store knows."""
+        ids = {url: self._feed_ids.get(url) for url in urls}
+        if others := [url for url, feed_id in ids.items() if feed_id is None]:
+            rows = connection.execute(select(feeds.c.url, feeds.c.id).where(is_one_of(others)))
+            ids |= {row.url: row.id for row in rows}
+        return [feed_id for feed_id in ids.values() if feed_id is not None]
+
+    def remember_ids(self, feed_ids: dict[str, int]) -> None:
+        """Keep the ids of feeds in memory, by URL."""
+        self._feed_ids.update(feed_ids)
+
+    def forget_id(self, feed: str) -> None:
+        """Forget the id of a feed that the store does not have any more."""
+        self._feed_ids.pop(feed, None)
 
     # -- transactions of a pipeline ---------------------------------------------------------------
 
@@ -263,86 +313,32 @@ def copy_rows(source: Connection, target: Connection, place: str) -> dict[str, i
 
 
 def _copy_table(source: Connection, target: Connection, table: Table) -> int:
-    count = 0
-    found = source.execution_options(yield_per=opening.ROWS_AT_ONCE).execute(select(table))
-    for rows in found.partitions():
-        target.execute(table.insert(), [row._asdict() for row in rows])
-        count += len(rows)
+    rows = source.execution_options(yield_per=opening.ROWS_AT_ONCE).execute(select(table))
+    for some in rows.partitions():
+        target.execute(table.insert(), [row._asdict() for row in some])
     number = table.autoincrement_column
     if target.dialect.name == schema.POSTGRESQL and number is not None:
         # The next row gets the number after the greatest one.
         sequence, greatest = func.pg_get_serial_sequence(table.name, number.name), func.max(number)
         target.execute(select(func.setval(sequence, func.coalesce(greatest, 1), greatest.is_not(None))))
-    return count
-
-
-FEEDS_REMEMBERED = 10_000
-
-
-class Session:
-    """The database, the leases of the current run, and the ids of feeds.
-
-    :param leases: None until a run begins
-    """
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        self.leases: Leases | None = None
-        self._feed_ids: dict[str, int] = {}
-        self._heads: dict[int, str] = {}
-
-    def require_leases(self) -> Leases:
-        """Return the leases of the run.
-
-        :raises StoreError: if no run has begun
-        """
-        if self.leases is None:
-            raise StoreError("No crawl has begun: call Store.begin_run() first")
-        return self.leases
-
-    def remembered_id(self, feed: str) -> int | None:
-        """Return the id of a feed if it is in memory."""
-        return self._feed_ids.get(feed)
-
-    def find_id(self, connection: Connection, feed: str) -> int:
-        """Return the id of a feed.
-
-        :raises StoreError: if the store does not know it
-        """
-        feed_id = self._feed_ids.get(feed)
-        if feed_id is None:
-            feed_id = connection.scalar(select(feeds.c.id).where(is_of(feed)))
-            if feed_id is None:
-                raise StoreError(f"The feed {feed} is not in the store")
-            self.remember_ids({feed: feed_id})
-        return feed_id
-
-    def remember_ids(self, feed_ids: dict[str, int]) -> None:
-        """Keep the ids of feeds in memory, by URL."""
-        _remember(self._feed_ids, feed_ids)
-
-    def forget_id(self, feed: str) -> None:
-        """Forget the id of a feed that the store does not have any more."""
-        self._feed_ids.pop(feed, None)
-
-    def remember_heads(self, digests: dict[int, str]) -> None:
-        """Keep the digests of feeds' heads in memory, by feed id."""
-        _remember(self._heads, digests)
-
-    def pop_head_digest(self, feed_id: int) -> str | None:
-        """Return the digest of a feed's head if it is in memory, once: another one may replace it."""
-        return self._heads.pop(feed_id, None)
-
-
-def _remember(memory: dict[K, V], more: dict[K, V]) -> None:
-    if len(memory) + len(more) > FEEDS_REMEMBERED:
-        memory.clear()
-    memory.update(more)
+    return target.scalar(select(func.count()).select_from(table)) or 0
 
 
 class Repository:
     """Base class of what reads and writes one kind of data in a store."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._database = session.database
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def _select(self, sql: str, feed: str, **values: object) -> Sequence[Row[Any]]:
+        """Return the rows of a query about a feed, whose id is the parameter `feed_id`."""
+        with self._database.lookup() as connection:
+            feed_id = self._database.find_id(connection, feed)
+            rows: Sequence[Row[Any]] = execute(connection, sql, {"feed_id": feed_id, **values}).all()
+            return rows
+
+    def _checked_id(self, connection: Connection, feed: str) -> int:
+        """Return the id of a feed of this run; raise LeaseError if another run has taken it over."""
+        feed_id = self._database.find_id(connection, feed)
+        self._database.require_leases().check(connection, feed_id)
+        return feed_id

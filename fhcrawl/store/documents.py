@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Version, Winner
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.results import DocumentResult
-    from fhcrawl.store.database import Session
+    from fhcrawl.store.database import Database
 
 
 ENDS_EARLIER = DocumentFailure(State.KNOWN, ReasonKind.KNOWN, "no longer leads to a page")
@@ -601,14 +601,14 @@ class Documents(Repository):
     With `keeps_versions`, a commit keeps the earlier versions of entries.
     """
 
-    def __init__(self, session: Session) -> None:
-        super().__init__(session)
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
         self.keeps_versions = False
 
     def _select(self, sql: str, feed: str, **values: object) -> Any:
         """Execute a query about a feed; return its first row, or None."""
         with self._database.lookup() as connection:
-            values["feed_id"] = self._session.find_id(connection, feed)
+            values["feed_id"] = self._database.find_id(connection, feed)
             return statements.execute(connection, sql, values).first()
 
     def find(self, feed: str, key: str) -> DocumentRef | None:
@@ -622,7 +622,7 @@ class Documents(Repository):
         Those that have failed come after those that were never requested: they cannot use up all requests.
         """
         with self._database.lookup() as connection:
-            feed_id = self._session.find_id(connection, feed)
+            feed_id = self._database.find_id(connection, feed)
             states = select(documents.c.key, documents.c.state).where(chains.is_part(feed_id))
             known = {key: State(state) for key, state in connection.execute(states)}
         for wanted in ({State.KNOWN}, set(State) - {State.PROCESSED}):
@@ -634,7 +634,7 @@ class Documents(Repository):
     def find_next_part(self, feed: str, key: str) -> DocumentRef | None:
         """Return the first part after another one that is not processed; None if all are."""
         with self._database.lookup() as connection:
-            row = statements.find_document(connection, self._session.find_id(connection, feed), key)
+            row = statements.find_document(connection, self._database.find_id(connection, feed), key)
             return None if row is None else chains.unread_older(connection, row)
 
     def find_referrer(self, feed: str, key: str) -> str | None:
@@ -715,7 +715,7 @@ class Documents(Repository):
     def read_urls(self, feed: str) -> Iterator[tuple[str, Role, State]]:
         """Yield the URLs of the documents of a feed's chain; the subscription document first."""
         with self._database.snapshot() as connection:
-            feed_id = self._session.find_id(connection, feed)
+            feed_id = self._database.find_id(connection, feed)
             yield feed, Role.SUBSCRIPTION, State.KNOWN
             # Where it is polled, and where a redirect led.
             polled = select(feeds.c.location, feeds.c.validated_url).where(feeds.c.id == feed_id)
@@ -787,7 +787,7 @@ class Documents(Repository):
         answer: T | Exception
         try:
             before = self._before(result, batch)
-            leases, pipeline = self._session.require_leases(), self._database.pipeline
+            leases, pipeline = self._database.require_leases(), self._database.pipeline
 
             def commit(check: Callable[[Connection, int], None], connection: Connection) -> T:
                 check(connection, before.feed_id)
@@ -804,14 +804,18 @@ class Documents(Repository):
         done(answer)
 
     def _before(self, result: DocumentResult, batch: CommitBatch) -> StoredState:
-        feed_id = self._session.remembered_id(result.fetch.feed)
+        feed_id = self._database.remembered_id(result.fetch.feed)
         if feed_id is not None and not StoredState.matters(result):
             before = StoredState(feed_id, {}, [])
         else:
             with self._database.lookup() as connection:
-                feed_id = self._session.find_id(connection, result.fetch.feed)
+                feed_id = self._database.find_id(connection, result.fetch.feed)
                 before = StoredState.read(connection, feed_id, result, batch)
-        return before if result.head is None else before._replace(head=self._session.pop_head_digest(feed_id))
+        return (
+            before
+            if result.head is None
+            else before._replace(head=self._database.head_digests.pop(feed_id, None))
+        )
 
 
 def _end_of_loop(connection: Connection, start: int) -> DocumentRef:

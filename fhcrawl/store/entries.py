@@ -47,14 +47,14 @@ class Entries(Repository):
     def find_winners(self, feed: str, ids: list[str], latest: str) -> dict[str, Winner]:
         """Return the newest versions of some entries of a feed, by id, judged by times up to `latest`."""
         with self._database.lookup() as connection:
-            feed_id = self._session.find_id(connection, feed)
+            feed_id = self._database.find_id(connection, feed)
             found = statements.execute_among(connection, statements.WINNERS, feed_id, ids) if ids else ()
             return statements.winners(found, latest)
 
     def find_labels(self, feed: str, ids: list[str]) -> dict[str, Label]:
         """Return title and times of some entries of a feed, by id."""
         with self._database.lookup() as connection:
-            feed_id = self._session.find_id(connection, feed)
+            feed_id = self._database.find_id(connection, feed)
             found = statements.execute_among(connection, LABELS, feed_id, ids) if ids else ()
             return {row[0]: Label(*row[1:]) for row in found}
 
@@ -85,7 +85,7 @@ class Entries(Repository):
     def read_kept_versions(self, feed: str, entry_id: str) -> list[KeptVersion]:
         """Return the current version of an entry, then its earlier ones, newest first."""
         with self._database.snapshot() as connection:
-            wanted = {"feed_id": self._session.find_id(connection, feed), "id": entry_id}
+            wanted = {"feed_id": self._database.find_id(connection, feed), "id": entry_id}
             of_entry = "feed_id = :feed_id AND KEY(id) = KEY(:id)"
             found = statements.execute(connection, f"SELECT * FROM entries WHERE {of_entry}", wanted)
             current = found.all()
@@ -158,8 +158,8 @@ class Exports(Repository):
         with self._database.transaction() as connection:
             if not connection.execute(noted).rowcount:
                 raise LeaseError("another crawl considered this one dead and exports its changes")
-            if self._session.leases is not None:
-                self._session.leases.renew(connection)
+            if self._database.leases is not None:
+                self._database.leases.renew(connection)
 
     def find_dead(self, locked: str | None = None) -> list[tuple[int, list[list[Any]]]]:
         """Return the number and files of each delivery that was not ended, though its process has.

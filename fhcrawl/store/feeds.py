@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Reason, Verdict
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.polling import Limits
-    from fhcrawl.store.database import Session
     from fhcrawl.store.statements import Feed
 
 TO_THE_MONTH = len("2003-12")
@@ -137,7 +136,7 @@ class Feeds(Repository):
         with self._database.snapshot() as connection:
             values: dict[str, object] = {"run": run}
             if chosen := list(urls):
-                values["feeds"] = subscriptions.ids_of_feeds(self._session, connection, chosen)
+                values["feeds"] = self._database.find_ids(connection, chosen)
                 where += " AND id = ANY(:feeds)"
             statement = f"SELECT * FROM feeds WHERE {where} ORDER BY url"
             with stream(connection, statement, values, FEEDS_AT_ONCE) as found:
@@ -202,7 +201,7 @@ class Feeds(Repository):
         is_read = case((entries.c.order_walk == walk, 1), else_=0)
         counts = select(func.count(), func.coalesce(func.sum(is_read), 0))
         with self._database.lookup() as connection:
-            number = {"feed_id": self._session.find_id(connection, feed)}
+            number = {"feed_id": self._database.find_id(connection, feed)}
             noted = select(feeds.c.listing).where(feeds.c.id == bindparam("feed_id"))
             listing = Listing.from_json(connection.scalar(noted, number))
             live, read = connection.execute(counts.where(of_feed, entries.c.digest != ""), number).one()
@@ -216,7 +215,7 @@ class Feeds(Repository):
         differs = f"""SELECT {UNKEPT} <> 0 AND NOT {UNKEPT} IS NOT DISTINCT FROM unkept
             FROM feeds WHERE id = :feed_id"""
         with self._database.lookup() as connection:
-            number = {"feed_id": self._session.find_id(connection, feed), "total": total}
+            number = {"feed_id": self._database.find_id(connection, feed), "total": total}
             return bool(execute(connection, differs, number).scalar())
 
     def note_listing(self, feed: str, listing: Listing) -> None:
@@ -225,7 +224,7 @@ class Feeds(Repository):
         :raises LeaseError: if another crawl has taken the feed over
         """
         with self._database.transaction() as connection:
-            number = _checked_id(self._session, connection, feed)
+            number = self._checked_id(connection, feed)
             connection.execute(feeds.update().where(feeds.c.id == number).values(listing=listing.to_json()))
 
     def read_heads(self, urls: list[str]) -> dict[str, StoredHead]:
@@ -251,7 +250,7 @@ class Feeds(Repository):
     def read_details(self, feed: str) -> Details:
         """Return a summary of a feed's documents and entries."""
         with self._database.snapshot() as connection:
-            feed_id = self._session.find_id(connection, feed)
+            feed_id = self._database.find_id(connection, feed)
             row = connection.execute(select(feeds).where(feeds.c.id == feed_id)).one()
             live = {"feed_id": feed_id, "latest": latest_time(now())}
             months, first, last = _months(connection, live)
@@ -282,7 +281,7 @@ class Feeds(Repository):
         """
         by_url = {one.feed: one for one in records}
         with self._database.transaction() as connection:
-            ids = subscriptions.ids_of_feeds(self._session, connection, by_url)
+            ids = self._database.find_ids(connection, by_url)
             of_run = select(feeds).where(feeds.c.id.in_(ids), feeds.c.run == run)
             rows = connection.execute(of_run.order_by(feeds.c.id).with_for_update()).all()
             if rows:
@@ -296,7 +295,7 @@ class Feeds(Repository):
                 unread = [row for row in rows if is_not_read(by_url[row.url].reasons)]
                 subscriptions.forget_unread(connection, unread)
                 for row in unread:
-                    self._session.forget_id(row.url)
+                    self._database.forget_id(row.url)
 
 
 def _noted(
@@ -376,19 +375,13 @@ def _chain(known: dict[int, Document], start: int | None) -> Iterator[Document]:
         start = known[start].older_id
 
 
-def _checked_id(session: Session, connection: Connection, feed: str) -> int:
-    number = session.find_id(connection, feed)
-    session.require_leases().check(connection, number)
-    return number
-
-
 class Sitemaps(Repository):
     """What the sitemaps of feeds' sites list, and which of it is kept: `store.sitemaps`."""
 
     def read_links(self, feed: str) -> list[str]:
         """Return the links of a feed's live entries."""
         with self._database.lookup() as connection:
-            return _links(connection, self._session.find_id(connection, feed))
+            return _links(connection, self._database.find_id(connection, feed))
 
     def note(self, feed: str, url: str, pages: list[str], is_first: bool) -> None:
         """Store what a sitemap lists.
@@ -398,7 +391,7 @@ class Sitemaps(Repository):
         :raises LeaseError: if another crawl has taken the feed over
         """
         with self._database.transaction() as connection:
-            number = _checked_id(self._session, connection, feed)
+            number = self._checked_id(connection, feed)
             if is_first:
                 connection.execute(sitemaps.delete().where(sitemaps.c.feed_id == number))
             if pages:
@@ -413,7 +406,7 @@ class Sitemaps(Repository):
         :raises LeaseError: if another crawl has taken the feed over
         """
         with self._database.transaction() as connection:
-            number = _checked_id(self._session, connection, feed)
+            number = self._checked_id(connection, feed)
             pages = _compare_sitemaps(connection, number)
             found = SitemapReport(read, len(pages.listed), len(pages.kept), is_part)
             connection.execute(feeds.update().where(feeds.c.id == number).values(sitemap=found.to_json()))

@@ -14,7 +14,7 @@ from fhcrawl.store.statements import Capture, execute, execute_all
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import Row
 
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.results import DocumentResult
@@ -123,7 +123,7 @@ class Mementos(Repository):
     def find_timemaps(self, feed: str, archive: str) -> list[TimeMap]:
         """Return the TimeMaps of a feed in an archive; those of the subscription document come first."""
         with self._database.lookup() as connection:
-            values = {"feed_id": self._session.find_id(connection, feed), "archive": archive}
+            values = {"feed_id": self._database.find_id(connection, feed), "archive": archive}
             return [TimeMap(*row) for row in execute(connection, FIND_TIMEMAPS, values)]
 
     def add_timemap(self, feed: str, archive: str, url: str, depth: int) -> TimeMap:
@@ -182,7 +182,7 @@ class Mementos(Repository):
     def find_coverage(self, feed: str) -> Coverage | None:
         """Return the coverage of a feed by its own reads; None if there is none."""
         with self._database.lookup() as connection:
-            feed_id = self._session.find_id(connection, feed)
+            feed_id = self._database.find_id(connection, feed)
             return coverage.read(connection, [feed_id]).get(feed_id)
 
     def find_wait(self, archive: str) -> str | None:
@@ -200,11 +200,6 @@ class Mementos(Repository):
         with self._database.transaction() as connection:
             values = {"feed_id": self._checked_id(connection, feed), "archive": archive, "until": until}
             execute(connection, NOTE_WAIT, values)
-
-    def _checked_id(self, connection: Connection, feed: str) -> int:
-        feed_id = self._session.find_id(connection, feed)
-        self._session.require_leases().check(connection, feed_id)
-        return feed_id
 
 
 def _read(row: Row[Any]) -> CaptureRead | None:

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.polling import Limits
     from fhcrawl.logical_feed.results import DocumentResult
-    from fhcrawl.store.database import Session
 
 # The run of feeds that were subscribed before any crawl claimed them.
 NO_RUN = 0
@@ -100,7 +99,7 @@ class Subscriptions(Repository):
 
     def _forget(self, urls: Iterable[str]) -> None:
         for url in urls:
-            self._session.forget_id(url)
+            self._database.forget_id(url)
 
     def read(self, due_at: str | None = None) -> dict[str, dict[str, Any]]:
         """Return the options of the subscribed feeds; those that have been due longest first.
@@ -146,15 +145,6 @@ class Subscriptions(Repository):
                 of_feeds = select(feeds.c.url, _due(time_now())).where(is_one_of(some))
                 found |= {url: due for url, due in connection.execute(of_feeds)}  # noqa: C416 - a row is no pair for mypy
         return found
-
-
-def ids_of_feeds(session: Session, connection: Connection, urls: Iterable[str]) -> list[int]:
-    """Return the ids of those of some feeds that the store knows."""
-    ids = {url: session.remembered_id(url) for url in urls}
-    if others := [url for url, feed_id in ids.items() if feed_id is None]:
-        found = connection.execute(select(feeds.c.url, feeds.c.id).where(is_one_of(others)))
-        ids |= {row.url: row.id for row in found}
-    return [feed_id for feed_id in ids.values() if feed_id is not None]
 
 
 def _add_titles(connection: Connection, titles: Mapping[str, str]) -> None:

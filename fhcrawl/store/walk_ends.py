@@ -31,7 +31,6 @@ from fhcrawl.store.documents import Commit, StoredState
 from fhcrawl.store.opening import ROWS_AT_ONCE
 from fhcrawl.store.schema import feeds
 from fhcrawl.store.statements import execute, execute_all
-from fhcrawl.store.subscriptions import ids_of_feeds
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ class WalkEnds(Repository):
                     EXISTS (SELECT 1 FROM absences WHERE feed_id = feeds.id)
                     OR EXISTS (SELECT 1 FROM renames WHERE feed_id = feeds.id))
                 ORDER BY id""",
-                {"feeds": ids_of_feeds(self._session, connection, urls), "run": run},
+                {"feeds": self._database.find_ids(connection, urls), "run": run},
             ).all()
         for feed_id, has_renames in found:
             with self._database.transaction() as connection:

@@ -86,7 +86,7 @@ class Walks(Repository):
         """
         # Sorted, so that two crawls that begin with the same feeds do not deadlock.
         new = [{"url": url, "since": now} for url in sorted(urls)]
-        leases = self._session.require_leases()
+        leases = self._database.require_leases()
         digest = select(heads.c.digest).where(heads.c.feed_id == feeds.c.id).scalar_subquery()
         given = select(feeds, digest.label("head_digest")).where(is_one_of(urls))
         with self._database.transaction() as connection:
@@ -109,8 +109,8 @@ class Walks(Repository):
                 execute(
                     connection, "UPDATE feeds SET merge_renamed = 1 WHERE id = ANY(:feeds)", {"feeds": merged}
                 )
-        self._session.remember_ids({row.url: row.id for row in rows})
-        self._session.remember_heads({row.id: row.head_digest for row in ours if row.head_digest})
+        self._database.remember_ids({row.url: row.id for row in rows})
+        self._database.head_digests.update({row.id: row.head_digest for row in ours if row.head_digest})
         return {row.url: refusals[row.id] or known[row.id] for row in rows}
 
     def read(self, feed: str) -> WalkStart:
@@ -131,8 +131,7 @@ class Walks(Repository):
         :return: whether this run has the other feed already
         :raises LeaseError: if another crawl has one of them; it may have the other one if nothing is to move
         """
-        session = self._session
-        leases = session.require_leases()
+        leases = self._database.require_leases()
         with self._database.transaction() as connection:
             added = execute(connection, ADD_FEED, {"url": name, "since": now}).rowcount
             rows = subscriptions.lock(connection, feed, name)
@@ -142,7 +141,7 @@ class Walks(Repository):
             if added:
                 connection.execute(feeds.update().where(feeds.c.id == rows[name].id).values(special=special))
             subscriptions.merge(connection, rows[feed], rows[name])
-        session.forget_id(feed)
+        self._database.forget_id(feed)
         return bool(rows[name].run == leases.run)
 
     def forget(self, feed: str, now: str) -> None:
@@ -152,7 +151,7 @@ class Walks(Repository):
         """
         with self._database.transaction() as connection:
             for row in subscriptions.lock(connection, feed).values():
-                _check_free(connection, self._session.require_leases(), row)
+                _check_free(connection, self._database.require_leases(), row)
                 listing = Listing.from_json(row.listing)
                 values = {"feed_id": row.id, "listing": listing and listing.anew().to_json()}
                 for statement in (
