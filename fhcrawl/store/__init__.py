@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.store import database, leases, opening, schema
-from fhcrawl.store.chains import Chains, CheckedDocument
 from fhcrawl.store.database import Database
-from fhcrawl.store.documents import Documents
+from fhcrawl.store.documents import ChainEnd, Chains, CheckedDocument, DocumentRef, Documents
 from fhcrawl.store.entries import Entries, Exports
 from fhcrawl.store.feeds import (
     FEEDS_AT_ONCE,
@@ -21,10 +20,10 @@ from fhcrawl.store.feeds import (
 )
 from fhcrawl.store.leases import Leases
 from fhcrawl.store.mementos import Captures, Memento, Mementos, TimeMap
-from fhcrawl.store.statements import ChainEnd, DocumentRef, Feed, StoredSnapshot, WalkStart
 from fhcrawl.store.subscriptions import Subscriptions
+from fhcrawl.store.verdicts import Feed
 from fhcrawl.store.walk_ends import WalkEnds
-from fhcrawl.store.walks import Walks
+from fhcrawl.store.walks import StoredSnapshot, Walks, WalkStart
 
 if TYPE_CHECKING:
     from sqlalchemy import URL

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import exists, select
 
+from fhcrawl.documents import model
 from fhcrawl.exceptions import LeaseError
+from fhcrawl.logical_feed import ChainPosition, captured
 from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.store import leases, statements
 from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import stream
-from fhcrawl.store.schema import changes, deliveries, feeds
-from fhcrawl.store.statements import KeptVersion, StoredVersion, by_counted_order
+from fhcrawl.store.schema import changes, deliveries, entries, feeds
+from fhcrawl.store.statements import (
+    CHANGE_OF_ENTRY,
+    CONTENT,
+    JSON_FIELDS,
+    ORIGINAL,
+    TIMES,
+    by_counted_order,
+    counted_time,
+)
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Row
 
     from fhcrawl.logical_feed import Winner
     from fhcrawl.logical_feed.results import DocumentResult
@@ -34,6 +46,62 @@ class Label(NamedTuple):
     title: str | None
     published: str | None
     updated: str | None
+
+
+ENTRIES_COLUMNS = (
+    "feed",
+    *(str(column.name) for column in entries.c if column.name in {"id", *CONTENT, *TIMES}),
+    *("added", "digest", "change_id", "exported_digest"),
+)
+# With what the optional fields are computed from, and the counted time.
+OPTIONAL_COLUMNS = f"""entries.details, entries.original,
+    (SELECT JSON_LIST(renames.former_id) FROM renames WHERE renames.feed_id = entries.feed_id
+        AND KEY(renames.id) = KEY(entries.id) AND renames.former_id IS NOT NULL) AS former_ids,
+    {counted_time("entries")} AS time"""
+# Lists of authors and categories repeat.
+LISTS_REMEMBERED = 1000
+
+
+class StoredVersion(NamedTuple):
+    """The newest version of an entry, or its deletion, as the feed writers read it.
+
+    :param fields: as `Entries.read` yields them
+    :param original: the entry's source in XML or JSON; None if it is not kept
+    :param time: its update time, or its document's: ISO 8601 in UTC without the `Z`, '' for none
+    """
+
+    fields: dict[str, Any]
+    original: str | None
+    time: str
+    is_deleted: bool
+
+    @classmethod
+    def of(cls, row: Row[Any]) -> StoredVersion:
+        """Return the version of a row of `entries_with_changes`."""
+        return cls(whole_fields(row), row.original, row.time, not row.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptVersion:
+    """A current or earlier version of an entry.
+
+    :param state: `current`, `superseded` or `deleted`
+    :param captured: when a web archive captured the version's document; None if a walk read it
+    :param fields: the fields of the entry and of its document
+    """
+
+    state: str
+    captured: str | None
+    fields: dict[str, Any]
+
+
+def kept_version(row: Row[Any], is_current: bool) -> KeptVersion:
+    """Return the version of a row of `entries` or `versions`."""
+    state = "deleted" if not row.digest else "current" if is_current else "superseded"
+    fields = {name: getattr(row, name) for name in ("id", *TIMES, *CONTENT)}
+    for name in JSON_FIELDS:
+        fields[name] = list(_from_json(fields[name]))
+    return KeptVersion(state, captured(ChainPosition(row.order_walk, row.order_step)), fields)
 
 
 class Entries(Repository):
@@ -77,7 +145,7 @@ class Entries(Repository):
         """Yield the newest version of each entry of a feed, including deletions, oldest first."""
         direction = "DESC" if newest_first else "ASC"
         order = f"{by_counted_order('entries', direction)}, entries.id {direction}"
-        statement = statements.entries_with_changes("KEY(feeds.url) = KEY(:url)", order)
+        statement = entries_with_changes("KEY(feeds.url) = KEY(:url)", order)
         values: dict[str, object] = {"url": feed, "latest": latest_time(now())}
         with self._database.snapshot() as connection, stream(connection, statement, values) as found:
             yield from map(StoredVersion.of, found)
@@ -94,7 +162,7 @@ class Entries(Repository):
                 f"SELECT * FROM versions WHERE {of_entry} ORDER BY {by_counted_order('versions', 'DESC')}",
                 {**wanted, "latest": latest_time(now())},
             ).all()
-        return [statements.kept_version(row, number == 0) for number, row in enumerate([*current, *before])]
+        return [kept_version(row, number == 0) for number, row in enumerate([*current, *before])]
 
 
 def _stream_entries(
@@ -110,10 +178,54 @@ def _stream_entries(
     :param has_details: with their optional fields and `original`
     """
     order = f"entries.feed_id, {by_counted_order('entries')}, entries.id"
-    statement = statements.entries_with_changes(where, order, only_changed, has_details)
-    fields_of = statements.whole_fields if has_details else statements.exported_fields
+    statement = entries_with_changes(where, order, only_changed, has_details)
+    fields_of = whole_fields if has_details else exported_fields
     with stream(connection, statement, {**values, "latest": latest_time(now())}) as found:
         yield from map(fields_of, found)
+
+
+def entries_with_changes(where: str, order: str, only_changed: bool = False, has_details: bool = True) -> str:
+    """Return the query of the columns of `ENTRIES_COLUMNS`.
+
+    :param only_changed: leave out entries without a change since they were exported
+    :param has_details: with the columns of `OPTIONAL_COLUMNS` too
+    """
+    special = {"feed": "feeds.url AS feed", "change_id": "changes.id AS change_id"}
+    special["exported_digest"] = "changes.exported_digest"
+    columns = [special.get(name, f"entries.{name}") for name in ENTRIES_COLUMNS]
+    return f"""
+    SELECT {", ".join([*columns, OPTIONAL_COLUMNS] if has_details else columns)}
+    FROM entries JOIN feeds ON feeds.id = entries.feed_id
+        {"" if only_changed else "LEFT"} JOIN changes ON {CHANGE_OF_ENTRY}
+    WHERE {where} ORDER BY {order}"""
+
+
+@lru_cache(LISTS_REMEMBERED)
+def _from_json(text: str) -> tuple[Any, ...]:
+    return tuple(json.loads(text))
+
+
+def exported_fields(row: Sequence[Any]) -> dict[str, Any]:
+    """Return a stored entry's fields, with its change since the last export."""
+    fields = dict(zip(ENTRIES_COLUMNS, row, strict=True))
+    for name in JSON_FIELDS:
+        fields[name] = list(_from_json(fields[name]))
+    digest, exported, added = (fields.pop(name) for name in ("digest", "exported_digest", "added"))
+    if fields.pop("change_id") is None:
+        fields["change"] = None
+    elif not digest:
+        fields["change"] = "deleted"
+    else:
+        fields["change"] = "updated" if exported else "new"
+    return fields | json.loads(added) if added else fields
+
+
+def whole_fields(row: Row[Any]) -> dict[str, Any]:
+    """Return the same with the optional fields and `original`, for a row with details."""
+    fields = exported_fields(row[: len(ENTRIES_COLUMNS)])
+    details = {**dict.fromkeys(model.DETAILS), "base": fields["document"], **json.loads(row.details)}
+    former_ids = sorted(json.loads(row.former_ids))
+    return {**fields, **details, ORIGINAL: row.original, "former_ids": former_ids}
 
 
 class Exports(Repository):

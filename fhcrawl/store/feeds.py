@@ -14,11 +14,11 @@ from fhcrawl.logical_feed import Kind, Role, is_not_read
 from fhcrawl.logical_feed.listings import Listing, Pages, SitemapReport, StoredEntries, compare
 from fhcrawl.logical_feed.results import State
 from fhcrawl.logical_feed.versions import latest_time
-from fhcrawl.store import coverage, subscriptions, verdicts
+from fhcrawl.store import subscriptions, verdicts
 from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import stream
 from fhcrawl.store.schema import documents, entries, feeds, heads, sitemaps
-from fhcrawl.store.statements import UNKEPT, counted_time, execute, is_of, is_one_of
+from fhcrawl.store.statements import UNKEPT, counted_time, execute, is_of, is_one_of, read_coverage
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Reason, Verdict
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.polling import Limits
-    from fhcrawl.store.statements import Feed
+    from fhcrawl.store.verdicts import Feed
 
 TO_THE_MONTH = len("2003-12")
 RECENT = 21
@@ -286,7 +286,7 @@ class Feeds(Repository):
             rows = connection.execute(of_run.order_by(feeds.c.id).with_for_update()).all()
             if rows:
                 is_released = {"released": int(released) or None}
-                covered = coverage.read(connection, [row.id for row in rows])
+                covered = read_coverage(connection, [row.id for row in rows])
                 noted = [
                     _noted(row, covered.get(row.id), by_url[row.url], limits) | is_released for row in rows
                 ]

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed.coverage import WINDOW, CaptureRead, marks_of
 from fhcrawl.logical_feed.results import State
-from fhcrawl.store import coverage
 from fhcrawl.store.database import Repository
 from fhcrawl.store.schema import timemaps
-from fhcrawl.store.statements import Capture, execute, execute_all
+from fhcrawl.store.statements import Capture, execute, execute_all, read_coverage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -183,7 +182,7 @@ class Mementos(Repository):
         """Return the coverage of a feed by its own reads; None if there is none."""
         with self._database.lookup() as connection:
             feed_id = self._database.find_id(connection, feed)
-            return coverage.read(connection, [feed_id]).get(feed_id)
+            return read_coverage(connection, [feed_id]).get(feed_id)
 
     def find_wait(self, archive: str) -> str | None:
         """Return until when an archive wants no requests; None if it has not said so."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import select
 
-from fhcrawl.logical_feed import ChainPosition, Kind, Role
+from fhcrawl.logical_feed import ChainPosition, Kind, Role, absence
 from fhcrawl.logical_feed.absences import (
     NamedEntry,
     Seen,
@@ -24,10 +24,11 @@ from fhcrawl.logical_feed.absences import (
 )
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.platforms import NAMED
-from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch, State
+from fhcrawl.logical_feed.results import State
+from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.store import statements
+from fhcrawl.store.commit import delete_entries
 from fhcrawl.store.database import Repository
-from fhcrawl.store.documents import Commit, StoredState
 from fhcrawl.store.opening import ROWS_AT_ONCE
 from fhcrawl.store.schema import feeds
 from fhcrawl.store.statements import execute, execute_all
@@ -118,7 +119,7 @@ class _EndedWalk:
     def __init__(self, connection: Connection, feed: Row[Any], keeps_versions: bool) -> None:
         self._connection, self._feed, self._keeps_versions = connection, feed, keeps_versions
         self._chain: list[Row[Any]] = self._execute(
-            f"""{statements.chain("documents.id = :start")}
+            f"""{statements.with_chain("documents.id = :start")}
             SELECT documents.id, role, documents.state, documents.behind_id, lost_entries, moved_to,
                 moved_walk, checked, changed_walk, checked_walk, held IS NOT NULL AS is_known, platform
             FROM documents JOIN chain ON chain.id = documents.id""",
@@ -154,14 +155,12 @@ class _EndedWalk:
 
     def _delete(self, ids: list[str]) -> int:
         """Delete entries that no document contains; return the number of live ones among them."""
-        place = ChainPosition(self._feed.walk, 0)
-        fetch = Fetch(self._feed.url, "", "", "", Role.SUBSCRIPTION, place, now())
         found = statements.execute_among(self._connection, statements.WINNERS, self._feed.id, ids)
-        winners = statements.winners(found, fetch.latest)
-        batch = CommitBatch(stored={i: winner for i, winner in winners.items() if winner.digest})
-        before, result = StoredState(self._feed.id, {}, []), DocumentResult(fetch)
-        commit = Commit(self._connection, before, result, batch, self._keeps_versions)
-        return commit.delete_absent(batch.stored)
+        winners = statements.winners(found, latest_time(now()))
+        live = {entry_id: winner for entry_id, winner in winners.items() if winner.digest}
+        place = ChainPosition(self._feed.walk, 0)
+        deletions = [absence(entry_id, place) for entry_id in live]
+        return delete_entries(self._connection, self._feed.id, place, deletions, live, self._keeps_versions)
 
     # -- entries that are gone --------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,13 @@ from fhcrawl.exceptions import LeaseError, UnsettledError
 from fhcrawl.logical_feed import Kind, Verdict
 from fhcrawl.logical_feed.listings import Listing, SitemapReport, is_sitemap_due
 from fhcrawl.logical_feed.results import State
-from fhcrawl.logical_feed.versions import latest_time
-from fhcrawl.store import chains, subscriptions
+from fhcrawl.logical_feed.versions import IDS, latest_time
+from fhcrawl.store import subscriptions
 from fhcrawl.store.database import Repository
+from fhcrawl.store.documents import document_behind, first_unread
 from fhcrawl.store.leases import EXPORTED, IS_DELIVERED_BY_ITS_RUN
 from fhcrawl.store.schema import feeds, heads
-from fhcrawl.store.statements import MOVED, UNREAD, WalkStart, execute, execute_all, is_of, is_one_of
+from fhcrawl.store.statements import MOVED, UNREAD, execute, execute_all, is_of, is_one_of
 from fhcrawl.store.subscriptions import ADD_FEED, NO_RUN
 from fhcrawl.utils.clock import now as time_now
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row
 
+    from fhcrawl.store.documents import DocumentRef
     from fhcrawl.store.leases import Leases
 
 # Kinds of feeds whose documents need not name all entries.
@@ -62,6 +64,66 @@ WHERE feed_id = ANY(:feeds) AND (
     OR {COUNTS_OTHERWISE}
     OR feed_id = ANY(:replaced) AND state = 'processed' AND role <> 'index')
 """
+
+
+@dataclass(frozen=True, slots=True)
+class WalkStart:
+    """The stored state of a feed, from which a walk begins.
+
+    :param location: URL of the subscription document
+    :param walk: number of the walk that begins
+    :param run: number of the crawl that the walk is part of
+    :param older_document: the older document that the subscription document linked to when it was last read
+    :param validated_url: URL whose response had etag and last_modified; None if there were none
+    :param body_digest: digest of that document's bytes and of the way it was read; None if it is to be
+        read again even if it is unchanged
+    :param crawled: when that document was last read; None if it never was
+    :param received: when its body last came, rather than a 304
+    :param snapshot: the snapshot that precedes the feed
+    :param special: whether the hosts that the user gave had special addresses: see `crawling.given_hosts`
+    :param ids: what identifies entries, one of `versions.IDS`
+    :param former_ids: what did so until now, if this has changed
+    :param is_listed: its publisher has a list of its entries (`Listing`)
+    :param has_due_sitemap: it is time to look at the sitemaps of its site
+    """
+
+    feed: str
+    location: str
+    walk: int
+    run: int
+    older_document: DocumentRef | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    validated_url: str | None = None
+    body_digest: str | None = None
+    crawled: str | None = None
+    snapshot: StoredSnapshot | None = None
+    special: int | None = None
+    ids: str = IDS[0]
+    former_ids: str | None = None
+    received: str | None = None
+    is_listed: bool = False
+    has_due_sitemap: bool = True
+
+    def anew(self) -> WalkStart:
+        """Return this state without validators, so that an unchanged subscription document is read too."""
+        return replace(self, etag=None, last_modified=None, validated_url=None, body_digest=None)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSnapshot:
+    """A snapshot that precedes a feed.
+
+    :param url: URL of its index
+    :param is_read: whether the index is processed
+    :param created_at: ISO 8601 in UTC; None if the index gives no time
+    :param part: the first of its pages that is not processed
+    """
+
+    url: str
+    is_read: bool
+    created_at: str | None
+    part: DocumentRef | None
 
 
 class Walks(Repository):
@@ -225,7 +287,7 @@ def _subscriptions(
 ) -> dict[int, WalkStart]:
     of_feeds = "SELECT * FROM documents WHERE feed_id = ANY(:feeds) AND role = 'index'"
     found = execute(connection, of_feeds, {"feeds": [row.id for row in rows]})
-    snapshots = {index.feed_id: chains.snapshot(connection, index) for index in found}
+    snapshots = {index.feed_id: _snapshot(connection, index) for index in found}
     read = _numbered(connection, (row.subscription_id for row in rows))
     read = {number: row for number, row in read.items() if row.state == State.PROCESSED.value}
     older = _numbered(connection, (row.behind_id for row in read.values()))
@@ -247,7 +309,7 @@ def _subscriptions(
             may_have_more = row.kind in HAVE_SITEMAPS and row.verdict != Verdict.COMPLETE.value
             state = replace(
                 state,
-                older_document=chains.first_unread(connection, older.get(document.behind_id)),
+                older_document=first_unread(connection, older.get(document.behind_id)),
                 etag=row.etag,
                 last_modified=row.last_modified,
                 # Without the URL, the validators are not sent.
@@ -262,6 +324,16 @@ def _subscriptions(
                 state = state.anew()
         states[row.id] = state
     return states
+
+
+def _snapshot(connection: Connection, index: Row[Any]) -> StoredSnapshot:
+    """Return the snapshot that precedes a feed.
+
+    :param index: the row of the snapshot's index
+    """
+    is_read = index.state == State.PROCESSED.value
+    part = first_unread(connection, document_behind(connection, index))
+    return StoredSnapshot(index.key, is_read, index.updated, part)
 
 
 def _numbered(connection: Connection, numbers: Iterable[int | None]) -> dict[int, Row[Any]]:

@@ -33,8 +33,7 @@ from fhcrawl.exceptions import ContextError
 from fhcrawl.logical_feed import ChainPosition, Role
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import DocumentRef, WalkStart
-from fhcrawl.store.statements import StoredSnapshot
+from fhcrawl.store import DocumentRef, StoredSnapshot, WalkStart
 from fhcrawl.utils.addresses import AllowedHosts
 from tests.contexts import walk_request
 from tests.feeds import E, atom
