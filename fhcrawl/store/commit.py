@@ -237,7 +237,6 @@ class Commit:
         self._stored = {**before.whole, **batch.stored}
 
     def _execute(self, sql: str, **values: object) -> Any:
-        """Execute a statement, whose parameters `feed_id` and `key` are those of the document."""
         return execute(self._connection, sql, {"feed_id": self._feed_id, "key": self._fetch.key, **values})
 
     # -- the kinds of writes ----------------------------------------------------------------------
@@ -401,7 +400,6 @@ class Commit:
         return UNREAD | {"walk": place.walk, "step": place.step, "since": self._fetch.fetched}
 
     def _write_behind(self) -> str | None:
-        """Write the older document, or the documents of a list; return the key of the next one."""
         result, start = self._result, self._fetch.position
         row = {"lost_entries": 0, **self._unread()}
         if (parts := result.parts) is not None:
@@ -465,7 +463,6 @@ class Commit:
         self._execute(f"UPDATE feeds SET {changed} WHERE id = :feed_id", **values)
 
     def _write_subscription(self, values: Mapping[str, object]) -> None:
-        """Write columns of the feed, and that the document is its subscription document."""
         self._update_feed(values, f"subscription_id = {id_of_document('key')}")
 
     def _subscription_row(self) -> dict[str, object]:
@@ -508,7 +505,6 @@ class Commit:
     # -- snapshots --------------------------------------------------------------------------------
 
     def _forget_other_snapshots(self) -> None:
-        """Delete the indexes of other snapshots, when one has been read."""
         others = "feed_id = :feed_id AND role = 'index' AND KEY(key) <> KEY(:key)"
         # If this snapshot is older than another one, the feed's older documents have to be read again.
         is_older = f"EXISTS (SELECT 1 FROM documents WHERE {others} AND updated > :updated)"
@@ -525,7 +521,6 @@ class Commit:
     # Snapshot: it is the whole state. A later one has another id, and so have all its entities: those of the
     # earlier one are deleted, once all of the later one has been read.
     def _replace_snapshots(self) -> int:
-        """Delete the entries of earlier snapshots once a later one has been read; return their number."""
         unread_part = """SELECT 1 FROM documents
             WHERE feed_id = :feed_id AND role = 'part' AND state <> 'processed' LIMIT 1"""
         prefix = self._result.replaces
@@ -596,7 +591,6 @@ class Commit:
         )
 
     def _is_superseded(self, version: Version) -> bool:
-        """Return whether the stored content is, or will be, another one than this version's."""
         if version.id in self._batch.accepted:
             accepted, _fields = self._batch.accepted[version.id]
             return accepted.order.is_newer(version.order) or accepted.digest != version.digest
@@ -604,14 +598,12 @@ class Commit:
         return version.id not in self._stored or self._stored[version.id].digest != version.digest
 
     def _exported(self, entry_id: str) -> str | None:
-        """Return the digest that was last exported of an entry; None if none ever was."""
         before = self._batch.stored.get(entry_id)
         if before is None:
             return None
         return before.exported if before.pending else before.digest
 
     def _delete(self) -> int:
-        """Delete entries by tombstones and absence; return the number of live entries among them."""
         place, deletions = self._fetch.position, []
         for version in self._result.deletions:
             winner = self._batch.winners.get(version.id)
@@ -669,7 +661,6 @@ def delete_entries(
 
 
 def _keep_versions(connection: Connection, feed_id: int, ids: list[str]) -> None:
-    """Copy stored entries that are about to be replaced or deleted."""
     if ids:
         query = f"SELECT {VERSION_COLUMNS} FROM entries WHERE feed_id = :feed_id"
         insert = f"INSERT INTO versions ({VERSION_COLUMNS})"
@@ -679,7 +670,6 @@ def _keep_versions(connection: Connection, feed_id: int, ids: list[str]) -> None
 def _write_changes(
     connection: Connection, feed_id: int, changed: Mapping[str, str | None], deleted: list[str]
 ) -> None:
-    """Write the changes of entries, with what was last exported of them, and delete the changes of others."""
     rows: list[tuple[object, ...]] = [
         (feed_id, entry_id, digest, None) for entry_id, digest in changed.items()
     ]
@@ -697,10 +687,6 @@ def _note_uncounted(
     stored: Mapping[str, Winner],
     ids: Iterable[str],
 ) -> None:
-    """Store the earliest future time of each replaced version in the row of its document.
-
-    :param place: of the document that replaces them
-    """
     earliest: dict[tuple[int, int], str] = {}
     for entry_id in ids:
         winner = stored.get(entry_id)
@@ -724,7 +710,6 @@ def _note_uncounted(
 
 
 def _entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[object, ...]:
-    """Return the row of a version of an entry, in the order of the columns."""
     return (
         feed_id,
         version.id,
@@ -750,7 +735,6 @@ def _entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[
 
 
 def _times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[str, object]:
-    """Return the columns that change when the same content is read in a newer version."""
     return {
         "feed_id": feed_id,
         "id": version.id,

@@ -92,7 +92,6 @@ class Pipeline:
 
 @contextmanager
 def _pipeline(connection: Connection) -> Iterator[psycopg.Connection[Any]]:
-    """Open the pipeline of a connection; discard all connections of the engine if this one is lost."""
     driver: Any = connection.connection.driver_connection
     first: BaseException | None = None
     try:
@@ -111,7 +110,6 @@ def _pipeline(connection: Connection) -> Iterator[psycopg.Connection[Any]]:
 
 
 def _wait(driver: psycopg.Connection[Any], events: int) -> None:
-    """Wait until the server's socket is ready; close the connection if the server is silent."""
     with selectors.PollSelector() as selector:
         selector.register(driver, events)
         if not selector.select(ANSWER_SECONDS):
@@ -270,7 +268,6 @@ class Database:
 
     @contextmanager
     def _sentences(self) -> Iterator[None]:
-        """Convert errors of the database or its driver to StoreError; fail if the store's file is gone."""
         if self._file != opening.identity(self._engine):
             raise StoreError("The store's file is missing or has been replaced; move it back")
         try:
@@ -280,7 +277,6 @@ class Database:
 
 
 def _failure(error: Exception) -> StoreError:
-    """Return the StoreError for an error of the database."""
     if leases.is_lease_error(error):
         failure: StoreError = LeaseError(leases.TAKEN_OVER)
     else:
@@ -331,14 +327,15 @@ class Repository:
         self._database = database
 
     def _select(self, sql: str, feed: str, **values: object) -> Sequence[Row[Any]]:
-        """Return the rows of a query about a feed, whose id is the parameter `feed_id`."""
         with self._database.lookup() as connection:
             feed_id = self._database.find_id(connection, feed)
             rows: Sequence[Row[Any]] = execute(connection, sql, {"feed_id": feed_id, **values}).all()
             return rows
 
+    def _first(self, sql: str, feed: str, **values: object) -> Row[Any] | None:
+        return next(iter(self._select(sql, feed, **values)), None)
+
     def _checked_id(self, connection: Connection, feed: str) -> int:
-        """Return the id of a feed of this run; raise LeaseError if another run has taken it over."""
         feed_id = self._database.find_id(connection, feed)
         self._database.require_leases().check(connection, feed_id)
         return feed_id

@@ -1,4 +1,4 @@
-"""Documents in the store: queries of documents and their chains, and the requests for a commit.
+"""Documents and their chains in the store, and the requests for a commit.
 
 The parts of a list form a chain, though none of them links to another.
 """
@@ -16,7 +16,7 @@ from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
 from fhcrawl.logical_feed.results import CommitBatch, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.commit import MAY_HAVE_GROWN, Commit, StoredState
-from fhcrawl.store.database import Repository
+from fhcrawl.store.database import Database, Repository
 from fhcrawl.store.opening import stream
 from fhcrawl.store.schema import feeds
 from fhcrawl.store.statements import execute, find_document, id_of_document, with_chain
@@ -28,15 +28,18 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents.lists import ListedDocument
     from fhcrawl.logical_feed.results import DocumentResult
-    from fhcrawl.store.database import Database
 
 T = TypeVar("T")
 
 OF_KEY = "feed_id = :feed_id AND KEY(key) = KEY(:key)"
-# The oldest document of a chain, or an unprocessed one; none in a loop.
-CHAIN_END = f"""{with_chain("documents.id = :start")}
-SELECT documents.* FROM documents JOIN chain ON chain.id = documents.id
-WHERE chain.state <> 'processed' OR chain.behind_id IS NULL"""
+# Of a chain from the document `:start`; its end is its oldest document or an unprocessed one, none in a loop.
+LINKS = f"""{with_chain("documents.id = :start")}
+SELECT documents.* FROM documents JOIN chain ON chain.id = documents.id"""
+CHAIN_END = f"{LINKS} WHERE chain.state <> 'processed' OR chain.behind_id IS NULL"
+UNTRIED_PART = """
+SELECT * FROM documents WHERE feed_id = :feed_id AND role = 'part' AND state = 'known'
+ORDER BY walk DESC, step DESC LIMIT 1
+"""
 
 
 class DocumentRef(NamedTuple):
@@ -71,13 +74,6 @@ class ChainEnd(NamedTuple):
     loop: bool
     is_behind_empty: bool = False
 
-    @classmethod
-    def of(cls, row: Row[Any]) -> ChainEnd:
-        """Return the chain's end for the row of `chain_ends`."""
-        is_behind_empty = row.reason == ReasonKind.EMPTY_ARCHIVES.value
-        step = None if row.state == State.PROCESSED.value else DocumentRef.of(row)
-        return cls(step, loop=False, is_behind_empty=is_behind_empty)
-
 
 class KnownDocument(NamedTuple):
     """A document of a chain that can be checked.
@@ -95,11 +91,9 @@ class KnownDocument(NamedTuple):
 class KnownChain(NamedTuple):
     """A feed's chain without its subscription document.
 
-    :param documents: those that can be checked, the newest first; without those that are unprocessed or never
-        change
-    :param missed: the last walk in which an archive had lost an entry of which it is not known whether it is
-        gone; None for none
-    :param looped: the last walk that has seen a change of a document, if the links are a loop; else None
+    :param documents: those that can be checked, the newest first
+    :param missed: the last walk in which an archive had lost an entry that may be gone
+    :param looped: the last walk that has seen a change of a document, if the links are a loop
     """
 
     documents: list[KnownDocument]
@@ -110,8 +104,7 @@ class KnownChain(NamedTuple):
 class CheckedDocument(NamedTuple):
     """A document that has been read, and is requested again to see whether it has changed.
 
-    :param validated_url: URL whose response had etag and last_modified; None if there were none, or if the
-        server's 304 responses are not believed
+    :param validated_url: URL whose response had the validators; None if the server's 304s are not believed
     :param received: when its body last came, rather than a 304
     """
 
@@ -123,27 +116,18 @@ class CheckedDocument(NamedTuple):
 
 
 class NewerDocument(NamedTuple):
-    """The document that links to an older one.
-
-    :param held: see `DocumentResult`
-    """
+    """The document that links to an older one; `held` as in `DocumentResult`."""
 
     role: Role
     held: bytes
 
 
 class Documents(Repository):
-    """The documents and their chains: `store.documents`.
-
-    With `keeps_versions`, a commit keeps the earlier versions of entries.
-    """
+    """The documents: `store.documents`. With `keeps_versions`, commits keep earlier versions of entries."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self.keeps_versions = False
-
-    def _first(self, sql: str, feed: str, **values: object) -> Row[Any] | None:
-        return next(iter(self._select(sql, feed, **values)), None)
 
     def find(self, feed: str, key: str) -> DocumentRef | None:
         """Return a document of a feed; None if it is not known."""
@@ -155,11 +139,11 @@ class Documents(Repository):
 
         Those that have failed come after those that were never requested: they cannot use up all requests.
         """
-        states = "SELECT key, state FROM documents WHERE feed_id = :feed_id AND role = 'part'"
-        known = {row.key: State(row.state) for row in self._select(states, feed)}
+        query = "SELECT key, state FROM documents WHERE feed_id = :feed_id AND role = 'part'"
+        states = {row.key: State(row.state) for row in self._select(query, feed)}
         for wanted in ({State.KNOWN}, set(State) - {State.PROCESSED}):
             for number, part in enumerate(parts):
-                if known.get(part.key, State.KNOWN) in wanted:
+                if states.get(part.key, State.KNOWN) in wanted:
                     return number
         return len(parts)
 
@@ -171,17 +155,14 @@ class Documents(Repository):
             return first_unread(connection, older, untried_first=False)
 
     def find_referrer(self, feed: str, key: str) -> str | None:
-        """Return the URL of a document that links to another one of the feed; None if none is known."""
+        """Return the URL of a document that links to another one of the feed."""
         referrer = f"""SELECT url FROM documents
             WHERE feed_id = :feed_id AND behind_id = {id_of_document("key")}"""
         row = self._first(referrer, feed, key=key)
         return None if row is None else row.url
 
     def find_newer(self, feed: str, key: str) -> NewerDocument | None:
-        """Return the newest document that links to another one of the feed, as it was last read.
-
-        :return: None if it is not known, or never changes
-        """
+        """Return the newest document that links to another one, as last read, unless it never changes."""
         newer = f"""SELECT role, held FROM documents
             WHERE feed_id = :feed_id AND behind_id = {id_of_document("key")}
             AND KEY(key) <> KEY(:key) AND held IS NOT NULL
@@ -190,10 +171,7 @@ class Documents(Repository):
         return None if row is None else NewerDocument(Role(row.role), bytes(row.held))
 
     def find_formed(self, feed: str, key: str, platform: str) -> str | None:
-        """Return the URL of the older page of a document, if no link names it.
-
-        :param platform: the software that names it so; None is returned if it is another one
-        """
+        """Return the URL of the older page of a document, if not a link but `platform` names it."""
         formed = f"""SELECT url FROM documents
             WHERE platform = :platform AND id = (SELECT behind_id FROM documents WHERE {OF_KEY})"""
         row = self._first(formed, feed, key=key, platform=platform)
@@ -223,27 +201,20 @@ class Documents(Repository):
     def find_end(self, feed: str, key: str, role: Role, run: int) -> ChainEnd | None:
         """Return the first document of a chain that is not processed, from a document on.
 
-        :param key: key of the document to begin at
-        :param role: the role that the link gives to this document
+        :param role: the role that the link gives to this document; None is returned if it has another one
         :param run: number of this crawl: a chain that reaches the subscription document read in it is a loop
-        :return: None if the store does not have that document, or has it with another role
         """
-        end = f"""{with_chain(OF_KEY)}
-            SELECT start.id AS start_id, start.role AS start_role, start.run AS start_run, ends.*
-            FROM (SELECT id, role, run FROM documents WHERE {OF_KEY}) AS start
-            LEFT JOIN (
-                SELECT documents.* FROM documents JOIN chain ON chain.id = documents.id
-                WHERE chain.state <> 'processed' OR chain.behind_id IS NULL
-            ) AS ends ON true"""
-        row = self._first(end, feed, key=key)
-        if row is None:
-            return None
-        if row.start_role != role.value:
-            return ChainEnd(None, loop=True) if row.start_run == run else None
-        if row.state is None:
-            with self._database.lookup() as connection:
-                return ChainEnd(_end_of_loop(connection, row.start_id), loop=True)
-        return ChainEnd.of(row)
+        with self._database.lookup() as connection:
+            start = find_document(connection, self._database.find_id(connection, feed), key)
+            if start is None:
+                return None
+            if start.role != role.value:
+                return ChainEnd(None, loop=True) if start.run == run else None
+            end = execute(connection, CHAIN_END, {"start": start.id}).first()
+            if end is None:
+                return ChainEnd(_end_of_loop(connection, start.id), loop=True)
+        step = None if end.state == State.PROCESSED.value else DocumentRef.of(end)
+        return ChainEnd(step, loop=False, is_behind_empty=end.reason == ReasonKind.EMPTY_ARCHIVES.value)
 
     def read_urls(self, feed: str) -> Iterator[tuple[str, Role, State]]:
         """Yield the URLs of the documents of a feed's chain; the subscription document first."""
@@ -257,24 +228,20 @@ class Documents(Repository):
             values = {"feed_id": feed_id, "roles": [role.value for role in CHAIN], "probe": PROBE.name}
             chain = """SELECT url, role, state FROM documents WHERE feed_id = :feed_id AND role = ANY(:roles)
                 AND (platform IS NULL OR platform <> :probe OR held IS NOT NULL)"""
-            with stream(connection, chain, values) as found:
-                for row in found:
+            with stream(connection, chain, values) as rows:
+                for row in rows:
                     yield row.url, Role(row.role), State(row.state)
 
-    def commit(self, result: DocumentResult, batch: CommitBatch) -> int:
-        """Store a document with its entries in one transaction.
+    # -- commits: all raise LeaseError if another crawl has taken the feed over -------------------
 
-        :return: number of entries deleted because a complete feed no longer has them
-        :raises LeaseError: if another crawl has taken the feed over
-        """
+    def commit(self, result: DocumentResult, batch: CommitBatch) -> int:
+        """Store a document with its entries; return how many a complete feed does not have any more."""
         return self._written(result, batch, Commit.write)
 
     def send(
         self, result: DocumentResult, batch: CommitBatch, done: Callable[[int | Exception], None]
     ) -> None:
-        """Do what `commit` does, without waiting for PostgreSQL's answer.
-
-        Later calls of this store see the result.
+        """Do what `commit` does, without waiting for PostgreSQL's answer; later calls see the result.
 
         :param done: called with what `commit` returns or raises, during this call or another one of this
             store, or by the event loop; `Store.wait` waits for it
@@ -282,22 +249,19 @@ class Documents(Repository):
         self._write(result, batch, Commit.write, done)
 
     def note_failure(self, result: DocumentResult) -> None:
-        """Store that a document could not be fetched or read; the older documents stay known.
-
-        :raises LeaseError: if another crawl has taken the feed over
-        """
+        """Store that a document could not be fetched or read; the older documents stay known."""
         self._written(result, CommitBatch(), Commit.write_failure)
 
     def note_confirmation(self, result: DocumentResult) -> None:
-        """Store that a feed's subscription document has not changed; errors as `note_failure`."""
+        """Store that a feed's subscription document has not changed."""
         self._written(result, CommitBatch(), Commit.write_confirmation)
 
     def note_check(self, result: DocumentResult) -> None:
-        """Store that a document was checked, and has not changed, or could not be read; as `note_failure`."""
+        """Store that a document was checked, and has not changed, or could not be read."""
         self._written(result, CommitBatch(), Commit.write_check)
 
     def note_doubt(self, result: DocumentResult) -> None:
-        """Store that a feed's server sends 304 for a document that has changed; as `note_failure`."""
+        """Store that a feed's server sends 304 for a document that has changed."""
         self._written(result, CommitBatch(), Commit.write_doubt)
 
     def _written(self, result: DocumentResult, batch: CommitBatch, write: Callable[[Commit], T]) -> T:
@@ -337,24 +301,6 @@ class Documents(Repository):
         done(answer)
 
 
-def _end_of_loop(connection: Connection, start: int) -> DocumentRef:
-    """Return the document that leads back to a document before it, in a chain that is a loop.
-
-    :param start: id of the chain's first document
-    """
-    links = with_chain("documents.id = :start")
-    found = execute(
-        connection,
-        f"{links} SELECT documents.* FROM documents JOIN chain ON chain.id = documents.id",
-        {"start": start},
-    )
-    left = {row.id: row for row in found}
-    row = left.pop(start)
-    while row.behind_id in left:
-        row = left.pop(row.behind_id)
-    return DocumentRef.of(row)
-
-
 class Chains(Repository):
     """The documents of chains that have been read, to be requested again: `store.chains`."""
 
@@ -363,64 +309,56 @@ class Chains(Repository):
         subscription = "documents.id = (SELECT subscription_id FROM feeds WHERE feeds.id = :feed_id)"
         chain = f"""{with_chain(subscription, with_gaps=True)}
             SELECT documents.*,
-                documents.state = 'processed' AND documents.checked IS NOT NULL AS is_checkable
+                documents.state = 'processed' AND documents.checked IS NOT NULL AS is_checkable,
+                (SELECT max(walk) FROM absences
+                    WHERE feed_id = :feed_id AND role = 'archive' AND gone IS NULL) AS missed
             FROM documents JOIN chain ON chain.id = documents.id WHERE documents.role <> 'subscription'
             ORDER BY documents.walk DESC, documents.step DESC"""
-        lost = """SELECT max(walk) FROM absences
-            WHERE feed_id = :feed_id AND role = 'archive' AND gone IS NULL"""
-        with self._database.lookup() as connection:
-            of_feed = {"feed_id": self._database.find_id(connection, feed)}
-            found: list[Row[Any]] = list(execute(connection, chain, of_feed))
-            missed = execute(connection, lost, of_feed).scalar() if found else None
-        is_loop = all(row.behind_id is not None for row in found)
-        changed = [row.changed_walk for row in found if row.changed_walk is not None] if is_loop else []
-        known = [
+        rows = self._select(chain, feed)
+        is_loop = all(row.behind_id is not None for row in rows)
+        changed = [row.changed_walk for row in rows if row.changed_walk is not None] if is_loop else []
+        checkable = [
             KnownDocument(
                 row.id, row.fetched, row.fetched == row.checked, Seen(row.changed_walk, row.checked_walk)
             )
-            for row in found
+            for row in rows
             if row.is_checkable
         ]
-        return KnownChain(known, missed, max(changed, default=None))
+        return KnownChain(checkable, rows[0].missed if rows else None, max(changed, default=None))
 
     def find(self, number: int) -> CheckedDocument | None:
         """Return a processed document by its id; None if it is not there, or not processed any more."""
         with self._database.lookup() as connection:
-            return _find(connection, "documents.id = :id AND state = 'processed'", id=number)
+            return _find_checked(connection, "documents.id = :id AND state = 'processed'", id=number)
 
     def find_by_key(self, feed: str, key: str) -> CheckedDocument | None:
         """Return a document of a feed that has been read; None if there is none, or if it never changes.
 
         It is processed, or was until a newer document did not reach back to what was known.
         """
-        was_read = """feed_id = :feed_id AND KEY(key) = KEY(:key) AND held IS NOT NULL
-            AND (state = 'processed' OR detail = :detail)"""
+        was_read = f"{OF_KEY} AND held IS NOT NULL AND (state = 'processed' OR detail = :detail)"
         with self._database.lookup() as connection:
             feed_id = self._database.find_id(connection, feed)
-            return _find(connection, was_read, feed_id=feed_id, key=key, detail=MAY_HAVE_GROWN)
+            return _find_checked(connection, was_read, feed_id=feed_id, key=key, detail=MAY_HAVE_GROWN)
 
     def read_earlier(self, feed: str, key: str, place: ChainPosition, walk: int) -> EarlierReading | None:
-        """Return what is known of a document from before this walk; None if nothing is.
-
-        :param place, walk: as in `EarlierReading`
-        """
+        """Return what is known of a document from before this walk; see `EarlierReading`."""
         contents = """SELECT documents.held, current.held AS current
             FROM documents JOIN feeds ON feeds.id = documents.feed_id
                 LEFT JOIN documents AS current ON current.id = feeds.subscription_id
             WHERE documents.feed_id = :feed_id AND KEY(documents.key) = KEY(:key)"""
+        row = self._first(contents, feed, key=key)
+        if row is not None and row.held is not None:
+            return EarlierReading(bytes(row.held), bytes(row.current or b""), place, walk)
+        # What this walk has come to has a place in this walk.
+        if place.walk >= walk:
+            return None
         missing = "SELECT key FROM absences WHERE feed_id = :feed_id AND role <> 'subscription'"
-        with self._database.lookup() as connection:
-            values = {"feed_id": self._database.find_id(connection, feed), "key": key}
-            row = execute(connection, contents, values).first()
-            if row is not None and row.held is not None:
-                return EarlierReading(bytes(row.held), bytes(row.current or b""), place, walk)
-            # What this walk has come to has a place in this walk.
-            is_behind = place.walk < walk
-            keys = set(map(bytes, execute(connection, missing, values).scalars())) if is_behind else None
+        keys = {bytes(row.key) for row in self._select(missing, feed)}
         return EarlierReading(b"", b"", place, walk, keys) if keys else None
 
 
-def _find(connection: Connection, where: str, **values: object) -> CheckedDocument | None:
+def _find_checked(connection: Connection, where: str, **values: object) -> CheckedDocument | None:
     document = f"""SELECT documents.*, feeds.not_modified_ignored
         FROM documents JOIN feeds ON feeds.id = documents.feed_id WHERE {where}"""
     row = execute(connection, document, values).first()
@@ -442,15 +380,22 @@ def first_unread(
     if row is None or row.role != Role.PART.value:
         return None if row is None else DocumentRef.of(row)
     if untried_first:
-        untried = """SELECT * FROM documents WHERE feed_id = :feed_id AND role = 'part' AND state = 'known'
-            ORDER BY walk DESC, step DESC LIMIT 1"""
-        part = execute(connection, untried, {"feed_id": row.feed_id}).first()
+        part = execute(connection, UNTRIED_PART, {"feed_id": row.feed_id}).first()
         if part is not None:
             return DocumentRef.of(part)
     end = execute(connection, CHAIN_END, {"start": row.id}).first()
-    return None if end is None else ChainEnd.of(end).step
+    return None if end is None or end.state == State.PROCESSED.value else DocumentRef.of(end)
 
 
 def document_behind(connection: Connection, row: Row[Any]) -> Row[Any] | None:
+    """Return the row of the document to which that of a row links."""
     older = execute(connection, "SELECT * FROM documents WHERE id = :id", {"id": row.behind_id})
     return older.first()  # type: ignore[no-any-return]
+
+
+def _end_of_loop(connection: Connection, start: int) -> DocumentRef:
+    left = {row.id: row for row in execute(connection, LINKS, {"start": start})}
+    row = left.pop(start)
+    while row.behind_id in left:
+        row = left.pop(row.behind_id)
+    return DocumentRef.of(row)

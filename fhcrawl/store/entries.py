@@ -172,11 +172,6 @@ def _stream_entries(
     only_changed: bool = False,
     has_details: bool = False,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the fields of entries, feed by feed, oldest first.
-
-    :param only_changed: leave out entries without a change since they were exported
-    :param has_details: with their optional fields and `original`
-    """
     order = f"entries.feed_id, {by_counted_order('entries')}, entries.id"
     statement = entries_with_changes(where, order, only_changed, has_details)
     fields_of = whole_fields if has_details else exported_fields

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import bindparam, case, func, select
+from sqlalchemy import bindparam, func, select
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Kind, Role, is_not_read
@@ -42,14 +42,18 @@ NOTE = feeds.update().where(feeds.c.id == bindparam("b_id")).values({name: bindp
 # When an entry was published, else its or its document's update time.
 TIME = f"coalesce(entries.published, entries.updated, {counted_time('entries')})"
 OF_LIVE = "FROM entries WHERE feed_id = :feed_id AND digest <> ''"
+MONTHS = f"""
+SELECT substr({TIME}, 1, {TO_THE_MONTH}) AS month, count(*), min({TIME}), max({TIME}) {OF_LIVE} GROUP BY month
+"""
+LATEST = f"SELECT title, id, link, {TIME} AS time {OF_LIVE} ORDER BY time DESC, id LIMIT {LATEST_ENTRIES}"
+RECENT_CHANGES = f"""
+SELECT DISTINCT coalesce(entries.updated, entries.published, {counted_time("entries")}) AS time
+{OF_LIVE} ORDER BY time DESC LIMIT {RECENT}
+"""
 
 
 class StoredHead(NamedTuple):
-    """The head section of a feed.
-
-    :param original: XML or JSON
-    :param document: URL of its document
-    """
+    """The head section of a feed in XML or JSON, and the URL of its document."""
 
     original: str
     document: str
@@ -67,11 +71,8 @@ class Document(NamedTuple):
     """A document of a feed.
 
     :param older_id: id of the older document, which its link names
-    :param walk, step: its position in the chain
-    :param updated: its own update time
-    :param reason: kind of the reason why it is not processed; `detail` describes it for people
-    :param since: since when it is not processed
-    :param fetched: when it was last fetched or requested; None if it never was
+    :param reason, detail, since: why and since when it is not processed
+    :param fetched: when it was last requested; None if it never was
     """
 
     id: int
@@ -90,7 +91,7 @@ class Document(NamedTuple):
 
 
 class LatestEntry(NamedTuple):
-    """One of the latest live entries of a feed; `name` is its title, or its id if it has none."""
+    """One of the latest live entries of a feed, with its title or id."""
 
     name: str
     link: str | None
@@ -102,16 +103,14 @@ class Details:
     """A summary of a feed's documents and entries. Times are ISO 8601 in UTC.
 
     :param since: when the feed was first crawled
-    :param months: number of live entries by month (`2003-12`), in order; an entry's time is when it was
-        published, else its or its document's update time; '' for those without a time
-    :param first, last: the first and the last of these times
-    :param recent: when the entries last changed, newest first; at most `RECENT`
-    :param latest: the entries with the latest times, at most `LATEST_ENTRIES`
+    :param months: number of live entries by month (`2003-12`), in order; '' for those without a time
+    :param first, last: the first and the last of their times
+    :param recent: when the entries last changed, newest first
     :param chain: the documents from the subscription document back
-    :param snapshot: the snapshot that precedes the feed: its index and its pages
+    :param snapshot: the index and the pages of the snapshot that precedes the feed
     :param beside: number of documents in neither of these, which no document links to any more
-    :param missing: URLs of pages in sitemaps that look like entries, and are not kept
     :param gap_before: where the chain breaks off: the time of the oldest entry that was read before the gap
+    :param missing: URLs of pages in sitemaps that look like entries, and are not kept
     """
 
     since: str
@@ -157,10 +156,7 @@ class Feeds(Repository):
             return connection.scalar(select(feeds.c.id).where(is_of(feed))) is not None
 
     def find_at(self, url: str, besides: str) -> str | None:
-        """Return the URL of the feed that has a URL, or has moved there; None if there is none.
-
-        :param besides: a feed that does not count
-        """
+        """Return the URL of the feed that has a URL, or has moved there, besides another feed."""
         with self._database.lookup() as connection:
             if url != besides and connection.scalar(select(feeds.c.id).where(is_of(url))) is not None:
                 return url
@@ -176,9 +172,7 @@ class Feeds(Repository):
             return subscriptions.duplicates(connection)
 
     def merge(self, kept: str, others: Iterable[str]) -> dict[str, int]:
-        """Merge feeds into another one, in one transaction: their names leave the store.
-
-        Entries that the kept feed has stay as they are there.
+        """Merge feeds into another one, whose own entries stay as they are; their names leave the store.
 
         :return: for each, the number of live entries that the kept feed did not have
         :raises StoreError: if a crawl has one of them, or the store does not know it; then nothing changes
@@ -193,19 +187,13 @@ class Feeds(Repository):
         return None if kind is None else Kind(kind)
 
     def read_stored_entries(self, feed: str, walk: int) -> StoredEntries:
-        """Return how many entries a feed has, and what the last check of its publisher's list has found.
-
-        :param walk: number of the walk
-        """
-        of_feed = entries.c.feed_id == bindparam("feed_id")
-        is_read = case((entries.c.order_walk == walk, 1), else_=0)
-        counts = select(func.count(), func.coalesce(func.sum(is_read), 0))
-        with self._database.lookup() as connection:
-            number = {"feed_id": self._database.find_id(connection, feed)}
-            noted = select(feeds.c.listing).where(feeds.c.id == bindparam("feed_id"))
-            listing = Listing.from_json(connection.scalar(noted, number))
-            live, read = connection.execute(counts.where(of_feed, entries.c.digest != ""), number).one()
-        return StoredEntries(walk, live, read, listing)
+        """Return how many entries a feed has, and what the last check of its publisher's list has found."""
+        counts = """SELECT feeds.listing, count(entries.id) AS live,
+                coalesce(sum(CASE WHEN entries.order_walk = :walk THEN 1 ELSE 0 END), 0) AS read
+            FROM feeds LEFT JOIN entries ON entries.feed_id = feeds.id AND entries.digest <> ''
+            WHERE feeds.id = :feed_id GROUP BY feeds.id, feeds.listing"""
+        [row] = self._select(counts, feed, walk=walk)
+        return StoredEntries(walk, row.live, row.read, Listing.from_json(row.listing))
 
     def has_other_count(self, feed: str, total: int | None = None) -> bool:
         """Return whether a feed counts entries that are not kept, and did not when its last page was read.
@@ -214,15 +202,11 @@ class Feeds(Repository):
         """
         differs = f"""SELECT {UNKEPT} <> 0 AND NOT {UNKEPT} IS NOT DISTINCT FROM unkept
             FROM feeds WHERE id = :feed_id"""
-        with self._database.lookup() as connection:
-            number = {"feed_id": self._database.find_id(connection, feed), "total": total}
-            return bool(execute(connection, differs, number).scalar())
+        [[is_other]] = self._select(differs, feed, total=total)
+        return bool(is_other)
 
     def note_listing(self, feed: str, listing: Listing) -> None:
-        """Store what a check of the publisher's list has found.
-
-        :raises LeaseError: if another crawl has taken the feed over
-        """
+        """Store what a check of the publisher's list has found; `LeaseError` if the feed is taken over."""
         with self._database.transaction() as connection:
             number = self._checked_id(connection, feed)
             connection.execute(feeds.update().where(feeds.c.id == number).values(listing=listing.to_json()))
@@ -236,10 +220,7 @@ class Feeds(Repository):
             return {row.url: StoredHead(row.original, row.document) for row in found}
 
     def read_times(self, feed: str) -> tuple[str, str]:
-        """Return when a feed was first crawled, and the newest time of its entries; '' for none.
-
-        ISO 8601 in UTC.
-        """
+        """Return when a feed was first crawled, and the newest time of its entries; '' for none."""
         statement = f"""SELECT since, (SELECT max({counted_time("entries")}) FROM entries
             WHERE entries.feed_id = feeds.id) FROM feeds WHERE KEY(url) = KEY(:url)"""
         values = {"url": feed, "latest": latest_time(now())}
@@ -253,17 +234,35 @@ class Feeds(Repository):
             feed_id = self._database.find_id(connection, feed)
             row = connection.execute(select(feeds).where(feeds.c.id == feed_id)).one()
             live = {"feed_id": feed_id, "latest": latest_time(now())}
-            months, first, last = _months(connection, live)
-            known = _documents(connection, feed_id)
-            recent, latest = _recent(connection, live), _latest(connection, live)
-            chain = list(_chain(known, row.subscription_id or _first(known, Role.SUBSCRIPTION)))
+            months = sorted(tuple(month) for month in execute(connection, MONTHS, live))
+            dated = [month for month in months if month[0]]
+            latest = [
+                LatestEntry((entry.title or "").strip() or entry.id, entry.link, entry.time or None)
+                for entry in execute(connection, LATEST, live)
+            ]
+            recent = [entry.time for entry in execute(connection, RECENT_CHANGES, live) if entry.time]
+            columns = (documents.c["behind_id" if n == "older_id" else n] for n in Document._fields)
+            of_feed = connection.execute(select(*columns).where(documents.c.feed_id == feed_id))
+            by_id = {document[0]: Document(*document) for document in of_feed}
+            firsts = {document.role: document.id for document in reversed(by_id.values())}
+            chain = _chain(by_id, row.subscription_id or firsts.get(Role.SUBSCRIPTION.value))
             gap_before = _gap_before(connection, live, chain)
             missing = _compare_sitemaps(connection, feed_id).missing
-        snapshot = list(_chain(known, _first(known, Role.INDEX)))
-        listed = [document for document in known.values() if document.role == Role.LISTED.value]
-        beside = len(known.keys() - {document.id for document in (*chain, *snapshot, *listed)})
-        times = months, first, last, recent, latest
-        return Details(row.since, *times, chain, snapshot, beside, gap_before, missing)
+        snapshot = _chain(by_id, firsts.get(Role.INDEX.value))
+        in_place = {document.id for document in (*chain, *snapshot)}
+        return Details(
+            row.since,
+            {month[0]: month[1] for month in months},
+            dated[0][2] if dated else None,
+            dated[-1][3] if dated else None,
+            recent,
+            latest,
+            chain,
+            snapshot,
+            sum(one.id not in in_place and one.role != Role.LISTED.value for one in by_id.values()),
+            gap_before,
+            missing,
+        )
 
     def note_verdicts(
         self,
@@ -319,28 +318,6 @@ def _merge(connection: Connection, kept: str, other: str) -> int:
     return subscriptions.merge(connection, rows[other], rows[kept])
 
 
-def _months(connection: Connection, live: dict[str, object]) -> tuple[dict[str, int], str | None, str | None]:
-    counted = f"""SELECT substr({TIME}, 1, {TO_THE_MONTH}) AS month, count(*), min({TIME}), max({TIME})
-        {OF_LIVE} GROUP BY month"""
-    rows = sorted(tuple(row) for row in execute(connection, counted, live))
-    dated = [row for row in rows if row[0]]
-    first, last = (dated[0][2], dated[-1][3]) if dated else (None, None)
-    return {row[0]: row[1] for row in rows}, first, last
-
-
-def _recent(connection: Connection, live: dict[str, object]) -> list[str]:
-    time = f"coalesce(entries.updated, entries.published, {counted_time('entries')})"
-    newest = f"SELECT DISTINCT {time} AS time {OF_LIVE} ORDER BY time DESC LIMIT {RECENT}"
-    return [row.time for row in execute(connection, newest, live) if row.time]
-
-
-def _latest(connection: Connection, live: dict[str, object]) -> list[LatestEntry]:
-    newest = f"""SELECT title, id, link, {TIME} AS time
-        {OF_LIVE} ORDER BY time DESC, id LIMIT {LATEST_ENTRIES}"""
-    found = execute(connection, newest, live)
-    return [LatestEntry((row.title or "").strip() or row.id, row.link, row.time or None) for row in found]
-
-
 # If no version of an entry comes from the document at which the chain breaks off, the newer documents count,
 # one by one.
 def _gap_before(connection: Connection, live: dict[str, object], chain: Sequence[Document]) -> str | None:
@@ -357,22 +334,12 @@ def _gap_before(connection: Connection, live: dict[str, object], chain: Sequence
     return next(filter(None, read), min(first, default=None))
 
 
-def _documents(connection: Connection, feed_id: int) -> dict[int, Document]:
-    columns = (documents.c["behind_id" if name == "older_id" else name] for name in Document._fields)
-    found = connection.execute(select(*columns).where(documents.c.feed_id == feed_id))
-    return {row[0]: Document(*row) for row in found}
-
-
-def _first(known: dict[int, Document], role: Role) -> int | None:
-    return next((number for number, document in known.items() if document.role == role.value), None)
-
-
-def _chain(known: dict[int, Document], start: int | None) -> Iterator[Document]:
-    seen = set()  # a chain can be a loop
-    while start in known and start not in seen:
-        seen.add(start)
-        yield known[start]
-        start = known[start].older_id
+def _chain(by_id: dict[int, Document], start: int | None) -> list[Document]:
+    chain: dict[int, Document] = {}  # a chain can be a loop
+    while start in by_id and start not in chain:
+        chain[start] = by_id[start]
+        start = by_id[start].older_id
+    return list(chain.values())
 
 
 class Sitemaps(Repository):
@@ -384,11 +351,9 @@ class Sitemaps(Repository):
             return _links(connection, self._database.find_id(connection, feed))
 
     def note(self, feed: str, url: str, pages: list[str], is_first: bool) -> None:
-        """Store what a sitemap lists.
+        """Store the pages of a sitemap that look like entries; `LeaseError` if the feed is taken over.
 
-        :param pages: those that look like entries
         :param is_first: it is the first one of a check: what earlier checks have stored is deleted
-        :raises LeaseError: if another crawl has taken the feed over
         """
         with self._database.transaction() as connection:
             number = self._checked_id(connection, feed)
@@ -399,11 +364,10 @@ class Sitemaps(Repository):
                 connection.execute(sitemaps.insert().values(row))
 
     def finish(self, feed: str, read: str, is_part: bool) -> SitemapReport:
-        """Store and return what a check has found.
+        """Store and return what a check has found; `LeaseError` if the feed is taken over.
 
         :param read: when the last sitemap was read: ISO 8601 in UTC
         :param is_part: not all sitemaps were read
-        :raises LeaseError: if another crawl has taken the feed over
         """
         with self._database.transaction() as connection:
             number = self._checked_id(connection, feed)

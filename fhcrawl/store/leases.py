@@ -179,7 +179,6 @@ def _living_owner(connection: Connection, run: int) -> str | None:
 
 
 def _is_locked(connection: Connection, run: int) -> bool:
-    """Return whether the lock of a run is taken, as far as this can be found out."""
     if connection.dialect.name == POSTGRESQL:
         # Trying to lock would succeed in the session that has the lock.
         return execute(connection, IS_LOCKED, {"run": run}).first() is not None

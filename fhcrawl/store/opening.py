@@ -104,7 +104,6 @@ def engine(url: URL) -> Engine:
 
 
 def _patience(url: URL) -> dict[str, int]:
-    """Return the limit of time for connecting to a server, unless its URL has one."""
     return {} if "connect_timeout" in url.query else {"connect_timeout": BUSY_SECONDS}
 
 

@@ -463,7 +463,6 @@ def prepare(connection: Connection) -> None:
 
 
 def _version(connection: Connection) -> int | None:
-    """Return the version of the schema; None if there are no tables."""
     if not inspect(connection).has_table(store.name):
         return None
     version: int | None = connection.scalar(select(store.c.schema_version))

@@ -79,7 +79,6 @@ ORIGINAL, DETAILS = "original", "details"
 
 @lru_cache(STATEMENTS_REMEMBERED)
 def _translated(sql: str, database: str) -> tuple[str, tuple[str, ...]]:
-    """Return a statement in the SQL of a database, and the names of its parameters by position."""
     for pattern, replacement in MACROS[database]:
         sql = re.sub(pattern, replacement, sql)
     return PARAMETER.sub("?" if database == SQLITE else "%s", sql), tuple(PARAMETER.findall(sql))

@@ -230,7 +230,6 @@ def is_empty(connection: Connection, feed_id: int) -> bool:
 # A poll at a future time was recorded by a wrong clock, and so was its due time. The clocks of two machines
 # may differ.
 def _due(at: str) -> ColumnElement[str | None]:
-    """Return the column of when feeds are due, judged at a time; NULL: now."""
     return case((feeds.c.polled > latest_time(at), null()), else_=feeds.c.due)
 
 

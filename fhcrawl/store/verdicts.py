@@ -103,14 +103,13 @@ class Feed:
     :param documents: number of documents in each state
     :param crawled: when its subscription document was last read
     :param checked: the earliest of the times at which the documents of its chain were last seen
-    :param subscribed: since when it is subscribed; None if it is not
+    :param subscribed: since when it is subscribed
     :param due: when it is due again; None: now
-    :param oldest: when its oldest live entry was published, else updated; None if no entry has a time
-    :param newest: the same for its newest live entry
-    :param not_modified_ignored: since when its server's 304 responses are not believed; None if they are
+    :param oldest, newest: when its oldest and its newest live entry were published, else updated
+    :param not_modified_ignored: since when its server's 304 responses are not believed
     :param spans, holes: when a plain or paged feed was seen without a hole, and the holes; oldest first
     :param complete_as_of: when the pages of a paged feed that is complete were the feed
-    :param sitemap: what the sitemaps of its site list; None if they were never read
+    :param sitemap: what the sitemaps of its site list
     :param obtained: how its history was obtained: `links`, `WordPress pages`, `a list`, `web archive`,
         `WARC`; [] if only its subscription document was read
     """
@@ -144,10 +143,7 @@ class Feed:
 
 
 def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
-    """Yield feeds with their verdicts.
-
-    :param feeds: their rows; not more than a statement can have parameters
-    """
+    """Yield feeds with their verdicts; not more than a statement can have parameters."""
     feed_ids = [feed.id for feed in feeds]
     some: dict[str, object] = {"feeds": feed_ids, "not_fetched": NOT_FETCHED, "names_none": NAMES_NONE}
     some["starts"] = _start_numbers(connection, feeds)
@@ -302,10 +298,6 @@ def _left(feed: Row[Any], found: Row[Any] | None) -> Iterator[Reason]:
 def _with_captures(
     connection: Connection, feed_ids: list[int], own: Mapping[int, Coverage]
 ) -> dict[int, Covered]:
-    """Return what captures and their own reads cover of feeds, by id; feeds that have neither are missing.
-
-    :param own: the coverage by their own reads
-    """
     found = {feed_id: covered_by((), read) for feed_id, read in own.items()}
     # Captures of other documents than subscription documents show nothing of what was new.
     captures = execute(

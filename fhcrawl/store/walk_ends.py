@@ -144,7 +144,6 @@ class _EndedWalk:
         )
 
     def _ids_by_document(self, wanted: Collection[bytes] | None = None) -> Iterator[set[bytes]]:
-        """Yield the digests of those ids that each document contained; `wanted`: those to look for."""
         for row in self._chain:
             if row.is_known:
                 held = self._execute("SELECT held FROM documents WHERE id = :id", id=row.id).scalar()
@@ -154,7 +153,6 @@ class _EndedWalk:
         return set().union(*self._ids_by_document(wanted))
 
     def _delete(self, ids: list[str]) -> int:
-        """Delete entries that no document contains; return the number of live ones among them."""
         found = statements.execute_among(self._connection, statements.WINNERS, self._feed.id, ids)
         winners = statements.winners(found, latest_time(now()))
         live = {entry_id: winner for entry_id, winner in winners.items() if winner.digest}
@@ -165,10 +163,6 @@ class _EndedWalk:
     # -- entries that are gone --------------------------------------------------------------------
 
     def mark_gone(self, deletes: bool) -> int:
-        """Forget the absence of what a document contains again, and note what is gone.
-
-        :return: the number of deleted entries
-        """
         absent = {
             bytes(row.key): row for row in self._execute("SELECT * FROM absences WHERE feed_id = :feed_id")
         }
@@ -215,7 +209,6 @@ class _EndedWalk:
     # An entry that is missing above another one is known to be removed only while that one is shown: the
     # document may have dropped both since.
     def _unproven(self, absent: Mapping[bytes, Row[Any]], contained: Collection[bytes]) -> set[bytes]:
-        """Return which entries a plain feed may have dropped, and which have another id now."""
         if not absent:
             return set()
         former = self._execute(
@@ -228,7 +221,6 @@ class _EndedWalk:
         }
 
     def _live(self, keys: Collection[bytes]) -> Iterator[tuple[bytes, str]]:
-        """Yield the digests and ids of those live entries whose digests are among some."""
         if keys:
             live = "SELECT id FROM entries WHERE feed_id = :feed_id AND digest <> ''"
             for (entry_id,) in execute(self._connection, live, {"feed_id": self._feed.id}, ROWS_AT_ONCE):
@@ -236,7 +228,6 @@ class _EndedWalk:
                     yield key, entry_id
 
     def _find_snapshot(self) -> int | None:
-        """Return the last walk in which the documents, as they are known, were the feed; None for none."""
         if not self._is_complete or not self._has_all_pages():
             return None
         seen = {row.id: Seen(row.changed_walk, row.checked_walk) for row in self._chain}
@@ -250,7 +241,6 @@ class _EndedWalk:
     # page with the first one. That there are no more pages is known only if those that were read contain all
     # that the publisher lists.
     def _has_all_pages(self) -> bool:
-        """Return whether the chain has all pages of its feed; True if links name all of them."""
         is_linked = all(row.role != Role.PAGE.value for row in self._chain)
         # The pages of an API link to each other.
         is_linked |= any(row.platform in NAMED and NAMED[row.platform].has_api for row in self._chain)
@@ -262,10 +252,6 @@ class _EndedWalk:
     # -- entries with another id ------------------------------------------------------------------
 
     def resolve_renames(self) -> tuple[int, tuple[str, str] | None, int]:
-        """Find out whether new entries had other ids before; delete these if the user wants it.
-
-        :return: `renamed`, `example` and `merged` of `WalkEnd`
-        """
         number, example = 0, None
         self._execute(
             f"""INSERT INTO renames (feed_id, id, since)
@@ -281,7 +267,6 @@ class _EndedWalk:
         return number, example, self._merge_renamed()
 
     def _arrivals(self) -> Iterator[list[NamedEntry]]:
-        """Yield the new entries that are live, some at a time."""
         arrivals = """SELECT DISTINCT id FROM renames
             WHERE feed_id = :feed_id AND former_id IS NULL AND id > :after ORDER BY id LIMIT :limit"""
         live, after = f"{ENTRIES} AND digest <> ''", ""
@@ -323,7 +308,6 @@ class _EndedWalk:
 
     # What a document still contains is no duplicate of its publisher's making, and would be read again.
     def _merge_renamed(self) -> int:
-        """Delete entries under former ids that no document contains, if the user wants it."""
         if not self._feed.merge_renamed or not self._is_complete:
             return 0
         found = self._execute(

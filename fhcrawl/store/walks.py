@@ -244,7 +244,6 @@ def _begin(connection: Connection, rows: list[Row[Any]], run: int, since: str) -
 def _refusals(
     connection: Connection, leases: Leases, rows: Sequence[Row[Any]]
 ) -> dict[int, LeaseError | None]:
-    """Return the reasons why feeds cannot be claimed, by feed id; None for those that can."""
     released = leases.released(connection, rows)
     holders = {row.run for row in rows if row.id not in released}
     of_holders = {holder: _refusal(connection, leases, holder) for holder in holders}
@@ -327,10 +326,6 @@ def _subscriptions(
 
 
 def _snapshot(connection: Connection, index: Row[Any]) -> StoredSnapshot:
-    """Return the snapshot that precedes a feed.
-
-    :param index: the row of the snapshot's index
-    """
     is_read = index.state == State.PROCESSED.value
     part = first_unread(connection, document_behind(connection, index))
     return StoredSnapshot(index.key, is_read, index.updated, part)
