@@ -71,8 +71,6 @@ class Store:
         """Open the store, even in a folder that cannot be written to.
 
         If there is no file yet, none is created: the store is empty, in memory.
-
-        :raises StoreError: if it cannot be opened
         """
         if opening.is_not_made(url):
             return cls(Database.open(opening.IN_MEMORY, shown_as=url))
@@ -121,10 +119,7 @@ class Store:
             connection.execute(schema.store.update().values(runs=schema.store.c.runs))
 
     def copy_to(self, target: Store) -> dict[str, int]:
-        """Copy everything to an empty store; return the number of rows by table.
-
-        :raises StoreError: if this store has no feeds, or the target has some
-        """
+        """Copy everything to an empty store; return the number of rows by table."""
         with self._database.still() as connection, target._database.transaction() as other:
             return database.copy_rows(connection, other, self.place)
 

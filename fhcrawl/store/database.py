@@ -140,10 +140,9 @@ class Database:
 
     @classmethod
     def open(cls, url: str | URL, shown_as: str | URL | None = None) -> Database:
-        """Open the database at an SQLAlchemy URL; make its tables if there are none, migrate older ones.
+        """Open the database at an SQLAlchemy URL, or raise StoreError; create or migrate its tables.
 
         :param shown_as: the URL to show instead
-        :raises StoreError: if it cannot be opened, or has a version that this fhcrawl cannot migrate
         """
         parsed = opening.parsed(url)
         place = opening.shown(opening.parsed(shown_as or url))
@@ -204,10 +203,7 @@ class Database:
     # -- what is kept in memory --------------------------------------------------------------------
 
     def require_leases(self) -> Leases:
-        """Return the leases of the run.
-
-        :raises StoreError: if no run has begun
-        """
+        """Return the leases of the run; raise StoreError if none has begun."""
         if self.leases is None:
             raise StoreError("No crawl has begun: call Store.begin_run() first")
         return self.leases
@@ -217,10 +213,7 @@ class Database:
         return self._feed_ids.get(feed)
 
     def find_id(self, connection: Connection, feed: str) -> int:
-        """Return the id of a feed.
-
-        :raises StoreError: if the store does not know it
-        """
+        """Return the id of a feed; raise StoreError if the store does not know it."""
         feed_id = self._feed_ids.get(feed)
         if feed_id is None:
             feed_id = connection.scalar(select(feeds.c.id).where(is_of(feed)))
@@ -289,8 +282,7 @@ def copy_rows(source: Connection, target: Connection, place: str) -> dict[str, i
     """Copy every row; return the number of rows by table.
 
     :param source: in a transaction that sees one state of the store
-    :param place: URL of the source, without passwords
-    :raises StoreError: if the source has no feeds, or the target has some
+    :raises StoreError: if the source (`place`) has no feeds, or the target has some
     """
     has_feeds = select(feeds.c.id).limit(1)
     if source.execute(has_feeds).first() is None:

@@ -65,7 +65,6 @@ LISTS_REMEMBERED = 1000
 class StoredVersion(NamedTuple):
     """The newest version of an entry, or its deletion, as the feed writers read it.
 
-    :param fields: as `Entries.read` yields them
     :param original: the entry's source in XML or JSON; None if it is not kept
     :param time: its update time, or its document's: ISO 8601 in UTC without the `Z`, '' for none
     """
@@ -77,8 +76,8 @@ class StoredVersion(NamedTuple):
 
     @classmethod
     def of(cls, row: Row[Any]) -> StoredVersion:
-        """Return the version of a row of `entries_with_changes`."""
-        return cls(whole_fields(row), row.original, row.time, not row.digest)
+        """Return the version of a row of `with_changes`."""
+        return cls(_whole_fields(row), row.original, row.time, not row.digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,6 @@ class KeptVersion:
 
     :param state: `current`, `superseded` or `deleted`
     :param captured: when a web archive captured the version's document; None if a walk read it
-    :param fields: the fields of the entry and of its document
     """
 
     state: str
@@ -95,8 +93,7 @@ class KeptVersion:
     fields: dict[str, Any]
 
 
-def kept_version(row: Row[Any], is_current: bool) -> KeptVersion:
-    """Return the version of a row of `entries` or `versions`."""
+def _kept_version(row: Row[Any], is_current: bool) -> KeptVersion:
     state = "deleted" if not row.digest else "current" if is_current else "superseded"
     fields = {name: getattr(row, name) for name in ("id", *TIMES, *CONTENT)}
     for name in JSON_FIELDS:
@@ -145,7 +142,7 @@ class Entries(Repository):
         """Yield the newest version of each entry of a feed, including deletions, oldest first."""
         direction = "DESC" if newest_first else "ASC"
         order = f"{by_counted_order('entries', direction)}, entries.id {direction}"
-        statement = entries_with_changes("KEY(feeds.url) = KEY(:url)", order)
+        statement = _with_changes("KEY(feeds.url) = KEY(:url)", order)
         values: dict[str, object] = {"url": feed, "latest": latest_time(now())}
         with self._database.snapshot() as connection, stream(connection, statement, values) as found:
             yield from map(StoredVersion.of, found)
@@ -162,7 +159,7 @@ class Entries(Repository):
                 f"SELECT * FROM versions WHERE {of_entry} ORDER BY {by_counted_order('versions', 'DESC')}",
                 {**wanted, "latest": latest_time(now())},
             ).all()
-        return [kept_version(row, number == 0) for number, row in enumerate([*current, *before])]
+        return [_kept_version(row, number == 0) for number, row in enumerate([*current, *before])]
 
 
 def _stream_entries(
@@ -173,18 +170,13 @@ def _stream_entries(
     has_details: bool = False,
 ) -> Iterator[dict[str, Any]]:
     order = f"entries.feed_id, {by_counted_order('entries')}, entries.id"
-    statement = entries_with_changes(where, order, only_changed, has_details)
-    fields_of = whole_fields if has_details else exported_fields
+    statement = _with_changes(where, order, only_changed, has_details)
+    fields_of = _whole_fields if has_details else _exported_fields
     with stream(connection, statement, {**values, "latest": latest_time(now())}) as found:
         yield from map(fields_of, found)
 
 
-def entries_with_changes(where: str, order: str, only_changed: bool = False, has_details: bool = True) -> str:
-    """Return the query of the columns of `ENTRIES_COLUMNS`.
-
-    :param only_changed: leave out entries without a change since they were exported
-    :param has_details: with the columns of `OPTIONAL_COLUMNS` too
-    """
+def _with_changes(where: str, order: str, only_changed: bool = False, has_details: bool = True) -> str:
     special = {"feed": "feeds.url AS feed", "change_id": "changes.id AS change_id"}
     special["exported_digest"] = "changes.exported_digest"
     columns = [special.get(name, f"entries.{name}") for name in ENTRIES_COLUMNS]
@@ -200,8 +192,7 @@ def _from_json(text: str) -> tuple[Any, ...]:
     return tuple(json.loads(text))
 
 
-def exported_fields(row: Sequence[Any]) -> dict[str, Any]:
-    """Return a stored entry's fields, with its change since the last export."""
+def _exported_fields(row: Sequence[Any]) -> dict[str, Any]:
     fields = dict(zip(ENTRIES_COLUMNS, row, strict=True))
     for name in JSON_FIELDS:
         fields[name] = list(_from_json(fields[name]))
@@ -215,9 +206,8 @@ def exported_fields(row: Sequence[Any]) -> dict[str, Any]:
     return fields | json.loads(added) if added else fields
 
 
-def whole_fields(row: Row[Any]) -> dict[str, Any]:
-    """Return the same with the optional fields and `original`, for a row with details."""
-    fields = exported_fields(row[: len(ENTRIES_COLUMNS)])
+def _whole_fields(row: Row[Any]) -> dict[str, Any]:
+    fields = _exported_fields(row[: len(ENTRIES_COLUMNS)])
     details = {**dict.fromkeys(model.DETAILS), "base": fields["document"], **json.loads(row.details)}
     former_ids = sorted(json.loads(row.former_ids))
     return {**fields, **details, ORIGINAL: row.original, "former_ids": former_ids}
@@ -227,10 +217,7 @@ class Exports(Repository):
     """The deliveries: `store.exports`."""
 
     def begin(self, run: int, only_released: bool = False) -> int:
-        """Begin to export the changes of a run's feeds that no export has yet; return the delivery's number.
-
-        :param only_released: only of feeds that the run has finished with
-        """
+        """Begin to export the changes of a run's feeds, or those it has finished with; return a number."""
         with self._database.transaction() as connection:
             # Numbers are never reused: a process that was suspended, and whose delivery another one has
             # recovered meanwhile, would end the delivery that has its number now.
@@ -246,19 +233,15 @@ class Exports(Repository):
         return number
 
     def read_changes(self, number: int, has_details: bool = False) -> Iterator[dict[str, Any]]:
-        """Yield the entries changed in a delivery, feed by feed, oldest first.
-
-        :param has_details: with their optional fields and `original`
-        """
+        """Yield the entries changed in a delivery, feed by feed, oldest first, as `Entries.read`."""
         with self._database.snapshot() as connection:
             yield from _stream_entries(
                 connection, "changes.delivery = :delivery", {"delivery": number}, True, has_details
             )
 
     def note_files(self, number: int, files: list[list[Any]]) -> None:
-        """Store that a delivery's changes are written to temporary files, which are not renamed yet.
+        """Store that a delivery's changes are written to temporary files (`storages.WrittenFile`).
 
-        :param files: a `storages.WrittenFile` each
         :raises LeaseError: if another run has taken the delivery over
         """
         noted = deliveries.update().where(deliveries.c.id == number).values(files=json.dumps(files))
@@ -276,12 +259,12 @@ class Exports(Repository):
             have ended long before its lease expires
         """
         with self._database.snapshot() as connection:
-            begun = connection.execute(select(deliveries).order_by(deliveries.c.id)).all()
-            found = [(row.id, row.run, json.loads(row.files)) for row in begun]
+            rows = connection.execute(select(deliveries).order_by(deliveries.c.id)).all()
             return [
-                (number, files)
-                for number, run, files in found
-                if leases.is_dead(connection, run) or any(name == locked for _written, name, *_ in files)
+                (row.id, files)
+                for row in rows
+                for files in [json.loads(row.files)]
+                if leases.is_dead(connection, row.run) or any(name == locked for _written, name, *_ in files)
             ]
 
     def end(self, number: int) -> None:

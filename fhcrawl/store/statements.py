@@ -87,10 +87,7 @@ def _translated(sql: str, database: str) -> tuple[str, tuple[str, ...]]:
 def execute(
     connection: Connection, sql: str, values: Mapping[str, object] | None = None, at_once: int | None = None
 ) -> Any:
-    """Execute a statement with named values.
-
-    :param at_once: how many rows are read at a time; None: all
-    """
+    """Execute a statement with named values; read all rows, or some at once."""
     sql, names = _translated(sql, connection.dialect.name)
     # For this statement only; an option of the connection would hold for those after it.
     options = None if at_once is None else {"yield_per": at_once}
@@ -183,10 +180,7 @@ def is_one_of(urls: list[str]) -> ColumnElement[bool]:
 
 
 def counted_time(table: str) -> str:
-    """Return the time that entries or versions are sorted by: their own, or their document's.
-
-    Times after `:latest` do not count.
-    """
+    """Return the time that entries or versions are sorted by: theirs, or their document's, up to `:latest`."""
     own, document = f"{table}.order_time", f"rtrim({table}.document_updated, 'Z')"
     return f"""CASE WHEN {own} <> '' AND {own} <= :latest THEN {own}
         WHEN {document} <= :latest THEN {document} ELSE '' END"""
@@ -283,10 +277,7 @@ def find_document(connection: Connection, feed_id: int, key: str) -> Row[Any] | 
 
 
 def winners(found: Iterable[Sequence[Any]], latest: str) -> dict[str, Winner]:
-    """Return the newest versions in the result of a statement of `WINNERS`, by id.
-
-    :param latest: latest time to take into account
-    """
+    """Return the newest versions in the result of `WINNERS`, by id, judged by times up to `latest`."""
     return {row[0]: _winner(Order(*row[1:7]), latest, *row[7:]) for row in found}
 
 

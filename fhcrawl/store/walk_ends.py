@@ -68,7 +68,7 @@ class WalkEnd(NamedTuple):
 
     :param deleted: how many entries were deleted
     :param renamed: how many entries have another id than before, as far as this was not known
-    :param example: the id of one of them, and its former id; None without any
+    :param example: the id of one of them, and its former id
     :param merged: how many entries were deleted under their former ids
     """
 
@@ -87,8 +87,7 @@ class WalkEnds(Repository):
         """Note which entries of feeds have another id, and which are gone; each feed in one transaction.
 
         :param urls: feeds whose walk has ended; those that another run has taken over are ignored
-        :param deletes: delete entries that are gone
-        :param keeps_versions: keep the versions of entries that are deleted
+        :param deletes: delete entries that are gone; `keeps_versions`: keep their versions
         :return: by URL, of the feeds in which there was something to compare
         """
         ends = {}
