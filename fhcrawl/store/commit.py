@@ -184,7 +184,7 @@ class StoredState(NamedTuple):
     def read(cls, database: Database, result: DocumentResult, batch: CommitBatch) -> StoredState:
         """Read what matters for a document; of most documents, only the feed's id in memory does."""
         whole, unlisted, ends_earlier, covered, head = {}, [], False, None, None
-        fetch, feed_id = result.fetch, database.remembered_id(result.fetch.feed)
+        fetch, feed_id = result.fetch, database.feed_ids.get(result.fetch.feed)
         has_one = (result.present, result.parts, result.shown, result.doubted_since)
         if feed_id is None or any(one is not None for one in has_one) or _is_last_page(result):
             with database.lookup() as connection:
@@ -256,12 +256,8 @@ class Commit:
             self._forget_other_snapshots()
         if result.lost is None:
             self._execute(FORGET_UNCONFIRMED)
-        same = {
-            "feed_id": self._feed_id,
-            "role": fetch.role.value,
-            "walk": fetch.walk,
-            "since": fetch.fetched,
-        }
+        same = {"feed_id": self._feed_id, "role": fetch.role.value}
+        same |= {"walk": fetch.walk, "since": fetch.fetched}
         lost = [{**same, "key": key, "below": below} for key, below in (result.lost or {}).items()]
         execute_all(self._connection, NOTE_LOST, lost)
         deleted = self._delete() + self._replace_snapshots()

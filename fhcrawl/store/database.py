@@ -123,6 +123,7 @@ class Database:
     :param place: its URL, without passwords
     :param pipeline: for PostgreSQL, sends transactions without waiting for the commit; None for SQLite
     :param leases: of the current run; None until a run begins
+    :param feed_ids: by URL, as far as this process has looked them up
     :param head_digests: digests of feeds' heads that this process has written or read, by feed id
     """
 
@@ -135,7 +136,7 @@ class Database:
         self.pipeline = Pipeline(self._reader) if engine.dialect.name == schema.POSTGRESQL else None
         self._file: tuple[int, int] | None = None
         self.leases: Leases | None = None
-        self._feed_ids: LocalCache[str, int] = LocalCache(FEEDS_REMEMBERED)
+        self.feed_ids: LocalCache[str, int] = LocalCache(FEEDS_REMEMBERED)
         self.head_digests: LocalCache[int, str] = LocalCache(FEEDS_REMEMBERED)
 
     @classmethod
@@ -208,35 +209,23 @@ class Database:
             raise StoreError("No crawl has begun: call Store.begin_run() first")
         return self.leases
 
-    def remembered_id(self, feed: str) -> int | None:
-        """Return the id of a feed if it is in memory."""
-        return self._feed_ids.get(feed)
-
     def find_id(self, connection: Connection, feed: str) -> int:
         """Return the id of a feed; raise StoreError if the store does not know it."""
-        feed_id = self._feed_ids.get(feed)
+        feed_id = self.feed_ids.get(feed)
         if feed_id is None:
             feed_id = connection.scalar(select(feeds.c.id).where(is_of(feed)))
             if feed_id is None:
                 raise StoreError(f"The feed {feed} is not in the store")
-            self._feed_ids[feed] = feed_id
+            self.feed_ids[feed] = feed_id
         return feed_id
 
     def find_ids(self, connection: Connection, urls: Iterable[str]) -> list[int]:
         """Return the ids of those of some feeds that the store knows."""
-        ids = {url: self._feed_ids.get(url) for url in urls}
+        ids = {url: self.feed_ids.get(url) for url in urls}
         if others := [url for url, feed_id in ids.items() if feed_id is None]:
             rows = connection.execute(select(feeds.c.url, feeds.c.id).where(is_one_of(others)))
             ids |= {row.url: row.id for row in rows}
         return [feed_id for feed_id in ids.values() if feed_id is not None]
-
-    def remember_ids(self, feed_ids: dict[str, int]) -> None:
-        """Keep the ids of feeds in memory, by URL."""
-        self._feed_ids.update(feed_ids)
-
-    def forget_id(self, feed: str) -> None:
-        """Forget the id of a feed that the store does not have any more."""
-        self._feed_ids.pop(feed, None)
 
     # -- transactions of a pipeline ---------------------------------------------------------------
 

@@ -294,7 +294,7 @@ class Feeds(Repository):
                 unread = [row for row in rows if is_not_read(by_url[row.url].reasons)]
                 subscriptions.forget_unread(connection, unread)
                 for row in unread:
-                    self._database.forget_id(row.url)
+                    self._database.feed_ids.pop(row.url, None)
 
 
 def _noted(

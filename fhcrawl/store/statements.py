@@ -180,7 +180,7 @@ def is_one_of(urls: list[str]) -> ColumnElement[bool]:
 
 
 def counted_time(table: str) -> str:
-    """Return the time that entries or versions are sorted by: theirs, or their document's, up to `:latest`."""
+    """Return the time that entries or versions are sorted by, theirs or their document's, to `:latest`."""
     own, document = f"{table}.order_time", f"rtrim({table}.document_updated, 'Z')"
     return f"""CASE WHEN {own} <> '' AND {own} <= :latest THEN {own}
         WHEN {document} <= :latest THEN {document} ELSE '' END"""

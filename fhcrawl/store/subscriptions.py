@@ -96,7 +96,7 @@ class Subscriptions(Repository):
         with self._database.transaction() as connection:
             deleted = {url: delete(connection, url) for url in urls}
         for url in deleted:
-            self._database.forget_id(url)
+            self._database.feed_ids.pop(url, None)
         return deleted
 
     def read(self, due_at: str | None = None) -> dict[str, dict[str, Any]]:

@@ -170,7 +170,7 @@ class Walks(Repository):
                 execute(
                     connection, "UPDATE feeds SET merge_renamed = 1 WHERE id = ANY(:feeds)", {"feeds": merged}
                 )
-        self._database.remember_ids({row.url: row.id for row in rows})
+        self._database.feed_ids.update({row.url: row.id for row in rows})
         self._database.head_digests.update({row.id: row.head_digest for row in ours if row.head_digest})
         return {row.url: refusals.get(row.id) or known[row.id] for row in rows}
 
@@ -198,7 +198,7 @@ class Walks(Repository):
             if added:
                 connection.execute(feeds.update().where(feeds.c.id == rows[name].id).values(special=special))
             subscriptions.merge(connection, rows[feed], rows[name])
-        self._database.forget_id(feed)
+        self._database.feed_ids.pop(feed, None)
         return bool(rows[name].run == leases.run)
 
     def forget(self, feed: str, now: str) -> None:
