@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from fhcrawl.store.statements import KeptVersion
+    from fhcrawl.store.entries import KeptVersion
 
 # Not compared: the id is the same in all versions, and the document of each version is listed anyway.
 NOT_OF_ENTRY = ("id", "document", "document_updated")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed.listings import ListCheck, SitemapCheck
     from fhcrawl.logical_feed.results import DocumentFailure
-    from fhcrawl.store import DocumentRef, Subscription
+    from fhcrawl.store import DocumentRef, WalkStart
 
 # The key of cb_kwargs.
 CONTEXT = "fhcrawl_context"
@@ -293,7 +293,7 @@ def is_fixed(host: str) -> bool:
     return special_name(host) or literal(host) is not None
 
 
-def special_hosts_from_store(known: Subscription, index: str | None) -> dict[str, bool]:
+def special_hosts_from_store(known: WalkStart, index: str | None) -> dict[str, bool]:
     """Return what the store knows of the hosts that the user gave, as `WalkContext.special_hosts`.
 
     :param index: URL of the index of the snapshot that the feed continues

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Link, NewerPage
     from fhcrawl.logical_feed.listings import ListCheck, SitemapCheck
     from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch
-    from fhcrawl.store import CheckedDocument, DocumentRef, Memento, Subscription
+    from fhcrawl.store import CheckedDocument, DocumentRef, Memento, WalkStart
 
 CHECK_PRIORITY = -1
 # 50,000 URLs of a sitemap take 5 to 10 MiB. The protocol allows 50 MB, which would take seconds.
@@ -48,7 +48,7 @@ REFUSALS = tuple(map(ReasonKind.http, (401, 403, 404)))
 ALWAYS = {DELTAFETCH_ENABLED: False}
 
 
-def first(known: Subscription, options: FeedOptions) -> Iterator[Request]:
+def first(known: WalkStart, options: FeedOptions) -> Iterator[Request]:
     """Yield the first requests of a walk: for the index of a snapshot, or for the subscription document.
 
     Yield the request for the first unread page of a snapshot too.
@@ -76,7 +76,7 @@ def first(known: Subscription, options: FeedOptions) -> Iterator[Request]:
     yield _request(RequestContext(walk, index, Role.SUBSCRIPTION, ChainPosition(known.walk, 0)), ALWAYS)
 
 
-def subscription(known: Subscription, walk: WalkContext) -> Request:
+def subscription(known: WalkStart, walk: WalkContext) -> Request:
     """Return the request for a subscription document, conditional unless the user's options have changed."""
     if known.body_digest is not None and not responses.is_read_like(known.body_digest, walk):
         known = known.anew()

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.exporters.documents import DocumentFormat
     from fhcrawl.store import Feed, Store
-    from fhcrawl.store.statements import StoredVersion
+    from fhcrawl.store.entries import StoredVersion
 
 
 class Selection(NamedTuple):

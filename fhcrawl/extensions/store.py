@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import AsyncioLoopingCall
     from twisted.internet.task import LoopingCall
 
-    from fhcrawl.store import Subscription
+    from fhcrawl.store import WalkStart
 
 logger = logging.getLogger(__name__)
 IDS_CHANGED = (
@@ -124,7 +124,7 @@ class StoreExtension(Component):
             return error
         return None
 
-    def begin_walks(self, feeds: Mapping[str, dict[str, Any]]) -> Iterator[Subscription]:
+    def begin_walks(self, feeds: Mapping[str, dict[str, Any]]) -> Iterator[WalkStart]:
         """Begin walks; yield what the store knows of each feed, without feeds that this crawl skips.
 
         :param feeds: at most `store.FEEDS_AT_ONCE` feeds: their options as plain values, by URL
@@ -156,7 +156,7 @@ class StoreExtension(Component):
         loss = DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, f"was not crawled: {error}")
         self.give_up(feed, loss, error)
 
-    def _settle_and_begin(self, feeds: Mapping[str, dict[str, Any]]) -> dict[str, Subscription | LeaseError]:
+    def _settle_and_begin(self, feeds: Mapping[str, dict[str, Any]]) -> dict[str, WalkStart | LeaseError]:
         merging = {
             feed for feed, options in feeds.items() if self._merges_renamed or options.get("merge_renamed")
         }

@@ -280,7 +280,7 @@ class CommitMiddleware(Component):
 
         self._store.documents.send(result, batch, done)
         if pending.is_left:
-            self._store.settle()
+            self._store.wait()
 
     def _note(self, result: DocumentResult, batch: CommitBatch, outcome: int | Exception) -> None:
         """Process the outcome of a commit."""

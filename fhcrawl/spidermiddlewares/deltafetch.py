@@ -121,7 +121,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             return None
         is_read = end.step is None or end.step.key != key
         # An archive that may have grown; the commit of the newer document marks it as unread.
-        known = None if is_read and _joins(pending) else self._store.rechecks.find_by_key(feed, key)
+        known = None if is_read and _joins(pending) else self._store.chains.find_by_key(feed, key)
         if known is not None:
             return requests.again(request, known)
         if is_read:

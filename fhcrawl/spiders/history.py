@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.crawling.subscriptions import FeedList, FeedOptions, Listed
     from fhcrawl.pipelines import EntryVersion
-    from fhcrawl.store import Subscription
+    from fhcrawl.store import WalkStart
     from fhcrawl.store.subscriptions import Subscriptions
 
 logger = logging.getLogger(__name__)
@@ -155,7 +155,7 @@ class HistorySpider(Spider):
             # Let requests in progress continue; otherwise, they would wait until all feeds have begun.
             await asyncio.sleep(0)
 
-    def _add_titles(self, stored: Subscriptions, begun: list[Subscription]) -> None:
+    def _add_titles(self, stored: Subscriptions, begun: list[WalkStart]) -> None:
         titles = self._given.titles
         stored.add_titles({k.feed: titles[k.feed] for k in begun if k.feed in titles})
 
@@ -164,7 +164,7 @@ class HistorySpider(Spider):
             logger.error("%s", sentence)
             self.crawler.stats.inc_value(REFUSED)
 
-    def first(self, known: Subscription, options: FeedOptions) -> Iterator[Request]:
+    def first(self, known: WalkStart, options: FeedOptions) -> Iterator[Request]:
         """Return the requests that a walk begins with (`requests.first`)."""
         if not self.settings.getbool("FHCRAWL_PLATFORMS_ENABLED"):
             options = replace(options, platforms=False)

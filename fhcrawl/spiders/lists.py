@@ -173,7 +173,7 @@ class Sitemaps(_Lists):
         if following is not None:
             yield requests.sitemap(fetch, before, following)
         elif check.requested:
-            report = self._store.sitemaps.settle(fetch.feed, fetch.fetched, check.is_part)
+            report = self._store.sitemaps.finish(fetch.feed, fetch.fetched, check.is_part)
             if report.in_words:
                 logger.info("%s: %s", fetch.feed, report.in_words)
 

@@ -350,7 +350,7 @@ class Walk:
         """Return what is known of a document from before this walk; None if nothing is."""
         if walk.number <= FIRST_WALK:
             return None
-        return self._store.rechecks.read_earlier(fetch.feed, fetch.key, fetch.position, walk.number)
+        return self._store.chains.read_earlier(fetch.feed, fetch.key, fetch.position, walk.number)
 
     def _not_a_feed(self, fetch: Fetch, response: Response, error: NotAFeedError) -> Output:
         context, failure = context_of(response), reading.unread(response, error)
@@ -403,7 +403,7 @@ class Walk:
         budget = recheck_budget(self._crawler.settings)
         if not budget.days or (context.last_reading is not None and context.last_reading.is_new):
             return
-        documents, *doubts = self._store.rechecks.read_chain(fetch.feed)
+        documents, *doubts = self._store.chains.read_chain(fetch.feed)
         # Out of turn, to see whether an entry that an archive has lost is gone, or whether links of several
         # walks only seem to be a loop; but not what cannot be had.
         walk = max((walk for walk in doubts if walk is not None), default=None)
@@ -421,7 +421,7 @@ class Walk:
 
     def _recheck(self, numbers: list[int], walk: WalkContext, documents: int = 2) -> Iterator[Request]:
         for position, number in enumerate(numbers, 1):
-            checked = self._store.rechecks.find(number)
+            checked = self._store.chains.find(number)
             if checked is not None:
                 yield requests.check(checked, walk, numbers[position:], documents)
                 return

@@ -7,26 +7,27 @@ import selectors
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from scrapy.utils.datatypes import LocalCache
 from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.store import leases, opening, schema
 from fhcrawl.store.schema import feeds
-from fhcrawl.store.statements import is_of
+from fhcrawl.store.statements import execute, is_of, is_one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     import psycopg
-    from sqlalchemy import URL, Connection, Dialect, Engine, Table
+    from sqlalchemy import URL, Connection, Dialect, Engine, Row, Table
 
     from fhcrawl.store.leases import Leases
 
 T = TypeVar("T")
-K = TypeVar("K")
-V = TypeVar("V")
+
+FEEDS_REMEMBERED = 10_000
 
 # How long to wait for a silent server: its machine is gone then, or it has been stopped.
 ANSWER_SECONDS = 120
@@ -48,10 +49,10 @@ class Pipeline:
         If this raises, nothing is written, and `answered` is not called.
 
         :param write: executes the statements, whose results are not available
-        :param answered: called by the event loop or by `settle`: with the result of `write` when that is
+        :param answered: called by the event loop or by `wait`: with the result of `write` when that is
             committed, or with the error that prevented it
         """
-        self.settle()
+        self.wait()
         with ExitStack() as opened:
             connection = opened.enter_context(self._engine.connect())
             driver = opened.enter_context(_pipeline(connection))
@@ -80,9 +81,9 @@ class Pipeline:
         with suppress(RuntimeError):
             loop = asyncio.get_running_loop()
         if loop is not None:
-            loop.add_reader(driver, self.settle)
+            loop.add_reader(driver, self.wait)
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         """Wait for the pending transaction, if there is one."""
         collect, self._collect = self._collect, None
         if collect is not None:
@@ -91,7 +92,6 @@ class Pipeline:
 
 @contextmanager
 def _pipeline(connection: Connection) -> Iterator[psycopg.Connection[Any]]:
-    """Open the pipeline of a connection; discard all connections of the engine if this one is lost."""
     driver: Any = connection.connection.driver_connection
     first: BaseException | None = None
     try:
@@ -110,7 +110,6 @@ def _pipeline(connection: Connection) -> Iterator[psycopg.Connection[Any]]:
 
 
 def _wait(driver: psycopg.Connection[Any], events: int) -> None:
-    """Wait until the server's socket is ready; close the connection if the server is silent."""
     with selectors.PollSelector() as selector:
         selector.register(driver, events)
         if not selector.select(ANSWER_SECONDS):
@@ -123,6 +122,9 @@ class Database:
 
     :param place: its URL, without passwords
     :param pipeline: for PostgreSQL, sends transactions without waiting for the commit; None for SQLite
+    :param leases: of the current run; None until a run begins
+    :param feed_ids: by URL, as far as this process has looked them up
+    :param head_digests: digests of feeds' heads that this process has written or read, by feed id
     """
 
     def __init__(self, engine: Engine, place: str) -> None:
@@ -133,13 +135,15 @@ class Database:
         self._reader = opening.reader(engine)
         self.pipeline = Pipeline(self._reader) if engine.dialect.name == schema.POSTGRESQL else None
         self._file: tuple[int, int] | None = None
+        self.leases: Leases | None = None
+        self.feed_ids: LocalCache[str, int] = LocalCache(FEEDS_REMEMBERED)
+        self.head_digests: LocalCache[int, str] = LocalCache(FEEDS_REMEMBERED)
 
     @classmethod
     def open(cls, url: str | URL, shown_as: str | URL | None = None) -> Database:
-        """Open the database at an SQLAlchemy URL; make its tables if there are none, migrate older ones.
+        """Open the database at an SQLAlchemy URL, or raise StoreError; create or migrate its tables.
 
         :param shown_as: the URL to show instead
-        :raises StoreError: if it cannot be opened, or has a version that this fhcrawl cannot migrate
         """
         parsed = opening.parsed(url)
         place = opening.shown(opening.parsed(shown_as or url))
@@ -165,7 +169,7 @@ class Database:
     def close(self) -> None:
         """Wait for all answers, and close all connections."""
         if self.pipeline is not None:
-            self.pipeline.settle()
+            self.pipeline.wait()
         self._engine.dispose()
 
     # -- transactions with a wait for the commit --------------------------------------------------
@@ -187,15 +191,41 @@ class Database:
     @contextmanager
     def lookup(self) -> Iterator[Connection]:
         """Connect for statements that only read, without the round trips of a transaction."""
-        self.settle()
+        self.wait()
         with self._sentences(), self._reader.connect() as connection:
             yield connection
 
     @contextmanager
     def _begin(self, engine: Engine) -> Iterator[Connection]:
-        self.settle()
+        self.wait()
         with self._sentences(), engine.begin() as connection:
             yield connection
+
+    # -- what is kept in memory --------------------------------------------------------------------
+
+    def require_leases(self) -> Leases:
+        """Return the leases of the run; raise StoreError if none has begun."""
+        if self.leases is None:
+            raise StoreError("No crawl has begun: call Store.begin_run() first")
+        return self.leases
+
+    def find_id(self, connection: Connection, feed: str) -> int:
+        """Return the id of a feed; raise StoreError if the store does not know it."""
+        feed_id = self.feed_ids.get(feed)
+        if feed_id is None:
+            feed_id = connection.scalar(select(feeds.c.id).where(is_of(feed)))
+            if feed_id is None:
+                raise StoreError(f"The feed {feed} is not in the store")
+            self.feed_ids[feed] = feed_id
+        return feed_id
+
+    def find_ids(self, connection: Connection, urls: Iterable[str]) -> list[int]:
+        """Return the ids of those of some feeds that the store knows."""
+        ids = {url: self.feed_ids.get(url) for url in urls}
+        if others := [url for url, feed_id in ids.items() if feed_id is None]:
+            rows = connection.execute(select(feeds.c.url, feeds.c.id).where(is_one_of(others)))
+            ids |= {row.url: row.id for row in rows}
+        return [feed_id for feed_id in ids.values() if feed_id is not None]
 
     # -- transactions of a pipeline ---------------------------------------------------------------
 
@@ -213,14 +243,13 @@ class Database:
         with self._sentences():
             pipeline.send(write, answered)
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         """Wait for the commit of the transaction that was sent last."""
         if self.pipeline is not None:
-            self.pipeline.settle()
+            self.pipeline.wait()
 
     @contextmanager
     def _sentences(self) -> Iterator[None]:
-        """Convert errors of the database or its driver to StoreError; fail if the store's file is gone."""
         if self._file != opening.identity(self._engine):
             raise StoreError("The store's file is missing or has been replaced; move it back")
         try:
@@ -230,7 +259,6 @@ class Database:
 
 
 def _failure(error: Exception) -> StoreError:
-    """Return the StoreError for an error of the database."""
     if leases.is_lease_error(error):
         failure: StoreError = LeaseError(leases.TAKEN_OVER)
     else:
@@ -243,8 +271,7 @@ def copy_rows(source: Connection, target: Connection, place: str) -> dict[str, i
     """Copy every row; return the number of rows by table.
 
     :param source: in a transaction that sees one state of the store
-    :param place: URL of the source, without passwords
-    :raises StoreError: if the source has no feeds, or the target has some
+    :raises StoreError: if the source (`place`) has no feeds, or the target has some
     """
     has_feeds = select(feeds.c.id).limit(1)
     if source.execute(has_feeds).first() is None:
@@ -263,86 +290,33 @@ def copy_rows(source: Connection, target: Connection, place: str) -> dict[str, i
 
 
 def _copy_table(source: Connection, target: Connection, table: Table) -> int:
-    count = 0
-    found = source.execution_options(yield_per=opening.ROWS_AT_ONCE).execute(select(table))
-    for rows in found.partitions():
-        target.execute(table.insert(), [row._asdict() for row in rows])
-        count += len(rows)
+    rows = source.execution_options(yield_per=opening.ROWS_AT_ONCE).execute(select(table))
+    for some in rows.partitions():
+        target.execute(table.insert(), [row._asdict() for row in some])
     number = table.autoincrement_column
     if target.dialect.name == schema.POSTGRESQL and number is not None:
         # The next row gets the number after the greatest one.
         sequence, greatest = func.pg_get_serial_sequence(table.name, number.name), func.max(number)
         target.execute(select(func.setval(sequence, func.coalesce(greatest, 1), greatest.is_not(None))))
-    return count
-
-
-FEEDS_REMEMBERED = 10_000
-
-
-class Session:
-    """The database, the leases of the current run, and the ids of feeds.
-
-    :param leases: None until a run begins
-    """
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        self.leases: Leases | None = None
-        self._feed_ids: dict[str, int] = {}
-        self._heads: dict[int, str] = {}
-
-    def require_leases(self) -> Leases:
-        """Return the leases of the run.
-
-        :raises StoreError: if no run has begun
-        """
-        if self.leases is None:
-            raise StoreError("No crawl has begun: call Store.begin_run() first")
-        return self.leases
-
-    def remembered_id(self, feed: str) -> int | None:
-        """Return the id of a feed if it is in memory."""
-        return self._feed_ids.get(feed)
-
-    def find_id(self, connection: Connection, feed: str) -> int:
-        """Return the id of a feed.
-
-        :raises StoreError: if the store does not know it
-        """
-        feed_id = self._feed_ids.get(feed)
-        if feed_id is None:
-            feed_id = connection.scalar(select(feeds.c.id).where(is_of(feed)))
-            if feed_id is None:
-                raise StoreError(f"The feed {feed} is not in the store")
-            self.remember_ids({feed: feed_id})
-        return feed_id
-
-    def remember_ids(self, feed_ids: dict[str, int]) -> None:
-        """Keep the ids of feeds in memory, by URL."""
-        _remember(self._feed_ids, feed_ids)
-
-    def forget_id(self, feed: str) -> None:
-        """Forget the id of a feed that the store does not have any more."""
-        self._feed_ids.pop(feed, None)
-
-    def remember_heads(self, digests: dict[int, str]) -> None:
-        """Keep the digests of feeds' heads in memory, by feed id."""
-        _remember(self._heads, digests)
-
-    def take_head(self, feed_id: int) -> str | None:
-        """Return the digest of a feed's head if it is in memory, once: another one may replace it."""
-        return self._heads.pop(feed_id, None)
-
-
-def _remember(memory: dict[K, V], more: dict[K, V]) -> None:
-    if len(memory) + len(more) > FEEDS_REMEMBERED:
-        memory.clear()
-    memory.update(more)
+    return target.scalar(select(func.count()).select_from(table)) or 0
 
 
 class Repository:
     """Base class of what reads and writes one kind of data in a store."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._database = session.database
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def _select(self, sql: str, feed: str, **values: object) -> Sequence[Row[Any]]:
+        with self._database.lookup() as connection:
+            feed_id = self._database.find_id(connection, feed)
+            rows: Sequence[Row[Any]] = execute(connection, sql, {"feed_id": feed_id, **values}).all()
+            return rows
+
+    def _first(self, sql: str, feed: str, **values: object) -> Row[Any] | None:
+        return next(iter(self._select(sql, feed, **values)), None)
+
+    def _checked_id(self, connection: Connection, feed: str) -> int:
+        feed_id = self._database.find_id(connection, feed)
+        self._database.require_leases().check(connection, feed_id)
+        return feed_id

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import exists, select
 
+from fhcrawl.documents import model
 from fhcrawl.exceptions import LeaseError
+from fhcrawl.logical_feed import ChainPosition, captured
 from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.store import leases, statements
 from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import stream
-from fhcrawl.store.schema import changes, deliveries, feeds
-from fhcrawl.store.statements import KeptVersion, StoredVersion, by_counted_order
+from fhcrawl.store.schema import changes, deliveries, entries, feeds
+from fhcrawl.store.statements import (
+    CHANGE_OF_ENTRY,
+    CONTENT,
+    JSON_FIELDS,
+    ORIGINAL,
+    TIMES,
+    by_counted_order,
+    counted_time,
+)
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Row
 
     from fhcrawl.logical_feed import Winner
     from fhcrawl.logical_feed.results import DocumentResult
@@ -36,6 +48,59 @@ class Label(NamedTuple):
     updated: str | None
 
 
+ENTRIES_COLUMNS = (
+    "feed",
+    *(str(column.name) for column in entries.c if column.name in {"id", *CONTENT, *TIMES}),
+    *("added", "digest", "change_id", "exported_digest"),
+)
+# With what the optional fields are computed from, and the counted time.
+OPTIONAL_COLUMNS = f"""entries.details, entries.original,
+    (SELECT JSON_LIST(renames.former_id) FROM renames WHERE renames.feed_id = entries.feed_id
+        AND KEY(renames.id) = KEY(entries.id) AND renames.former_id IS NOT NULL) AS former_ids,
+    {counted_time("entries")} AS time"""
+# Lists of authors and categories repeat.
+LISTS_REMEMBERED = 1000
+
+
+class StoredVersion(NamedTuple):
+    """The newest version of an entry, or its deletion, as the feed writers read it.
+
+    :param original: the entry's source in XML or JSON; None if it is not kept
+    :param time: its update time, or its document's: ISO 8601 in UTC without the `Z`, '' for none
+    """
+
+    fields: dict[str, Any]
+    original: str | None
+    time: str
+    is_deleted: bool
+
+    @classmethod
+    def of(cls, row: Row[Any]) -> StoredVersion:
+        """Return the version of a row of `with_changes`."""
+        return cls(_whole_fields(row), row.original, row.time, not row.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptVersion:
+    """A current or earlier version of an entry.
+
+    :param state: `current`, `superseded` or `deleted`
+    :param captured: when a web archive captured the version's document; None if a walk read it
+    """
+
+    state: str
+    captured: str | None
+    fields: dict[str, Any]
+
+
+def _kept_version(row: Row[Any], is_current: bool) -> KeptVersion:
+    state = "deleted" if not row.digest else "current" if is_current else "superseded"
+    fields = {name: getattr(row, name) for name in ("id", *TIMES, *CONTENT)}
+    for name in JSON_FIELDS:
+        fields[name] = list(_from_json(fields[name]))
+    return KeptVersion(state, captured(ChainPosition(row.order_walk, row.order_step)), fields)
+
+
 class Entries(Repository):
     """The entries and their earlier versions: `store.entries`."""
 
@@ -47,14 +112,14 @@ class Entries(Repository):
     def find_winners(self, feed: str, ids: list[str], latest: str) -> dict[str, Winner]:
         """Return the newest versions of some entries of a feed, by id, judged by times up to `latest`."""
         with self._database.lookup() as connection:
-            feed_id = self._session.find_id(connection, feed)
+            feed_id = self._database.find_id(connection, feed)
             found = statements.execute_among(connection, statements.WINNERS, feed_id, ids) if ids else ()
             return statements.winners(found, latest)
 
     def find_labels(self, feed: str, ids: list[str]) -> dict[str, Label]:
         """Return title and times of some entries of a feed, by id."""
         with self._database.lookup() as connection:
-            feed_id = self._session.find_id(connection, feed)
+            feed_id = self._database.find_id(connection, feed)
             found = statements.execute_among(connection, LABELS, feed_id, ids) if ids else ()
             return {row[0]: Label(*row[1:]) for row in found}
 
@@ -77,7 +142,7 @@ class Entries(Repository):
         """Yield the newest version of each entry of a feed, including deletions, oldest first."""
         direction = "DESC" if newest_first else "ASC"
         order = f"{by_counted_order('entries', direction)}, entries.id {direction}"
-        statement = statements.entries_with_changes("KEY(feeds.url) = KEY(:url)", order)
+        statement = _with_changes("KEY(feeds.url) = KEY(:url)", order)
         values: dict[str, object] = {"url": feed, "latest": latest_time(now())}
         with self._database.snapshot() as connection, stream(connection, statement, values) as found:
             yield from map(StoredVersion.of, found)
@@ -85,7 +150,7 @@ class Entries(Repository):
     def read_kept_versions(self, feed: str, entry_id: str) -> list[KeptVersion]:
         """Return the current version of an entry, then its earlier ones, newest first."""
         with self._database.snapshot() as connection:
-            wanted = {"feed_id": self._session.find_id(connection, feed), "id": entry_id}
+            wanted = {"feed_id": self._database.find_id(connection, feed), "id": entry_id}
             of_entry = "feed_id = :feed_id AND KEY(id) = KEY(:id)"
             found = statements.execute(connection, f"SELECT * FROM entries WHERE {of_entry}", wanted)
             current = found.all()
@@ -94,7 +159,7 @@ class Entries(Repository):
                 f"SELECT * FROM versions WHERE {of_entry} ORDER BY {by_counted_order('versions', 'DESC')}",
                 {**wanted, "latest": latest_time(now())},
             ).all()
-        return [statements.kept_version(row, number == 0) for number, row in enumerate([*current, *before])]
+        return [_kept_version(row, number == 0) for number, row in enumerate([*current, *before])]
 
 
 def _stream_entries(
@@ -104,26 +169,55 @@ def _stream_entries(
     only_changed: bool = False,
     has_details: bool = False,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the fields of entries, feed by feed, oldest first.
-
-    :param only_changed: leave out entries without a change since they were exported
-    :param has_details: with their optional fields and `original`
-    """
     order = f"entries.feed_id, {by_counted_order('entries')}, entries.id"
-    statement = statements.entries_with_changes(where, order, only_changed, has_details)
-    fields_of = statements.whole_fields if has_details else statements.exported_fields
+    statement = _with_changes(where, order, only_changed, has_details)
+    fields_of = _whole_fields if has_details else _exported_fields
     with stream(connection, statement, {**values, "latest": latest_time(now())}) as found:
         yield from map(fields_of, found)
+
+
+def _with_changes(where: str, order: str, only_changed: bool = False, has_details: bool = True) -> str:
+    special = {"feed": "feeds.url AS feed", "change_id": "changes.id AS change_id"}
+    special["exported_digest"] = "changes.exported_digest"
+    columns = [special.get(name, f"entries.{name}") for name in ENTRIES_COLUMNS]
+    return f"""
+    SELECT {", ".join([*columns, OPTIONAL_COLUMNS] if has_details else columns)}
+    FROM entries JOIN feeds ON feeds.id = entries.feed_id
+        {"" if only_changed else "LEFT"} JOIN changes ON {CHANGE_OF_ENTRY}
+    WHERE {where} ORDER BY {order}"""
+
+
+@lru_cache(LISTS_REMEMBERED)
+def _from_json(text: str) -> tuple[Any, ...]:
+    return tuple(json.loads(text))
+
+
+def _exported_fields(row: Sequence[Any]) -> dict[str, Any]:
+    fields = dict(zip(ENTRIES_COLUMNS, row, strict=True))
+    for name in JSON_FIELDS:
+        fields[name] = list(_from_json(fields[name]))
+    digest, exported, added = (fields.pop(name) for name in ("digest", "exported_digest", "added"))
+    if fields.pop("change_id") is None:
+        fields["change"] = None
+    elif not digest:
+        fields["change"] = "deleted"
+    else:
+        fields["change"] = "updated" if exported else "new"
+    return fields | json.loads(added) if added else fields
+
+
+def _whole_fields(row: Row[Any]) -> dict[str, Any]:
+    fields = _exported_fields(row[: len(ENTRIES_COLUMNS)])
+    details = {**dict.fromkeys(model.DETAILS), "base": fields["document"], **json.loads(row.details)}
+    former_ids = sorted(json.loads(row.former_ids))
+    return {**fields, **details, ORIGINAL: row.original, "former_ids": former_ids}
 
 
 class Exports(Repository):
     """The deliveries: `store.exports`."""
 
     def begin(self, run: int, only_released: bool = False) -> int:
-        """Begin to export the changes of a run's feeds that no export has yet; return the delivery's number.
-
-        :param only_released: only of feeds that the run has finished with
-        """
+        """Begin to export the changes of a run's feeds, or those it has finished with; return a number."""
         with self._database.transaction() as connection:
             # Numbers are never reused: a process that was suspended, and whose delivery another one has
             # recovered meanwhile, would end the delivery that has its number now.
@@ -139,27 +233,23 @@ class Exports(Repository):
         return number
 
     def read_changes(self, number: int, has_details: bool = False) -> Iterator[dict[str, Any]]:
-        """Yield the entries changed in a delivery, feed by feed, oldest first.
-
-        :param has_details: with their optional fields and `original`
-        """
+        """Yield the entries changed in a delivery, feed by feed, oldest first, as `Entries.read`."""
         with self._database.snapshot() as connection:
             yield from _stream_entries(
                 connection, "changes.delivery = :delivery", {"delivery": number}, True, has_details
             )
 
     def note_files(self, number: int, files: list[list[Any]]) -> None:
-        """Store that a delivery's changes are written to temporary files, which are not renamed yet.
+        """Store that a delivery's changes are written to temporary files (`storages.WrittenFile`).
 
-        :param files: a `storages.WrittenFile` each
         :raises LeaseError: if another run has taken the delivery over
         """
         noted = deliveries.update().where(deliveries.c.id == number).values(files=json.dumps(files))
         with self._database.transaction() as connection:
             if not connection.execute(noted).rowcount:
                 raise LeaseError("another crawl considered this one dead and exports its changes")
-            if self._session.leases is not None:
-                self._session.leases.renew(connection)
+            if self._database.leases is not None:
+                self._database.leases.renew(connection)
 
     def find_dead(self, locked: str | None = None) -> list[tuple[int, list[list[Any]]]]:
         """Return the number and files of each delivery that was not ended, though its process has.
@@ -169,12 +259,12 @@ class Exports(Repository):
             have ended long before its lease expires
         """
         with self._database.snapshot() as connection:
-            begun = connection.execute(select(deliveries).order_by(deliveries.c.id)).all()
-            found = [(row.id, row.run, json.loads(row.files)) for row in begun]
+            rows = connection.execute(select(deliveries).order_by(deliveries.c.id)).all()
             return [
-                (number, files)
-                for number, run, files in found
-                if leases.is_dead(connection, run) or any(name == locked for _written, name, *_ in files)
+                (row.id, files)
+                for row in rows
+                for files in [json.loads(row.files)]
+                if leases.is_dead(connection, row.run) or any(name == locked for _written, name, *_ in files)
             ]
 
     def end(self, number: int) -> None:

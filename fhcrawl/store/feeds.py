@@ -7,18 +7,18 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import bindparam, case, func, select
+from sqlalchemy import bindparam, func, select
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Kind, Role, is_not_read
 from fhcrawl.logical_feed.listings import Listing, Pages, SitemapReport, StoredEntries, compare
 from fhcrawl.logical_feed.results import State
 from fhcrawl.logical_feed.versions import latest_time
-from fhcrawl.store import coverage, subscriptions, verdicts
+from fhcrawl.store import subscriptions, verdicts
 from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import stream
 from fhcrawl.store.schema import documents, entries, feeds, heads, sitemaps
-from fhcrawl.store.statements import UNKEPT, counted_time, execute, is_of, is_one_of
+from fhcrawl.store.statements import UNKEPT, counted_time, execute, is_of, is_one_of, read_coverage
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Reason, Verdict
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.polling import Limits
-    from fhcrawl.store.database import Session
-    from fhcrawl.store.statements import Feed
+    from fhcrawl.store.verdicts import Feed
 
 TO_THE_MONTH = len("2003-12")
 LATEST_ENTRIES = 5
@@ -42,14 +41,14 @@ NOTE = feeds.update().where(feeds.c.id == bindparam("b_id")).values({name: bindp
 # When an entry was published, else its or its document's update time.
 TIME = f"coalesce(entries.published, entries.updated, {counted_time('entries')})"
 OF_LIVE = "FROM entries WHERE feed_id = :feed_id AND digest <> ''"
+MONTHS = f"""
+SELECT substr({TIME}, 1, {TO_THE_MONTH}) AS month, count(*), min({TIME}), max({TIME}) {OF_LIVE} GROUP BY month
+"""
+LATEST = f"SELECT title, id, link, {TIME} AS time {OF_LIVE} ORDER BY time DESC, id LIMIT {LATEST_ENTRIES}"
 
 
 class StoredHead(NamedTuple):
-    """The head section of a feed.
-
-    :param original: XML or JSON
-    :param document: URL of its document
-    """
+    """The head section of a feed in XML or JSON, and the URL of its document."""
 
     original: str
     document: str
@@ -67,11 +66,8 @@ class Document(NamedTuple):
     """A document of a feed.
 
     :param older_id: id of the older document, which its link names
-    :param walk, step: its position in the chain
-    :param updated: its own update time
-    :param reason: kind of the reason why it is not processed; `detail` describes it for people
-    :param since: since when it is not processed
-    :param fetched: when it was last fetched or requested; None if it never was
+    :param reason, detail, since: why and since when it is not processed
+    :param fetched: when it was last requested; None if it never was
     """
 
     id: int
@@ -90,7 +86,7 @@ class Document(NamedTuple):
 
 
 class LatestEntry(NamedTuple):
-    """One of the latest live entries of a feed; `name` is its title, or its id if it has none."""
+    """One of the latest live entries of a feed, with its title or id."""
 
     name: str
     link: str | None
@@ -102,15 +98,13 @@ class Details:
     """A summary of a feed's documents and entries. Times are ISO 8601 in UTC.
 
     :param since: when the feed was first crawled
-    :param months: number of live entries by month (`2003-12`), in order; an entry's time is when it was
-        published, else its or its document's update time; '' for those without a time
-    :param first, last: the first and the last of these times
-    :param latest: the entries with the latest times, at most `LATEST_ENTRIES`
+    :param months: number of live entries by month (`2003-12`), in order; '' for those without a time
+    :param first, last: the first and the last of their times
     :param chain: the documents from the subscription document back
-    :param snapshot: the snapshot that precedes the feed: its index and its pages
+    :param snapshot: the index and the pages of the snapshot that precedes the feed
     :param beside: number of documents in neither of these, which no document links to any more
-    :param missing: URLs of pages in sitemaps that look like entries, and are not kept
     :param gap_before: where the chain breaks off: the time of the oldest entry that was read before the gap
+    :param missing: URLs of pages in sitemaps that look like entries, and are not kept
     """
 
     since: str
@@ -134,7 +128,7 @@ class Feeds(Repository):
         with self._database.snapshot() as connection:
             values: dict[str, object] = {"run": run}
             if chosen := list(urls):
-                values["feeds"] = subscriptions.ids_of_feeds(self._session, connection, chosen)
+                values["feeds"] = self._database.find_ids(connection, chosen)
                 where += " AND id = ANY(:feeds)"
             statement = f"SELECT * FROM feeds WHERE {where} ORDER BY url"
             with stream(connection, statement, values, FEEDS_AT_ONCE) as found:
@@ -155,10 +149,7 @@ class Feeds(Repository):
             return connection.scalar(select(feeds.c.id).where(is_of(feed))) is not None
 
     def find_at(self, url: str, besides: str) -> str | None:
-        """Return the URL of the feed that has a URL, or has moved there; None if there is none.
-
-        :param besides: a feed that does not count
-        """
+        """Return the URL of the feed that has a URL, or has moved there, besides another feed."""
         with self._database.lookup() as connection:
             if url != besides and connection.scalar(select(feeds.c.id).where(is_of(url))) is not None:
                 return url
@@ -174,9 +165,7 @@ class Feeds(Repository):
             return subscriptions.duplicates(connection)
 
     def merge(self, kept: str, others: Iterable[str]) -> dict[str, int]:
-        """Merge feeds into another one, in one transaction: their names leave the store.
-
-        Entries that the kept feed has stay as they are there.
+        """Merge feeds into another one, whose own entries stay as they are; their names leave the store.
 
         :return: for each, the number of live entries that the kept feed did not have
         :raises StoreError: if a crawl has one of them, or the store does not know it; then nothing changes
@@ -191,19 +180,13 @@ class Feeds(Repository):
         return None if kind is None else Kind(kind)
 
     def read_stored_entries(self, feed: str, walk: int) -> StoredEntries:
-        """Return how many entries a feed has, and what the last check of its publisher's list has found.
-
-        :param walk: number of the walk
-        """
-        of_feed = entries.c.feed_id == bindparam("feed_id")
-        is_read = case((entries.c.order_walk == walk, 1), else_=0)
-        counts = select(func.count(), func.coalesce(func.sum(is_read), 0))
-        with self._database.lookup() as connection:
-            number = {"feed_id": self._session.find_id(connection, feed)}
-            noted = select(feeds.c.listing).where(feeds.c.id == bindparam("feed_id"))
-            listing = Listing.from_json(connection.scalar(noted, number))
-            live, read = connection.execute(counts.where(of_feed, entries.c.digest != ""), number).one()
-        return StoredEntries(walk, live, read, listing)
+        """Return how many entries a feed has, and what the last check of its publisher's list has found."""
+        counts = """SELECT feeds.listing, count(entries.id) AS live,
+                coalesce(sum(CASE WHEN entries.order_walk = :walk THEN 1 ELSE 0 END), 0) AS read
+            FROM feeds LEFT JOIN entries ON entries.feed_id = feeds.id AND entries.digest <> ''
+            WHERE feeds.id = :feed_id GROUP BY feeds.id, feeds.listing"""
+        [row] = self._select(counts, feed, walk=walk)
+        return StoredEntries(walk, row.live, row.read, Listing.from_json(row.listing))
 
     def has_other_count(self, feed: str, total: int | None = None) -> bool:
         """Return whether a feed counts entries that are not kept, and did not when its last page was read.
@@ -212,17 +195,13 @@ class Feeds(Repository):
         """
         differs = f"""SELECT {UNKEPT} <> 0 AND NOT {UNKEPT} IS NOT DISTINCT FROM unkept
             FROM feeds WHERE id = :feed_id"""
-        with self._database.lookup() as connection:
-            number = {"feed_id": self._session.find_id(connection, feed), "total": total}
-            return bool(execute(connection, differs, number).scalar())
+        [[is_other]] = self._select(differs, feed, total=total)
+        return bool(is_other)
 
     def note_listing(self, feed: str, listing: Listing) -> None:
-        """Store what a check of the publisher's list has found.
-
-        :raises LeaseError: if another crawl has taken the feed over
-        """
+        """Store what a check of the publisher's list has found; `LeaseError` if the feed is taken over."""
         with self._database.transaction() as connection:
-            number = _checked_id(self._session, connection, feed)
+            number = self._checked_id(connection, feed)
             connection.execute(feeds.update().where(feeds.c.id == number).values(listing=listing.to_json()))
 
     def read_heads(self, urls: list[str]) -> dict[str, StoredHead]:
@@ -234,10 +213,7 @@ class Feeds(Repository):
             return {row.url: StoredHead(row.original, row.document) for row in found}
 
     def read_times(self, feed: str) -> tuple[str, str]:
-        """Return when a feed was first crawled, and the newest time of its entries; '' for none.
-
-        ISO 8601 in UTC.
-        """
+        """Return when a feed was first crawled, and the newest time of its entries; '' for none."""
         statement = f"""SELECT since, (SELECT max({counted_time("entries")}) FROM entries
             WHERE entries.feed_id = feeds.id) FROM feeds WHERE KEY(url) = KEY(:url)"""
         values = {"url": feed, "latest": latest_time(now())}
@@ -248,20 +224,36 @@ class Feeds(Repository):
     def read_details(self, feed: str) -> Details:
         """Return a summary of a feed's documents and entries."""
         with self._database.snapshot() as connection:
-            feed_id = self._session.find_id(connection, feed)
+            feed_id = self._database.find_id(connection, feed)
             row = connection.execute(select(feeds).where(feeds.c.id == feed_id)).one()
             live = {"feed_id": feed_id, "latest": latest_time(now())}
-            months, first, last = _months(connection, live)
-            known = _documents(connection, feed_id)
-            latest = _latest(connection, live)
-            chain = list(_chain(known, row.subscription_id or _first(known, Role.SUBSCRIPTION)))
+            months = sorted(tuple(month) for month in execute(connection, MONTHS, live))
+            dated = [month for month in months if month[0]]
+            latest = [
+                LatestEntry((entry.title or "").strip() or entry.id, entry.link, entry.time or None)
+                for entry in execute(connection, LATEST, live)
+            ]
+            columns = (documents.c["behind_id" if n == "older_id" else n] for n in Document._fields)
+            of_feed = connection.execute(select(*columns).where(documents.c.feed_id == feed_id))
+            by_id = {document[0]: Document(*document) for document in of_feed}
+            firsts = {document.role: document.id for document in reversed(by_id.values())}
+            chain = _chain(by_id, row.subscription_id or firsts.get(Role.SUBSCRIPTION.value))
             gap_before = _gap_before(connection, live, chain)
             missing = _compare_sitemaps(connection, feed_id).missing
-        snapshot = list(_chain(known, _first(known, Role.INDEX)))
-        listed = [document for document in known.values() if document.role == Role.LISTED.value]
-        beside = len(known.keys() - {document.id for document in (*chain, *snapshot, *listed)})
-        times = months, first, last, latest
-        return Details(row.since, *times, chain, snapshot, beside, gap_before, missing)
+        snapshot = _chain(by_id, firsts.get(Role.INDEX.value))
+        in_place = {document.id for document in (*chain, *snapshot)}
+        return Details(
+            row.since,
+            {month[0]: month[1] for month in months},
+            dated[0][2] if dated else None,
+            dated[-1][3] if dated else None,
+            latest,
+            chain,
+            snapshot,
+            sum(one.id not in in_place and one.role != Role.LISTED.value for one in by_id.values()),
+            gap_before,
+            missing,
+        )
 
     def note_verdicts(
         self,
@@ -279,12 +271,12 @@ class Feeds(Repository):
         """
         by_url = {one.feed: one for one in records}
         with self._database.transaction() as connection:
-            ids = subscriptions.ids_of_feeds(self._session, connection, by_url)
+            ids = self._database.find_ids(connection, by_url)
             of_run = select(feeds).where(feeds.c.id.in_(ids), feeds.c.run == run)
             rows = connection.execute(of_run.order_by(feeds.c.id).with_for_update()).all()
             if rows:
                 is_released = {"released": int(released) or None}
-                covered = coverage.read(connection, [row.id for row in rows])
+                covered = read_coverage(connection, [row.id for row in rows])
                 noted = [
                     _noted(row, covered.get(row.id), by_url[row.url], limits) | is_released for row in rows
                 ]
@@ -293,7 +285,7 @@ class Feeds(Repository):
                 unread = [row for row in rows if is_not_read(by_url[row.url].reasons)]
                 subscriptions.forget_unread(connection, unread)
                 for row in unread:
-                    self._session.forget_id(row.url)
+                    self._database.feed_ids.pop(row.url, None)
 
 
 def _noted(
@@ -317,22 +309,6 @@ def _merge(connection: Connection, kept: str, other: str) -> int:
     return subscriptions.merge(connection, rows[other], rows[kept])
 
 
-def _months(connection: Connection, live: dict[str, object]) -> tuple[dict[str, int], str | None, str | None]:
-    counted = f"""SELECT substr({TIME}, 1, {TO_THE_MONTH}) AS month, count(*), min({TIME}), max({TIME})
-        {OF_LIVE} GROUP BY month"""
-    rows = sorted(tuple(row) for row in execute(connection, counted, live))
-    dated = [row for row in rows if row[0]]
-    first, last = (dated[0][2], dated[-1][3]) if dated else (None, None)
-    return {row[0]: row[1] for row in rows}, first, last
-
-
-def _latest(connection: Connection, live: dict[str, object]) -> list[LatestEntry]:
-    newest = f"""SELECT title, id, link, {TIME} AS time
-        {OF_LIVE} ORDER BY time DESC, id LIMIT {LATEST_ENTRIES}"""
-    found = execute(connection, newest, live)
-    return [LatestEntry((row.title or "").strip() or row.id, row.link, row.time or None) for row in found]
-
-
 # If no version of an entry comes from the document at which the chain breaks off, the newer documents count,
 # one by one.
 def _gap_before(connection: Connection, live: dict[str, object], chain: Sequence[Document]) -> str | None:
@@ -349,28 +325,12 @@ def _gap_before(connection: Connection, live: dict[str, object], chain: Sequence
     return next(filter(None, read), min(first, default=None))
 
 
-def _documents(connection: Connection, feed_id: int) -> dict[int, Document]:
-    columns = (documents.c["behind_id" if name == "older_id" else name] for name in Document._fields)
-    found = connection.execute(select(*columns).where(documents.c.feed_id == feed_id))
-    return {row[0]: Document(*row) for row in found}
-
-
-def _first(known: dict[int, Document], role: Role) -> int | None:
-    return next((number for number, document in known.items() if document.role == role.value), None)
-
-
-def _chain(known: dict[int, Document], start: int | None) -> Iterator[Document]:
-    seen = set()  # a chain can be a loop
-    while start in known and start not in seen:
-        seen.add(start)
-        yield known[start]
-        start = known[start].older_id
-
-
-def _checked_id(session: Session, connection: Connection, feed: str) -> int:
-    number = session.find_id(connection, feed)
-    session.require_leases().check(connection, number)
-    return number
+def _chain(by_id: dict[int, Document], start: int | None) -> list[Document]:
+    chain: dict[int, Document] = {}  # a chain can be a loop
+    while start in by_id and start not in chain:
+        chain[start] = by_id[start]
+        start = by_id[start].older_id
+    return list(chain.values())
 
 
 class Sitemaps(Repository):
@@ -379,32 +339,29 @@ class Sitemaps(Repository):
     def read_links(self, feed: str) -> list[str]:
         """Return the links of a feed's live entries."""
         with self._database.lookup() as connection:
-            return _links(connection, self._session.find_id(connection, feed))
+            return _links(connection, self._database.find_id(connection, feed))
 
     def note(self, feed: str, url: str, pages: list[str], is_first: bool) -> None:
-        """Store what a sitemap lists.
+        """Store the pages of a sitemap that look like entries; `LeaseError` if the feed is taken over.
 
-        :param pages: those that look like entries
         :param is_first: it is the first one of a check: what earlier checks have stored is deleted
-        :raises LeaseError: if another crawl has taken the feed over
         """
         with self._database.transaction() as connection:
-            number = _checked_id(self._session, connection, feed)
+            number = self._checked_id(connection, feed)
             if is_first:
                 connection.execute(sitemaps.delete().where(sitemaps.c.feed_id == number))
             if pages:
                 row = {"feed_id": number, "url": url, "pages": json.dumps(pages, ensure_ascii=False)}
                 connection.execute(sitemaps.insert().values(row))
 
-    def settle(self, feed: str, read: str, is_part: bool) -> SitemapReport:
-        """Store and return what a check has found.
+    def finish(self, feed: str, read: str, is_part: bool) -> SitemapReport:
+        """Store and return what a check has found; `LeaseError` if the feed is taken over.
 
         :param read: when the last sitemap was read: ISO 8601 in UTC
         :param is_part: not all sitemaps were read
-        :raises LeaseError: if another crawl has taken the feed over
         """
         with self._database.transaction() as connection:
-            number = _checked_id(self._session, connection, feed)
+            number = self._checked_id(connection, feed)
             pages = _compare_sitemaps(connection, number)
             found = SitemapReport(read, len(pages.listed), len(pages.kept), is_part)
             connection.execute(feeds.update().where(feeds.c.id == number).values(sitemap=found.to_json()))

@@ -15,7 +15,7 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, cast, exists, extract, func, select
+from sqlalchemy import cast, exists, extract, func, select
 
 from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.store import opening
@@ -52,18 +52,10 @@ IS_REFERRED_TO = exists().where(feeds.c.run == runs.c.id) | exists().where(deliv
 # may have many changes.
 _is_delivered = exists().where(changes.c.feed_id == feeds.c.id, changes.c.delivery == deliveries.c.id)
 IS_DELIVERED_BY_ITS_RUN = exists().where(deliveries.c.run == feeds.c.run, _is_delivered)
-RELEASED = select(feeds.c.id).where(
-    feeds.c.id.in_(bindparam("released", expanding=True)),
-    feeds.c.released.is_not(None),
-    ~IS_DELIVERED_BY_ITS_RUN,
-)
 
 
 class Leases:
-    """The leases of a run.
-
-    :param seconds: how long a lease lasts after a renewal
-    """
+    """The leases of a run, which last for some seconds after a renewal."""
 
     def __init__(self, run: int, seconds: int = SECONDS) -> None:
         self.run = run
@@ -112,27 +104,29 @@ class Leases:
         connection.execute(runs.update().where(runs.c.id == self.run).values(expires=0))
         self._lock.close()
 
-    def released(self, connection: Connection, rows: Iterable[Row[Any]]) -> set[int]:
-        """Return the ids of those feeds that their runs have finished with: any run may claim them.
+    def refusals(self, connection: Connection, rows: Iterable[Row[Any]]) -> dict[int, LeaseError]:
+        """Return why this run cannot claim some feeds, by id.
 
         :param rows: the feeds' rows, locked by the transaction
         """
-        numbers = [row.id for row in rows if row.released is not None]
-        return set(connection.scalars(RELEASED, {"released": numbers})) if numbers else set()
+        free = released(connection, rows)
+        held = [row for row in rows if row.id not in free]
+        owners = {run: _living_owner(connection, run) for run in {row.run for row in held} - {self.run}}
+        refusals = {
+            row.id: LeaseError(f"another crawl is reading it ({owner})")
+            for row in held
+            if (owner := owners.get(row.run)) is not None
+        }
+        own = (row for row in held if row.run == self.run and row.released is not None)
+        return refusals | {row.id: LeaseError(EXPORTED) for row in own}
 
-    def claim(self, connection: Connection, run: int) -> None:
-        """Check that a feed of another run may be taken over.
-
-        :raises LeaseError: if not
-        """
-        if run != self.run and (owner := _living_owner(connection, run)) is not None:
-            raise LeaseError(f"another crawl is reading it ({owner})")
+    def require_free(self, connection: Connection, row: Row[Any]) -> None:
+        """Raise LeaseError unless this run may claim a feed, whose row is locked."""
+        for refusal in self.refusals(connection, [row]).values():
+            raise refusal
 
     def check(self, connection: Connection, feed_id: int) -> None:
-        """Check that a feed still belongs to this run, and lock it until the transaction ends.
-
-        :raises LeaseError: if another run has taken it over, or this one has finished with it
-        """
+        """Check that a feed still belongs to this run, and lock it until the end; else `LeaseError`."""
         lock = "FOR UPDATE" if connection.dialect.name == POSTGRESQL else ""
         holder = execute(
             connection, f"SELECT run, released FROM feeds WHERE id = :feed_id {lock}", {"feed_id": feed_id}
@@ -161,6 +155,16 @@ def is_lease_error(error: Exception) -> bool:
     return diag is not None and (diag.table_name, diag.column_name) == (feeds.name, feeds.c.run.name)
 
 
+def released(connection: Connection, rows: Iterable[Row[Any]]) -> set[int]:
+    """Return the ids of those feeds that their runs have finished with, and that are not being exported.
+
+    :param rows: the feeds' rows, locked by the transaction
+    """
+    finished = [row.id for row in rows if row.released is not None]
+    free = select(feeds.c.id).where(feeds.c.id.in_(finished), ~IS_DELIVERED_BY_ITS_RUN)
+    return set(connection.scalars(free)) if finished else set()
+
+
 def next_number(connection: Connection) -> int:
     """Return a number that no run and no delivery has."""
     connection.execute(store.update().values(runs=store.c.runs + 1))
@@ -179,7 +183,6 @@ def _living_owner(connection: Connection, run: int) -> str | None:
 
 
 def _is_locked(connection: Connection, run: int) -> bool:
-    """Return whether the lock of a run is taken, as far as this can be found out."""
     if connection.dialect.name == POSTGRESQL:
         # Trying to lock would succeed in the session that has the lock.
         return execute(connection, IS_LOCKED, {"run": run}).first() is not None

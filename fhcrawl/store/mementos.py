@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed.coverage import WINDOW, CaptureRead, marks_of
 from fhcrawl.logical_feed.results import State
-from fhcrawl.store import coverage
 from fhcrawl.store.database import Repository
 from fhcrawl.store.schema import timemaps
-from fhcrawl.store.statements import Capture, execute, execute_all
+from fhcrawl.store.statements import Capture, execute, execute_all, read_coverage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import Row
 
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.results import DocumentResult
@@ -111,7 +110,7 @@ class Mementos(Repository):
     def find_timemaps(self, feed: str, archive: str) -> list[TimeMap]:
         """Return the TimeMaps of a feed in an archive; those of the subscription document come first."""
         with self._database.lookup() as connection:
-            values = {"feed_id": self._session.find_id(connection, feed), "archive": archive}
+            values = {"feed_id": self._database.find_id(connection, feed), "archive": archive}
             return [TimeMap(*row) for row in execute(connection, FIND_TIMEMAPS, values)]
 
     def add_timemap(self, feed: str, archive: str, url: str, depth: int) -> TimeMap:
@@ -165,8 +164,8 @@ class Mementos(Repository):
     def find_coverage(self, feed: str) -> Coverage | None:
         """Return the coverage of a feed by its own reads."""
         with self._database.lookup() as connection:
-            feed_id = self._session.find_id(connection, feed)
-            return coverage.read(connection, [feed_id]).get(feed_id)
+            feed_id = self._database.find_id(connection, feed)
+            return read_coverage(connection, [feed_id]).get(feed_id)
 
     def find_wait(self, archive: str) -> str | None:
         """Return until when an archive wants no requests; None if that is unknown."""
@@ -179,11 +178,6 @@ class Mementos(Repository):
         with self._database.transaction() as connection:
             values = {"feed_id": self._checked_id(connection, feed), "archive": archive, "until": until}
             execute(connection, NOTE_WAIT, values)
-
-    def _checked_id(self, connection: Connection, feed: str) -> int:
-        feed_id = self._session.find_id(connection, feed)
-        self._session.require_leases().check(connection, feed_id)
-        return feed_id
 
 
 def _read(row: Row[Any]) -> CaptureRead | None:

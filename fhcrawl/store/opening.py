@@ -65,11 +65,7 @@ COMPRESS = (
 
 
 def parsed(url: str | URL, name: str = "FHCRAWL_STORE_URL") -> URL:
-    """Return a parsed SQLAlchemy URL.
-
-    :param name: what errors call it
-    :raises StoreError: if it is invalid
-    """
+    """Return a parsed SQLAlchemy URL; raise StoreError, which calls it `name`, if it is invalid."""
     try:
         parsed = make_url(url)
     except (UrlError, ValueError) as error:
@@ -97,15 +93,11 @@ def engine(url: URL) -> Engine:
         return engine
     # Parameters by position, as for SQLite; the store has no hstore column, whose type would be looked up.
     options: dict[str, Any] = {"paramstyle": "format", "use_native_hstore": False}
-    arguments = {"fallback_application_name": "fhcrawl", **_patience(url)}
+    patience = {} if "connect_timeout" in url.query else {"connect_timeout": BUSY_SECONDS}
+    arguments = {"fallback_application_name": "fhcrawl", **patience}
     engine = create_engine(url.set(drivername=POSTGRESQL_DRIVER), connect_args=arguments, **options)
     event.listen(engine, "connect", _configure_postgresql)
     return engine
-
-
-def _patience(url: URL) -> dict[str, int]:
-    """Return the limit of time for connecting to a server, unless its URL has one."""
-    return {} if "connect_timeout" in url.query else {"connect_timeout": BUSY_SECONDS}
 
 
 def reader(engine: Engine) -> Engine:
@@ -140,18 +132,15 @@ def _configure_sqlite(connection: Any, record: Any) -> None:
 def _use_wal(connection: Any) -> None:
     [patience] = connection.execute("PRAGMA busy_timeout").fetchone()
     end = time.monotonic() + patience / 1000
-    while not _has_wal(connection, end):
-        time.sleep(0.01)
-
-
-def _has_wal(connection: Any, end: float) -> bool:
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-    except sqlite3.OperationalError as error:
-        if "locked" in str(error) and time.monotonic() < end:
-            return False
-        raise
-    return True
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:  # noqa: PERF203 - it is tried again
+            if "locked" not in str(error) or time.monotonic() >= end:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 # https://www.sqlite.org/lang_transaction.html: a transaction that has read and begins to write fails at once,
@@ -175,22 +164,16 @@ def identity(engine: Engine) -> tuple[int, int] | None:
 
 
 def file_of(url: str | URL) -> Path | None:
-    """Return the file of a SQLite database; None for other databases, or one in memory.
-
-    :raises StoreError: if the URL cannot be used
-    """
-    found = parsed(url)
-    if found.get_backend_name() != "sqlite" or found.database in (None, "", ":memory:"):
+    """Return the file of a SQLite database; None for other databases, or one in memory."""
+    location = parsed(url)
+    if location.get_backend_name() != schema.SQLITE or location.database in (None, "", ":memory:"):
         return None
-    return Path(str(found.database).removeprefix("file:")).absolute()
+    return Path(str(location.database).removeprefix("file:")).absolute()
 
 
 # https://www.sqlite.org/tempfiles.html: what SQLite keeps beside a database, under its path without links.
 def is_file_of(url: str | URL, path: Path) -> bool:
-    """Return whether a path, by any name or link, is a SQLite database or a file that SQLite keeps beside it.
-
-    :raises StoreError: if the URL cannot be used
-    """
+    """Return whether a path, by any name or link, is a SQLite database, or a file that it keeps beside it."""
     database = file_of(url)
     if database is None:
         return False
@@ -217,10 +200,7 @@ def make_file(url: URL) -> None:
 
 
 def is_not_made(url: str | URL) -> bool:
-    """Return whether a SQLite file does not exist, but could be created in its folder.
-
-    :raises StoreError: if the URL cannot be used
-    """
+    """Return whether a SQLite file does not exist, but could be created in its folder."""
     path = file_of(url)
     return path is not None and not path.exists() and path.parent.is_dir()
 

@@ -434,18 +434,12 @@ POSTGRESQL_LOCK = 5005
 
 
 def is_current(connection: Connection) -> bool:
-    """Return whether the tables exist, in this fhcrawl's version.
-
-    :raises StoreError: if they have a version that this fhcrawl cannot migrate
-    """
+    """Return whether the tables exist, in this fhcrawl's version; `StoreError` if they cannot be migrated."""
     return _version(connection) == VERSION
 
 
 def prepare(connection: Connection) -> None:
-    """Create or migrate the tables; in a transaction that locks out other writers.
-
-    :raises StoreError: if they have a version that this fhcrawl cannot migrate
-    """
+    """Create or migrate the tables, in a transaction that locks out other writers, or raise StoreError."""
     if connection.dialect.name == POSTGRESQL:
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": POSTGRESQL_LOCK})
     # Another process may have done this while this one waited.
@@ -463,7 +457,6 @@ def prepare(connection: Connection) -> None:
 
 
 def _version(connection: Connection) -> int | None:
-    """Return the version of the schema; None if there are no tables."""
     if not inspect(connection).has_table(store.name):
         return None
     version: int | None = connection.scalar(select(store.c.schema_version))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import case, exists, func, null, select
 
@@ -34,7 +34,7 @@ from fhcrawl.utils.addresses import may_have_headers
 from fhcrawl.utils.clock import now as time_now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from sqlalchemy import ColumnElement, Connection, Row
 
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.polling import Limits
     from fhcrawl.logical_feed.results import DocumentResult
-    from fhcrawl.store.database import Session
+
+T = TypeVar("T")
 
 # The run of feeds that were subscribed before any crawl claimed them.
 NO_RUN = 0
@@ -61,7 +62,6 @@ class Subscriptions(Repository):
         """Subscribe feeds; return how many of them were not subscribed before.
 
         :param listed: the user's options for each, as plain values; a feed with new options is due now
-        :param now: ISO 8601 in UTC
         :param titles: those that feeds have until they are read, by URL
         """
         with self._database.transaction() as connection:
@@ -82,10 +82,7 @@ class Subscriptions(Repository):
         :return: for each, whether its row was deleted, since none of its documents was ever read
         :raises StoreError: if one of them is neither subscribed nor can be deleted; then nothing changes
         """
-        with self._database.transaction() as connection:
-            removed = {url: _remove(connection, url) for url in urls}
-        self._forget(removed)
-        return removed
+        return self._delete(_remove, urls)
 
     def delete(self, urls: Iterable[str]) -> dict[str, int]:
         """Delete feeds with all that is stored of them, in one transaction.
@@ -93,20 +90,17 @@ class Subscriptions(Repository):
         :return: for each, the number of its live entries
         :raises StoreError: if a crawl has one of them, or the store does not know it; then nothing changes
         """
-        with self._database.transaction() as connection:
-            entries_of = {url: _delete_stored(connection, url) for url in urls}
-        self._forget(entries_of)
-        return entries_of
+        return self._delete(_delete_stored, urls)
 
-    def _forget(self, urls: Iterable[str]) -> None:
-        for url in urls:
-            self._session.forget_id(url)
+    def _delete(self, delete: Callable[[Connection, str], T], urls: Iterable[str]) -> dict[str, T]:
+        with self._database.transaction() as connection:
+            deleted = {url: delete(connection, url) for url in urls}
+        for url in deleted:
+            self._database.feed_ids.pop(url, None)
+        return deleted
 
     def read(self, due_at: str | None = None) -> dict[str, dict[str, Any]]:
-        """Return the options of the subscribed feeds; those that have been due longest first.
-
-        :param due_at: only those that are due at that time, ISO 8601 in UTC
-        """
+        """Return the options of the subscribed feeds, or of those due; those due longest first."""
         due = _due(due_at or time_now())
         statement = select(feeds.c.url, feeds.c.options).where(feeds.c.subscribed.is_not(None))
         if due_at is not None:
@@ -146,15 +140,6 @@ class Subscriptions(Repository):
                 of_feeds = select(feeds.c.url, _due(time_now())).where(is_one_of(some))
                 found |= {url: due for url, due in connection.execute(of_feeds)}  # noqa: C416 - a row is no pair for mypy
         return found
-
-
-def ids_of_feeds(session: Session, connection: Connection, urls: Iterable[str]) -> list[int]:
-    """Return the ids of those of some feeds that the store knows."""
-    ids = {url: session.remembered_id(url) for url in urls}
-    if others := [url for url, feed_id in ids.items() if feed_id is None]:
-        found = connection.execute(select(feeds.c.url, feeds.c.id).where(is_one_of(others)))
-        ids |= {row.url: row.id for row in found}
-    return [feed_id for feed_id in ids.values() if feed_id is not None]
 
 
 def _add_titles(connection: Connection, titles: Mapping[str, str]) -> None:
@@ -206,12 +191,8 @@ def _delete_stored(connection: Connection, feed: str) -> int:
 
 
 def forget_unread(connection: Connection, rows: Iterable[Row[Any]]) -> None:
-    """Delete feeds of which neither a document nor an entry was ever read, unless they are subscribed.
-
-    :param rows: the feeds' rows, locked by the transaction
-    """
-    given = [row.id for row in rows if row.subscribed is None]
-    unread = [feed_id for feed_id in given if is_empty(connection, feed_id)]
+    """Delete feeds of which nothing was ever read, unless they are subscribed; their rows are locked."""
+    unread = [row.id for row in rows if row.subscribed is None and is_empty(connection, row.id)]
     if unread:
         delete_rows(connection, unread)
 
@@ -226,9 +207,7 @@ def delete_rows(connection: Connection, feed_ids: list[int]) -> None:
 
 def is_free(connection: Connection, row: Row[Any]) -> bool:
     """Return whether no crawl has the feed, nor exports what has changed in it."""
-    if leases.is_dead(connection, row.run):
-        return True
-    return connection.execute(leases.RELEASED, {"released": [row.id]}).first() is not None
+    return leases.is_dead(connection, row.run) or bool(leases.released(connection, [row]))
 
 
 def is_empty(connection: Connection, feed_id: int) -> bool:
@@ -240,7 +219,6 @@ def is_empty(connection: Connection, feed_id: int) -> bool:
 # A poll at a future time was recorded by a wrong clock, and so was its due time. The clocks of two machines
 # may differ.
 def _due(at: str) -> ColumnElement[str | None]:
-    """Return the column of when feeds are due, judged at a time; NULL: now."""
     return case((feeds.c.polled > latest_time(at), null()), else_=feeds.c.due)
 
 
@@ -342,10 +320,9 @@ def duplicates(connection: Connection) -> list[tuple[str, str]]:
 
 
 def merge(connection: Connection, old: Row[Any], new: Row[Any]) -> int:
-    """Move what only the first of two feeds has to the other one, and delete the first one.
+    """Move what only the first of two feeds has to the other one, and delete it; return the entries moved.
 
     :param old, new: their rows, locked by the transaction
-    :return: the number of live entries that were moved
     """
     values: dict[str, object] = {"title": new.title or old.title}
     if old.subscribed is not None:

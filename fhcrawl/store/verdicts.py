@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import islice
+from dataclasses import dataclass, field
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
-from fhcrawl.logical_feed import HAS_MOVED, Evidence, Kind, Reason, Role, Verdict, verdict
+from fhcrawl.logical_feed import HAS_MOVED, Evidence, Kind, Reason, Role, Verdict, in_words, verdict
 from fhcrawl.logical_feed.absences import HEAD, NAMES_NONE, Seen, agreed_walk
-from fhcrawl.logical_feed.coverage import COVERED_KINDS
+from fhcrawl.logical_feed.coverage import COVERED_KINDS, CaptureRead, covered_by, marks_of
 from fhcrawl.logical_feed.listings import Listing, SitemapReport
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
 from fhcrawl.logical_feed.results import CUT, State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import coverage, subscriptions, walk_ends
+from fhcrawl.store import subscriptions, walk_ends
 from fhcrawl.store.mementos import WARC_FILES
-from fhcrawl.store.statements import NOT_FETCHED, Feed, chain, execute
+from fhcrawl.store.statements import NOT_FETCHED, execute, read_coverage, with_chain
 from fhcrawl.utils.text import LONGEST_SENTENCE, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection, Row
+
+    from fhcrawl.logical_feed.coverage import Coverage, Covered, Hole, Span
 
     ByFeed = defaultdict[int, list[Row[Any]]]
 
@@ -29,7 +32,7 @@ SHOWS_ENTRIES = f"length(held) > {HEAD}"
 # The documents of chains; of lists, whose parts may be a great many, those that have not been read, or have
 # lost entries.
 CHAINS = f"""
-{chain("documents.id = ANY(:starts)")}
+{with_chain("documents.id = ANY(:starts)")}
 SELECT documents.id, documents.feed_id, documents.url, documents.role, documents.platform, documents.state,
     documents.behind_id, documents.lost_entries, documents.shared_id, documents.reason, documents.detail,
     documents.since, documents.fetched, documents.moved_to, documents.moved_walk, documents.checked,
@@ -91,11 +94,56 @@ PAGES = dict.fromkeys((NUMBERED.name, PROBE.name), NUMBERED.name)
 WAYS = {LINKS: "links", LIST: "a list", WEB_ARCHIVE: "web archive", WARC: "WARC"}
 
 
-def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
-    """Yield feeds with their verdicts.
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A feed in the store.
 
-    :param feeds: their rows; not more than a statement can have parameters
+    :param entries, absent: number of live entries; and of those among them that are gone at the publisher
+    :param renamed: number of live entries whose id has changed, and that are live under the new one too
+    :param documents: number of documents in each state
+    :param crawled: when its subscription document was last read
+    :param checked: the earliest of the times at which the documents of its chain were last seen
+    :param subscribed: since when it is subscribed
+    :param due: when it is due again; None: now
+    :param oldest, newest: when its oldest and its newest live entry were published, else updated
+    :param not_modified_ignored: since when its server's 304 responses are not believed
+    :param spans, holes: when a plain or paged feed was seen without a hole, and the holes; oldest first
+    :param complete_as_of: when the pages of a paged feed that is complete were the feed
+    :param sitemap: what the sitemaps of its site list
+    :param obtained: how its history was obtained: `links`, `WordPress pages`, `a list`, `web archive`,
+        `WARC`; [] if only its subscription document was read
     """
+
+    feed: str
+    title: str | None
+    kind: Kind | None
+    verdict: Verdict
+    reasons: list[Reason]
+    entries: int
+    absent: int
+    renamed: int
+    documents: dict[str, int]
+    crawled: str | None
+    checked: str | None
+    subscribed: str | None
+    due: str | None
+    oldest: str | None
+    newest: str | None
+    not_modified_ignored: str | None = None
+    spans: list[Span] = field(default_factory=list)
+    holes: list[Hole] = field(default_factory=list)
+    complete_as_of: str | None = None
+    sitemap: SitemapReport | None = None
+    obtained: list[str] = field(default_factory=list)
+
+    @property
+    def verdict_in_words(self) -> str:
+        """The verdict as people read it, `not-read` for a feed that could never be read."""
+        return in_words(self.verdict, self.reasons)
+
+
+def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
+    """Yield feeds with their verdicts; not more than a statement can have parameters."""
     feed_ids = [feed.id for feed in feeds]
     some: dict[str, object] = {"feeds": feed_ids, "not_fetched": NOT_FETCHED, "names_none": NAMES_NONE}
     some["starts"] = _start_numbers(connection, feeds)
@@ -106,8 +154,8 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
     left_parts = {row.feed_id: row for row in execute(connection, LEFT_PARTS, some)} if have_parts else {}
     counts = {(row.feed_id, row.name): row for row in execute(connection, COUNTS, some)}
     obtained = _by_feed(execute(connection, OBTAINED, some))
-    own = coverage.read(connection, feed_ids)
-    covered = coverage.with_captures(connection, feed_ids, own)
+    own = read_coverage(connection, feed_ids)
+    covered = _with_captures(connection, feed_ids, own)
     for feed in feeds:
         chain, live = chains[feed.id], counts.get((feed.id, "live"))
         absent, renamed = (counts.get((feed.id, name)) for name in ("absent", "renamed"))
@@ -245,3 +293,25 @@ def _left(feed: Row[Any], found: Row[Any] | None) -> Iterator[Reason]:
         documents_have = "document that has" if found.number == 1 else "documents that have"
         detail = f"links to {found.number:,} more {documents_have} not been fetched yet"
         yield Reason(ReasonKind.KNOWN, found.url or feed.url, detail, found.since)
+
+
+def _with_captures(
+    connection: Connection, feed_ids: list[int], own: Mapping[int, Coverage]
+) -> dict[int, Covered]:
+    found = {feed_id: covered_by((), read) for feed_id, read in own.items()}
+    # Captures of other documents than subscription documents show nothing of what was new.
+    captures = execute(
+        connection,
+        """SELECT mementos.feed_id, mementos.captured, mementos.marks, timemaps.url
+        FROM mementos JOIN timemaps ON timemaps.id = mementos.timemap_id
+        WHERE mementos.feed_id = ANY(:feeds) AND timemaps.depth = 0 AND mementos.marks IS NOT NULL
+        ORDER BY mementos.feed_id""",
+        {"feeds": feed_ids},
+    )
+    for feed_id, rows in groupby(captures, key=lambda row: row.feed_id):
+        reads, urls = [], set()
+        for row in rows:
+            reads.append(CaptureRead(row.captured, marks_of(row.marks)))
+            urls.add(row.url)
+        found[feed_id] = covered_by(reads, own.get(feed_id), of_several=len(urls) > 1)
+    return {feed_id: covered for feed_id, covered in found.items() if covered is not None}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import select
 
-from fhcrawl.logical_feed import ChainPosition, Kind, Role
+from fhcrawl.logical_feed import ChainPosition, Kind, Role, absence
 from fhcrawl.logical_feed.absences import (
     NamedEntry,
     Seen,
@@ -24,14 +24,14 @@ from fhcrawl.logical_feed.absences import (
 )
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.platforms import NAMED
-from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch, State
+from fhcrawl.logical_feed.results import State
+from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.store import statements
+from fhcrawl.store.commit import delete_entries
 from fhcrawl.store.database import Repository
-from fhcrawl.store.documents import Commit, StoredState
 from fhcrawl.store.opening import ROWS_AT_ONCE
 from fhcrawl.store.schema import feeds
 from fhcrawl.store.statements import execute, execute_all
-from fhcrawl.store.subscriptions import ids_of_feeds
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class WalkEnd(NamedTuple):
 
     :param deleted: how many entries were deleted
     :param renamed: how many entries have another id than before, as far as this was not known
-    :param example: the id of one of them, and its former id; None without any
+    :param example: the id of one of them, and its former id
     :param merged: how many entries were deleted under their former ids
     """
 
@@ -87,8 +87,7 @@ class WalkEnds(Repository):
         """Note which entries of feeds have another id, and which are gone; each feed in one transaction.
 
         :param urls: feeds whose walk has ended; those that another run has taken over are ignored
-        :param deletes: delete entries that are gone
-        :param keeps_versions: keep the versions of entries that are deleted
+        :param deletes: delete entries that are gone; `keeps_versions`: keep their versions
         :return: by URL, of the feeds in which there was something to compare
         """
         ends = {}
@@ -101,7 +100,7 @@ class WalkEnds(Repository):
                     EXISTS (SELECT 1 FROM absences WHERE feed_id = feeds.id)
                     OR EXISTS (SELECT 1 FROM renames WHERE feed_id = feeds.id))
                 ORDER BY id""",
-                {"feeds": ids_of_feeds(self._session, connection, urls), "run": run},
+                {"feeds": self._database.find_ids(connection, urls), "run": run},
             ).all()
         for feed_id, has_renames in found:
             with self._database.transaction() as connection:
@@ -119,7 +118,7 @@ class _EndedWalk:
     def __init__(self, connection: Connection, feed: Row[Any], keeps_versions: bool) -> None:
         self._connection, self._feed, self._keeps_versions = connection, feed, keeps_versions
         self._chain: list[Row[Any]] = self._execute(
-            f"""{statements.chain("documents.id = :start")}
+            f"""{statements.with_chain("documents.id = :start")}
             SELECT documents.id, role, documents.state, documents.behind_id, lost_entries, moved_to,
                 moved_walk, checked, changed_walk, checked_walk, held IS NOT NULL AS is_known, platform
             FROM documents JOIN chain ON chain.id = documents.id""",
@@ -144,7 +143,6 @@ class _EndedWalk:
         )
 
     def _ids_by_document(self, wanted: Collection[bytes] | None = None) -> Iterator[set[bytes]]:
-        """Yield the digests of those ids that each document contained; `wanted`: those to look for."""
         for row in self._chain:
             if row.is_known:
                 held = self._execute("SELECT held FROM documents WHERE id = :id", id=row.id).scalar()
@@ -154,23 +152,16 @@ class _EndedWalk:
         return set().union(*self._ids_by_document(wanted))
 
     def _delete(self, ids: list[str]) -> int:
-        """Delete entries that no document contains; return the number of live ones among them."""
-        place = ChainPosition(self._feed.walk, 0)
-        fetch = Fetch(self._feed.url, "", "", "", Role.SUBSCRIPTION, place, now())
         found = statements.execute_among(self._connection, statements.WINNERS, self._feed.id, ids)
-        winners = statements.winners(found, fetch.latest)
-        batch = CommitBatch(stored={i: winner for i, winner in winners.items() if winner.digest})
-        before, result = StoredState(self._feed.id, {}, []), DocumentResult(fetch)
-        commit = Commit(self._connection, before, result, batch, self._keeps_versions)
-        return commit.delete_absent(batch.stored)
+        winners = statements.winners(found, latest_time(now()))
+        live = {entry_id: winner for entry_id, winner in winners.items() if winner.digest}
+        place = ChainPosition(self._feed.walk, 0)
+        deletions = [absence(entry_id, place) for entry_id in live]
+        return delete_entries(self._connection, self._feed.id, place, deletions, live, self._keeps_versions)
 
     # -- entries that are gone --------------------------------------------------------------------
 
     def mark_gone(self, deletes: bool) -> int:
-        """Forget the absence of what a document contains again, and note what is gone.
-
-        :return: the number of deleted entries
-        """
         absent = {
             bytes(row.key): row for row in self._execute("SELECT * FROM absences WHERE feed_id = :feed_id")
         }
@@ -217,7 +208,6 @@ class _EndedWalk:
     # An entry that is missing above another one is known to be removed only while that one is shown: the
     # document may have dropped both since.
     def _unproven(self, absent: Mapping[bytes, Row[Any]], contained: Collection[bytes]) -> set[bytes]:
-        """Return which entries a plain feed may have dropped, and which have another id now."""
         if not absent:
             return set()
         former = self._execute(
@@ -230,7 +220,6 @@ class _EndedWalk:
         }
 
     def _live(self, keys: Collection[bytes]) -> Iterator[tuple[bytes, str]]:
-        """Yield the digests and ids of those live entries whose digests are among some."""
         if keys:
             live = "SELECT id FROM entries WHERE feed_id = :feed_id AND digest <> ''"
             for (entry_id,) in execute(self._connection, live, {"feed_id": self._feed.id}, ROWS_AT_ONCE):
@@ -238,7 +227,6 @@ class _EndedWalk:
                     yield key, entry_id
 
     def _find_snapshot(self) -> int | None:
-        """Return the last walk in which the documents, as they are known, were the feed; None for none."""
         if not self._is_complete or not self._has_all_pages():
             return None
         seen = {row.id: Seen(row.changed_walk, row.checked_walk) for row in self._chain}
@@ -252,7 +240,6 @@ class _EndedWalk:
     # page with the first one. That there are no more pages is known only if those that were read contain all
     # that the publisher lists.
     def _has_all_pages(self) -> bool:
-        """Return whether the chain has all pages of its feed; True if links name all of them."""
         is_linked = all(row.role != Role.PAGE.value for row in self._chain)
         # The pages of an API link to each other.
         is_linked |= any(row.platform in NAMED and NAMED[row.platform].has_api for row in self._chain)
@@ -264,10 +251,6 @@ class _EndedWalk:
     # -- entries with another id ------------------------------------------------------------------
 
     def resolve_renames(self) -> tuple[int, tuple[str, str] | None, int]:
-        """Find out whether new entries had other ids before; delete these if the user wants it.
-
-        :return: `renamed`, `example` and `merged` of `WalkEnd`
-        """
         number, example = 0, None
         self._execute(
             f"""INSERT INTO renames (feed_id, id, since)
@@ -283,7 +266,6 @@ class _EndedWalk:
         return number, example, self._merge_renamed()
 
     def _arrivals(self) -> Iterator[list[NamedEntry]]:
-        """Yield the new entries that are live, some at a time."""
         arrivals = """SELECT DISTINCT id FROM renames
             WHERE feed_id = :feed_id AND former_id IS NULL AND id > :after ORDER BY id LIMIT :limit"""
         live, after = f"{ENTRIES} AND digest <> ''", ""
@@ -325,7 +307,6 @@ class _EndedWalk:
 
     # What a document still contains is no duplicate of its publisher's making, and would be read again.
     def _merge_renamed(self) -> int:
-        """Delete entries under former ids that no document contains, if the user wants it."""
         if not self._feed.merge_renamed or not self._is_complete:
             return 0
         found = self._execute(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,13 @@ from fhcrawl.exceptions import LeaseError, UnsettledError
 from fhcrawl.logical_feed import Kind, Verdict
 from fhcrawl.logical_feed.listings import Listing, SitemapReport, is_sitemap_due
 from fhcrawl.logical_feed.results import State
-from fhcrawl.logical_feed.versions import latest_time
-from fhcrawl.store import chains, subscriptions
+from fhcrawl.logical_feed.versions import IDS, latest_time
+from fhcrawl.store import subscriptions
 from fhcrawl.store.database import Repository
-from fhcrawl.store.leases import EXPORTED, IS_DELIVERED_BY_ITS_RUN
+from fhcrawl.store.documents import document_behind, first_unread
+from fhcrawl.store.leases import IS_DELIVERED_BY_ITS_RUN
 from fhcrawl.store.schema import feeds, heads
-from fhcrawl.store.statements import MOVED, UNREAD, Subscription, execute, execute_all, is_of, is_one_of
+from fhcrawl.store.statements import MOVED, UNREAD, execute, execute_all, is_of, is_one_of
 from fhcrawl.store.subscriptions import ADD_FEED, NO_RUN
 from fhcrawl.utils.clock import now as time_now
 
@@ -26,11 +27,16 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row
 
-    from fhcrawl.store.leases import Leases
+    from fhcrawl.store.documents import DocumentRef
 
 # Kinds of feeds whose documents need not name all entries.
 HAVE_SITEMAPS = (Kind.SINGLE.value, Kind.PAGED.value)
 NO_IDS: Mapping[str, str] = MappingProxyType({})
+BEGIN = """
+UPDATE feeds SET verdict = NULL, reasons = NULL, retry_after = NULL, due = NULL, released = NULL,
+    merge_renamed = NULL, run = :run
+WHERE id = ANY(:feeds)
+"""
 UNREAD_ALL = """
 UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since
 WHERE feed_id = :feed_id
@@ -64,6 +70,56 @@ WHERE feed_id = ANY(:feeds) AND (
 """
 
 
+@dataclass(frozen=True, slots=True)
+class WalkStart:
+    """The stored state of a feed, from which a walk begins.
+
+    :param location: URL of the subscription document
+    :param walk, run: numbers of the walk that begins, and of the crawl that it is part of
+    :param older_document: the older document that the subscription document linked to when it was last read
+    :param validated_url: URL whose response had etag and last_modified
+    :param body_digest: digest of that document's bytes and of the way it was read; None if it is to be
+        read again even if it is unchanged
+    :param crawled: when that document was last read
+    :param received: when its body last came, rather than a 304
+    :param special: whether the hosts that the user gave had special addresses: see `crawling.given_hosts`
+    :param ids, former_ids: what identifies entries (`versions.IDS`); what did until now, if this has changed
+    :param is_listed: its publisher has a list of its entries (`Listing`)
+    """
+
+    feed: str
+    location: str
+    walk: int
+    run: int
+    older_document: DocumentRef | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    validated_url: str | None = None
+    body_digest: str | None = None
+    crawled: str | None = None
+    snapshot: StoredSnapshot | None = None
+    special: int | None = None
+    ids: str = IDS[0]
+    former_ids: str | None = None
+    received: str | None = None
+    is_listed: bool = False
+    has_due_sitemap: bool = True
+
+    def anew(self) -> WalkStart:
+        """Return this state without validators: an unchanged document is read too."""
+        return replace(self, etag=None, last_modified=None, validated_url=None, body_digest=None)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSnapshot:
+    """A snapshot that precedes a feed: the URL of its index, and its first page that is not processed."""
+
+    url: str
+    is_read: bool
+    created_at: str | None
+    part: DocumentRef | None
+
+
 class Walks(Repository):
     """The beginning of walks: `store.walks`."""
 
@@ -74,34 +130,39 @@ class Walks(Repository):
         now: str,
         merging: Container[str] = (),
         ids: Mapping[str, str] = NO_IDS,
-    ) -> dict[str, Subscription | LeaseError]:
+    ) -> dict[str, WalkStart | LeaseError]:
         """Claim feeds for a run, and return the stored state of each; in one transaction.
 
-        :param urls: URLs of subscription documents, as the user gave them; `FEEDS_AT_ONCE` at most
-        :param now: ISO 8601 in UTC
-        :param merging: feeds whose entries are deleted under ids that have changed (`Renames`)
+        :param urls: `FEEDS_AT_ONCE` at most
+        :param merging: feeds whose entries are deleted under ids that have changed
         :param ids: what identifies the entries of a feed, where the user says so. If it was something else
             until now, all documents of the feed count as unread
         :return: by URL; a `LeaseError` if another crawl has the feed, or its changes are being exported
         """
         # Sorted, so that two crawls that begin with the same feeds do not deadlock.
         new = [{"url": url, "since": now} for url in sorted(urls)]
-        leases = self._session.require_leases()
+        leases = self._database.require_leases()
         digest = select(heads.c.digest).where(heads.c.feed_id == feeds.c.id).scalar_subquery()
         given = select(feeds, digest.label("head_digest")).where(is_one_of(urls))
         with self._database.transaction() as connection:
             execute_all(connection, ADD_FEED, new)
             rows = connection.execute(given.order_by(feeds.c.id).with_for_update()).all()
-            refusals = _refusals(connection, leases, rows)
-            refusals |= _unsettled(connection, [row for row in rows if refusals[row.id] is None], run)
-            ours = [row for row in rows if refusals[row.id] is None]
+            refusals = leases.refusals(connection, rows)
+            refusals |= _unsettled(connection, [row for row in rows if row.id not in refusals], run)
+            ours = [row for row in rows if row.id not in refusals]
             changed = {row.id: ids[row.url] for row in ours if ids.get(row.url, row.ids) != row.ids}
             for feed_id, named in changed.items():
                 connection.execute(feeds.update().where(feeds.c.id == feed_id).values(ids=named))
                 execute(connection, UNREAD_ALL, {**UNREAD, "since": now, "feed_id": feed_id})
                 # The next read cannot be compared with what was shown under other ids.
                 execute(connection, "DELETE FROM coverage WHERE feed_id = :feed_id", {"feed_id": feed_id})
-            known = _begin(connection, ours, run, now)
+            numbers, latest = [row.id for row in ours], latest_time(now)
+            execute(connection, BEGIN, {"feeds": numbers, "run": run})
+            if in_doubt := _in_doubt(connection, ours, latest):
+                doubtful = {"feeds": list(in_doubt), "latest": latest}
+                replaced = list(execute(connection, HAVE_REPLACED, doubtful).scalars())
+                execute(connection, ASK_AGAIN, {**UNREAD, **doubtful, "replaced": replaced, "since": now})
+            known = _states(connection, ours, run, in_doubt)
             for row in ours:
                 former = row.ids if row.id in changed and row.crawled else None
                 known[row.id] = replace(known[row.id], ids=changed.get(row.id, row.ids), former_ids=former)
@@ -109,50 +170,42 @@ class Walks(Repository):
                 execute(
                     connection, "UPDATE feeds SET merge_renamed = 1 WHERE id = ANY(:feeds)", {"feeds": merged}
                 )
-        self._session.remember_ids({row.url: row.id for row in rows})
-        self._session.remember_heads({row.id: row.head_digest for row in ours if row.head_digest})
-        return {row.url: refusals[row.id] or known[row.id] for row in rows}
+        self._database.feed_ids.update({row.url: row.id for row in rows})
+        self._database.head_digests.update({row.id: row.head_digest for row in ours if row.head_digest})
+        return {row.url: refusals.get(row.id) or known[row.id] for row in rows}
 
-    def read(self, feed: str) -> Subscription:
+    def read(self, feed: str) -> WalkStart:
         """Return the stored state of a feed whose walk has begun."""
         with self._database.snapshot() as connection:
             row = connection.execute(select(feeds).where(is_of(feed))).one()
             in_doubt = _in_doubt(connection, [row], latest_time(time_now()))
-            return _subscriptions(connection, [row], row.run, in_doubt)[row.id]
+            return _states(connection, [row], row.run, in_doubt)[row.id]
 
     def rename(self, feed: str, name: str, now: str, special: int | None) -> bool:
-        """Let a new feed be the feed of another URL, in one transaction; its own name is free then.
+        """Let a new feed of this run be the feed of another URL; what the store has of it moves there.
 
-        What the store has of it moves there, with its subscription.
-
-        :param feed: a feed of this run
-        :param now: ISO 8601 in UTC
         :param special: what the run knows of the other URL's host, if no feed has that URL: `feeds.special`
         :return: whether this run has the other feed already
         :raises LeaseError: if another crawl has one of them; it may have the other one if nothing is to move
         """
-        session = self._session
-        leases = session.require_leases()
+        leases = self._database.require_leases()
         with self._database.transaction() as connection:
             added = execute(connection, ADD_FEED, {"url": name, "since": now}).rowcount
             rows = subscriptions.lock(connection, feed, name)
             leases.check(connection, rows[feed].id)
             if not subscriptions.is_empty(connection, rows[feed].id):
-                _check_free(connection, leases, rows[name])
+                leases.require_free(connection, rows[name])
             if added:
                 connection.execute(feeds.update().where(feeds.c.id == rows[name].id).values(special=special))
             subscriptions.merge(connection, rows[feed], rows[name])
-        session.forget_id(feed)
+        self._database.feed_ids.pop(feed, None)
         return bool(rows[name].run == leases.run)
 
     def forget(self, feed: str, now: str) -> None:
-        """Mark every document of a feed as not processed; its entries stay.
-
-        :raises LeaseError: if another crawl has the feed
-        """
+        """Mark every document of a feed as not processed; `LeaseError` if another crawl has the feed."""
         with self._database.transaction() as connection:
             for row in subscriptions.lock(connection, feed).values():
-                _check_free(connection, self._session.require_leases(), row)
+                self._database.require_leases().require_free(connection, row)
                 listing = Listing.from_json(row.listing)
                 values = {"feed_id": row.id, "listing": listing and listing.anew().to_json()}
                 for statement in (
@@ -163,43 +216,6 @@ class Walks(Repository):
                     execute(connection, statement, {**UNREAD, **values, "since": now})
 
 
-def _begin(connection: Connection, rows: list[Row[Any]], run: int, since: str) -> dict[int, Subscription]:
-    execute(
-        connection,
-        """UPDATE feeds SET verdict = NULL, reasons = NULL, retry_after = NULL, due = NULL, released = NULL,
-            merge_renamed = NULL, run = :run
-        WHERE id = ANY(:feeds)""",
-        {"feeds": [row.id for row in rows], "run": run},
-    )
-    latest = latest_time(since)
-    in_doubt = _in_doubt(connection, rows, latest)
-    if in_doubt:
-        parameters = {"feeds": list(in_doubt), "latest": latest}
-        replaced = list(execute(connection, HAVE_REPLACED, parameters).scalars())
-        execute(connection, ASK_AGAIN, {**UNREAD, **parameters, "replaced": replaced, "since": since})
-    return _subscriptions(connection, rows, run, in_doubt)
-
-
-def _refusals(
-    connection: Connection, leases: Leases, rows: Sequence[Row[Any]]
-) -> dict[int, LeaseError | None]:
-    """Return the reasons why feeds cannot be claimed, by feed id; None for those that can."""
-    released = leases.released(connection, rows)
-    holders = {row.run for row in rows if row.id not in released}
-    of_holders = {holder: _refusal(connection, leases, holder) for holder in holders}
-    refusals = {row.id: None if row.id in released else of_holders[row.run] for row in rows}
-    for row in rows:
-        if row.run == leases.run and row.released is not None and row.id not in released:
-            refusals[row.id] = LeaseError(EXPORTED)
-    return refusals
-
-
-def _check_free(connection: Connection, leases: Leases, row: Row[Any]) -> None:
-    refusal = _refusals(connection, leases, [row])[row.id]
-    if refusal is not None:
-        raise refusal
-
-
 # A file may already have a change that is not marked as exported: if it changed again, no export would tell.
 def _unsettled(connection: Connection, rows: Sequence[Row[Any]], run: int) -> dict[int, UnsettledError]:
     numbers = [row.id for row in rows if row.run not in (run, NO_RUN)]
@@ -208,31 +224,23 @@ def _unsettled(connection: Connection, rows: Sequence[Row[Any]], run: int) -> di
     return {number: UnsettledError(CUT_OFF) for number in found}
 
 
-def _refusal(connection: Connection, leases: Leases, run: int) -> LeaseError | None:
-    try:
-        leases.claim(connection, run)
-    except LeaseError as error:
-        return error
-    return None
-
-
 def _in_doubt(connection: Connection, rows: list[Row[Any]], latest: str) -> set[int]:
     parameters = {"feeds": [row.id for row in rows], "latest": latest}
     return set(execute(connection, IN_DOUBT, parameters).scalars())
 
 
-def _subscriptions(
+def _states(
     connection: Connection, rows: list[Row[Any]], run: int, in_doubt: set[int]
-) -> dict[int, Subscription]:
+) -> dict[int, WalkStart]:
     of_feeds = "SELECT * FROM documents WHERE feed_id = ANY(:feeds) AND role = 'index'"
     found = execute(connection, of_feeds, {"feeds": [row.id for row in rows]})
-    snapshots = {index.feed_id: chains.snapshot(connection, index) for index in found}
+    snapshots = {index.feed_id: _snapshot(connection, index) for index in found}
     read = _numbered(connection, (row.subscription_id for row in rows))
     read = {number: row for number, row in read.items() if row.state == State.PROCESSED.value}
     older = _numbered(connection, (row.behind_id for row in read.values()))
     states = {}
     for row in rows:
-        state = Subscription(
+        state = WalkStart(
             row.url,
             row.location,
             row.walk + 1,
@@ -248,7 +256,7 @@ def _subscriptions(
             may_have_more = row.kind in HAVE_SITEMAPS and row.verdict != Verdict.COMPLETE.value
             state = replace(
                 state,
-                older_document=chains.first_unread(connection, older.get(document.behind_id)),
+                older_document=first_unread(connection, older.get(document.behind_id)),
                 etag=row.etag,
                 last_modified=row.last_modified,
                 # Without the URL, the validators are not sent.
@@ -263,6 +271,12 @@ def _subscriptions(
                 state = state.anew()
         states[row.id] = state
     return states
+
+
+def _snapshot(connection: Connection, index: Row[Any]) -> StoredSnapshot:
+    is_read = index.state == State.PROCESSED.value
+    part = first_unread(connection, document_behind(connection, index))
+    return StoredSnapshot(index.key, is_read, index.updated, part)
 
 
 def _numbered(connection: Connection, numbers: Iterable[int | None]) -> dict[int, Row[Any]]:

@@ -33,8 +33,7 @@ from fhcrawl.exceptions import ContextError
 from fhcrawl.logical_feed import ChainPosition, Role
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import DocumentRef, Subscription
-from fhcrawl.store.statements import StoredSnapshot
+from fhcrawl.store import DocumentRef, StoredSnapshot, WalkStart
 from fhcrawl.utils.addresses import AllowedHosts
 from tests.contexts import walk_request
 from tests.feeds import E, atom
@@ -144,9 +143,7 @@ def test_feed_that_was_special_may_stay_so_and_become_public(server: FeedServer,
 @pytest.mark.parametrize("special", [0, 1, 2, 3])
 def test_what_the_store_knows_comes_back_from_the_requests(special: int) -> None:
     read = StoredSnapshot(SNAPSHOT, True, None, None)
-    carried = special_hosts_from_store(
-        Subscription(FEED, FEED, 1, 1, snapshot=read, special=special), SNAPSHOT
-    )
+    carried = special_hosts_from_store(WalkStart(FEED, FEED, 1, 1, snapshot=read, special=special), SNAPSHOT)
     assert carried == {"feed.test": special in (1, 3), "snapshot.test": special in (2, 3)}
     walk = WalkContext(FEED, 1, FeedOptions(snapshot=SNAPSHOT), special_hosts=carried)
     assert special_hosts_to_store(walk) == special
@@ -156,7 +153,7 @@ def test_what_the_store_knows_comes_back_from_the_requests(special: int) -> None
 def test_snapshot_of_an_earlier_run_is_still_given(options: FeedOptions) -> None:
     part = DocumentRef("part", f"{SNAPSHOT}/1", Role.PART, ChainPosition(1, -1))
     read = StoredSnapshot(SNAPSHOT, True, None, part)
-    known = Subscription(FEED, FEED, 1, 1, snapshot=read, special=2)
+    known = WalkStart(FEED, FEED, 1, 1, snapshot=read, special=2)
     for request in requests.first(known, options):
         walk = context_of(request).walk
         assert walk.special_hosts == {"feed.test": False, "snapshot.test": True}
@@ -165,9 +162,9 @@ def test_snapshot_of_an_earlier_run_is_still_given(options: FeedOptions) -> None
 
 @pytest.mark.parametrize("read", [None, StoredSnapshot("http://old.test/", True, None, None)])
 def test_snapshot_that_was_not_read_is_not_known(read: StoredSnapshot | None) -> None:
-    known = Subscription(FEED, FEED, 1, 1, snapshot=read, special=1)
+    known = WalkStart(FEED, FEED, 1, 1, snapshot=read, special=1)
     assert special_hosts_from_store(known, SNAPSHOT) == {"feed.test": True}
-    assert special_hosts_from_store(Subscription(FEED, FEED, 1, 1, snapshot=read), None) == {}
+    assert special_hosts_from_store(WalkStart(FEED, FEED, 1, 1, snapshot=read), None) == {}
 
 
 @pytest.mark.parametrize(

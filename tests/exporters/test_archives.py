@@ -14,7 +14,7 @@ from fhcrawl.documents.identifiers import OWN_ID
 from fhcrawl.exporters.documents import XML_FORMATS, Head
 from fhcrawl.exporters.feeds import ArchiveSet
 from fhcrawl.items import FIELDS
-from fhcrawl.store.statements import StoredVersion
+from fhcrawl.store.entries import StoredVersion
 from tests.feeds import E, atom, rss, tombstone
 from tests.feeds import read as read_document
 from tests.projects import Project, read_export

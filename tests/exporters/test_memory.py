@@ -15,7 +15,7 @@ from fhcrawl.exporters import feeds, rows
 from fhcrawl.exporters.documents import XML_FORMATS, Head
 from fhcrawl.exporters.rows import ParquetItemExporter
 from fhcrawl.items import FIELDS
-from fhcrawl.store.statements import StoredVersion
+from fhcrawl.store.entries import StoredVersion
 from tests.projects import peak_memory
 
 kind, path, number = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])

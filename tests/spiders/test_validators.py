@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from fhcrawl.store import Store
-from fhcrawl.store.statements import Feed
+from fhcrawl.store import Feed, Store
 from tests.faketime import clock_at
 from tests.feeds import E, atom
 from tests.projects import Project, Run

@@ -7,8 +7,7 @@ import pytest
 from fhcrawl.documents.dates import elapsed
 from fhcrawl.logical_feed.coverage import Hole, Span
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import Store
-from fhcrawl.store.statements import Feed
+from fhcrawl.store import Feed, Store
 from tests.engine import Engine
 from tests.faketime import clock_at
 from tests.feeds import E, atom

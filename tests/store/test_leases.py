@@ -18,7 +18,7 @@ from fhcrawl.logical_feed import ChainPosition, Role, Verdict, Version
 from fhcrawl.logical_feed.polling import Limits
 from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch
 from fhcrawl.logical_feed.versions import Order
-from fhcrawl.store import Store, Subscription, VerdictRecord
+from fhcrawl.store import Store, VerdictRecord, WalkStart
 from fhcrawl.store.schema import entries, versions
 from tests.databases import Database
 from tests.stores import begin_walk
@@ -89,7 +89,7 @@ def test_feeds_that_begin_together_are_refused_one_by_one(one: Store, two: Store
     others = ["http://example.org/b", "http://example.org/a"]
     begun = two.walks.begin([others[0], FEED, others[1]], second, NOW)
     assert isinstance(begun.pop(FEED), LeaseError)
-    assert begun == {url: Subscription(url, url, 1, second) for url in others}
+    assert begun == {url: WalkStart(url, url, 1, second) for url in others}
     assert [feed.feed for feed in two.feeds.read(second)] == sorted(others)
 
 
@@ -304,7 +304,7 @@ def test_run_writes_nothing_more_to_a_feed_that_it_has_finished_with(one: Store)
     refuse_all_writes(one, run)
     answers: list[int | Exception] = []
     one.documents.send(*read(run, "b"), answers.append)
-    one.settle()
+    one.wait()
     assert isinstance(answers[0], LeaseError)
     assert titles(one, run) == ["a"]
     # Its own, if it begins anew.

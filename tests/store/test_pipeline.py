@@ -35,7 +35,7 @@ def engine(database: Database) -> Iterator[Engine]:
 def pipeline(engine: Engine) -> Iterator[Pipeline]:
     pipeline = Pipeline(engine)
     yield pipeline
-    pipeline.settle()
+    pipeline.wait()
 
 
 class RefusedError(Exception):
@@ -68,7 +68,7 @@ def test_only_a_transaction_that_fails_is_undone(engine: Engine, pipeline: Pipel
     answers: list[object] = []
     for ids in ((1, 2), (3, 1, 4), (5,)):
         send(pipeline, keep(*ids), answers.append)
-    pipeline.settle()
+    pipeline.wait()
     assert kept(engine) == [1, 2, 5]
     assert (answers[0], answers[2]) == (2, 1)
     assert "UniqueViolation" in repr(answers[1])
@@ -84,7 +84,7 @@ def test_error_of_the_writer_undoes_the_transaction(engine: Engine, pipeline: Pi
         pipeline.send(write, answers.append)
     assert answers == []
     pipeline.send(keep(2), answers.append)
-    pipeline.settle()
+    pipeline.wait()
     assert kept(engine) == [2]
 
 
@@ -115,8 +115,8 @@ def test_answer_that_the_loop_did_not_wait_for_comes_once(engine: Engine, pipeli
     answers: list[object] = []
     # Whether it comes while the loop is closed depends on the server.
     asyncio.run(send())
-    pipeline.settle()
-    pipeline.settle()
+    pipeline.wait()
+    pipeline.wait()
     assert answers == [1]
 
 
@@ -124,11 +124,11 @@ def test_who_is_answered_may_send(engine: Engine, pipeline: Pipeline) -> None:
     def again(answer: int | Exception) -> None:
         answers.append(kept(engine))
         pipeline.send(keep(2), answers.append)
-        pipeline.settle()
+        pipeline.wait()
 
     answers: list[object] = []
     pipeline.send(keep(1), again)
-    pipeline.settle()
+    pipeline.wait()
     assert answers == [[1], 1]
     assert kept(engine) == [1, 2]
 
@@ -140,7 +140,7 @@ def test_transaction_may_be_larger_than_network_buffers(engine: Engine, pipeline
 
     answers: list[object] = []
     pipeline.send(write, answers.append)
-    pipeline.settle()
+    pipeline.wait()
     assert answers == [None]
 
 
@@ -151,11 +151,11 @@ def test_statement_may_be_prepared_later(database: Database, engine: Engine, pip
 
     answers: list[object] = []
     send(pipeline, write, answers.append)
-    pipeline.settle()
+    pipeline.wait()
     assert kept(engine) == []
     database.execute("CREATE TABLE later (id INTEGER)")
     pipeline.send(write, answers.append)
-    pipeline.settle()
+    pipeline.wait()
     assert kept(engine) == [1]
     assert ["later" in str(answer) for answer in answers] == [True, False]
 
@@ -180,7 +180,7 @@ def test_string_with_nul_fails_its_transaction(engine: Engine, pipeline: Pipelin
 
     answers: list[object] = []
     send(pipeline, write, answers.append)
-    pipeline.settle()
+    pipeline.wait()
     assert isinstance(answers[0], Exception)
     assert kept(engine) == []
 
@@ -198,11 +198,11 @@ def test_server_that_is_silent_is_not_waited_for_for_ever(
     answers: list[object] = []
     try:
         pipeline.send(write, answers.append)
-        pipeline.settle()
+        pipeline.wait()
     finally:
         os.kill(pids[0], signal.SIGCONT)
     assert isinstance(answers[0], OperationalError)
     assert "not responded for 1 seconds" in str(answers[0])
     pipeline.send(keep(2), answers.append)
-    pipeline.settle()
+    pipeline.wait()
     assert answers[1:] == [1]

@@ -375,7 +375,7 @@ class TestSilence:
         # The error comes with the next statement, or with the results.
         try:
             silent._database.send(silent._database.pipeline, write, outcomes.append)
-            silent._database.settle()
+            silent._database.wait()
         except StoreError as error:
             outcomes.append(error)
         assert [type(outcome) for outcome in outcomes] == [StoreError]

@@ -160,12 +160,12 @@ def test_feed_whose_chain_loops_is_incomplete(store: Store) -> None:
 
 
 def test_many_feeds_do_not_fill_the_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fhcrawl.store.database.FEEDS_REMEMBERED", 2)
+    monkeypatch.setattr(store._database.feed_ids, "limit", 2)
     for number in range(5):
         feed = f"http://example.org/{number}"
         begin_walk(store, feed, 1, NOW)
         assert store.entries.find_winners(feed, [], NOW) == {}
-    assert len(store._session._feed_ids) <= 2
+    assert len(store._database.feed_ids) <= 2
 
 
 def test_document_that_was_read_as_something_else_is_not_known_as_an_archive(store: Store) -> None:

@@ -1,0 +1,761 @@
+"""The commit of a document with its entries, in one transaction."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fhcrawl.documents import model
+from fhcrawl.documents.lists import NAMESPACE
+from fhcrawl.logical_feed import FIRST_WALK, Role, absence
+from fhcrawl.logical_feed.coverage import coverage_after, doubted
+from fhcrawl.logical_feed.results import (
+    ADDED,
+    CommitBatch,
+    DocumentFailure,
+    State,
+    has_changes,
+    joins,
+    must_follow,
+)
+from fhcrawl.reasons import ReasonKind
+from fhcrawl.store import mementos
+from fhcrawl.store.schema import changes, entries, versions
+from fhcrawl.store.statements import (
+    CHANGE_OF_ENTRY,
+    CONTENT,
+    COVERAGE_COLUMNS,
+    DETAILS,
+    JSON_FIELDS,
+    ORDER,
+    ORIGINAL,
+    TIMES,
+    UNKEPT,
+    UNREAD,
+    WINNERS,
+    assigned,
+    execute,
+    execute_all,
+    execute_among,
+    find_document,
+    id_of_document,
+    insert_all,
+    insertion,
+    overwritten,
+    read_coverage,
+    winners,
+)
+from fhcrawl.store.subscriptions import answer_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sqlalchemy import Connection
+
+    from fhcrawl.logical_feed import ChainPosition, Version, Winner
+    from fhcrawl.logical_feed.coverage import Coverage
+    from fhcrawl.logical_feed.results import DocumentResult
+    from fhcrawl.store.database import Database
+
+ENDS_EARLIER = DocumentFailure(State.KNOWN, ReasonKind.KNOWN, "no longer leads to a page")
+MAY_HAVE_GROWN = "may have changed since it was read"
+OF_ENTRY = "feed_id = :feed_id AND KEY(id) = KEY(:id)"
+# An entry that changes during its delivery needs another delivery.
+OVERWRITE_CHANGE = "ON CONFLICT (feed_id, KEY(id)) DO UPDATE SET delivery = NULL"
+OVERWRITE_ENTRY = f"ON CONFLICT (feed_id, KEY(id)) DO UPDATE SET {overwritten(entries.columns.keys()[2:])}"
+KEEP_VERSION = "ON CONFLICT (feed_id, KEY(id), digest) DO NOTHING"
+VERSION_COLUMNS = ", ".join(versions.columns.keys())
+BEHIND = id_of_document("behind_key")
+SUBSCRIPTION = "(SELECT feeds.subscription_id FROM feeds WHERE feeds.id = :feed_id)"
+
+# An archive keeps its first position in the chain; documents that every walk reads move. The link of a
+# document that cannot be read any more still holds, as does the order of a list. A future `since` was
+# recorded by a wrong clock. What was not read to its end is not compared with what is read next.
+IS_READ = f"(excluded.state = 'processed' OR excluded.reason = '{ReasonKind.LOOP.value}')"
+OF_REQUEST = (
+    *("url", "role", "state", "run", "updated", "lost_entries", "shared_id", "reason", "detail"),
+    *("fetched", "moved_to", "uncounted"),
+)
+OF_CONTENT = ("etag", "last_modified", "validated_url", "received", "checked", "checked_walk", "held")
+_columns = ("feed_id", "key", "walk", "step", "since", "changed_walk", *OF_REQUEST, *OF_CONTENT)
+_of_walk = "(SELECT feeds.walk FROM feeds WHERE feeds.id = :feed_id)"
+WRITE_DOCUMENT = f"""
+{insertion("documents", _columns, behind_id=BEHIND, moved_walk=_of_walk)}
+ON CONFLICT (feed_id, KEY(key)) DO UPDATE SET {overwritten(OF_REQUEST)},
+    walk = CASE WHEN excluded.role <> 'archive' THEN excluded.walk ELSE documents.walk END,
+    step = CASE WHEN excluded.role <> 'archive' THEN excluded.step ELSE documents.step END,
+    behind_id = CASE WHEN excluded.state <> 'processed' OR excluded.role = 'part'
+        THEN coalesce(excluded.behind_id, documents.behind_id) ELSE excluded.behind_id END,
+    since = CASE
+        WHEN documents.reason IS NOT DISTINCT FROM excluded.reason AND documents.since <= excluded.since
+        THEN documents.since ELSE excluded.since END,
+    {", ".join(f"{n} = CASE WHEN {IS_READ} THEN excluded.{n} ELSE documents.{n} END" for n in OF_CONTENT)},
+    changed_walk = CASE WHEN {IS_READ} AND NOT documents.held IS NOT DISTINCT FROM excluded.held
+        THEN excluded.changed_walk ELSE documents.changed_walk END,
+    moved_walk = CASE WHEN documents.moved_to IS NOT DISTINCT FROM excluded.moved_to
+        THEN documents.moved_walk ELSE excluded.moved_walk END
+"""
+# A document that a link or a list names; an existing row keeps its state, unless it was read in another role,
+# say as an earlier subscription document: it does not hold for the new role.
+OF_ROLE = ("role", "state", "walk", "step", "reason", "detail", "since")
+KNOWN_COLUMNS = ("feed_id", "key", "url", "lost_entries", *OF_ROLE)
+KEEP_STATE = "ON CONFLICT (feed_id, KEY(key)) DO UPDATE SET " + ", ".join(
+    f"{name} = CASE WHEN documents.role <> excluded.role THEN excluded.{name} ELSE documents.{name} END"
+    for name in OF_ROLE
+)
+WRITE_OLDER_DOCUMENT = f"""
+{insertion("documents", (*KNOWN_COLUMNS, "platform"))} {KEEP_STATE}, platform = excluded.platform
+"""
+WRITE_PART = f"""
+{insertion("documents", KNOWN_COLUMNS, behind_id=BEHIND)}
+{KEEP_STATE}, url = excluded.url, behind_id = excluded.behind_id
+"""
+# Marks pages as unread; archives that have been read stay read.
+UNREAD_ANY_PAGE = f"""
+UPDATE documents SET {assigned(("state", "reason", "detail", "since", "walk", "step"))}
+WHERE feed_id = :feed_id AND role = 'page' AND state = 'processed'
+"""
+BEHIND_THIS = """(SELECT one.behind_id FROM documents AS one
+    WHERE one.feed_id = :feed_id AND KEY(one.key) = KEY(:key) AND one.behind_id <> one.id)"""
+UNREAD_PAGE = f"{UNREAD_ANY_PAGE} AND id IN {BEHIND_THIS}"
+# Marks an archive as unread that was read before, and may have grown.
+UNREAD_ARCHIVE = f"""
+UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since
+WHERE feed_id = :feed_id AND role = 'archive' AND state = 'processed' AND run IS DISTINCT FROM :run
+    AND id = {BEHIND_THIS}
+"""
+# An earlier subscription document may have linked to the page, or no document links to it at the moment.
+_leading = (
+    "SELECT one.behind_id FROM documents AS one WHERE one.feed_id = :feed_id AND one.behind_id IS NOT NULL"
+)
+UNREAD_PAGES = f"""{UNREAD_ANY_PAGE}
+    AND (id IN ({_leading} AND one.role = 'subscription') OR id NOT IN ({_leading}))"""
+
+NOTE_LOST = f"""
+{insertion("absences", ("feed_id", "key", "below", "role", "walk", "since"), looked=":walk")}
+ON CONFLICT (feed_id, key) DO UPDATE SET
+    {overwritten(("id", "below", "role", "walk", "looked", "since", "gone"))}
+"""
+# What only the order of a plain feed's entries has proved, until another walk confirms it.
+FORGET_UNCONFIRMED = "DELETE FROM absences WHERE feed_id = :feed_id AND below IS NOT NULL AND gone IS NULL"
+# A subscription document that was a list, and is a feed now, has no parts any more, unless the index of a
+# snapshot names them.
+FORGET_PARTS = """
+DELETE FROM documents WHERE feed_id = :feed_id AND role = 'part' AND NOT EXISTS (
+    SELECT 1 FROM documents AS lists WHERE lists.feed_id = :feed_id AND lists.role = 'index')
+"""
+# `Coverage.confirm`; before the feed is confirmed. If the unchanged document was empty, or of another kind,
+# the coverage is that of a document before it.
+CONFIRM_COVERAGE = """
+UPDATE coverage SET until = :time
+WHERE feed_id = :feed_id AND shown > depth AND since <= until AND until < :time
+    AND until = (SELECT feeds.crawled FROM feeds WHERE feeds.id = coverage.feed_id)
+"""
+WRITE_COVERAGE = f"""
+{insertion("coverage", ("feed_id", *COVERAGE_COLUMNS))}
+ON CONFLICT (feed_id) DO UPDATE SET {overwritten(COVERAGE_COLUMNS)}
+"""
+BASE = model.DETAILS.index("base")
+# Lists of authors and categories repeat.
+LISTS_REMEMBERED = 1000
+
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+class StoredState(NamedTuple):
+    """The state of the store that a commit depends on.
+
+    :param whole: the newest versions of all entries of the feed, by id, if the document is a complete feed's
+    :param unlisted: ids of documents that an earlier version of the list named, and this one does not
+    :param ends_earlier: a page has lost its link to the older one, and is to be read again
+    :param covered: for how long a plain feed is covered; None if it never was read
+    :param head: digest of the feed's head, if it is in memory
+    """
+
+    feed_id: int
+    whole: dict[str, Winner]
+    unlisted: list[int]
+    ends_earlier: bool
+    covered: Coverage | None
+    head: str | None
+
+    @classmethod
+    def read(cls, database: Database, result: DocumentResult, batch: CommitBatch) -> StoredState:
+        """Read what matters for a document; of most documents, only the feed's id in memory does."""
+        whole, unlisted, ends_earlier, covered, head = {}, [], False, None, None
+        fetch, feed_id = result.fetch, database.feed_ids.get(result.fetch.feed)
+        has_one = (result.present, result.parts, result.shown, result.doubted_since)
+        if feed_id is None or any(one is not None for one in has_one) or _is_last_page(result):
+            with database.lookup() as connection:
+                feed_id = database.find_id(connection, fetch.feed)
+                if result.present is not None and result.failure is None:
+                    rows = execute(connection, WINNERS, {"feed_id": feed_id})
+                    whole = winners(rows, fetch.latest)
+                if result.parts is not None:
+                    listed = {part.key for part in result.parts}
+                    parts = "SELECT id, key FROM documents WHERE feed_id = :feed_id AND role = 'part'"
+                    rows = execute(connection, parts, {"feed_id": feed_id})
+                    unlisted = [row.id for row in rows if row.key not in listed]
+                if _is_last_page(result):
+                    page = find_document(connection, feed_id, fetch.key)
+                    if page is not None and page.behind_id is not None and page.role == Role.PAGE.value:
+                        ends_earlier = has_changes(result, batch.stored) or page.detail != ENDS_EARLIER.detail
+                if result.shown is not None or result.doubted_since is not None:
+                    covered = read_coverage(connection, [feed_id]).get(feed_id)
+        if result.head is not None:
+            # Once: this commit may replace the head.
+            head = database.head_digests.pop(feed_id, None)
+        return cls(feed_id, whole, unlisted, ends_earlier, covered, head)
+
+
+# The link may be missing for a while only, and the older pages may never have been read, even if this page
+# has no changes. The next run reads it again: if it still has none, it is the last page.
+def _is_last_page(result: DocumentResult) -> bool:
+    return result.fetch.role is Role.PAGE and result.older_document is None and result.failure is None
+
+
+class Commit:
+    """Writes one document.
+
+    No statement needs another one's result, so that they can be sent together; except when a snapshot
+    replaces another one.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        before: StoredState,
+        result: DocumentResult,
+        batch: CommitBatch,
+        keeps_versions: bool,
+    ) -> None:
+        self._keeps_versions = keeps_versions
+        self._connection = connection
+        self._before, self._feed_id = before, before.feed_id
+        self._fetch, self._result, self._batch = result.fetch, result, batch
+        self._stored = {**before.whole, **batch.stored}
+
+    def _execute(self, sql: str, **values: object) -> Any:
+        return execute(self._connection, sql, {"feed_id": self._feed_id, "key": self._fetch.key, **values})
+
+    # -- the kinds of writes ----------------------------------------------------------------------
+
+    def write(self) -> int:
+        """Write the document with its entries; return the number of deleted entries."""
+        fetch, result = self._fetch, self._result
+        self._write_document(ENDS_EARLIER if self._before.ends_earlier else None)
+        self._write_entries()
+        if result.present is not None:
+            # A complete feed has no archives. If it gets some later, they restore deleted entries: they have
+            # to be read again, at new positions.
+            self._execute("DELETE FROM documents WHERE feed_id = :feed_id AND KEY(key) <> KEY(:key)")
+        if fetch.role is Role.SUBSCRIPTION and result.parts is None and result.failure is None:
+            self._execute(FORGET_PARTS)
+        if fetch.role is Role.INDEX:
+            self._forget_other_snapshots()
+        if result.lost is None:
+            self._execute(FORGET_UNCONFIRMED)
+        same = {"feed_id": self._feed_id, "role": fetch.role.value}
+        same |= {"walk": fetch.walk, "since": fetch.fetched}
+        lost = [{**same, "key": key, "below": below} for key, below in (result.lost or {}).items()]
+        execute_all(self._connection, NOTE_LOST, lost)
+        deleted = self._delete() + self._replace_snapshots()
+        self._write_feed({"news": fetch.fetched} if self._batch.accepted or deleted else {})
+        self._write_memento()
+        if _is_last_page(result) and not fetch.is_check:
+            self._execute(f"UPDATE feeds SET unkept = {UNKEPT} WHERE id = :feed_id", total=None)
+        return deleted
+
+    def write_failure(self) -> None:
+        """Write that the document could not be read; the feed keeps its last subscription document's kind."""
+        self._write_document()
+        wait = {} if self._fetch.retry_after is None else {"retry_after": self._fetch.retry_after}
+        if self._fetch.role is Role.SUBSCRIPTION:
+            # If the feed has moved, this is another document than the last one that was read.
+            self._write_subscription({"polled": self._fetch.fetched, **wait})
+        elif wait:
+            self._update_feed(wait)
+        self._write_memento()
+
+    def write_confirmation(self) -> None:
+        """Write that a feed's subscription document has not changed."""
+        fetch, result, walk = self._fetch, self._result, self._fetch.position.walk
+        self._execute(CONFIRM_COVERAGE, time=fetch.fetched)
+        # RFC 9111, 4.3.4: a 304 response updates the stored header fields; those that it lacks stay.
+        kept = {"fresh_seconds": fetch.freshness_lifetime, "special": fetch.special}
+        times = {"crawled": fetch.fetched, "polled": fetch.fetched, "walk": walk}
+        self._update_feed(
+            times | self._validators() | {name: value for name, value in kept.items() if value is not None}
+        )
+        if result.older_document is not None and result.older_document.role is Role.PAGE:
+            # The pages that this walk goes on to read are older than what the subscription document holds.
+            self._execute(
+                f"""UPDATE entries SET order_walk = :walk,
+                        order_overrides = CASE order_overrides
+                            WHEN order_walk THEN :walk ELSE order_overrides END
+                    WHERE feed_id = :feed_id
+                    AND order_walk = (SELECT walk FROM documents WHERE id = {SUBSCRIPTION})
+                    AND order_step = (SELECT step FROM documents WHERE id = {SUBSCRIPTION})""",
+                walk=walk,
+            )
+        self._execute(
+            f"""UPDATE documents SET walk = :walk, checked = :time, checked_walk = :walk,
+                received = coalesce(:received, received)
+            WHERE id = {SUBSCRIPTION}""",
+            walk=walk,
+            time=fetch.fetched,
+            received=result.received,
+        )
+
+    # What was read of the document stays, whatever became of it: it is only not known to be as it was.
+    def write_check(self) -> None:
+        """Write that the document was requested again, and is the same, unless the request failed."""
+        fetch = self._fetch
+        values: dict[str, object] = {"fetched": fetch.fetched}
+        if self._result.failure is None:
+            # It may count as unread because it could have grown.
+            values |= {"state": State.PROCESSED.value, "reason": None, "detail": None, "run": fetch.run}
+            values |= {"checked": fetch.fetched, "checked_walk": fetch.walk, **self._validators()}
+        self._execute(
+            f"UPDATE documents SET {assigned(values)} WHERE feed_id = :feed_id AND KEY(key) = KEY(:key)",
+            **values,
+        )
+
+    def write_doubt(self) -> None:
+        """Write that the server sends 304 for a document that has changed, or that it may have done so."""
+        covered, since = self._before.covered, self._result.doubted_since
+        if self._result.failure is None:
+            self._execute(
+                """UPDATE feeds SET not_modified_ignored = coalesce(not_modified_ignored, :time)
+                WHERE id = :feed_id""",
+                time=self._fetch.fetched,
+            )
+        if self._fetch.role is Role.SUBSCRIPTION and covered is not None and since is not None:
+            self._write_coverage(doubted(covered, since))
+
+    # -- the document and its links ---------------------------------------------------------------
+
+    def _validators(self) -> dict[str, object]:
+        etag, last_modified, _ = self._result.validators or (None, None, None)
+        url = self._fetch.url if etag or last_modified else None
+        return {"etag": etag, "last_modified": last_modified, "validated_url": url}
+
+    def _write_document(self, unless_failed: DocumentFailure | None = None) -> None:
+        fetch, result, stored = self._fetch, self._result, self._batch.stored
+        failure = result.failure or unless_failed
+        row = {
+            "url": fetch.requested_url,
+            "role": fetch.role.value,
+            "state": State.PROCESSED.value if failure is None else failure.state.value,
+            "walk": fetch.position.walk,
+            "step": fetch.position.step,
+            "behind_key": self._write_behind(),
+            "run": fetch.run,
+            "updated": result.updated,
+            "lost_entries": result.lost_entries,
+            "shared_id": result.shared_id,
+            "reason": failure and failure.kind.value,
+            "detail": failure and failure.detail,
+            "since": failure and fetch.fetched,
+            "fetched": fetch.fetched,
+            "moved_to": result.moved_to,
+            "uncounted": result.uncounted,
+            **self._validators(),
+            "received": fetch.fetched,
+            "checked": None if result.held is None else fetch.fetched,
+            "checked_walk": fetch.walk,
+            "changed_walk": fetch.walk,
+            "held": result.held,
+        }
+        # Entries move from page to page, under the same URLs: if a page has changes, the older pages must be
+        # read again. They count as unread at once, so that a crash of this run hides nothing from the next
+        # one. A check leaves the pages behind this one to their own checks.
+        follows = (
+            not fetch.is_check
+            and fetch.role in (Role.SUBSCRIPTION, Role.PAGE)
+            and (result.is_left_over or must_follow(result, stored))
+        )
+        unread = self._unread()
+        if follows:
+            # The page that it linked to before counts as unread too: the link may change back.
+            self._execute(UNREAD_PAGE, **unread)
+        if fetch.role is Role.SUBSCRIPTION and has_changes(result, stored):
+            # Links between pages may change, and change back: pages of an earlier chain are as old as the
+            # walk that read them.
+            self._execute(UNREAD_PAGES, **unread)
+        self._execute(WRITE_DOCUMENT, **row)
+        if follows and result.older_document is not None and result.older_document.role is Role.PAGE:
+            self._execute(UNREAD_PAGE, **unread)
+        is_of_walk = fetch.role in (Role.SUBSCRIPTION, Role.ARCHIVE) and not fetch.is_check
+        if is_of_walk and not joins(result, stored):
+            self._execute(UNREAD_ARCHIVE, **unread | {"detail": MAY_HAVE_GROWN, "run": fetch.run})
+
+    def _unread(self) -> dict[str, object]:
+        place = self._fetch.position.before()
+        return UNREAD | {"walk": place.walk, "step": place.step, "since": self._fetch.fetched}
+
+    def _write_behind(self) -> str | None:
+        result, start = self._result, self._fetch.position
+        row = {"lost_entries": 0, **self._unread()}
+        if (parts := result.parts) is not None:
+            row |= {"feed_id": self._feed_id, "role": Role.PART.value, "walk": start.walk}
+            older_keys = [*(key for key, _ in parts[1:]), None]
+            rows = [
+                {**row, "key": key, "url": url, "step": start.step - number, "behind_key": older_key}
+                for number, ((key, url), older_key) in enumerate(zip(parts, older_keys, strict=False), 1)
+            ]
+            # The last one first: each refers to its successor.
+            execute_all(self._connection, WRITE_PART, rows[::-1])
+            if self._before.unlisted:
+                self._execute("DELETE FROM documents WHERE id = ANY(:numbers)", numbers=self._before.unlisted)
+            return parts[0].key if parts else None
+        if result.older_document is None:
+            return None
+        role, url, platform = result.older_document
+        key = result.older_key or url
+        row |= {"key": key, "url": url, "role": role.value, "platform": platform}
+        self._execute(WRITE_OLDER_DOCUMENT, **row)
+        return key
+
+    # A capture that cannot be read is not requested again; one that was cut off is, once.
+    def _write_memento(self) -> None:
+        failure = self._result.failure
+        if self._fetch.capture_id is None:
+            return
+        if (
+            failure is None
+            or failure.state not in (State.KNOWN, State.FAILED)
+            or failure.kind is ReasonKind.CUT_OFF
+        ):
+            self._execute(mementos.SETTLE, **mementos.settle_row(self._result))
+        elif failure.state is State.FAILED:
+            self._execute(mementos.POSTPONE, id=self._fetch.capture_id)
+
+    # -- the feed ---------------------------------------------------------------------------------
+
+    def _write_feed(self, news: dict[str, object]) -> None:
+        fetch, result = self._fetch, self._result
+        if fetch.role is Role.SUBSCRIPTION:
+            self._write_subscription(self._subscription_row() | news)
+            self._write_head()
+            if result.shown is not None:
+                span_breaks = result.breaks_span
+                covered = coverage_after(self._before.covered, result.shown, fetch.fetched, span_breaks)
+                self._write_coverage(covered)
+        elif fetch.role is Role.PART and news:
+            self._update_feed(news)
+        elif fetch.role is Role.INDEX and fetch.special is not None:
+            self._update_feed({"special": fetch.special})
+        elif fetch.role is Role.CAPTURE and result.title is not None:
+            # Until the subscription document is read, a feed has the title of a capture.
+            self._execute(
+                "UPDATE feeds SET title = :title WHERE id = :feed_id AND kind IS NULL AND title IS NULL",
+                title=result.title,
+            )
+
+    def _update_feed(self, values: Mapping[str, object], *also: str) -> None:
+        changed = ", ".join([assigned(values), *also])
+        self._execute(f"UPDATE feeds SET {changed} WHERE id = :feed_id", **values)
+
+    def _write_subscription(self, values: Mapping[str, object]) -> None:
+        self._update_feed(values, f"subscription_id = {id_of_document('key')}")
+
+    def _subscription_row(self) -> dict[str, object]:
+        fetch, result = self._fetch, self._result
+        *_, body_digest = result.validators or (None,)
+        return {
+            "location": fetch.location or fetch.requested_url,
+            # That of a list of feeds stays if the document has none.
+            **({"title": result.title} if (result.title or "").strip() else {}),
+            "kind": result.kind,
+            "walk": fetch.position.walk,
+            "crawled": fetch.fetched,
+            **self._validators(),
+            "body_digest": body_digest,
+            "total": result.total,
+            "software": result.software,
+            **answer_row(result),
+            **({} if fetch.special is None else {"special": fetch.special}),
+        }
+
+    # A head that is incomplete, say because it is cut off, does not replace another one.
+    def _write_head(self) -> None:
+        head = self._result.head
+        if head is None or head.digest == self._before.head:
+            return
+        columns = ("original", "digest", "document")
+        action = f"UPDATE SET {overwritten(columns)}" if self._result.failure is None else "NOTHING"
+        self._execute(
+            f"{insertion('heads', ('feed_id', *columns))} ON CONFLICT (feed_id) DO {action}",
+            original=head.original,
+            digest=head.digest,
+            document=self._fetch.url,
+        )
+
+    def _write_coverage(self, covered: Coverage | None) -> None:
+        if covered is not None:
+            row = {name: getattr(covered, name) for name in COVERAGE_COLUMNS}
+            self._execute(WRITE_COVERAGE, **{**row, "earlier": json.dumps(covered.earlier)})
+
+    # -- snapshots --------------------------------------------------------------------------------
+
+    def _forget_other_snapshots(self) -> None:
+        others = "feed_id = :feed_id AND role = 'index' AND KEY(key) <> KEY(:key)"
+        # If this snapshot is older than another one, the feed's older documents have to be read again.
+        is_older = f"EXISTS (SELECT 1 FROM documents WHERE {others} AND updated > :updated)"
+        values = {**UNREAD, "updated": self._result.updated or "", "since": self._fetch.fetched}
+        for statement in (
+            f"""UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since
+            WHERE feed_id = :feed_id AND role IN ('archive', 'page') AND {is_older}""",
+            f"""UPDATE feeds SET etag = NULL, last_modified = NULL, validated_url = NULL, body_digest = NULL
+            WHERE id = :feed_id AND {is_older}""",
+            f"DELETE FROM documents WHERE {others}",
+        ):
+            self._execute(statement, **values)
+
+    # Snapshot: it is the whole state. A later one has another id, and so have all its entities: those of the
+    # earlier one are deleted, once all of the later one has been read.
+    def _replace_snapshots(self) -> int:
+        unread_part = """SELECT 1 FROM documents
+            WHERE feed_id = :feed_id AND role = 'part' AND state <> 'processed' LIMIT 1"""
+        prefix = self._result.replaces
+        if prefix is None or self._execute(unread_part).first() is not None:
+            return 0
+        # A snapshot's id may begin with another one's and ':'. An entity's id is the prefix and two
+        # positions.
+        earlier = f"""entries.feed_id = :feed_id AND substr(entries.id, 1, {len(NAMESPACE)}) = :namespace
+            AND (substr(entries.id, 1, :length) <> :prefix OR substr(entries.id, :length + 1) NOT LIKE '%:%'
+                OR substr(entries.id, :length + 1) LIKE '%:%:%')"""
+        live = f"{earlier} AND entries.digest <> ''"
+        is_pending = f"EXISTS (SELECT 1 FROM changes WHERE {CHANGE_OF_ENTRY})"
+        values = {"namespace": NAMESPACE, "prefix": prefix, "length": len(prefix)}
+        for statement in (
+            f"""INSERT INTO versions ({VERSION_COLUMNS})
+            SELECT {VERSION_COLUMNS} FROM entries WHERE {live} {KEEP_VERSION}"""
+            if self._keeps_versions
+            # Earlier deletions that have been exported never come back.
+            else f"DELETE FROM entries WHERE {earlier} AND entries.digest = '' AND NOT {is_pending}",
+            f"""INSERT INTO changes (feed_id, id, exported_digest)
+            SELECT feed_id, id, digest FROM entries WHERE {live} AND NOT {is_pending}""",
+            # No export has these, or the last one said that they are deleted.
+            f"""DELETE FROM changes WHERE feed_id = :feed_id AND coalesce(exported_digest, '') = ''
+            AND EXISTS (SELECT 1 FROM entries WHERE {live} AND {CHANGE_OF_ENTRY})""",
+        ):
+            self._execute(statement, **values)
+        order = dict(zip(ORDER, absence("", self._fetch.position).order, strict=True))
+        deletion = f"UPDATE entries SET digest = '', {assigned(ORDER)} WHERE {live}"
+        deleted: int = self._execute(deletion, **values, **order).rowcount
+        return deleted
+
+    # -- the entries and their changes ------------------------------------------------------------
+
+    def _write_entries(self) -> None:
+        connection, batch, feed_id = self._connection, self._batch, self._feed_id
+        if self._keeps_versions:
+            _keep_versions(connection, feed_id, [i for i in batch.accepted if i in batch.stored])
+            superseded = [_entry_row(feed_id, *version) for version in batch.superseded.values()]
+            insert_all(connection, versions, KEEP_VERSION, superseded)
+        accepted = [_entry_row(feed_id, *version) for version in batch.accepted.values()]
+        insert_all(connection, entries, OVERWRITE_ENTRY, accepted)
+        exported = {entry_id: self._exported(entry_id) for entry_id in batch.accepted}
+        is_as_exported = {i: version.digest == exported[i] for i, (version, _) in batch.accepted.items()}
+        changed = {i: digest for i, digest in exported.items() if not is_as_exported[i]}
+        _write_changes(connection, feed_id, changed, [i for i in exported if is_as_exported[i]])
+        # New entries, whose former ids are looked for at the end of the walk. In the first walk, no id has
+        # changed.
+        if self._fetch.walk > FIRST_WALK and self._result.held is not None:
+            new = [i for i in batch.accepted if not (i in batch.stored and batch.stored[i].digest)]
+            execute_all(
+                connection,
+                insertion("renames", ("feed_id", "id", "since")),
+                [{"feed_id": feed_id, "id": i, "since": self._fetch.fetched} for i in new],
+            )
+        execute_all(
+            connection,
+            f"""UPDATE entries SET {assigned((*TIMES, *ORDER, "digest", DETAILS))},
+                enclosures = coalesce(:enclosures, enclosures), original = coalesce(UTF8(:original), original)
+            WHERE {OF_ENTRY}""",
+            [
+                _times_row(feed_id, version, fields)
+                for version, fields in batch.confirmed.values()
+                if not self._is_superseded(version)
+            ],
+        )
+        _note_uncounted(
+            connection, feed_id, self._fetch.position, self._stored, (*batch.accepted, *batch.confirmed)
+        )
+
+    def _is_superseded(self, version: Version) -> bool:
+        if version.id in self._batch.accepted:
+            accepted, _fields = self._batch.accepted[version.id]
+            return accepted.order.is_newer(version.order) or accepted.digest != version.digest
+        # No version with this content was accepted: a pipeline has dropped it.
+        return version.id not in self._stored or self._stored[version.id].digest != version.digest
+
+    def _exported(self, entry_id: str) -> str | None:
+        before = self._batch.stored.get(entry_id)
+        if before is None:
+            return None
+        return before.exported if before.pending else before.digest
+
+    def _delete(self) -> int:
+        place, deletions = self._fetch.position, []
+        for version in self._result.deletions:
+            winner = self._batch.winners.get(version.id)
+            if winner is not None and winner.order[1:] == version.order[1:] and not winner.digest:
+                deletions.append(version.over(winner))
+        if self._result.present is not None and self._result.failure is None:
+            # RFC 5005, 2: "any entry not actually in the feed document SHOULD NOT be considered part of that
+            # feed."
+            present = self._result.present | {version.id for version in deletions}
+            deletions += [
+                absence(entry_id, place)
+                for entry_id, winner in self._stored.items()
+                if winner.digest and entry_id not in present
+            ]
+        return delete_entries(
+            self._connection, self._feed_id, place, deletions, self._stored, self._keeps_versions
+        )
+
+
+def delete_entries(
+    connection: Connection,
+    feed_id: int,
+    place: ChainPosition,
+    deletions: list[Version],
+    stored: Mapping[str, Winner],
+    keeps_versions: bool,
+) -> int:
+    """Delete entries of a feed; return the number of live ones among them.
+
+    :param place: of the document by which they are deleted
+    :param stored: the newest stored versions, by id
+    """
+    known = {v.id: stored[v.id] for v in deletions if v.id in stored}
+    live = {entry_id: winner for entry_id, winner in known.items() if winner.digest}
+    _note_uncounted(connection, feed_id, place, stored, known)
+    if keeps_versions:
+        _keep_versions(connection, feed_id, list(live))
+    # Entries that were deleted before they were read.
+    nothing = dict.fromkeys((*CONTENT, *TIMES)) | dict.fromkeys(JSON_FIELDS, ())
+    unseen = {v.id: _entry_row(feed_id, v, nothing) for v in deletions if v.id not in known}
+    insert_all(connection, entries, OVERWRITE_ENTRY, list(unseen.values()))
+    execute_all(
+        connection,
+        f"UPDATE entries SET digest = '', {assigned(ORDER)} WHERE {OF_ENTRY}",
+        [
+            {"feed_id": feed_id, "id": v.id, **dict(zip(ORDER, v.stored_order, strict=True))}
+            for v in deletions
+            if v.id in known
+        ],
+    )
+    never_exported = [i for i, w in live.items() if w.pending and not w.exported]
+    changed = {i: w.digest for i, w in live.items() if not w.pending}
+    _write_changes(connection, feed_id, changed, never_exported)
+    return len(live)
+
+
+def _keep_versions(connection: Connection, feed_id: int, ids: list[str]) -> None:
+    if ids:
+        query = f"SELECT {VERSION_COLUMNS} FROM entries WHERE feed_id = :feed_id"
+        insert = f"INSERT INTO versions ({VERSION_COLUMNS})"
+        execute_among(connection, query, feed_id, ids, insert, KEEP_VERSION)
+
+
+def _write_changes(
+    connection: Connection, feed_id: int, changed: Mapping[str, str | None], deleted: list[str]
+) -> None:
+    rows: list[tuple[object, ...]] = [
+        (feed_id, entry_id, digest, None) for entry_id, digest in changed.items()
+    ]
+    insert_all(connection, changes, OVERWRITE_CHANGE, rows)
+    ids = [{"feed_id": feed_id, "id": entry_id} for entry_id in deleted]
+    execute_all(connection, f"DELETE FROM changes WHERE {OF_ENTRY}", ids)
+
+
+# A version that is replaced while a clock is wrong may be the newest by a correct clock: its document is
+# read again then, as are the documents that were read with a wrong clock.
+def _note_uncounted(
+    connection: Connection,
+    feed_id: int,
+    place: ChainPosition,
+    stored: Mapping[str, Winner],
+    ids: Iterable[str],
+) -> None:
+    earliest: dict[tuple[int, int], str] = {}
+    for entry_id in ids:
+        winner = stored.get(entry_id)
+        if winner is None or winner.uncounted is None or winner.order.walk < FIRST_WALK:
+            continue
+        former = winner.order.walk, winner.order.step
+        earliest[former] = min(winner.uncounted, earliest.get(former, winner.uncounted))
+    earliest.pop(place, None)
+    execute_all(
+        connection,
+        """UPDATE documents SET uncounted = CASE WHEN uncounted < :time THEN uncounted ELSE :time END
+        WHERE feed_id = :feed_id AND walk = :walk AND step = :step""",
+        [
+            {"feed_id": feed_id, "walk": walk, "step": step, "time": time}
+            for (walk, step), time in earliest.items()
+        ],
+    )
+
+
+# -- rows of entries ------------------------------------------------------------------------------
+
+
+def _entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[object, ...]:
+    return (
+        feed_id,
+        version.id,
+        fields["title"],
+        fields["link"],
+        fields["published"],
+        fields["updated"],
+        _strings_to_json(tuple(fields["authors"])),
+        _strings_to_json(tuple(fields["categories"])),
+        fields["summary"],
+        fields["content"],
+        fields["content_type"],
+        _encode(fields["enclosures"]) if fields["enclosures"] else "[]",
+        fields["operation"],
+        fields["document"],
+        fields["document_updated"],
+        version.digest,
+        *version.stored_order,
+        version.original,
+        fields.get(ADDED),
+        _details(fields),
+    )
+
+
+def _times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[str, object]:
+    return {
+        "feed_id": feed_id,
+        "id": version.id,
+        **{name: fields[name] for name in TIMES},
+        **dict(zip(ORDER, version.stored_order, strict=True)),
+        "digest": version.digest,
+        ORIGINAL: version.original,
+        DETAILS: _details(fields),
+        "enclosures": _encode(fields["enclosures"]) if fields["enclosures"] else None,
+    }
+
+
+@lru_cache(LISTS_REMEMBERED)
+def _strings_to_json(values: tuple[str, ...]) -> str:
+    return _encode(values)
+
+
+# The base is the document's URL unless it is stored.
+def _details(fields: dict[str, Any]) -> str:
+    values = [fields.get(name) for name in model.DETAILS]
+    values[BASE] = None if values[BASE] in ("", fields["document"]) else values[BASE]
+    return _details_to_json(*values)
+
+
+@lru_cache(LISTS_REMEMBERED)
+def _details_to_json(*values: str | None) -> str:
+    details = zip(model.DETAILS, values, strict=True)
+    return _encode({name: value for name, value in details if value is not None})
