@@ -43,13 +43,11 @@ class EntryVersion(EntryItem):
     pending: PendingDocument
 
     def __copy__(self) -> EntryVersion:
-        """Return an item with the same fields, of the same document."""
         copied = object.__new__(EntryVersion)
         vars(copied).update(vars(self))
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return the fields alone: deep copies and pickles are of the class EntryItem."""
         return object.__new__, (EntryItem,), dict(self)
 
 
@@ -177,7 +175,6 @@ class DuplicatesPipeline:
     """
 
     def process_item(self, item: object) -> object:
-        """Pass on an entry that is new or updated; raise DropItem if it is neither."""
         if not isinstance(item, EntryVersion):
             return item
         version, batch = item.version, item.pending.batch
@@ -206,7 +203,6 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
     _has_checked = False
 
     async def process_item_async(self, item: Any) -> Any:
-        """Pass an item through all pipelines; raise DropItem if one of them drops it."""
         if not isinstance(item, EntryVersion):
             output = await super().process_item_async(item)
             self._warn_of_unexported(item)

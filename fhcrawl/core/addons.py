@@ -59,7 +59,6 @@ class Addon:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the add-on of a crawl."""
         from fhcrawl.spiders.check import CheckSpider
         from fhcrawl.spiders.enclosures import EnclosuresSpider
         from fhcrawl.spiders.history import HistorySpider
@@ -69,7 +68,6 @@ class Addon:
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
-        """Add the spider, the formats of -o, and the settings that only fhcrawl reads."""
         # The spider of a cluster has the same name.
         if CLUSTER not in settings.getlist("SPIDER_MODULES"):
             for module in ours.SPIDER_MODULES:
@@ -83,10 +81,6 @@ class Addon:
         merge(settings["FEED_EXPORTERS"], formats)
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Add fhcrawl's settings, or take its components out for another spider.
-
-        :raises ArgumentError: if a setting of fhcrawl's is invalid
-        """
         if self._is_of_history:
             from fhcrawl.core.checks import check_settings
 
@@ -170,7 +164,6 @@ class Secret(str):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        """Return '***' in quotes."""
         return "'***'"
 
 

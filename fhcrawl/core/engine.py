@@ -54,7 +54,6 @@ class Downloader(downloader.Downloader):
         crawler.signals.connect(self.request_reached_downloader, signal=signals.request_reached_downloader)
 
     def request_reached_downloader(self, request: Request) -> None:
-        """Let the slot of a request, which may be new, observe the pause of its domain."""
         key = self.get_slot_key(request)
         _delay(self.slots[key], pauses(self).get(domain_of(key), 0.0))
 
@@ -132,7 +131,6 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
         self._turns = 0  # left until the domain with the most requests is determined again
 
     def push(self, request: Request) -> None:
-        """Add a request."""
         super().push(request)
         self._add(self.crawler.engine.downloader.get_slot_key(request))
 
@@ -140,7 +138,6 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
         self._domains.setdefault(_turn_of(key), {})[key] = None
 
     def pop(self) -> Request | None:
-        """Return the next request; None if every host with requests is busy or delayed."""
         downloader = self.crawler.engine.downloader
         # `downloader.active`: requests that wait for a robots.txt are not in the slot of their host yet.
         active = Counter(map(downloader.get_slot_key, downloader.active))
@@ -171,8 +168,6 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
                 self._domains[domain] = keys
 
     def _first(self) -> list[str]:
-        """Return the domain with the most requests (determined once a round), unless it had the last turn."""
-
         def count(domain: str) -> int:
             return sum(len(self.pqueues[key]) for key in self._domains[domain])
 
@@ -183,7 +178,6 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
         return [self._fullest] if self._fullest is not None and is_its_turn else []
 
     def _allowed(self, domain: str, active: int) -> Iterable[str]:
-        """Return the keys of a domain's slots that may have a request more, if it has `active` ones."""
         downloader, keys = self.crawler.engine.downloader, self._domains[domain]
         until = pauses(downloader).get(host_of(domain))
         if until is not None:
@@ -194,13 +188,11 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
 
 
 def _turn_of(key: str) -> str:
-    """Return whose turn a slot has: that of its registered domain; the index of a web archive has its own."""
     host, slash, rest = key.partition("/")
     return f"{registered_domain(host)}{slash}{rest}"
 
 
 def _active_domains(downloader: downloader.Downloader, active: Counter[str]) -> Counter[str]:
-    """Return how many requests registered domains have, without those of hosts that do not answer."""
     domains: Counter[str] = Counter()
     now, paused = monotonic(), pauses(downloader)
     for key, number in active.items():
@@ -225,7 +217,6 @@ class Scheduler(scheduler.Scheduler):
     """Counts the requests of each feed."""
 
     def open(self, spider: Spider) -> Deferred[None] | None:
-        """Open the queues, and start to count."""
         self._engine = spider.crawler.engine
         self._under_way = StoreExtension.of(spider.crawler).under_way
         opened = super().open(spider)
@@ -234,14 +225,12 @@ class Scheduler(scheduler.Scheduler):
         return opened
 
     def enqueue_request(self, request: Request) -> bool:
-        """Enqueue a request; return False if it was dropped as a duplicate."""
         waits = super().enqueue_request(request)
         if waits:
             self._under_way.wait(request)
         return waits
 
     def next_request(self) -> Request | None:
-        """Return the next request; None if no request can be sent now."""
         request = super().next_request()
         if request is not None:
             self._under_way.take(request)

@@ -68,7 +68,6 @@ class LogFormatter(logformatter.LogFormatter):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return a formatter, and install the filters."""
         # Scrapy may replace its handler until the spider is opened.
         crawler.signals.connect(escape_records, signal=signals.spider_opened)
         logging.getLogger("scrapy.downloadermiddlewares.robotstxt").addFilter(reword_robots_error)

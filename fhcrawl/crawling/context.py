@@ -18,6 +18,7 @@ from scrapy.http.request import NO_CALLBACK
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ContextError
 from fhcrawl.logical_feed import ChainPosition, NewerPage, Role
+from fhcrawl.logical_feed.platforms import NAMED, PROBE
 from fhcrawl.utils.addresses import literal, origin, special_name
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from fhcrawl.logical_feed.listings import ListCheck, SitemapCheck
+    from fhcrawl.logical_feed.platforms import Platform
     from fhcrawl.logical_feed.results import DocumentFailure
     from fhcrawl.store import DocumentRef, Subscription
 
@@ -208,6 +210,21 @@ class RequestContext:
         """Whether the request is for a subscription document of a feed that has never been read."""
         known = self.referral if self.last_reading is None else self.last_reading
         return known is not None and known.is_new
+
+    @property
+    def software(self) -> Platform | None:
+        """The software whose row has formed the URL."""
+        return NAMED.get(self.platform or "")
+
+    @property
+    def is_probe(self) -> bool:
+        """Whether the request is to see whether a feed has numbered pages."""
+        return self.platform == PROBE.name
+
+    @property
+    def is_of_api(self) -> bool:
+        """Whether the request is for a home page that leads to an API, or for the API's first page."""
+        return self.software is not None and self.software.has_api
 
     @property
     def body_digest(self) -> str | None:

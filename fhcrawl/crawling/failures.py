@@ -81,35 +81,17 @@ class LimitReached(FhcrawlError, IgnoreRequest):  # noqa: N818
     :param wait: for how many seconds the server asks not to be sent requests
     """
 
-    kind = ReasonKind.LIMIT
-
-    def __init__(self, message: str, wait: float = 0) -> None:
+    def __init__(self, message: str, wait: float = 0, kind: ReasonKind = ReasonKind.LIMIT) -> None:
         super().__init__(message)
-        self.wait = wait
-
-
-class NothingNew(LimitReached):
-    """A request for a document behind a long run of documents without news."""
-
-    kind = ReasonKind.EMPTY_ARCHIVES
+        self.wait, self.kind = wait, kind
 
 
 class NotACapture(FhcrawlError, IgnoreRequest):  # noqa: N818
     """A response of a web archive that is no capture of a document."""
 
 
-class HeadersTooLarge(FhcrawlError, IgnoreRequest):  # noqa: N818
-    """A response with too many octets of headers, or too many content codings."""
-
-
-class TooManyStreams(FhcrawlError, IgnoreRequest):  # noqa: N818
-    """A compressed body that consists of too many streams.
-
-    :param limit: the limit
-    """
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"consists of more than {limit} compressed streams")
+class ResponseTooLarge(FhcrawlError, IgnoreRequest):  # noqa: N818
+    """A response with too many octets of headers, content codings, or compressed streams."""
 
 
 REFUSES = "cannot be fetched: connection refused"
@@ -215,7 +197,7 @@ def _ignored(error: IgnoreRequest | DownloadCancelledError) -> tuple[State, Reas
         return State.REFUSED, ReasonKind.TOO_LARGE, f"is larger than {allowed}"
     if isinstance(error, NotACapture):
         return State.INVALID, ReasonKind.NOT_A_FEED, message
-    if isinstance(error, (HeadersTooLarge, TooManyStreams)):
+    if isinstance(error, ResponseTooLarge):
         return State.REFUSED, ReasonKind.TOO_LARGE, message
     if message == ROBOTS:
         return State.REFUSED, ReasonKind.ROBOTS_TXT, "is not fetched: robots.txt disallows it"

@@ -212,7 +212,6 @@ def _answer(job: Job) -> FeedDocument | DocumentList | Exception:
 
 
 def main() -> None:
-    """Serve the process that started this one, until that ends."""
     # The objects of a document are in use until it is sent, and form no cycles.
     gc.freeze()
     gc.set_threshold(GARBAGE)

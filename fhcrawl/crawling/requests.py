@@ -9,12 +9,13 @@ from urllib.parse import urlsplit
 from scrapy import Request
 
 from fhcrawl import logical_feed
-from fhcrawl.crawling import platforms, reading, responses
+from fhcrawl.crawling import responses
 from fhcrawl.crawling.context import (
     DELTAFETCH_ENABLED,
     DELTAFETCH_KEY,
     INDEX_SLOT,
     LastReading,
+    Referral,
     RequestContext,
     WalkContext,
     cb_kwargs_of,
@@ -24,7 +25,7 @@ from fhcrawl.crawling.context import (
 )
 from fhcrawl.logical_feed import ChainPosition, Role, polling
 from fhcrawl.logical_feed.chain import EARLIEST_WALK
-from fhcrawl.logical_feed.platforms import NUMBERED, PROBE, WORDPRESS
+from fhcrawl.logical_feed.platforms import NAMED, NUMBERED, PROBE, SERVER_ERROR, WORDPRESS
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.clock import now
 from fhcrawl.warc import indexes
@@ -44,12 +45,21 @@ CHECK_PRIORITY = -1
 # 50,000 URLs of a sitemap take 5 to 10 MiB. The protocol allows 50 MB, which would take seconds.
 MOST_OCTETS = 16 * 1024**2
 REFUSALS = tuple(map(ReasonKind.http, (401, 403, 404)))
-# The meta of requests for documents that are fetched even if they are processed.
-ALWAYS = {DELTAFETCH_ENABLED: False}
+# The meta of requests for documents that are fetched even if they are processed; and of conditional ones.
+ALWAYS: dict[str, Any] = {DELTAFETCH_ENABLED: False}
+CONDITIONAL = {**ALWAYS, "handle_httpstatus_list": [responses.NOT_MODIFIED]}
+
+
+def status_meta(platform: str | None) -> dict[str, Any]:
+    """Return the meta of the request for an older document of a software (`Link.platform`)."""
+    ends = NAMED[platform].ends if platform in NAMED else ()
+    # Scrapy requests again what answers 5xx.
+    retry = {"dont_retry": True} if max(ends, default=0) >= SERVER_ERROR else {}
+    return {"handle_httpstatus_list": list(ends), **retry} if ends else {}
 
 
 def first(known: Subscription, options: FeedOptions) -> Iterator[Request]:
-    """Yield the first requests of a walk: for the index of a snapshot, or for the subscription document.
+    """Yield the first requests of a walk: for the subscription document, or for the index of a snapshot.
 
     Yield the request for the first unread page of a snapshot too.
 
@@ -72,8 +82,8 @@ def first(known: Subscription, options: FeedOptions) -> Iterator[Request]:
         index = None
     if index is None:
         yield subscription(known, walk)
-        return
-    yield _request(RequestContext(walk, index, Role.SUBSCRIPTION, ChainPosition(known.walk, 0)), ALWAYS)
+    else:
+        yield _request(walk, index, Role.SUBSCRIPTION, ChainPosition(known.walk, 0), ALWAYS)
 
 
 def subscription(known: Subscription, walk: WalkContext) -> Request:
@@ -91,14 +101,10 @@ def subscription(known: Subscription, walk: WalkContext) -> Request:
         is_listed=known.is_listed,
     )
     place = ChainPosition(known.walk, 0)
-    return _request(
-        RequestContext(walk, known.location, Role.SUBSCRIPTION, place, last_reading=last_reading),
-        {**ALWAYS, "handle_httpstatus_list": [responses.NOT_MODIFIED]},
-    )
+    return _request(walk, known.location, Role.SUBSCRIPTION, place, CONDITIONAL, last_reading=last_reading)
 
 
 def _received(received: str | None, validated_url: str | None) -> str | None:
-    """Return `LastReading.received` for a document with validators."""
     is_due = validated_url is not None and polling.is_due_in_full(received, now())
     return received if is_due else None
 
@@ -110,14 +116,15 @@ def conditional(response: Response) -> Request:
     """
     context = context_of(response)
     last = context.last_reading or LastReading()
-    again = replace(
-        context,
-        last_reading=replace(last, body_digest=None, received=None),
-        checks=None,
-        doubted_since=last.received,
+    return _with_target(
+        replace(
+            context,
+            last_reading=replace(last, body_digest=None, received=None),
+            checks=None,
+            doubted_since=last.received,
+        ),
+        {**CONDITIONAL, "dont_retry": True},
     )
-    meta = {**ALWAYS, "handle_httpstatus_list": [responses.NOT_MODIFIED], "dont_retry": True}
-    return _request(again, meta)
 
 
 def subscription_elsewhere(
@@ -135,36 +142,52 @@ def subscription_elsewhere(
     # If the user's URL fails too, the document that led there is read as an archive.
     is_given = url == fetch.feed
     return _request(
-        RequestContext(
-            context_of(response).walk,
-            url,
-            Role.SUBSCRIPTION,
-            fetch.position,
-            via=response.url,
-            referral=reading.referral(response, url, failure, is_page),
-            is_given=is_given,
-            archive=fetch.requested_url if is_given else None,
-        ),
+        context_of(response).walk,
+        url,
+        Role.SUBSCRIPTION,
+        fetch.position,
         ALWAYS,
+        via=response.url,
+        referral=_referral(response, url, failure, is_page),
+        is_given=is_given,
+        archive=fetch.requested_url if is_given else None,
     )
+
+
+def _referral(response: Response, url: str, failure: DocumentFailure | None, is_page: bool) -> Referral:
+    context = context_of(response)
+    before = context.referral
+    number = 1 if before is None else before.number + 1
+    # Brent's algorithm: for a loop of any length, one of the marks lies in the loop.
+    is_marked = number & (number - 1) == 0
+    mark = url if before is None or is_marked else before.mark
+    is_page = is_page or (before is not None and before.is_page)
+    return Referral(number, mark, failure, context.is_new, is_page)
 
 
 def api(fetch: Fetch, response: Response, url: str) -> Request:
     """Return the request for the first page of an API, in place of the home page that leads to it."""
-    referral = reading.referral(response, url, None, is_page=True)
+    referral = _referral(response, url, None, is_page=True)
     context = replace(context_of(response), requested_url=url, via=response.url, referral=referral)
-    return _request(context, {**ALWAYS, DELTAFETCH_KEY: fetch.key})
+    return _with_target(context, {**ALWAYS, DELTAFETCH_KEY: fetch.key})
 
 
-def home_again(fetch: Fetch, context: RequestContext, failure: DocumentFailure) -> Iterator[Request]:
-    """Yield the request for the home page that led to an API, if that refuses the key that it had then.
+def elsewhere_again(fetch: Fetch, context: RequestContext, failure: DocumentFailure) -> Iterator[Request]:
+    """Yield the request for another URL of a document after a failure, if there is one.
 
     :param context: the context of the failed request
     """
-    is_api = platforms.has_api(context) and context.referral is None and fetch.key != fetch.requested_url
+    walk = context.walk
+    # The target of a permanent redirect may have been removed, or the redirect have been a mistake. A server
+    # that sends Retry-After is still in use.
+    is_elsewhere = fetch.requested_url not in (fetch.feed, walk.options.snapshot) and context.via is None
+    if fetch.role is Role.SUBSCRIPTION and is_elsewhere and fetch.retry_after is None:
+        yield _request(walk, fetch.feed, Role.SUBSCRIPTION, fetch.position, ALWAYS, is_given=True)
+    # The API refuses the key that its home page had then.
+    is_api = context.is_of_api and context.referral is None and fetch.key != fetch.requested_url
     if is_api and failure.kind in REFUSALS:
-        again = replace(context, requested_url=fetch.key, is_given=True)
-        yield _request(again, {**ALWAYS, DELTAFETCH_KEY: fetch.key})
+        home = replace(context, requested_url=fetch.key, is_given=True)
+        yield _with_target(home, {**ALWAYS, DELTAFETCH_KEY: fetch.key})
 
 
 def last_known(fetch: Fetch, context: RequestContext) -> Iterator[Request]:
@@ -173,23 +196,7 @@ def last_known(fetch: Fetch, context: RequestContext) -> Iterator[Request]:
     :param context: the context of the failed request
     """
     if context.archive is not None:
-        found = RequestContext(context.walk, context.archive, Role.SUBSCRIPTION, fetch.position, is_last=True)
-        yield _request(found, ALWAYS)
-
-
-def as_given(fetch: Fetch, context: RequestContext) -> Iterator[Request]:
-    """Yield the request for a subscription document at the user's URL, if it failed at another URL.
-
-    The target of a permanent redirect may have been removed, or the redirect have been a mistake. A server
-    that sends Retry-After is still in use.
-
-    :param context: the context of the failed request
-    """
-    walk = context.walk
-    is_elsewhere = fetch.requested_url not in (fetch.feed, walk.options.snapshot) and context.via is None
-    if fetch.role is Role.SUBSCRIPTION and is_elsewhere and fetch.retry_after is None:
-        given = RequestContext(walk, fetch.feed, Role.SUBSCRIPTION, fetch.position, is_given=True)
-        yield _request(given, ALWAYS)
+        yield _request(context.walk, context.archive, Role.SUBSCRIPTION, fetch.position, ALWAYS, is_last=True)
 
 
 def older_document(
@@ -206,48 +213,39 @@ def older_document(
     :param barren, has_joined: see `RequestContext`
     """
     context = context_of(response)
+    # A probe that is made again has been processed.
+    meta = {**(ALWAYS if link.platform == PROBE.name else {}), **status_meta(link.platform)}
+    if result.older_key is not None:
+        meta[DELTAFETCH_KEY] = result.older_key
     return _request(
-        RequestContext(
-            context.walk,
-            link.url,
-            link.role,
-            result.fetch.position.before(),
-            via=response.url,
-            documents=context.documents + 1,
-            platform=link.platform,
-            has_joined=has_joined,
-            barren=barren,
-            empty=0 if result.versions else context.empty + 1,
-            newer=newer,
-        ),
-        {
-            # A probe that is made again has been processed.
-            **(ALWAYS if link.platform == PROBE.name else {}),
-            **platforms.status_meta(link.platform),
-            **({} if result.older_key is None else {DELTAFETCH_KEY: result.older_key}),
-        },
+        context.walk,
+        link.url,
+        link.role,
+        result.fetch.position.before(),
+        meta,
+        via=response.url,
+        documents=context.documents + 1,
+        platform=link.platform,
+        has_joined=has_joined,
+        barren=barren,
+        empty=0 if result.versions else context.empty + 1,
+        newer=newer,
     )
 
 
 def known_older_document(fetch: Fetch, response: Response, older: DocumentRef) -> Request:
     """Return the request for the next unread document of a chain; the subscription document is unchanged."""
-    walk = context_of(response).walk
     # An archive keeps its position; a page gets the position in the walk that reads it.
-    is_page = older.role is Role.PAGE
+    position = fetch.position.before() if older.role is Role.PAGE else older.position
     return _request(
-        RequestContext(
-            walk,
-            older.url,
-            older.role,
-            fetch.position.before() if is_page else older.position,
-            via=response.url,
-            documents=1,
-            platform=older.platform,
-        ),
-        {
-            **({DELTAFETCH_KEY: older.key} if older.key != older.url else {}),
-            **platforms.status_meta(older.platform),
-        },
+        context_of(response).walk,
+        older.url,
+        older.role,
+        position,
+        {**({DELTAFETCH_KEY: older.key} if older.key != older.url else {}), **status_meta(older.platform)},
+        via=response.url,
+        documents=1,
+        platform=older.platform,
     )
 
 
@@ -256,8 +254,7 @@ def part(step: DocumentRef, walk: WalkContext, documents: int = 1) -> Request:
 
     :param documents: how many of them have been requested in this run, with this one
     """
-    context = RequestContext(walk, step.url, step.role, step.position, documents=documents)
-    return _request(context, {DELTAFETCH_KEY: step.key})
+    return _request(walk, step.url, step.role, step.position, {DELTAFETCH_KEY: step.key}, documents=documents)
 
 
 def check(found: CheckedDocument, walk: WalkContext, others: list[int], documents: int) -> Request:
@@ -269,25 +266,25 @@ def check(found: CheckedDocument, walk: WalkContext, others: list[int], document
     known = found.document
     # A probe that has found no page is not checked.
     platform = NUMBERED.name if known.platform == PROBE.name else known.platform
-    context = RequestContext(
-        walk,
-        known.url,
-        known.role,
-        known.position,
-        documents=documents,
-        last_reading=_last_reading(found),
-        checks=others,
-        platform=platform,
-    )
-    ends = platforms.status_meta(platform).get("handle_httpstatus_list", [])
+    ends = status_meta(platform).get("handle_httpstatus_list", [])
     meta = {
         **ALWAYS,
         DELTAFETCH_KEY: known.key,
         "handle_httpstatus_list": [responses.NOT_MODIFIED, *ends],
         "dont_retry": True,
     }
-    # The walk comes first.
-    return _request(context, meta).replace(priority=CHECK_PRIORITY)
+    return _request(
+        walk,
+        known.url,
+        known.role,
+        known.position,
+        meta,
+        CHECK_PRIORITY,  # the walk comes first
+        documents=documents,
+        last_reading=_last_reading(found),
+        checks=others,
+        platform=platform,
+    )
 
 
 def _last_reading(found: CheckedDocument) -> LastReading:
@@ -304,10 +301,30 @@ def again(request: Request, found: CheckedDocument) -> Request:
     key, url, _role, position, *_ = found.document
     last = _last_reading(found)
     context = replace(context_of(request), requested_url=url, position=position, last_reading=last)
-    meta = {**ALWAYS, DELTAFETCH_KEY: key, "handle_httpstatus_list": [responses.NOT_MODIFIED]}
-    return with_context(
-        request, context, **responses.request_target(url, context.walk), meta={**request.meta, **meta}
+    meta = {**request.meta, **CONDITIONAL, DELTAFETCH_KEY: key}
+    return with_context(request, context, **responses.request_target(url, context.walk), meta=meta)
+
+
+def in_place_of(request: Request, step: DocumentRef, via: str | None) -> Request:
+    """Return the request for the next unread document in place of another one behind which it lies.
+
+    :param via: URL of the document that links to it
+    """
+    replaced = (DELTAFETCH_KEY, "handle_httpstatus_list", "dont_retry")
+    meta = {key: value for key, value in request.meta.items() if key not in replaced}
+    meta |= status_meta(step.platform)
+    if step.key != step.url:
+        meta[DELTAFETCH_KEY] = step.key
+    context = context_of(request)
+    # The newer page is compared only with the page that it links to.
+    newer = context.newer if context.requested_url == step.url else None
+    context = replace(
+        context, requested_url=step.url, position=step.position, via=via, newer=newer, platform=step.platform
     )
+    # The next unread document after read archives may be a page, which keeps its role: it may change.
+    if step.role is Role.PAGE:
+        context = replace(context, role=Role.PAGE, left_over=True)
+    return with_context(request, context, **responses.request_target(step.url, context.walk), meta=meta)
 
 
 def capture(
@@ -355,34 +372,44 @@ def listed(fetch: Fetch, before: Request | Response, check: ListCheck) -> Reques
     """Return the request for what a check of the feed's posts needs next, after another one."""
     context = context_of(before)
     return _request(
-        RequestContext(
-            context.walk,
-            check.url,
-            Role.LISTED,
-            fetch.position if context.role is Role.LISTED else fetch.position.before(),
-            via=before.url,
-            documents=context.documents + 1,
-            list_check=check,
-        ),
-        {**ALWAYS, **(platforms.status_meta(WORDPRESS.name) if check.is_reading else {})},
+        context.walk,
+        check.url,
+        Role.LISTED,
+        fetch.position if context.role is Role.LISTED else fetch.position.before(),
+        {**ALWAYS, **(status_meta(WORDPRESS.name) if check.is_reading else {})},
+        via=before.url,
+        documents=context.documents + 1,
+        list_check=check,
     )
 
 
 def sitemap(fetch: Fetch, before: Request | Response, check: SitemapCheck) -> Request:
     """Return the request for the sitemap that a look at them needs next, after another request."""
-    context = context_of(before)
-    following = RequestContext(
-        context.walk, check.requested[-1], Role.LISTED, fetch.position, via=before.url, sitemap=check
-    )
     meta = {**ALWAYS, "dont_retry": True, "download_maxsize": MOST_OCTETS}
-    return _request(following, meta).replace(priority=CHECK_PRIORITY)
+    walk, url = context_of(before).walk, check.requested[-1]
+    return _request(
+        walk, url, Role.LISTED, fetch.position, meta, CHECK_PRIORITY, via=before.url, sitemap=check
+    )
 
 
-def _request(context: RequestContext, meta: dict[str, Any] | None) -> Request:
+def _request(
+    walk: WalkContext,
+    url: str,
+    role: Role,
+    position: ChainPosition,
+    meta: dict[str, Any],
+    priority: int = 0,
+    **context: Any,
+) -> Request:
+    return _with_target(RequestContext(walk, url, role, position, **context), meta, priority)
+
+
+def _with_target(context: RequestContext, meta: dict[str, Any], priority: int = 0) -> Request:
     # Scrapy's duplicate filter would drop an archive that two feeds share, and end a loop without a reason.
     return Request(
         **responses.request_target(context.requested_url, context.walk),
         meta=meta,
+        priority=priority,
         dont_filter=True,
         cb_kwargs=cb_kwargs_of(context),
     )

@@ -120,10 +120,6 @@ def note_growth(response: Response, size: int) -> None:
 
 
 def _location(request: Request, location: str, url: str) -> str:
-    """Return the URL to request next time: the target of the permanent redirects before any other one.
-
-    :param location: the URL that was requested
-    """
     targets = [*request.meta.get("redirect_urls", [])[1:], url]
     for reason, target in zip(request.meta.get("redirect_reasons", ()), targets, strict=False):
         if reason not in PERMANENT:
@@ -266,7 +262,6 @@ def _body_digest(response: Response) -> str:
 
 
 def _declared(response: Response) -> tuple[str, str]:
-    """Return media type and charset of the Content-Type header, without ';' and white space."""
     return detection.declared(header(response, "Content-Type"))
 
 
@@ -325,7 +320,6 @@ def wait_asked(response: Response) -> float:
 # draft-ietf-httpapi-ratelimit-headers: `RateLimit: "policy";r=0;t=30`; until -07 `limit=100, remaining=0,
 # reset=30`, and until -05 fields of their own, as others had them with X- before.
 def _rate_limits(response: Response) -> Iterator[tuple[float | None, float | None]]:
-    """Yield how many requests the limits of a response leave, and the seconds until there are more."""
     given = ", ".join(_text(value) for value in response.headers.getlist("RateLimit"))
     texts = [
         (match and match[1], reset and reset[1])
@@ -339,7 +333,6 @@ def _rate_limits(response: Response) -> Iterator[tuple[float | None, float | Non
 
 
 def _reset(response: Response, text: str | None) -> float | None:
-    """Return the seconds until a time that is given as such, or as seconds or milliseconds since 1970."""
     number = _seconds(text or "") if (given := _number(text)) is None else given
     if number is None or number <= polling.LONGEST:
         return number

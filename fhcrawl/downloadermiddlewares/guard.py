@@ -61,11 +61,9 @@ class GuardMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read the setting; raise ArgumentError if it is invalid."""
         return cls(allowed_hosts(crawler.settings))
 
     def process_request(self, request: Request) -> None:
-        """Check the URL of a request; raise RefusedUrl if it must not be fetched."""
         for key in (ANY_ADDRESS, FIRST_USE, WAS_PUBLIC):
             request.meta.pop(key, None)
         context = find_context(request)
@@ -87,7 +85,6 @@ class GuardMiddleware:
             self._check(request, context)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        """Log the refusal of a request that belongs to no feed; the spider logs the others."""
         if isinstance(exception, RefusedUrl) and is_own(request):
             is_private = exception.kind is ReasonKind.PRIVATE_ADDRESS
             instead = f"; to allow it, use {PRIVATE_HOSTS}" if is_private else ""

@@ -19,7 +19,6 @@ class Component:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the component of a crawl."""
         return cls(crawler)
 
     @classmethod

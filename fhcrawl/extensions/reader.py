@@ -269,7 +269,6 @@ class ReaderExtension(Component):
         return self._start
 
     async def spider_closed(self) -> None:
-        """Kill the process, and cancel the tasks that are left."""
         for task in self._tasks:
             task.cancel()
         if self._start is not None:

@@ -81,7 +81,6 @@ class StoreExtension(Component):
         crawler.signals.connect(self.engine_stopped, signal=signals.engine_stopped)
 
     def engine_started(self) -> None:
-        """Log where the store is, and start to renew the run's leases at intervals."""
         logger.info("Store: %s", self.store.place)
         self._renewals = create_looping_call(self._renew)
         self._renewals.start(self.store.pause, now=False)
@@ -191,7 +190,6 @@ class StoreExtension(Component):
         self.fail(error)
 
     def engine_stopped(self) -> None:
-        """Stop renewing leases, and close the store."""
         if self._renewals is not None:
             self._renewals.stop()
         try:

@@ -404,7 +404,6 @@ def _hole(after: str, before: str, wider: Iterable[Hole]) -> Hole:
 def _compared(
     reads: Iterable[CaptureRead], live: Coverage | None, *, of_several: bool = False
 ) -> Iterator[tuple[CaptureRead, Coverage]]:
-    """Yield captures, and the feed's own last read, in order of time, each with the coverage after it."""
     shown, own = [read for read in reads if read.marks], None
     if live:
         # The newest capture before it is likely to join it.
@@ -426,10 +425,6 @@ def _compared(
 def _gaps(
     reads: Iterable[CaptureRead], live: Coverage | None
 ) -> Iterator[tuple[str, str, str, str, str | None]]:
-    """Yield the times in which entries may have been missed.
-
-    Of each: its ends, the times of the reads beside it, and the `_reach` of the later one.
-    """
     compared = list(_compared(reads, live))
     left = MIN_TIME
     for read, covered in compared:

@@ -357,7 +357,6 @@ def _reaches(check: ListCheck, listed: PostList, before: Listing) -> bool:
 # new date, so that the walk has read it. So all posts that were added are known, and the total says whether
 # others are gone.
 def _unchanged(check: ListCheck, listed: PostList, entries: StoredEntries, before: Listing) -> Listing | None:
-    """Return the result if nothing has changed but posts that are stored, or are gone; else None."""
     total, highest = listed.total, listed.posts[0].number
     same = replace(before, walk=entries.walk)
     listing = replace(same, total=total, newest=check.listing.newest, highest=highest)
@@ -373,7 +372,6 @@ def _unchanged(check: ListCheck, listed: PostList, entries: StoredEntries, befor
 def _count(
     check: ListCheck, listed: PostList, live: Mapping[str, Winner], entries: StoredEntries
 ) -> ListCheck | Listing | None:
-    """Count the posts of a page of the full list, which is ordered by their numbers."""
     listing, before = check.listing, entries.before
     total = listed.total if check.page == 1 else listing.total
     numbers = [listing.highest, *(post.number for post in listed.posts)]

@@ -13,7 +13,7 @@ from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DontCloseSpider
 
-from fhcrawl.crawling import platforms, requests, subscriptions
+from fhcrawl.crawling import reading, requests, subscriptions
 from fhcrawl.crawling.subscriptions import LISTED_FILES
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
@@ -76,10 +76,6 @@ class HistorySpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Return a spider, after checking the arguments.
-
-        :raises ArgumentError: if an argument is invalid
-        """
         spider = super().from_crawler(crawler, *args, **cls.check(crawler.settings, **kwargs))
         crawler.signals.connect(spider.read_captures, signal=scrapy_signals.spider_idle)
         return spider
@@ -175,7 +171,7 @@ class HistorySpider(Spider):
         options = replace(options, ids=known.ids)
         # Even if the feed is unchanged.
         store = StoreExtension.of(self.crawler).store
-        if options.probe and platforms.numbered_pages(store, known.feed, options) == (PROBE, True):
+        if options.probe and reading.numbered_pages(store, known.feed, options) == (PROBE, True):
             known = known.anew()
         return self._requests(requests.first(known, options))
 
@@ -229,6 +225,5 @@ class HistorySpider(Spider):
             raise DontCloseSpider
 
     def closed(self, reason: str) -> None:
-        """Close the index of the WARC files."""
         if self.walk.captures is not None:
             self.walk.captures.close()

@@ -138,7 +138,6 @@ def special(address: Address) -> str | None:
 
 
 def _inside(address: IPv6Address) -> list[IPv4Address]:
-    """Return the IPv4 addresses that an IPv6 address embeds."""
     bits = int(address)
     last = bits & 0xFFFF_FFFF
     if address in MAPPED or address in NAT64:

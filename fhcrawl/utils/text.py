@@ -57,6 +57,5 @@ class PrintableFormatter(logging.Formatter):
         self._formatter = formatter or logging.Formatter()
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format a record; all lines but the first are indented."""
         lines = self._formatter.format(record).split("\n")
         return "\n  ".join(printable(line, LONGEST_LINE) for line in lines)
