@@ -135,8 +135,7 @@ class BoundedProtocol(_LenientHTTP11ClientProtocol):
 class GuardedDownloadHandler(BaseDownloadHandler):
     """Has two handlers for http and https: one for requests that may go to any address, one for others.
 
-    The two share no connections: a connection to a feed's own host must not carry another feed's request.
-    Requests with a proxy, which the user has configured, are not checked: the proxy resolves names.
+    The two share no connections. Requests with a proxy are not checked: the proxy resolves names.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -196,12 +195,7 @@ def check(allowed: AllowedHosts, host: str, port: int) -> None:
 
 
 async def look_up(host: str, port: int, timeout: float) -> list[str]:
-    """Return the addresses of a host, from the resolver that connections use.
-
-    :param timeout: in seconds
-    :raises CannotResolveHostError: if there are none
-    :raises DownloadTimeoutError: if the resolver timed out
-    """
+    """Return the addresses of a host, from the resolver that connections use."""
     from twisted.internet import reactor
 
     receiver = Addresses()

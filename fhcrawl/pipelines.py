@@ -32,11 +32,10 @@ STATS = {outcome: f"fhcrawl/entry/{outcome.value}" for outcome in Outcome}
 
 
 class EntryVersion(EntryItem):
-    """An entry that passes through the item pipelines.
+    """An entry that passes through the item pipelines, with its version and document.
 
-    It refers to its version and its document; these are not fields of the item, so that pipelines may copy
-    it, turn it into a dictionary or replace it by another EntryItem. Pipelines may also set attributes, which
-    are fields that they add: see `added_fields`.
+    These are not fields: pipelines may copy the item, turn it into a dictionary or replace it by another
+    EntryItem. They may also set attributes, which are fields that they add: see `added_fields`.
     """
 
     version: Version
@@ -96,11 +95,7 @@ class PendingDocument:
         self._check()
 
     def on_item_done(self, version: Version, item: object, error: BaseException | None) -> None:
-        """Add an item that the pipelines have processed to the batch.
-
-        :param item: what the last pipeline returned, or DROPPED
-        :param error: the exception that a pipeline raised, if any
-        """
+        """Add what the last pipeline returned, or DROPPED, to the batch, or mark the document as failed."""
         self._on_the_way -= 1
         if error is not None:
             self.mark_failed(
@@ -137,10 +132,7 @@ class PendingDocument:
             self._fail(result, DocumentFailure(State.FAILED, kind, detail))
 
     def end_in_loop(self, url: str, keeps_link: bool) -> None:
-        """End the walk at this document, whose links lead back to it, or to one that the run has read.
-
-        :param keeps_link: store its link, so that the documents of the loop are checked
-        """
+        """End the walk at this document, whose links lead back to it, or to one that the run has read."""
         if self.result is not None:
             self._fail(
                 self.result if keeps_link else replace(self.result, older_document=None),

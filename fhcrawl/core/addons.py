@@ -47,11 +47,7 @@ SECRETS = [
 class Addon:
     """Gives fhcrawl's settings to the crawls of `HistorySpider` and its subclasses, to checks and downloads.
 
-    The settings are those of `fhcrawl.settings`, with the priority of add-ons: what the project, the spider
-    or the command line sets wins. Dictionaries are merged, those of components by `add_components`.
-
-    :param is_of_history: whether the crawl is one of these
-    :param is_check: whether it is a check or a download, which has no store
+    They have the priority of add-ons: what the project, the spider or the command line sets wins.
     """
 
     def __init__(self, is_of_history: bool, is_check: bool) -> None:

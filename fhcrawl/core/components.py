@@ -106,12 +106,7 @@ ESSENTIAL = {
 
 
 def add_components(settings: BaseSettings) -> None:
-    """Add fhcrawl's components, except those that the user's dictionaries name.
-
-    A class that is a subclass of one of them counts as it.
-
-    :raises ArgumentError: if a component cannot be loaded
-    """
+    """Add fhcrawl's components, except those that the user's dictionaries have, or have a subclass of."""
     for name, components in COMPONENTS.items():
         given = settings[name]
         others = {key: order for key, order in given.items() if key not in components}

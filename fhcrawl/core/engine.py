@@ -43,10 +43,7 @@ def is_closing(engine: ExecutionEngine | None) -> bool:
 # Scrapy 2.19 can exceed the limit per host: one loop sends the queued requests of a slot and looks at
 # `slot.transferring`, to which asyncio tasks add their requests only after the loop.
 class Downloader(downloader.Downloader):
-    """Counts a request as being transferred before its task starts.
-
-    :raises ArgumentError: if the crawl lacks a component that it needs, because another add-on has removed it
-    """
+    """Counts a request as being transferred before its task starts."""
 
     def __init__(self, crawler: Crawler) -> None:
         check_components(crawler.settings)
@@ -70,10 +67,7 @@ _pauses: WeakKeyDictionary[downloader.Downloader, dict[str, float]] = WeakKeyDic
 
 
 def pauses(downloader: downloader.Downloader) -> dict[str, float]:
-    """Return until when the servers of registered domains have asked for no requests, by `monotonic`.
-
-    A domain that has asked once stays there: its hosts get one request at a time.
-    """
+    """Return until when the servers of registered domains have asked for no requests, by `monotonic`."""
     return _pauses.setdefault(downloader, {})
 
 
@@ -113,8 +107,7 @@ SLOW = 10.0
 class PoliteQueue(DownloaderAwarePriorityQueue):
     """Skips the hosts that can be sent no request now; the other ones take turns.
 
-    The hosts of a registered domain are taken for one server: together they get as many requests at a time as
-    one host, or one after the domain has asked for a pause. They share a turn. The domain with the most
+    The hosts of a registered domain are taken for one server and share a turn. The domain with the most
     requests has every second turn, because the crawl cannot end before its feeds.
     """
 

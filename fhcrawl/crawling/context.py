@@ -245,10 +245,7 @@ def find_context(request: Request | Response) -> RequestContext | None:
 
 
 def context_of(request: Request | Response) -> RequestContext:
-    """Return the context of a request of a walk, or of a response to one.
-
-    :raises ContextError: if it has none
-    """
+    """Return the context of a request of a walk, or of a response to one; raise ContextError without one."""
     context = find_context(request)
     if context is None:
         raise ContextError(
@@ -288,10 +285,7 @@ def is_of_web_archive(context: RequestContext | None) -> bool:
 
 
 def with_context(request: Request, context: RequestContext, **changes: Any) -> Request:
-    """Return a copy of a request with another context.
-
-    :param changes: other attributes to replace
-    """
+    """Return a copy of a request with another context, and with other attributes."""
     copy: Request = request.replace(cb_kwargs={**request.cb_kwargs, **cb_kwargs_of(context)}, **changes)
     return copy
 
@@ -311,10 +305,7 @@ def is_fixed(host: str) -> bool:
 
 
 def special_hosts_from_store(known: Subscription, index: str | None) -> dict[str, bool]:
-    """Return what the store knows of the hosts that the user gave, as `WalkContext.special_hosts`.
-
-    :param index: URL of the index of the snapshot that the feed continues
-    """
+    """Return `WalkContext.special_hosts` as stored; `index` is the URL of the snapshot's index."""
     if known.special is None:
         return {}
     found = {}

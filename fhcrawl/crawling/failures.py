@@ -65,10 +65,7 @@ def is_challenge(response: Response) -> bool:
 
 
 class RefusedUrl(FhcrawlError, IgnoreRequest):  # noqa: N818
-    """A URL from a feed that must not be fetched.
-
-    :param kind: the kind of the reason
-    """
+    """A URL from a feed that must not be fetched."""
 
     def __init__(self, kind: ReasonKind, message: str) -> None:
         super().__init__(message)

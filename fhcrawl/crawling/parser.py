@@ -53,10 +53,7 @@ class Job(NamedTuple):
 
 
 def read(job: Job) -> FeedDocument | DocumentList:
-    """Parse a document; return a feed document, with digests and without credentials in links, or a list.
-
-    :raises NotAFeedError: if it is neither; the error of an HTML page has the page's feeds
-    """
+    """Parse a document; return a feed document, with digests and without credentials in links, or a list."""
     try:
         document = documents.read(*job)
     except NotAFeedError as error:
@@ -90,17 +87,13 @@ def _shortened(problem: Problem) -> Problem:
 
 
 def put_job(file: int, job: Job) -> None:
-    """Write a job to a file, in place of its content; the pickle is never in memory as a whole.
-
-    :param file: descriptor of a file that the two processes share
-    :raises OSError: if it cannot be written
-    """
+    """Write a job to a file that the two processes share, in place of its content."""
     with _replaced(file) as written:
         pickle.dump(job, written, pickle.HIGHEST_PROTOCOL)
 
 
 def put_answer(file: int, answer: FeedDocument | DocumentList | Exception) -> None:
-    """Write an answer to a file, in place of its content; parameters as in `put_job`."""
+    """Write an answer to a file, in place of its content."""
     with _replaced(file) as written:
         if not isinstance(answer, documents.FeedDocument):
             pickle.dump((answer, ()), written, pickle.HIGHEST_PROTOCOL)
@@ -118,10 +111,7 @@ def take_job(file: int) -> Job:
 
 
 def take_answer(file: int) -> FeedDocument | DocumentList:
-    """Return the document, or list of documents, that `put_answer` wrote to a file.
-
-    :raises Exception: if the answer is an exception
-    """
+    """Return what `put_answer` wrote to a file; raise it if it is an exception."""
     with _reread(file) as read:
         answer, columns = pickle.load(read)  # noqa: S301 - it is our own process
         if isinstance(answer, Exception):
@@ -152,10 +142,7 @@ def _reread(file: int) -> Iterator[BinaryIO]:
 
 @contextmanager
 def limited_memory(octets: int) -> Iterator[None]:
-    """Limit the address space of this process to its present size and a number of octets more; 0 is no limit.
-
-    Allocations beyond that raise MemoryError.
-    """
+    """Limit the address space of this process to its present size and more octets; 0 is no limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     # There is no /proc on macOS, and no limit either.
     with suppress(OSError, ValueError):
@@ -181,10 +168,7 @@ def limit_time(seconds: int) -> None:
 def serve(file: int, turns: BinaryIO, answers: BinaryIO, seconds: int = 0) -> None:
     """Replace each job by its answer, in turn with the other process, until that closes the pipe.
 
-    The process ends if a document needs more memory than there is, or more time than it may take.
-
-    :param file: descriptor of the file with the jobs, as in `put_job`
-    :param seconds: of CPU for each document; 0 is no limit
+    The process ends if a document takes more memory than there is, or more seconds of CPU than are allowed.
     """
     answers.write(TURN)
     answers.flush()

@@ -86,10 +86,7 @@ def unchanged(fetch: Fetch, response: Response) -> DocumentResult:
 
 
 def has_label(entry: Entry, label: Label | None) -> bool:
-    """Return whether an entry is the stored one with its id, though its content may differ.
-
-    Publishers put tokens into the URLs of enclosures, and some give all entries the same id.
-    """
+    """Return whether an entry is the stored one with its id, though its content may differ."""
     return bool(entry.published or entry.updated) and label == (entry.title, entry.published, entry.updated)
 
 
@@ -101,10 +98,7 @@ def is_snapshot(fetch: Fetch, response: Response) -> bool:
 def list_result(
     fetch: Fetch, response: Response, listed: DocumentList, unread: int
 ) -> tuple[DocumentResult, DocumentRef | None]:
-    """Return the result of a list of documents, and the first document to request; None if all are processed.
-
-    :param unread: position of the first document that is not processed
-    """
+    """Return the result of a list of documents, and its first document that is not processed."""
     if fetch.role is Role.INDEX and listed.created_at is None:
         url = fetch.requested_url
         logger.warning("%s does not say when it was created: all documents of the feed are read", url)
@@ -537,10 +531,7 @@ def no_page() -> FeedDocument:
 # A server may ignore what is added to a URL. A linked page that is like the first one is a fault of the
 # publisher's, and so is a numbered page: entries may have moved on to the next one.
 def is_end(response: Response, result: DocumentResult, newer: Role) -> bool | None:
-    """Return whether a page that is like the one before it is the end; None if that says nothing.
-
-    :param newer: role of the document before it
-    """
+    """Return whether a page that is like the newer one before it is the end; None if that says nothing."""
     row = context_of(response).software
     if row is PROBE:
         return True
@@ -563,10 +554,7 @@ def api(response: Response) -> str | None:
 # Texts that differ in each response leave validators as they are (RFC 9110, 8.8.1: weak ones), and a
 # publisher may have edited an entry since: only what a server must not answer with 304 is looked into.
 def has_hidden_news(response: Response, result: DocumentResult, earlier: EarlierReading | None) -> bool:
-    """Return whether a request without conditions has brought entries that 304 responses may have hidden.
-
-    :param earlier: as in `read_document`
-    """
+    """Return whether a request without conditions has brought entries that 304 responses may have hidden."""
     last = context_of(response).last_reading
     if last is None or last.received is None or last.validated_url is None or result.failure is not None:
         return False

@@ -62,8 +62,6 @@ def first(known: Subscription, options: FeedOptions) -> Iterator[Request]:
     """Yield the first requests of a walk: for the subscription document, or for the index of a snapshot.
 
     Yield the request for the first unread page of a snapshot too.
-
-    :param options: the user's options of the feed
     """
     stored = known.snapshot
     index = options.snapshot or (stored.url if stored else None)
@@ -110,10 +108,7 @@ def _received(received: str | None, validated_url: str | None) -> str | None:
 
 
 def conditional(response: Response) -> Request:
-    """Return the request for a document again, with the validators that it had before it has changed.
-
-    :param response: to a request that was made without them
-    """
+    """Return the request for a document again, with the validators that it had before it has changed."""
     context = context_of(response)
     last = context.last_reading or LastReading()
     return _with_target(
@@ -134,10 +129,9 @@ def subscription_elsewhere(
     failure: DocumentFailure | None = None,
     is_page: bool = False,
 ) -> Request:
-    """Return the request for the subscription document that another document names.
+    """Return the request for the subscription document that another document, or a web page, names.
 
     :param failure: what was wrong with that other document, or with documents before it
-    :param is_page: it is a web page
     """
     # If the user's URL fails too, the document that led there is read as an archive.
     is_given = url == fetch.feed
@@ -173,10 +167,7 @@ def api(fetch: Fetch, response: Response, url: str) -> Request:
 
 
 def elsewhere_again(fetch: Fetch, context: RequestContext, failure: DocumentFailure) -> Iterator[Request]:
-    """Yield the request for another URL of a document after a failure, if there is one.
-
-    :param context: the context of the failed request
-    """
+    """Yield the request for another URL of a document after a failure, if there is one."""
     walk = context.walk
     # The target of a permanent redirect may have been removed, or the redirect have been a mistake. A server
     # that sends Retry-After is still in use.
@@ -191,10 +182,7 @@ def elsewhere_again(fetch: Fetch, context: RequestContext, failure: DocumentFail
 
 
 def last_known(fetch: Fetch, context: RequestContext) -> Iterator[Request]:
-    """Yield the request for the archive that led to the user's URL, if the request for that URL failed.
-
-    :param context: the context of the failed request
-    """
+    """Yield the request for the archive that led to the user's URL, if the request for that URL failed."""
     if context.archive is not None:
         yield _request(context.walk, context.archive, Role.SUBSCRIPTION, fetch.position, ALWAYS, is_last=True)
 
@@ -207,11 +195,7 @@ def older_document(
     barren: int,
     has_joined: bool,
 ) -> Request:
-    """Return the request for the older document that a document links to.
-
-    :param newer: the page that the older document is compared with
-    :param barren, has_joined: see `RequestContext`
-    """
+    """Return the request for the older document that a document links to."""
     context = context_of(response)
     # A probe that is made again has been processed.
     meta = {**(ALWAYS if link.platform == PROBE.name else {}), **status_meta(link.platform)}
@@ -250,10 +234,7 @@ def known_older_document(fetch: Fetch, response: Response, older: DocumentRef) -
 
 
 def part(step: DocumentRef, walk: WalkContext, documents: int = 1) -> Request:
-    """Return the request for a document that a list names.
-
-    :param documents: how many of them have been requested in this run, with this one
-    """
+    """Return the request for a document that a list names."""
     return _request(walk, step.url, step.role, step.position, {DELTAFETCH_KEY: step.key}, documents=documents)
 
 
@@ -261,7 +242,6 @@ def check(found: CheckedDocument, walk: WalkContext, others: list[int], document
     """Return the request for a document that has been read, to see whether it has changed.
 
     :param others: ids of the documents to be checked after it
-    :param documents: see `RequestContext`
     """
     known = found.document
     # A probe that has found no page is not checked.
@@ -306,10 +286,7 @@ def again(request: Request, found: CheckedDocument) -> Request:
 
 
 def in_place_of(request: Request, step: DocumentRef, via: str | None) -> Request:
-    """Return the request for the next unread document in place of another one behind which it lies.
-
-    :param via: URL of the document that links to it
-    """
+    """Return the request for the next unread document, to which `via` links, in place of a processed one."""
     replaced = (DELTAFETCH_KEY, "handle_httpstatus_list", "dont_retry")
     meta = {key: value for key, value in request.meta.items() if key not in replaced}
     meta |= status_meta(step.platform)
@@ -334,7 +311,6 @@ def capture(
 
     :param depth: number of links from a subscription document to it
     :param url: of the file, with the offset of the record as its fragment; or that the web archive has for it
-    :param documents: see `timemap`
     """
     # A version with a date in the future must not take precedence for ever.
     time = min(found.time, now())
@@ -360,7 +336,6 @@ def _of_archive(context: RequestContext, url: str, **meta: Any) -> Request:
 def timemap(url: str, query: str, walk: WalkContext, documents: int) -> Request:
     """Return the request for what a web archive has of a URL.
 
-    :param query: URL of the request
     :param documents: how many requests the archive has had for the feed in this run, with this one
     """
     context = RequestContext(walk, url, Role.TIMEMAP, ChainPosition(EARLIEST_WALK, 0), documents=documents)

@@ -68,10 +68,7 @@ def request_of(response: Response) -> Request:
 
 
 def fetch_from_request(request: Request, wait: float = 0) -> Fetch:
-    """Return the fetch of a request without a response.
-
-    :param wait: for how many seconds the server asks not to be sent requests
-    """
+    """Return the fetch of a request without a response, whose server asks for a pause of `wait` seconds."""
     fetch = _fetch(request, request.url)
     return replace(fetch, retry_after=shift(fetch.fetched, int(wait))) if wait > 0 else fetch
 
@@ -108,11 +105,9 @@ def _fetch(request: Request, url: str) -> Fetch:
 
 
 def note_growth(response: Response, size: int) -> None:
-    """Count a document with the size of its stored entries, if that is larger (FHCRAWL_MAX_BYTES).
+    """Count a document with the octets of its stored entries, if these are more (FHCRAWL_MAX_BYTES).
 
     Requests that are made after this call carry the sum.
-
-    :param size: octets that are stored
     """
     if size > len(response.body):
         walk = context_of(response).walk
@@ -146,10 +141,7 @@ def options_key(walk: WalkContext) -> str:
 
 
 def secured(url: str, response: Response) -> str:
-    """Return the URL of a link with https: if it is an http: URL on a host that was reached with https:.
-
-    Links of a capture stay as they are: they are of its time.
-    """
+    """Return the URL of a link with https: if it is an http: URL on a host that was reached with https:."""
     context = context_of(response)
     if context.role is Role.CAPTURE or not url.startswith("http:"):
         return url
@@ -185,11 +177,7 @@ def is_fetchable(url: str) -> bool:
 # RFC 9110, 8.8: a validator is of a representation of one resource. Where a redirect has another target than
 # before, that server would compare the validators with another document's.
 def conditions(request: Request) -> dict[str, bytes]:
-    """Return the header fields that make a request conditional, with the octets that were received.
-
-    Return {} unless the request is for the URL whose response had the validators, and in a request for the
-    full document (`LastReading.received`).
-    """
+    """Return the header fields that make a request conditional, with the octets that were received."""
     context = find_context(request)
     last = None if context is None else context.last_reading
     url = None if last is None or last.received is not None else last.validated_url
@@ -218,10 +206,7 @@ def validators(response: Response) -> tuple[str | None, str | None]:
 
 # RFC 9111, 4.3.4: the header fields of a 304 response replace the stored ones; those that it lacks stay.
 def validators_now(response: Response, last: LastReading) -> tuple[str | None, str | None]:
-    """Return ETag and Last-Modified of an unchanged document.
-
-    :param last: what is known from the last response
-    """
+    """Return ETag and Last-Modified of an unchanged document."""
     etag, last_modified = validators(response)
     if response.status == NOT_MODIFIED:
         return etag or last.etag, last_modified or last.last_modified
@@ -231,20 +216,14 @@ def validators_now(response: Response, last: LastReading) -> tuple[str | None, s
 # RFC 9111, 3.2: the header fields of a 304 response replace the stored ones. But servers send it with a media
 # type that is not the document's, or without the charset; neither is evidence of a change.
 def corrects_charset(response: Response, body_digest: str) -> bool:
-    """Return whether a 304 response names another charset than that in which the document was read.
-
-    :param body_digest: `body_digest` of the last response
-    """
+    """Return whether a 304 response names another charset than that in which the document was read."""
     media_type, charset = _declared(response)
     _digest, known_type, known_charset = f"{body_digest.partition(' ')[0]};;".split(";")[:3]
     return bool(charset) and media_type == known_type and charset != known_charset
 
 
 def is_unchanged(response: Response, body_digest: str) -> bool:
-    """Return whether a document is unchanged, by its status or by its bytes.
-
-    :param body_digest: `body_digest` of the last response
-    """
+    """Return whether a document is unchanged, by its status or by its bytes."""
     known, _, _way = body_digest.partition(" ")
     return response.status == NOT_MODIFIED or _body_digest(response) == known
 
@@ -300,8 +279,7 @@ def _text(value: bytes) -> str:
 def wait_asked(response: Response) -> float:
     """Return for how many seconds a response asks that its server be sent no requests; 0 if it does not ask.
 
-    A 429 always asks, and so does a 403 with rate limit fields that leave no request: without a time, for
-    PAUSE. The result is at most `polling.LONGEST`.
+    A 429 always asks, and so does a 403 with rate limit fields that leave no request.
     """
     asked = retry_after(response)
     if asked <= 0 and response.status in (FORBIDDEN, TOO_MANY):
@@ -351,8 +329,7 @@ def _number(text: str | None) -> float | None:
 def retry_after(response: Response) -> float:
     """Return how many seconds a response asks to wait; 0 without a valid Retry-After.
 
-    A date is compared with the response's `Date`, since the clocks of two machines differ. The result is at
-    most `polling.LONGEST`.
+    A date is compared with the response's `Date`, since the clocks of two machines differ.
     """
     value = (response.headers.get("Retry-After") or b"").decode("latin-1").strip()
     if value.isdecimal() and value.isascii():

@@ -49,10 +49,8 @@ class GuardMiddleware:
     """Allows http and https, and files only below the folder of a feed that the user gave as a file.
 
     A host at a special address must be the host and port of the feed, and have been at a special address when
-    that was first read; or it must be listed. The address of a name is only known at the connection:
-    `GuardedDownloadHandler` checks it, unless `ANY_ADDRESS` is set here. Redirects, retries and requests
-    from another machine pass through here too; so do those of a subclass's own callbacks and pipelines,
-    whose URLs may come out of a feed.
+    that was first read; or it must be listed. `GuardedDownloadHandler` checks the addresses of names.
+    Redirects, retries, and the requests of a subclass's own callbacks and pipelines pass through here too.
     """
 
     def __init__(self, allowed: AllowedHosts) -> None:

@@ -50,9 +50,7 @@ MOST_BARREN = 20
 class LimitsMiddleware(Component):
     """FHCRAWL_MAX_ARCHIVES, …_PAGES and …_CAPTURES, or a feed's own limit, and FHCRAWL_MAX_SECONDS.
 
-    0 is no limit. Captures in WARC files, the user's own, are not limited. A feed's time begins with its
-    first request; a download that is in progress at its end is aborted. After `MOST_BARREN` documents in a
-    row without new entries, the walk continues in the next run.
+    Captures in WARC files, the user's own, are not limited. A feed's time begins with its first request.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -119,12 +117,11 @@ OCTETS = "FHCRAWL_MAX_BYTES"
 
 
 class OctetsMiddleware(Component):
-    """FHCRAWL_MAX_BYTES: how many octets may be downloaded for a feed in one run; 0 is no limit.
+    """FHCRAWL_MAX_BYTES: how many octets may be downloaded for a feed in one run.
 
-    The size of a response is that of its body, compressed or decompressed, or of its entries with what they
-    take from the head (`responses.note_growth`), whichever is larger. Redirects and failed
-    attempts count too. Captures in WARC files, which are the user's, do not. The first document after the
-    subscription document is always fetched, so that each run makes progress.
+    The size of a response is that of its body, compressed or decompressed, or of its entries
+    (`responses.note_growth`), whichever is larger. Redirects and failed attempts count, captures in WARC
+    files do not. The first document after the subscription document is always fetched.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -169,11 +166,9 @@ MIB = 1024**2
 
 
 class DiskMiddleware(Component):
-    """FHCRAWL_MIN_FREE_DISK: how many octets have to be free on each disk; 0 is off.
+    """FHCRAWL_MIN_FREE_DISK: how many octets have to be free on each disk to which the crawl writes.
 
-    The disks are those of a store on SQLite, of exports, of WARC files, and of temporary files. While one of
-    them has less, no documents are requested; those that were requested before are read and committed. The
-    rest is left for a later run, and the exit code is 1.
+    While one of them has less, no documents are requested; those that were requested before are committed.
     """
 
     def __init__(self, crawler: Crawler) -> None:

@@ -51,8 +51,7 @@ CONTACT = re.compile(r"https?://(?!scrapy\.org)|[^\s@]+@[^\s@]+")
 class PolitenessMiddleware(Component):
     """Delays requests to a host that asks for time between them, and to a registered domain after a 429.
 
-    The hosts of a domain are taken for one server. One that asks for more than FHCRAWL_MAX_WAIT seconds (0 is
-    no limit) is sent no requests of walks in this run.
+    One that asks for more than FHCRAWL_MAX_WAIT seconds is sent no requests of walks in this run.
     """
 
     def __init__(self, crawler: Crawler) -> None:

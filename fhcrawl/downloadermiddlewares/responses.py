@@ -116,11 +116,7 @@ def _names(encodings: list[bytes]) -> list[bytes]:
 
 # Scrapy's functions return the data before a fault, and do not report it.
 def is_whole(body: bytes, encodings: list[bytes], limit: int) -> bool:
-    """Return whether a compressed body is complete, with the right checksum and length, or too large.
-
-    :param limit: how many octets it may have when it is decompressed; 0 is no limit
-    :raises ResponseTooLarge: if it consists of too many streams
-    """
+    """Return whether a body is complete, or larger than `limit`."""
     names = _names(encodings)
     try:
         while body and names and names[-1] in DECOMPRESS:
@@ -215,10 +211,7 @@ DECOMPRESS: dict[bytes, Callable[[bytes], Iterator[bytes]]] = {
 
 
 class CutOffMiddleware(Component):
-    """With DOWNLOAD_FAIL_ON_DATALOSS off, retries truncated responses (RETRY_TIMES), and logs timeouts.
-
-    The last attempt's response is passed on, because the entries before the cut are useful.
-    """
+    """With DOWNLOAD_FAIL_ON_DATALOSS off, retries truncated responses (RETRY_TIMES), and logs timeouts."""
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
         if "dataloss" not in response.flags or self._crawler.spider is None:
@@ -236,10 +229,7 @@ class CutOffMiddleware(Component):
 # Scrapy's middleware removes only Cookie and Authorization from a request to another host, and warns that
 # RefererMiddleware is missing.
 class RedirectMiddleware(redirect.RedirectMiddleware):
-    """Sends no Referer.
-
-    A feed's own headers are sent only to its host, like Authorization; credentials in the URL are dropped.
-    """
+    """Sends no Referer, a feed's own headers only to its host, and no credentials of redirects."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -282,7 +272,7 @@ def _secured(request: Request, response: Response, target: str) -> str:
 class ValidatorsMiddleware:
     """Sends ETag and Last-Modified only to the URL whose response had them.
 
-    It runs for each redirect: from that URL, which removes them, and to that URL, which adds them.
+    After a 304 that names another charset, the document is requested without conditions.
     """
 
     def process_request(self, request: Request) -> None:
@@ -307,10 +297,7 @@ class ValidatorsMiddleware:
 
 
 class NoPageMiddleware:
-    """Returns a 500 of some software for a page that does not exist as the 404 that it means.
-
-    It is not to be retried. Every other 500 is, and is an error.
-    """
+    """Returns a 500 of some software for a page that does not exist as the 404 that it means."""
 
     def process_response(self, request: Request, response: Response) -> Response:
         context = find_context(request)

@@ -23,10 +23,7 @@ class Component:
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
-        """Return the extension of a crawl.
-
-        :raises ArgumentError: if the setting EXTENSIONS leaves it out
-        """
+        """Return the extension of a crawl; raise ArgumentError if the setting EXTENSIONS leaves it out."""
         found = crawler.get_extension(cls)
         if found is None:
             path = f"{cls.__module__}.{cls.__name__}"

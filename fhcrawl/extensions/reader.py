@@ -44,10 +44,7 @@ ENDS = {
 
 
 class ReaderProcess:
-    """A process that parses documents, one at a time. It ends when this process ends.
-
-    :param file: an unnamed temporary file, through which the two processes exchange documents
-    """
+    """A process that parses documents, one at a time. It ends when this process ends."""
 
     def __init__(self, process: asyncio.subprocess.Process, file: IO[bytes]) -> None:
         self._process = process
@@ -60,12 +57,7 @@ class ReaderProcess:
 
     @classmethod
     async def start(cls, memory: int = 0, seconds: int = 0) -> ReaderProcess:
-        """Start the process.
-
-        :param memory: octets that it may use for a document; 0 is no limit
-        :param seconds: of CPU that it may use for a document; 0 is no limit
-        :raises OSError: if it cannot be started
-        """
+        """Start the process; the limits for a document are octets and seconds of CPU, 0 for none."""
         file = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", MODULE, *map(str, (file.fileno(), memory, seconds))),
@@ -143,12 +135,10 @@ WORTH_WAITING = 128 * 1024
 
 
 class ReaderExtension(Component):
-    """Parses the documents of a crawl.
+    """Parses the documents of a crawl; large ones in a separate process, one at a time.
 
-    Large documents are parsed in a separate process, one at a time: a slow one does not block small ones, and
-    one that exceeds the limits of that process, or crashes the parser, does not end the crawl.
-    The process is started for the first of them. Until it is ready, documents are parsed in the crawl, unless
-    they are very large.
+    So a slow one does not block small ones, and one that exceeds the limits of that process, or crashes the
+    parser, does not end the crawl. The process is started for the first of them.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -207,10 +197,7 @@ class ReaderExtension(Component):
         return as_feed(self.read_any(response))
 
     def read_any(self, response: Response) -> FeedDocument | DocumentList:
-        """Return the feed document of a response, or the list of documents; with `responses.secured` links.
-
-        :raises NotAFeedError: if it is neither, or cannot be parsed
-        """
+        """Return the feed document or the list of documents of a response; links are `responses.secured`."""
         if response in self._begun:
             found = self._begun[response].result()
         else:

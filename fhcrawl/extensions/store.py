@@ -44,10 +44,7 @@ LEASED = "fhcrawl/feed/leased"
 
 
 def store_url(settings: BaseSettings) -> str:
-    """Return the store's SQLAlchemy URL: FHCRAWL_STORE_URL, else a SQLite file in the data directory.
-
-    :raises ArgumentError: if there is no data directory
-    """
+    """Return the store's SQLAlchemy URL: FHCRAWL_STORE_URL, else a SQLite file in the data directory."""
     return str(settings.get("FHCRAWL_STORE_URL") or f"sqlite:///{data_file(settings, FILE)}")
 
 
@@ -201,10 +198,9 @@ class StoreExtension(Component):
 class UnderWay:
     """Counts, for each feed, the requests of its walk that are in the scheduler or in progress in the engine.
 
-    A request is in progress until everything that it causes is done: the requests that replace it (redirects,
-    retries) or follow it are in the scheduler, its entries have passed the pipelines, and `CommitMiddleware`
-    has the store's answer. So a feed without requests is done. Requests that are made without the scheduler
-    (robots.txt) write nothing to the store, and are not counted.
+    A request is in progress until the requests that replace or follow it are in the scheduler, its entries
+    have passed the pipelines, and `CommitMiddleware` has the store's answer. So a feed without requests is
+    done. Requests that are made without the scheduler (robots.txt) are not counted.
     """
 
     def __init__(self) -> None:
@@ -225,18 +221,12 @@ class UnderWay:
             self._in_hand[request] = feed
 
     def end(self, in_hand: Container[Request]) -> None:
-        """Forget the requests that have ended.
-
-        :param in_hand: the requests that are in progress
-        """
+        """Forget the requests that are no longer in progress."""
         for request in [request for request in self._in_hand if request not in in_hand]:
             self._end(self._in_hand.pop(request))
 
     def done(self, in_hand: Container[Request]) -> list[str]:
-        """Return the feeds that have been done since the last call; each once.
-
-        :param in_hand: the requests that are in progress
-        """
+        """Return the feeds that have been done since the last call; each once."""
         self.end(in_hand)
         # A feed may have new requests since then: those for captures.
         done = [feed for feed in dict.fromkeys(self._done) if feed not in self._counts]

@@ -187,10 +187,7 @@ class Coverage:
         return max(self.rate, self.burst_entries / self.burst_seconds / math.exp2(min(months, NEVER)))
 
     def half_replaced_in(self, now: str) -> int | None:
-        """Return in how many seconds half of the shown entries may be replaced; None if nobody knows.
-
-        Not counted are the entries that a read has to find again because of backdated or pinned ones.
-        """
+        """Return in how many seconds half of the shown entries may be replaced; None if nobody knows."""
         rate = self.worst_rate(now)
         return None if not rate else int(max(1, self.shown - self.depth) / 2 / rate)
 
@@ -290,10 +287,7 @@ def _with_hole(before: Coverage, new: int, time: str) -> Coverage:
 
 
 def doubted(covered: Coverage, since: str) -> Coverage:
-    """Return the coverage with a hole before the last read.
-
-    :param since: when the feed was last seen before the last read; later confirmations do not count
-    """
+    """Return the coverage with a hole before the last read, since the feed was last seen before it."""
     if covered.is_doubtful or covered.until <= since:
         return covered
     spans, begins, seconds = list(covered.earlier), covered.since, covered.seconds

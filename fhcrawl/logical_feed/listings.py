@@ -115,10 +115,7 @@ def list_url(root: str, feed_url: str) -> str | None:
 
 
 def read_posts(body: bytes, total: str | None, feed_url: str) -> PostList | None:
-    """Return a page of the list of posts; None if it is none.
-
-    :param total: the response's X-WP-Total
-    """
+    """Return a page of the list of posts, by the body and X-WP-Total; None if it is none."""
     if total is None or not TOTAL.fullmatch(total) or len(body) > MOST_OCTETS:
         return None
     try:
@@ -305,10 +302,7 @@ def is_held(post: Post, live: Mapping[str, Winner]) -> bool:
 def follow(
     check: ListCheck, listed: PostList, stored: Mapping[str, Winner], entries: StoredEntries, now: str
 ) -> ListCheck | Listing | None:
-    """Return how a check goes on after a page of the list, or its result; None if the list changes meanwhile.
-
-    :param now: when the page was fetched, ISO 8601 in UTC
-    """
+    """Return how a check goes on after a page of the list, or its result; None if the list changes."""
     before, listing = entries.before, check.listing
     live = {entry_id: winner for entry_id, winner in stored.items() if winner.digest}
     if check.order is not ListOrder.NEWEST:

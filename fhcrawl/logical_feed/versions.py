@@ -206,10 +206,7 @@ def _without_tokens(text: str | None) -> str:
 
 
 def file_of(url: str) -> str:
-    """Return what stays of the URL of a file if a server makes another one for each response.
-
-    That is the end of the host's name, and the file's name; without a file's name, the path.
-    """
+    """Return what stays of the URL of a file if a server makes another one for each response."""
     _scheme, _, rest = url.partition("://")
     host, _, path = rest.partition("#")[0].partition("?")[0].partition("/")
     if not path:
@@ -264,8 +261,6 @@ IDS = ("id", "link", "digest")
 
 def identity(entry: Entry, document: FeedDocument, ids: str | None = None) -> str | None:
     """Return the id of an entry within its feed; None if it lacks one that its format requires.
-
-    Ids are compared as they are, never resolved or normalised.
 
     :param ids: one of `IDS`, if the user has chosen what identifies the feed's entries
     """

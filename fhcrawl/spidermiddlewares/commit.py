@@ -48,8 +48,6 @@ class CommitMiddleware(Component):
 
     Documents of one feed take turns: each is read when the commit of the one before it has been sent, so that
     its entries are compared with that document's. The next one is downloaded meanwhile.
-
-    :raises ArgumentError: if the setting ITEM_PROCESSOR names a class that tells nobody what it has done
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -65,10 +63,7 @@ class CommitMiddleware(Component):
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
-        """Return the middleware of a crawl.
-
-        :raises FhcrawlError: if SPIDER_MIDDLEWARES has none
-        """
+        """Return the middleware of a crawl."""
         found = crawler.get_spider_middleware(cls)
         if found is None:
             raise FhcrawlError(f"{cls.__name__} is not in SPIDER_MIDDLEWARES")
@@ -165,20 +160,14 @@ class CommitMiddleware(Component):
         versions: list[Version | None],
         following: Iterable[Request] = (),
     ) -> Iterator[Request | EntryVersion]:
-        """Record a document; yield the requests that follow, which are made after that, then its entries.
-
-        :param versions: see `reading.read_document`
-        """
+        """Record a document; yield the requests that follow, which are made after that, then its entries."""
         reading.log_problems(result, document)
         pending = self.record_document(response, result)
         yield from following
         yield from _items(pending, document, result, versions)
 
     def lose(self, fetch: Fetch, failure: DocumentFailure, of: str = "") -> None:
-        """Log a failure, and store it.
-
-        :param of: which capture of the URL has failed
-        """
+        """Log a failure, and store it; `of` names a capture."""
         _log(failure, "%s%s %s", fetch.requested_url, of, failure.detail)
         self.record_failure(DocumentResult(fetch, failure=failure))
 
@@ -200,11 +189,7 @@ class CommitMiddleware(Component):
         self._send(signals.document_unchanged, result=result)
 
     def record_doubt(self, fetch: Fetch, since: str, failure: DocumentFailure | None = None) -> None:
-        """Store that a server has sent 304 for a document that has changed.
-
-        :param since: when the document was received before that
-        :param failure: why it is not known whether the server has
-        """
+        """Store that a server has sent 304 for a document that has changed, or why that is not known."""
         if failure is None:
             logger.warning(
                 "%s: the server responded 304 (not modified) to a request with the validators of %s, "

@@ -39,10 +39,9 @@ logger = logging.getLogger(__name__)
 class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     """scrapy-deltafetch on fhcrawl's store.
 
-    Its settings DELTAFETCH_ENABLED and DELTAFETCH_RESET, its meta keys `deltafetch_key` and
-    `deltafetch_enabled` and its stats are kept. Differences: a document is marked when its entries are
-    committed, not when an item is yielded; a skipped archive is replaced by the next older one that has
-    not been processed; and with DELTAFETCH_ENABLED off, every document is fetched once in each run.
+    Differences: a document is marked when its entries are committed, not when an item is yielded; a skipped
+    archive is replaced by the next older one that has not been processed; and with DELTAFETCH_ENABLED off,
+    every document is fetched once in each run.
     """
 
     def __init__(self, crawler: Crawler) -> None:

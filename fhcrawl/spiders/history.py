@@ -92,10 +92,7 @@ class HistorySpider(Spider):
         warc: str | None = None,
         **others: Any,
     ) -> dict[str, Any]:
-        """Return the parsed arguments.
-
-        :raises ArgumentError: if an argument is invalid
-        """
+        """Return the parsed arguments; raise ArgumentError if one is invalid."""
         base = base_of(settings, others)
         listed = subscriptions.from_arguments(
             feed, feeds, snapshot, ids, base, settings.getbool(LISTED_FILES)
@@ -107,10 +104,7 @@ class HistorySpider(Spider):
 
     @cached_property
     def feeds(self) -> Listed:
-        """The feeds of the arguments, or the subscribed feeds; only those that are due with `due`.
-
-        :raises StoreError: if the store cannot be read
-        """
+        """The feeds of the arguments, or the subscribed feeds; only those that are due with `due`."""
         due_at = now() if self.only_due else None
         chosen = subscriptions.chosen(
             StoreExtension.of(self.crawler).store.subscriptions, self._given, due_at
@@ -211,10 +205,7 @@ class HistorySpider(Spider):
             await self.walk.captures.build()
 
     def read_captures(self) -> None:
-        """Request the first capture of each feed, when all walks have ended.
-
-        :raises DontCloseSpider: if there are captures
-        """
+        """Request the first capture of each feed, when all walks have ended."""
         if self.walk.captures is None or not self.has_captures_left:
             return
         self.has_captures_left = False

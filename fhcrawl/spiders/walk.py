@@ -106,11 +106,7 @@ MALFORMED = (SyntaxError, OSError, EOFError, StopIteration, ValueError)
 
 
 class Row(NamedTuple):
-    """What is done with the responses of one purpose, and with requests that have failed.
-
-    :param parse: called with the fetch and the response
-    :param lose: called with the fetch, the request, and the reason of the failure
-    """
+    """What is done with the responses of one purpose, and with requests that have failed."""
 
     parse: Callable[[Fetch, Response], Output]
     lose: Callable[[Fetch, Request, DocumentFailure], Iterator[Request]]
@@ -301,7 +297,6 @@ class Walk:
         """Yield the request for the publisher's list, else for a sitemap, after the last request of a walk.
 
         :param links: those of entries of the feed; None if it shows all of its entries
-        :param is_unchanged: the response says that the subscription document is unchanged
         """
         walk = context_of(response).walk
         if fetch.role not in ENDING:
@@ -673,10 +668,7 @@ def _was_conditional(response: Response) -> bool:
 
 
 def read_sitemap(body: bytes) -> tuple[list[str], bool]:
-    """Return the URLs that a sitemap names, and whether they are those of other sitemaps.
-
-    :raises SyntaxError, OSError, EOFError, StopIteration, ValueError: if it is not a sitemap
-    """
+    """Return the URLs that a sitemap names, and whether these are sitemaps; raise one of MALFORMED."""
     if body.startswith(GZIP):
         body = gunzip(body, max_size=requests.MOST_OCTETS)
     if not body.lstrip(BLANK).startswith(b"<"):

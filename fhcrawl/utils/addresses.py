@@ -158,9 +158,8 @@ def special_name(host: str) -> bool:
 def registered_domain(host: str) -> str:
     """Return the domain under which a host is registered: `example.org` for `feeds.example.org`.
 
-    The names of a service under which anybody can have one (`blogspot.com`) are of one domain: the public
-    suffixes are those of the ICANN section. An address, a public suffix and a name without dots are returned
-    as they are.
+    The public suffixes are those of the ICANN section: all of `blogspot.com` is one domain. An address, a
+    public suffix and a name without dots are returned as they are.
     """
     host = canonical(host)
     if "." not in host or literal(host) is not None:
@@ -181,10 +180,7 @@ def _extract() -> TLDExtract:
 
 
 def is_of_this_machine(url: str) -> bool:
-    """Return whether a URL is a file: URL, or its host is localhost or a loopback address.
-
-    :raises ValueError: if it is no URL
-    """
+    """Return whether a URL is a file: URL, or its host is localhost or a loopback address."""
     if urlsplit(url).scheme == "file":
         return True
     host = origin(url).host
@@ -194,21 +190,14 @@ def is_of_this_machine(url: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AllowedHosts:
-    """The hosts at special addresses to which the user allows requests from feeds.
-
-    :param names: hosts with a port, None for any
-    :param networks: networks with a port, None for any
-    """
+    """The hosts and networks at special addresses, with a port or None, to which the user allows requests."""
 
     names: frozenset[tuple[str, int | None]] = frozenset()
     networks: tuple[tuple[Network, int | None], ...] = ()
 
     @classmethod
     def of(cls, entries: Iterable[str]) -> AllowedHosts:
-        """Parse the entries of FHCRAWL_ALLOWED_PRIVATE_HOSTS.
-
-        :raises ArgumentError: if one is no host, host:port, address or network
-        """
+        """Parse the entries of FHCRAWL_ALLOWED_PRIVATE_HOSTS; raise ArgumentError if one is invalid."""
         names: list[tuple[str, int | None]] = []
         networks: list[tuple[Network, int | None]] = []
         for entry in filter(None, map(str.strip, entries)):
@@ -276,11 +265,7 @@ def may_have_headers(url: str, given: str) -> bool:
 
 
 def normalised(url: str) -> str:
-    """Return the URL that names the feed of a URL: RFC 3986, 6.2.2.1 and 6.2.3, without the fragment.
-
-    Scheme and host are in lower case, there is no default port, and an empty path is `/`. Everything else
-    stays as it is, and so does a URL of another scheme.
-    """
+    """Return the URL that names the feed of a URL: RFC 3986, 6.2.2.1 and 6.2.3, without the fragment."""
     match = WEB_URL.match(url)
     if match is None:
         return url

@@ -47,10 +47,7 @@ class SignalCount:
         self.number = 0
 
     def watch(self, process: Any) -> None:
-        """Count them from now on.
-
-        :param process: Scrapy's process, before it starts
-        """
+        """Count them from now on; call this before Scrapy's process starts."""
         for name in ("_signal_shutdown", "_signal_kill"):
             setattr(process, name, self._counting(getattr(process, name)))
 

@@ -16,10 +16,7 @@ LONGEST_LINE = 10_000
 
 
 def printable(text: str, longest: int = LONGEST) -> str:
-    """Return text without control characters, so that it cannot forge log lines or control a terminal.
-
-    :param longest: number of characters of text from which on its middle is left out
-    """
+    """Return text without control characters, so that it cannot forge log lines or control a terminal."""
     if len(text) > longest:
         text = f"{text[: longest // 2]}…{text[-longest // 2 :]}"
     return escaped(text)
@@ -47,10 +44,7 @@ def json_escaped(line: str) -> str:
 
 
 class PrintableFormatter(logging.Formatter):
-    """A formatter whose records cannot control a terminal or contain a line that looks like a record.
-
-    Records and tracebacks of Scrapy, Twisted and the user's pipelines can contain any text.
-    """
+    """A formatter whose records cannot control a terminal or contain a line that looks like a record."""
 
     def __init__(self, formatter: logging.Formatter | None) -> None:
         super().__init__()
