@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.http.request import NO_CALLBACK
 
 from fhcrawl.crawling.subscriptions import FeedOptions
-from fhcrawl.exceptions import ContextError
+from fhcrawl.exceptions import ContextError, FhcrawlError
 from fhcrawl.logical_feed import ChainPosition, NewerPage, Role
 from fhcrawl.logical_feed.platforms import NAMED, PROBE
 from fhcrawl.utils.addresses import literal, origin, special_name
@@ -82,7 +82,7 @@ class LastReading:
     """What the store knows of a document from when it was last read.
 
     :param is_new: the feed has never been read
-    :param body_digest: `responses.body_digest` of the last response; None to read the document again anyway
+    :param body_digest: `requests.body_digest` of the last response; None to read the document again anyway
     :param validated_url: URL whose response had etag and last_modified; None if the request is not
         conditional
     :param older_document: the next older document that is unread
@@ -253,6 +253,25 @@ def context_of(request: Request | Response) -> RequestContext:
             "their own callback"
         )
     return context
+
+
+def request_of(response: Response) -> Request:
+    """Return the request of a response; after a redirect, with the cb_kwargs and meta of the first one."""
+    if response.request is None:
+        raise FhcrawlError(f"A response without a request: {response.url}")
+    return response.request
+
+
+def header(response: Response, name: str) -> str | None:
+    """Return the value of a header; None if there is none."""
+    value = response.headers.get(name)
+    return header_text(value) if value else None
+
+
+# RFC 9110, 5.5: "a recipient of CR, LF, or NUL within a field value MUST either reject the message or replace
+# each of those characters with SP". Twisted leaves NUL to us.
+def header_text(value: bytes) -> str:
+    return value.replace(b"\0", b" ").decode("latin-1")
 
 
 def is_own(request: Request) -> bool:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import replace
+from datetime import timezone
+from email.utils import parsedate_to_datetime
+from time import time
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import (
@@ -18,12 +22,15 @@ from scrapy.exceptions import (
 from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.internet.error import ConnectionClosed
 
-from fhcrawl.crawling.responses import wait_asked
+from fhcrawl.crawling.context import header, header_text
 from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.logical_feed import polling
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy import Request
     from scrapy.http import Response
     from twisted.python.failure import Failure
@@ -205,3 +212,88 @@ def _ignored(error: IgnoreRequest | DownloadCancelledError) -> tuple[State, Reas
         ReasonKind.IGNORED,
         f"is not fetched ({message or 'a middleware dropped the request'})",
     )
+
+
+# -- pauses that servers ask for -------------------------------------------------------------------------
+
+FORBIDDEN, TOO_MANY = 403, 429
+# Seconds, where a server asks for a pause and does not say how long.
+PAUSE = 60.0
+RATE_LIMITS = ("RateLimit", "X-RateLimit", "X-Rate-Limit")
+NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
+REMAINING = re.compile(r"\b(?:r|remaining)\s*=\s*([0-9]+)")
+RESET = re.compile(r"\b(?:t|reset)\s*=\s*([0-9]+)")
+MILLISECONDS = 1e11  # larger numbers are not seconds since 1970
+
+
+# RFC 6585, 4: 429 is "too many requests". Some servers send 403 where they mean it.
+def wait_asked(response: Response) -> float:
+    """Return for how many seconds a response asks that its server be sent no requests; 0 if it does not ask.
+
+    A 429 always asks, and so does a 403 with rate limit fields that leave no request.
+    """
+    asked = retry_after(response)
+    if asked <= 0 and response.status in (FORBIDDEN, TOO_MANY):
+        is_too_many = response.status == TOO_MANY
+        resets = [
+            0.0 if reset is None else reset
+            for remaining, reset in _rate_limits(response)
+            if remaining == 0 or (remaining is None and is_too_many)
+        ]
+        if resets or is_too_many:
+            asked = max(resets, default=0.0)
+            asked = asked if asked > 0 else PAUSE
+    return min(max(asked, 0.0), polling.LONGEST)
+
+
+# draft-ietf-httpapi-ratelimit-headers: `RateLimit: "policy";r=0;t=30`; until -07 `limit=100, remaining=0,
+# reset=30`, and until -05 fields of their own, as others had them with X- before.
+def _rate_limits(response: Response) -> Iterator[tuple[float | None, float | None]]:
+    given = ", ".join(header_text(value) for value in response.headers.getlist("RateLimit"))
+    texts = [
+        (match and match[1], reset and reset[1])
+        for policy in (given.split(",") if ";" in given else [given])
+        for match, reset in [(REMAINING.search(policy), RESET.search(policy))]
+    ]
+    texts += [(header(response, f"{n}-Remaining"), header(response, f"{n}-Reset")) for n in RATE_LIMITS]
+    for remaining, reset in texts:
+        if remaining is not None or reset is not None:
+            yield _number(remaining), _reset(response, reset)
+
+
+def _reset(response: Response, text: str | None) -> float | None:
+    number = timestamp_of(text or "") if (given := _number(text)) is None else given
+    if number is None or number <= polling.LONGEST:
+        return number
+    if number > MILLISECONDS:
+        number /= 1000
+    sent = timestamp_of(header(response, "Date") or "")
+    return number - (time() if sent is None else sent)
+
+
+def _number(text: str | None) -> float | None:
+    match = NUMBER.fullmatch(text.strip()) if text else None
+    return None if match is None else float(match[0])
+
+
+# RFC 9110, 10.2.3: Retry-After = HTTP-date / delay-seconds.
+def retry_after(response: Response) -> float:
+    """Return how many seconds a response asks to wait; 0 without a valid Retry-After.
+
+    A date is compared with the response's `Date`, since the clocks of two machines differ.
+    """
+    value = (response.headers.get("Retry-After") or b"").decode("latin-1").strip()
+    if value.isdecimal() and value.isascii():
+        return min(float(value), polling.LONGEST)
+    until, now = (
+        timestamp_of(value),
+        timestamp_of((response.headers.get("Date") or b"").decode("latin-1")),
+    )
+    return 0.0 if until is None else min(until - (time() if now is None else now), polling.LONGEST)
+
+
+def timestamp_of(http_date: str) -> float | None:
+    with contextlib.suppress(ValueError, TypeError, IndexError, OverflowError):
+        date = parsedate_to_datetime(http_date)
+        return (date if date.tzinfo else date.replace(tzinfo=timezone.utc)).timestamp()
+    return None

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from w3lib.url import url_query_parameter
 
 from fhcrawl import logical_feed
-from fhcrawl.crawling import responses
-from fhcrawl.crawling.context import context_of
+from fhcrawl.crawling import requests
+from fhcrawl.crawling.context import context_of, request_of
 from fhcrawl.crawling.failures import CHALLENGE, is_challenge
 from fhcrawl.documents import TOO_MANY, FeedDocument, Problem, lists
 from fhcrawl.documents.dates import elapsed
@@ -79,8 +79,8 @@ def unread(response: Response, error: NotAFeedError) -> DocumentFailure:
 def unchanged(fetch: Fetch, response: Response) -> DocumentResult:
     """Return the result of a document that is as it was when it was last read."""
     last = context_of(response).last_reading
-    validators = responses.validators(response) if last is None else responses.validators_now(response, last)
-    is_received = response.status != responses.NOT_MODIFIED
+    validators = requests.validators(response) if last is None else requests.validators_now(response, last)
+    is_received = response.status != requests.NOT_MODIFIED
     received = fetch.fetched if is_received else None
     return DocumentResult(fetch, validators=(*validators, None), received=received)
 
@@ -103,14 +103,14 @@ def list_result(
         url = fetch.requested_url
         logger.warning("%s does not say when it was created: all documents of the feed are read", url)
     is_read = unread == len(listed.documents)
-    body_digest = responses.body_digest(response, context_of(response).walk)
+    body_digest = requests.body_digest(response, context_of(response).walk)
     result = DocumentResult(
         fetch,
         # Snapshot: the index lists the whole state at `createdAt`; the list of a folder does not.
         kind=(Kind.SINGLE if listed.prefix is None else Kind.COMPLETE).value,
         updated=listed.created_at,
         parts=listed.documents,
-        validators=(*responses.validators(response), body_digest),
+        validators=(*requests.validators(response), body_digest),
         replaces=listed.prefix if is_read else None,
     )
     if is_read:
@@ -137,7 +137,7 @@ def elsewhere(
     :return: its URL, and what was wrong with this document, or with documents before it
     """
     context = context_of(response)
-    own, quirks = (fetch.requested_url, fetch.url), responses.quirks_of(context.walk.options)
+    own, quirks = (fetch.requested_url, fetch.url), requests.quirks_of(context.walk.options)
     current = logical_feed.subscription_link(document, quirks)
     # The target of a permanent redirect may be an archive by now; the user's URL is requested then.
     if current is None and not document.complete and logical_feed.is_archive(document, own, quirks):
@@ -148,7 +148,7 @@ def elsewhere(
     allowed = limit if current == document.links.get("next-archive") else REFERRALS
     number, mark = (0, None) if context.referral is None else (context.referral.number, context.referral.mark)
     is_far = bool(allowed) and number >= allowed
-    if is_far or current == mark or not responses.is_fetchable(current):
+    if is_far or current == mark or not requests.is_fetchable(current):
         return None
     others = contradiction(document, logical_feed.subscription_relation(document, quirks), quirks)
     return current, _contradictory(others) if others else _loss_on_the_way(context)
@@ -191,7 +191,7 @@ class _Reading:
         self.earlier = earlier
         self.store = store
         self.own = (fetch.requested_url, fetch.url)
-        self.quirks = responses.quirks_of(self.walk.options)
+        self.quirks = requests.quirks_of(self.walk.options)
         self.is_repaired = any(problem.kind == "repaired" for problem in document.problems)
         self.invalid = sum(problem.kind in LOST_KINDS for problem in document.problems)
         self.row = None if store is None else self._software()
@@ -209,7 +209,7 @@ class _Reading:
             # The next run requests the user's URL again.
             fetch = replace(fetch, location=fetch.feed)
         self._read_entries(since)
-        responses.note_growth(self.response, sum(_inherited(entry, fetch.url) for entry in document.entries))
+        requests.note_growth(self.response, sum(_inherited(entry, fetch.url) for entry in document.entries))
         versions = [version for version in self.versions if version is not None]
         shared = self._shared()
         deletions = self._deletions()
@@ -289,7 +289,7 @@ class _Reading:
         return older, failure
 
     def _moved_to(self) -> str | None:
-        redirected = responses.request_of(self.response).meta.get("redirect_urls")
+        redirected = request_of(self.response).meta.get("redirect_urls")
         if self.fetch.role is not Role.ARCHIVE or not redirected:
             return None
         url = self.fetch.url
@@ -311,7 +311,7 @@ class _Reading:
         held = absences.encode(result.versions, named, unsettled)
         is_known = earlier is not None and result.failure is None
         # Entries that have to be looked at again, even if the document stays the same.
-        validators = None if unsettled else (*responses.validators(self.response), None)
+        validators = None if unsettled else (*requests.validators(self.response), None)
         lost = self._lost(result, earlier, held) if is_known and earlier is not None else {}
         is_no_page = self.context.is_probe and not result.versions
         return replace(result, held=None if is_no_page else held, lost=lost, validators=validators)
@@ -334,13 +334,13 @@ class _Reading:
         # The same bytes, if they only link to the first page, do not prove that the pages are unchanged.
         has_pages = older is not None and older.role is Role.PAGE
         is_index = has_pages and not (document.entries or document.updated)
-        body_digest = responses.body_digest(self.response, self.walk)
+        body_digest = requests.body_digest(self.response, self.walk)
         shared_ids = {version.id for version in shared}
         present = frozenset(version.id for version in result.versions)
         return replace(
             result,
             update_schedule=None if document.update_schedule is None else asdict(document.update_schedule),
-            validators=None if is_index else (*responses.validators(self.response), body_digest),
+            validators=None if is_index else (*requests.validators(self.response), body_digest),
             present=present if document.complete and is_intact else None,
             shown=self.shown if result.kind in COVERED_KINDS and result.failure is None else None,
             total=document.total,
@@ -495,7 +495,7 @@ class _Reading:
             is_page,
             self.context.empty,
             size,
-            document.site and responses.secured(document.site, self.response),
+            document.site and requests.secured(document.site, self.response),
         )
         # The next run requests the target of a permanent redirect.
         return row.older(fetch.location or fetch.requested_url, shown)
@@ -548,7 +548,7 @@ def api(response: Response) -> str | None:
     if not context.is_of_api or context.referral is not None or context.checks is not None:
         return None
     url = api_of(response.body, response.url)
-    return url if url is not None and responses.is_fetchable(url) else None
+    return url if url is not None and requests.is_fetchable(url) else None
 
 
 # Texts that differ in each response leave validators as they are (RFC 9110, 8.8.1: weak ones), and a

@@ -1,15 +1,16 @@
-"""Makes the requests of a walk, with the context that each of them carries."""
+"""Makes the requests of a walk, and reads what their responses say besides the document."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
+from time import time
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import urldefrag, urlsplit
 
 from scrapy import Request
 
 from fhcrawl import logical_feed
-from fhcrawl.crawling import responses
 from fhcrawl.crawling.context import (
     DELTAFETCH_ENABLED,
     DELTAFETCH_KEY,
@@ -20,13 +21,30 @@ from fhcrawl.crawling.context import (
     WalkContext,
     cb_kwargs_of,
     context_of,
+    find_context,
+    given_urls,
+    header,
+    header_text,
+    request_of,
+    set_walk,
     special_hosts_from_store,
+    special_hosts_to_store,
     with_context,
 )
+from fhcrawl.crawling.failures import timestamp_of
+from fhcrawl.documents import detection
+from fhcrawl.documents.dates import shift
+from fhcrawl.documents.formats import multipart
+from fhcrawl.documents.links import HISTORY, header_links
+from fhcrawl.documents.xml.elements import LONGEST_URL
 from fhcrawl.logical_feed import ChainPosition, Role, polling
-from fhcrawl.logical_feed.chain import EARLIEST_WALK
+from fhcrawl.logical_feed.chain import EARLIEST_WALK, FeedQuirks
 from fhcrawl.logical_feed.platforms import NAMED, NUMBERED, PROBE, SERVER_ERROR, WORDPRESS
+from fhcrawl.logical_feed.results import Fetch
+from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.reasons import ReasonKind
+from fhcrawl.utils import addresses
+from fhcrawl.utils.addresses import normalised
 from fhcrawl.utils.clock import now
 from fhcrawl.warc import indexes
 
@@ -38,16 +56,22 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.subscriptions import FeedOptions
     from fhcrawl.logical_feed import Link, NewerPage
     from fhcrawl.logical_feed.listings import ListCheck, SitemapCheck
-    from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch
+    from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult
     from fhcrawl.store import CheckedDocument, DocumentRef, Memento, Subscription
 
+# RFC 9110, 15.4: 301 and 308 are permanent: "the target resource has been assigned a new permanent URI".
+NOT_MODIFIED = 304
+PERMANENT = (301, 308)
+# The URL of requests for URLs that cannot be fetched; GuardMiddleware refuses it.
+UNFETCHABLE_URL = "nowhere://nowhere/"
+VALIDATED = ("If-None-Match", "If-Modified-Since")
 CHECK_PRIORITY = -1
 # 50,000 URLs of a sitemap take 5 to 10 MiB. The protocol allows 50 MB, which would take seconds.
 MOST_OCTETS = 16 * 1024**2
 REFUSALS = tuple(map(ReasonKind.http, (401, 403, 404)))
 # The meta of requests for documents that are fetched even if they are processed; and of conditional ones.
 ALWAYS: dict[str, Any] = {DELTAFETCH_ENABLED: False}
-CONDITIONAL = {**ALWAYS, "handle_httpstatus_list": [responses.NOT_MODIFIED]}
+CONDITIONAL = {**ALWAYS, "handle_httpstatus_list": [NOT_MODIFIED]}
 
 
 def status_meta(platform: str | None) -> dict[str, Any]:
@@ -86,7 +110,7 @@ def first(known: Subscription, options: FeedOptions) -> Iterator[Request]:
 
 def subscription(known: Subscription, walk: WalkContext) -> Request:
     """Return the request for a subscription document, conditional unless the user's options have changed."""
-    if known.body_digest is not None and not responses.is_read_like(known.body_digest, walk):
+    if known.body_digest is not None and not is_read_like(known.body_digest, walk):
         known = known.anew()
     last_reading = LastReading(
         is_new=known.crawled is None,
@@ -250,7 +274,7 @@ def check(found: CheckedDocument, walk: WalkContext, others: list[int], document
     meta = {
         **ALWAYS,
         DELTAFETCH_KEY: known.key,
-        "handle_httpstatus_list": [responses.NOT_MODIFIED, *ends],
+        "handle_httpstatus_list": [NOT_MODIFIED, *ends],
         "dont_retry": True,
     }
     return _request(
@@ -282,7 +306,7 @@ def again(request: Request, found: CheckedDocument) -> Request:
     last = _last_reading(found)
     context = replace(context_of(request), requested_url=url, position=position, last_reading=last)
     meta = {**request.meta, **CONDITIONAL, DELTAFETCH_KEY: key}
-    return with_context(request, context, **responses.request_target(url, context.walk), meta=meta)
+    return with_context(request, context, **request_target(url, context.walk), meta=meta)
 
 
 def in_place_of(request: Request, step: DocumentRef, via: str | None) -> Request:
@@ -301,7 +325,7 @@ def in_place_of(request: Request, step: DocumentRef, via: str | None) -> Request
     # The next unread document after read archives may be a page, which keeps its role: it may change.
     if step.role is Role.PAGE:
         context = replace(context, role=Role.PAGE, left_over=True)
-    return with_context(request, context, **responses.request_target(step.url, context.walk), meta=meta)
+    return with_context(request, context, **request_target(step.url, context.walk), meta=meta)
 
 
 def capture(
@@ -382,9 +406,205 @@ def _request(
 def _with_target(context: RequestContext, meta: dict[str, Any], priority: int = 0) -> Request:
     # Scrapy's duplicate filter would drop an archive that two feeds share, and end a loop without a reason.
     return Request(
-        **responses.request_target(context.requested_url, context.walk),
+        **request_target(context.requested_url, context.walk),
         meta=meta,
         priority=priority,
         dont_filter=True,
         cb_kwargs=cb_kwargs_of(context),
     )
+
+
+# -- responses -------------------------------------------------------------------------------------------
+
+
+def fetch_from_request(request: Request, wait: float = 0) -> Fetch:
+    """Return the fetch of a request without a response, whose server asks for a pause of `wait` seconds."""
+    fetch = _fetch(request, request.url)
+    return replace(fetch, retry_after=shift(fetch.fetched, int(wait))) if wait > 0 else fetch
+
+
+def fetch_from_response(response: Response) -> Fetch:
+    """Return the fetch of a response."""
+    fetch = _fetch(request_of(response), response.url)
+    if fetch.role is not Role.SUBSCRIPTION:
+        return fetch
+    lines = [line.decode("latin-1") for line in response.headers.getlist("Cache-Control")]
+    dates = (header(response, name) for name in ("Expires", "Date", "Age"))
+    return replace(fetch, freshness_lifetime=polling.freshness(", ".join(lines), *dates))
+
+
+def _fetch(request: Request, url: str) -> Fetch:
+    context, moment = context_of(request), now()
+    return Fetch(
+        feed=context.walk.feed,
+        key=request.meta.get(DELTAFETCH_KEY) or context.requested_url,
+        requested_url=context.requested_url,
+        url=url,
+        role=context.role,
+        position=context.position,
+        fetched=context.fetched or moment,
+        latest=latest_time(moment),
+        run=context.walk.run,
+        location=_location(request, context.requested_url, url),
+        special=special_hosts_to_store(context.walk),
+        walk=context.walk.number,
+        capture_id=context.capture_id,
+        is_check=context.checks is not None,
+        has_joined=context.has_joined,
+    )
+
+
+def note_growth(response: Response, size: int) -> None:
+    """Count a document with the octets of its stored entries, if these are more (FHCRAWL_MAX_BYTES).
+
+    Requests that are made after this call carry the sum.
+    """
+    if size > len(response.body):
+        walk = context_of(response).walk
+        set_walk(response, replace(walk, octets=walk.octets + size - len(response.body)))
+
+
+def _location(request: Request, location: str, url: str) -> str:
+    targets = [*request.meta.get("redirect_urls", [])[1:], url]
+    for reason, target in zip(request.meta.get("redirect_reasons", ()), targets, strict=False):
+        if reason not in PERMANENT:
+            break
+        location = normalised(target)
+    return location
+
+
+def quirks_of(options: FeedOptions) -> FeedQuirks:
+    """Return how the publisher deviates from RFC 5005, as the user's options say."""
+    return FeedQuirks(options.next == "archive", options.reversed)
+
+
+def options_key(walk: WalkContext) -> str:
+    """Return the options that change how documents are parsed, as a text; '' for the defaults."""
+    says = {
+        "next": walk.options.next,
+        "reversed": walk.options.reversed,
+        "platforms": None if walk.options.platforms else "no",
+        "probe": "yes" if walk.options.platforms and walk.options.probe else None,
+        "ids": walk.options.ids,
+    }
+    return ",".join(f"{name}={value}" for name, value in says.items() if value)
+
+
+def secured(url: str, response: Response) -> str:
+    """Return the URL of a link with https: if it is an http: URL on a host that was reached with https:."""
+    context = context_of(response)
+    if context.role is Role.CAPTURE or not url.startswith("http:"):
+        return url
+    before = filter(None, (context.walk.feed, context.via, response.url))
+    return addresses.secured(url, given_urls(context.walk), before)
+
+
+def own_headers(walk: WalkContext, url: str) -> dict[str, str]:
+    """Return the user's headers for a feed; {} for another host, since they may be credentials."""
+    return walk.options.headers if urlsplit(url).netloc == urlsplit(walk.feed).netloc else {}
+
+
+def request_target(url: str, walk: WalkContext) -> dict[str, Any]:
+    """Return the URL and the user's headers for a document, as arguments of `Request`."""
+    fetched = url if is_fetchable(url) else UNFETCHABLE_URL
+    return {"url": fetched, "headers": own_headers(walk, fetched)}
+
+
+def is_fetchable(url: str) -> bool:
+    """Return whether a request can be made for a URL."""
+    if len(url) > LONGEST_URL:
+        return False
+    try:
+        parts = urlsplit(url)
+        # Reading `port` raises ValueError for an invalid one.
+        named = (parts.port or 1) and bool(parts.hostname)
+        Request(url)
+    except ValueError:
+        return False
+    return bool(named) or parts.scheme not in ("http", "https")
+
+
+# RFC 9110, 8.8: a validator is of a representation of one resource. Where a redirect has another target than
+# before, that server would compare the validators with another document's.
+def conditions(request: Request) -> dict[str, bytes]:
+    """Return the header fields that make a request conditional, with the octets that were received."""
+    context = find_context(request)
+    last = None if context is None else context.last_reading
+    url = None if last is None or last.received is not None else last.validated_url
+    if last is None or url is None or urldefrag(url).url != urldefrag(request.url).url:
+        return {}
+    values = (last.etag, last.last_modified)
+    return {name: v.encode("latin-1") for name, v in zip(VALIDATED, values, strict=True) if v}
+
+
+# RFC 9110, 8.8.1: a strong validator changes with "the representation data that would be observable in the
+# content"; Link headers are no content. A multipart page gets its `next` when it is sealed, with the same
+# body. 8.8.2.1: a Last-Modified later than the response itself is no time of a modification: whoever sends it
+# back may get a 304 for ever.
+def validators(response: Response) -> tuple[str | None, str | None]:
+    """Return ETag and Last-Modified, as received; None each if they say nothing of the links or the time."""
+    in_headers = header_links(links(response), response.url)
+    is_multipart = multipart.is_multipart(header(response, "Content-Type"))
+    if is_multipart or not HISTORY.isdisjoint({*in_headers.first, *in_headers.others}):
+        return None, None
+    last_modified = header(response, "Last-Modified")
+    modified, date = (
+        timestamp_of(last_modified or ""),
+        timestamp_of(header(response, "Date") or ""),
+    )
+    if modified is not None and modified > (time() if date is None else date):
+        last_modified = None
+    return header(response, "ETag"), last_modified
+
+
+# RFC 9111, 4.3.4: the header fields of a 304 response replace the stored ones; those that it lacks stay.
+def validators_now(response: Response, last: LastReading) -> tuple[str | None, str | None]:
+    """Return ETag and Last-Modified of an unchanged document."""
+    etag, last_modified = validators(response)
+    if response.status == NOT_MODIFIED:
+        return etag or last.etag, last_modified or last.last_modified
+    return etag, last_modified
+
+
+# RFC 9111, 3.2: the header fields of a 304 response replace the stored ones. But servers send it with a media
+# type that is not the document's, or without the charset; neither is evidence of a change.
+def corrects_charset(response: Response, body_digest: str) -> bool:
+    """Return whether a 304 response names another charset than that in which the document was read."""
+    media_type, charset = _declared(response)
+    _digest, known_type, known_charset = f"{body_digest.partition(' ')[0]};;".split(";")[:3]
+    return bool(charset) and media_type == known_type and charset != known_charset
+
+
+def is_unchanged(response: Response, body_digest: str) -> bool:
+    """Return whether a document is unchanged, by its status or by its bytes."""
+    known, _, _way = body_digest.partition(" ")
+    return response.status == NOT_MODIFIED or _body_digest(response) == known
+
+
+def body_digest(response: Response, walk: WalkContext) -> str:
+    """Return a digest of a response's bytes, URL and relevant headers, with the feed's `options_key`."""
+    return f"{_body_digest(response)} {options_key(walk)}".rstrip()
+
+
+# The same bytes at another URL may have other links, since relative references are resolved against the URL.
+# With another charset, they are another text.
+def _body_digest(response: Response) -> str:
+    digest = hashlib.sha256(response.body)
+    for text in (response.url, *links(response), detection.boundary(header(response, "Content-Type"))):
+        digest.update(b"\n" + text.encode())
+    return ";".join((digest.hexdigest(), *_declared(response)))
+
+
+def _declared(response: Response) -> tuple[str, str]:
+    return detection.declared(header(response, "Content-Type"))
+
+
+def is_read_like(body_digest: str, walk: WalkContext) -> bool:
+    """Return whether a document was read with the options that the feed has now."""
+    _digest, _, way = body_digest.partition(" ")
+    return way == options_key(walk)
+
+
+def links(response: Response) -> list[str]:
+    """Return the Link headers: a multipart page gets one more when it is sealed, with the same body."""
+    return list(map(header_text, response.headers.getlist("Link")))

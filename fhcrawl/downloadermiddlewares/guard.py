@@ -20,7 +20,7 @@ from fhcrawl.crawling.context import (
     is_own,
 )
 from fhcrawl.crawling.failures import RefusedUrl
-from fhcrawl.crawling.responses import UNFETCHABLE_URL
+from fhcrawl.crawling.requests import UNFETCHABLE_URL
 from fhcrawl.logical_feed import Role
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils import addresses

@@ -120,7 +120,7 @@ class OctetsMiddleware(Component):
     """FHCRAWL_MAX_BYTES: how many octets may be downloaded for a feed in one run.
 
     The size of a response is that of its body, compressed or decompressed, or of its entries
-    (`responses.note_growth`), whichever is larger. Redirects and failed attempts count, captures in WARC
+    (`requests.note_growth`), whichever is larger. Redirects and failed attempts count, captures in WARC
     files do not. The first document after the subscription document is always fetched.
     """
 

@@ -17,8 +17,7 @@ from scrapy.utils.sitemap import sitemap_urls_from_robots
 
 from fhcrawl.core.engine import domain_of, host_of, pause
 from fhcrawl.crawling.context import find_context, is_of_web_archive, is_own
-from fhcrawl.crawling.failures import LimitReached, is_challenge
-from fhcrawl.crawling.responses import FORBIDDEN, TOO_MANY, wait_asked
+from fhcrawl.crawling.failures import FORBIDDEN, TOO_MANY, LimitReached, is_challenge, wait_asked
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
 from fhcrawl.logical_feed.polling import LONGEST

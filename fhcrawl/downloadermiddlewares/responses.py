@@ -17,7 +17,7 @@ from scrapy.exceptions import DownloadTimeoutError
 from scrapy.http import Response
 from scrapy.utils.gz import gzip_magic_number
 
-from fhcrawl.crawling import responses
+from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import (
     context_of,
     find_context,
@@ -253,7 +253,7 @@ class RedirectMiddleware(redirect.RedirectMiddleware):
         redirected = super().process_response(request, response)
         context = find_context(redirected) if isinstance(redirected, Request) else None
         if context is not None:
-            own = responses.own_headers(context.walk, redirected.url)
+            own = requests.own_headers(context.walk, redirected.url)
             for name in context.walk.options.headers.keys() - own.keys():
                 redirected.headers.pop(name, None)
         return redirected
@@ -279,17 +279,17 @@ class ValidatorsMiddleware:
         context = find_context(request)
         if context is None or context.last_reading is None:
             return
-        for name in responses.VALIDATED:
+        for name in requests.VALIDATED:
             request.headers.pop(name, None)
-        request.headers.update(responses.conditions(request))
+        request.headers.update(requests.conditions(request))
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
-        if response.status != responses.NOT_MODIFIED or not responses.conditions(request):
+        if response.status != requests.NOT_MODIFIED or not requests.conditions(request):
             return response
         context = context_of(request)
         if context.last_reading is None or context.body_digest is None:
             return response
-        if not responses.corrects_charset(response, context.body_digest):
+        if not requests.corrects_charset(response, context.body_digest):
             return response
         logger.info("%s is unchanged, but its charset has changed: reading it again", request.url)
         last = replace(context.last_reading, validated_url=None, etag=None, last_modified=None)

@@ -14,8 +14,8 @@ from typing import IO, TYPE_CHECKING
 
 from scrapy import signals
 
-from fhcrawl.crawling import parser, responses
-from fhcrawl.crawling.context import context_of, find_context
+from fhcrawl.crawling import parser, requests
+from fhcrawl.crawling.context import context_of, find_context, header, request_of
 from fhcrawl.crawling.parser import OUT_OF_MEMORY, TURN, Job, put_job, take_answer
 from fhcrawl.documents import FeedDocument, as_feed
 from fhcrawl.downloadermiddlewares.limits import time_is_over, time_left
@@ -158,12 +158,12 @@ class ReaderExtension(Component):
         """Start to parse a document, unless it is small, unchanged, or to be parsed here."""
         if not self._is_enabled or response.status not in OK or len(response.body) < LARGE:
             return
-        request = responses.request_of(response)
+        request = request_of(response)
         context = find_context(request)
         if context is not None and context.role is Role.TIMEMAP:
             return
         known = None if context is None else context.body_digest
-        if known is not None and responses.is_unchanged(response, known):
+        if known is not None and requests.is_unchanged(response, known):
             return
         if not self._is_ready(response):
             return
@@ -197,22 +197,22 @@ class ReaderExtension(Component):
         return as_feed(self.read_any(response))
 
     def read_any(self, response: Response) -> FeedDocument | DocumentList:
-        """Return the feed document or the list of documents of a response; links are `responses.secured`."""
+        """Return the feed document or the list of documents of a response; links are `requests.secured`."""
         if response in self._begun:
             found = self._begun[response].result()
         else:
-            found = parser.read(self._job(responses.request_of(response), response))
+            found = parser.read(self._job(request_of(response), response))
         if isinstance(found, FeedDocument):
-            parser.clean_links(found, partial(responses.secured, response=response))
+            parser.clean_links(found, partial(requests.secured, response=response))
         return found
 
     def _job(self, request: Request, response: Response) -> Job:
         return Job(
             response.body,
             response.url,
-            responses.header(response, "Content-Type"),
-            responses.links(response),
-            responses.header(response, "Last-Modified"),
+            header(response, "Content-Type"),
+            requests.links(response),
+            header(response, "Last-Modified"),
             self._keeps_originals,
             self._max_entries,
             keep_head=context_of(request).role is Role.SUBSCRIPTION,

@@ -13,7 +13,7 @@ from scrapy.utils.misc import load_object
 from fhcrawl import signals
 from fhcrawl.crawling import reading
 from fhcrawl.crawling.context import feed_of
-from fhcrawl.crawling.responses import fetch_from_response
+from fhcrawl.crawling.requests import fetch_from_response
 from fhcrawl.exceptions import ArgumentError, FhcrawlError, LeaseError, StoreError
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.reader import ReaderExtension

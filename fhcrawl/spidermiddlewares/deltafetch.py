@@ -13,7 +13,7 @@ from scrapy import signals as scrapy_signals
 from fhcrawl import signals
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import DELTAFETCH_KEY, context_of, feed_of, with_context
-from fhcrawl.crawling.responses import fetch_from_response
+from fhcrawl.crawling.requests import fetch_from_response
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role

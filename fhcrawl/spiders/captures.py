@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.utils.asyncio import run_in_thread
 
-from fhcrawl.crawling import reading, requests, responses
+from fhcrawl.crawling import reading, requests
 from fhcrawl.crawling.context import WalkContext
 from fhcrawl.crawling.failures import loss_of, wait_of
 from fhcrawl.documents.dates import elapsed, shift
@@ -583,7 +583,7 @@ class Captures:
 
     def parse(self, response: Response) -> Iterator[Request | EntryVersion]:
         """Parse a capture: yield the request for the next one, then its entries."""
-        fetch = responses.fetch_from_response(response)
+        fetch = requests.fetch_from_response(response)
         source, commits = self._source(fetch), CommitMiddleware.of(self._crawler)
         following = self._stored(fetch, source.next(fetch.feed))
         try:
@@ -616,12 +616,12 @@ class Captures:
 
     def parse_timemap(self, response: Response) -> Iterator[Request]:
         """Parse a TimeMap of a web archive; yield the next request."""
-        fetch = responses.fetch_from_response(response)
+        fetch = requests.fetch_from_response(response)
         yield from self._stored(fetch, self._in_archives.parse_timemap(response, fetch))
 
     def lose(self, failure: Failure) -> Iterator[Request]:
         """Note why a request has failed; yield the next one."""
-        fetch = responses.fetch_from_request(failure.request)  # type: ignore[attr-defined]
+        fetch = requests.fetch_from_request(failure.request)  # type: ignore[attr-defined]
         source, reason = self._source(fetch), loss_of(failure)
         is_postponed = reason.state is State.KNOWN and source is self._in_archives
         if fetch.capture_id is not None and not is_postponed:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
 
-from fhcrawl.crawling import responses
-from fhcrawl.crawling.context import RequestContext, WalkContext, cb_kwargs_of, context_of
+from fhcrawl.crawling import requests
+from fhcrawl.crawling.context import RequestContext, WalkContext, cb_kwargs_of, context_of, header, request_of
 from fhcrawl.crawling.failures import loss_of
 from fhcrawl.crawling.parser import limited_memory
 from fhcrawl.logical_feed import FIRST_WALK, ChainPosition
@@ -85,7 +85,7 @@ class CheckSpider(Spider):
     def parse(self, response: Response, **cb_kwargs: Any) -> list[Request]:
         """Pass a response to the check; return the request for what it wants next."""
         self._walk = context_of(response).walk
-        headers = {name.lower(): responses.header(response, name) for name in FIELDS}
+        headers = {name.lower(): header(response, name) for name in FIELDS}
         lines = (line.decode("latin-1") for line in response.headers.getlist("Cache-Control"))
         headers["cache-control"] = ", ".join(lines)
         fetched = Fetched(
@@ -93,8 +93,8 @@ class CheckSpider(Spider):
             body=response.body,
             status=response.status,
             headers={name: value for name, value in headers.items() if value},
-            links=tuple(responses.links(response)),
-            redirects=tuple(responses.request_of(response).meta.get("redirect_reasons", ())),
+            links=tuple(requests.links(response)),
+            redirects=tuple(request_of(response).meta.get("redirect_reasons", ())),
             fetched=now(),
             is_cut="dataloss" in response.flags,
         )
@@ -121,13 +121,13 @@ class CheckSpider(Spider):
             documents=wanted.number,
         )
         request = Request(
-            **responses.request_target(wanted.url, self._walk),
+            **requests.request_target(wanted.url, self._walk),
             callback=self.parse,
             errback=self.lose,
             dont_filter=True,
             cb_kwargs=cb_kwargs_of(context),
         )
         if wanted.headers:
-            request.meta["handle_httpstatus_list"] = [responses.NOT_MODIFIED]
+            request.meta["handle_httpstatus_list"] = [requests.NOT_MODIFIED]
             request.headers.update(wanted.headers)
         return [request]

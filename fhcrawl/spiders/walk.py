@@ -48,8 +48,8 @@ from scrapy.utils.sitemap import Sitemap
 
 from fhcrawl import logical_feed
 from fhcrawl.core.checks import recheck_budget
-from fhcrawl.crawling import reading, requests, responses
-from fhcrawl.crawling.context import FEED_IS_SPECIAL, Purpose, context_of, set_walk
+from fhcrawl.crawling import reading, requests
+from fhcrawl.crawling.context import FEED_IS_SPECIAL, Purpose, context_of, header, request_of, set_walk
 from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, loss_of, wait_of
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.documents import DocumentList, FeedDocument, as_feed
@@ -159,7 +159,7 @@ class Walk:
         context = context_of(response)
         if context.purpose in (Purpose.CAPTURE, Purpose.TIMEMAP):
             return self._parse_capture(response)
-        return self.rows[context.purpose].parse(responses.fetch_from_response(response), response)
+        return self.rows[context.purpose].parse(requests.fetch_from_response(response), response)
 
     def fail(self, failure: Failure) -> Iterator[Request]:
         """Record why a request failed; yield the requests that follow."""
@@ -171,7 +171,7 @@ class Walk:
         if context.is_probe:
             # It is no failure of the feed's; a later run tries again.
             reason = replace(reason, state=State.KNOWN)
-        fetch = responses.fetch_from_request(request, wait_of(failure))
+        fetch = requests.fetch_from_request(request, wait_of(failure))
         return self.rows[context.purpose].lose(fetch, request, reason)
 
     def _parse_capture(self, response: Response) -> Output:
@@ -185,7 +185,7 @@ class Walk:
     def _parse(self, fetch: Fetch, response: Response) -> Output:
         context = context_of(response)
         last, digest = context.last_reading, context.body_digest
-        is_not_modified = response.status == responses.NOT_MODIFIED
+        is_not_modified = response.status == requests.NOT_MODIFIED
         if is_not_modified and (last is None or not _was_conditional(response)):
             self._commits.lose(fetch, UNASKED)
         elif is_not_modified and digest is None:
@@ -193,7 +193,7 @@ class Walk:
             end = self._store.documents.find_end(fetch.feed, fetch.key, fetch.role, fetch.run)
             if end is not None and end.step is not None and not end.loop:
                 yield requests.known_older_document(fetch, response, end.step)
-        elif last is not None and digest is not None and responses.is_unchanged(response, digest):
+        elif last is not None and digest is not None and requests.is_unchanged(response, digest):
             self._commits.record_unchanged(reading.unchanged(fetch, response), last.older_document)
             if last.older_document is None:
                 yield from self.end(fetch, response, is_unchanged=True)
@@ -359,10 +359,10 @@ class Walk:
         if api is not None:
             yield requests.api(fetch, response, api)
             return
-        url = next(map(normalised, filter(responses.is_fetchable, error.feeds)), None)
+        url = next(map(normalised, filter(requests.is_fetchable, error.feeds)), None)
         is_first = context.referral is None and fetch.feed not in self.renamed
         if url is None or not is_first or not context.is_new or fetch.role is not Role.SUBSCRIPTION:
-            yield from self._give_up(fetch, responses.request_of(response), failure)
+            yield from self._give_up(fetch, request_of(response), failure)
             return
         stored_feed = self._store.feeds.find_at(url, fetch.feed)
         if stored_feed is not None:
@@ -422,7 +422,7 @@ class Walk:
                 return
 
     def _parse_recheck(self, fetch: Fetch, response: Response) -> Output:
-        if response.status == responses.NOT_MODIFIED:
+        if response.status == requests.NOT_MODIFIED:
             same = reading.unchanged(fetch, response)
             same = same if _was_conditional(response) else same.failed(UNASKED)
             yield from self._end_recheck(same, context_of(response))
@@ -445,7 +445,7 @@ class Walk:
 
     def _parse_doubted(self, fetch: Fetch, response: Response) -> Iterator[Request]:
         since = context_of(response).doubted_since
-        if response.status == responses.NOT_MODIFIED and _was_conditional(response) and since is not None:
+        if response.status == requests.NOT_MODIFIED and _was_conditional(response) and since is not None:
             self._commits.record_doubt(fetch, since)
         return iter(())
 
@@ -507,9 +507,9 @@ class Walk:
     def _list_check(self, fetch: Fetch, response: Response, is_unchanged: bool) -> ListCheck | None:
         last, size = context_of(response).last_reading, context_of(response).walk.page_size
         feed_url = listings.first_page(fetch.location or fetch.requested_url)
-        links = header_targets(responses.links(response), response.url)
+        links = header_targets(requests.links(response), response.url)
         root = next((url for relation, url in links if url and relation == API_RELATION), None)
-        api = listings.list_url(root, feed_url) if root and responses.is_fetchable(root) else None
+        api = listings.list_url(root, feed_url) if root and requests.is_fetchable(root) else None
         is_known = is_unchanged and last is not None and last.is_listed
         if api is None and not is_known:
             return None
@@ -529,7 +529,7 @@ class Walk:
             yield from self._after_page(fetch, response, check)
             yield from self._read_listed(fetch, response)
             return
-        listed = listings.read_posts(response.body, responses.header(response, "X-WP-Total"), check.feed_url)
+        listed = listings.read_posts(response.body, header(response, "X-WP-Total"), check.feed_url)
         if listed is None:
             logger.info("%s is not a list of posts", fetch.requested_url)
             return
@@ -580,7 +580,7 @@ class Walk:
             if 2 * number < len(known):
                 return
             named = politeness.sitemaps(self._crawler, site) or [f"{site}/sitemap.xml"]
-            check = SitemapCheck().with_more(filter(responses.is_fetchable, named))
+            check = SitemapCheck().with_more(filter(requests.is_fetchable, named))
             yield from self._next_sitemap(fetch, response, check)
 
     def _next_sitemap(
@@ -601,7 +601,7 @@ class Walk:
         except MALFORMED as error:
             logger.info("%s is not a sitemap: %s", response.url, error)
         else:
-            named = filter(responses.is_fetchable, urls)
+            named = filter(requests.is_fetchable, urls)
             if is_index:
                 check = check.with_more(named)
             else:
@@ -664,7 +664,7 @@ class Walk:
 
 
 def _was_conditional(response: Response) -> bool:
-    return bool(responses.conditions(responses.request_of(response)))
+    return bool(requests.conditions(request_of(response)))
 
 
 def read_sitemap(body: bytes) -> tuple[list[str], bool]:
