@@ -14,8 +14,14 @@ from scrapy.exceptions import DropItem
 from fhcrawl.extensions.feedexport import ItemExporter
 from fhcrawl.items import EntryItem, added_fields
 from fhcrawl.logical_feed import Outcome, Winner, decide
-from fhcrawl.logical_feed.results import ADDED, CommitBatch, DocumentFailure, DocumentResult, State
-from fhcrawl.logical_feed.versions import have_same_files
+from fhcrawl.logical_feed.results import (
+    ADDED,
+    CommitBatch,
+    DocumentFailure,
+    DocumentResult,
+    State,
+    have_same_files,
+)
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:

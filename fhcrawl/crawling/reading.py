@@ -21,8 +21,7 @@ from fhcrawl.logical_feed import FIRST_WALK, ChainPosition, Kind, Link, Role, Ve
 from fhcrawl.logical_feed.chain import EARLIEST_WALK, contradiction, last_page, older_contradiction
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE, PROBED_AGAIN, Shown, api_of, recognise
-from fhcrawl.logical_feed.results import CUT, DocumentFailure, DocumentResult, State
-from fhcrawl.logical_feed.versions import latest_time, order
+from fhcrawl.logical_feed.results import CUT, DocumentFailure, DocumentResult, State, latest_time, order
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import DocumentRef
 from fhcrawl.utils.clock import now
@@ -39,8 +38,7 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.absences import EarlierReading
     from fhcrawl.logical_feed.chain import Contradiction
     from fhcrawl.logical_feed.platforms import Platform
-    from fhcrawl.logical_feed.results import Fetch
-    from fhcrawl.logical_feed.versions import Order
+    from fhcrawl.logical_feed.results import Fetch, Order
     from fhcrawl.store import Store
     from fhcrawl.store.entries import Label
 

@@ -40,8 +40,7 @@ from fhcrawl.documents.xml.elements import LONGEST_URL
 from fhcrawl.logical_feed import ChainPosition, Role, polling
 from fhcrawl.logical_feed.chain import EARLIEST_WALK, FeedQuirks
 from fhcrawl.logical_feed.platforms import NAMED, NUMBERED, PROBE, SERVER_ERROR, WORDPRESS
-from fhcrawl.logical_feed.results import Fetch
-from fhcrawl.logical_feed.versions import latest_time
+from fhcrawl.logical_feed.results import Fetch, latest_time
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils import addresses
 from fhcrawl.utils.addresses import normalised

@@ -27,6 +27,16 @@ from fhcrawl.logical_feed.chain import (
     subscription_link,
     subscription_relation,
 )
+from fhcrawl.logical_feed.results import (
+    Outcome,
+    Version,
+    Winner,
+    absence,
+    decide,
+    deletion,
+    digest,
+    identity,
+)
 from fhcrawl.logical_feed.verdicts import (
     HAS_MOVED,
     WORDS,
@@ -37,16 +47,6 @@ from fhcrawl.logical_feed.verdicts import (
     is_not_read,
     shown_verdict,
     verdict,
-)
-from fhcrawl.logical_feed.versions import (
-    Outcome,
-    Version,
-    Winner,
-    absence,
-    decide,
-    deletion,
-    digest,
-    identity,
 )
 
 __all__ = [

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.documents.dates import elapsed
 from fhcrawl.logical_feed.chain import ChainPosition
-from fhcrawl.logical_feed.versions import order
+from fhcrawl.logical_feed.results import order
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Sequence
 
-    from fhcrawl.logical_feed.versions import Order, Version
+    from fhcrawl.logical_feed.results import Order, Version
 
 # -- contents: digests of a document's link, and of each entry's id and content ---------------------------
 #
@@ -140,7 +140,7 @@ class EarlierReading:
     def order(
         self, entry_id: str, digest: str, updated: str | None, document_updated: str | None, position: int
     ) -> Order:
-        """Return the order of a version in the document that is read now: see `versions.order`."""
+        """Return the order of a version in the document that is read now: see `results.order`."""
         if self._missing is not None:
             is_observed = digest_of_id(entry_id) in self._missing
             place = self._now if is_observed else self._place

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from fhcrawl.logical_feed.versions import Winner
+    from fhcrawl.logical_feed.results import Winner
 
 # REST API Handbook, 'Pagination': per_page is at most 100; X-WP-Total is "the total number of records in the
 # collection".

@@ -63,8 +63,7 @@ from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import FIRST_WALK, Kind, Role, absences, listings
 from fhcrawl.logical_feed.listings import LONGEST_URL, MOST_PAGES, ListCheck, Listing, SitemapCheck
 from fhcrawl.logical_feed.platforms import NOT_FOUND
-from fhcrawl.logical_feed.results import DocumentResult, State, has_news, is_of_host, joins
-from fhcrawl.logical_feed.versions import latest_time
+from fhcrawl.logical_feed.results import DocumentResult, State, has_news, is_of_host, joins, latest_time
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.store.documents import NewerDocument

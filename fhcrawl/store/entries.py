@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import exists, select
 
 from fhcrawl.exceptions import LeaseError
-from fhcrawl.logical_feed.versions import latest_time
+from fhcrawl.logical_feed.results import latest_time
 from fhcrawl.store import leases, statements
 from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import stream

@@ -23,8 +23,7 @@ from sqlalchemy import Integer, literal
 
 from fhcrawl.documents import model
 from fhcrawl.logical_feed import ChainPosition, Role, Winner, captured, in_words
-from fhcrawl.logical_feed.results import ADDED, State
-from fhcrawl.logical_feed.versions import IDS, Order, comparable
+from fhcrawl.logical_feed.results import ADDED, IDS, Order, State, comparable
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.schema import POSTGRESQL, SQLITE, Keyed, entries, feeds
 

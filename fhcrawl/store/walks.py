@@ -11,8 +11,7 @@ from sqlalchemy import select
 from fhcrawl.exceptions import LeaseError, UnsettledError
 from fhcrawl.logical_feed import Kind, Verdict
 from fhcrawl.logical_feed.listings import Listing, SitemapReport, is_sitemap_due
-from fhcrawl.logical_feed.results import State
-from fhcrawl.logical_feed.versions import latest_time
+from fhcrawl.logical_feed.results import State, latest_time
 from fhcrawl.store import chains, subscriptions
 from fhcrawl.store.database import Repository
 from fhcrawl.store.leases import EXPORTED, IS_DELIVERED_BY_ITS_RUN

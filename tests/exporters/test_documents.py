@@ -18,7 +18,7 @@ from fhcrawl.exporters import documents
 from fhcrawl.exporters.documents import FeedHead, Head
 from fhcrawl.exporters.feeds import XML_FORMATS
 from fhcrawl.items import FIELDS
-from fhcrawl.logical_feed.versions import identity
+from fhcrawl.logical_feed.results import identity
 from tests.feeds import read
 from tests.projects import Project
 from tests.server import FeedServer

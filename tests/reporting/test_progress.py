@@ -16,8 +16,7 @@ from rich.console import Console, ConsoleDimensions
 
 from fhcrawl.documents.lists import ListedDocument
 from fhcrawl.logical_feed import ChainPosition, Role, Version
-from fhcrawl.logical_feed.results import CommitBatch, DocumentFailure, DocumentResult, Fetch, State
-from fhcrawl.logical_feed.versions import Order
+from fhcrawl.logical_feed.results import CommitBatch, DocumentFailure, DocumentResult, Fetch, Order, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import progress as shown_progress
 from fhcrawl.reporting.progress import MOST_FEEDS, WINDOW_SECONDS, Counts, Progress, Rate, console_of, line

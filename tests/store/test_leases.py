@@ -14,8 +14,7 @@ from fhcrawl import items
 from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.exporters import storages
 from fhcrawl.logical_feed import ChainPosition, Role, Version
-from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch
-from fhcrawl.logical_feed.versions import Order
+from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch, Order
 from fhcrawl.store import Store, Subscription
 from tests.databases import Database
 from tests.stores import begin_walk
