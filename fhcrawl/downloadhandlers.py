@@ -97,8 +97,6 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
 
 
 class BoundedFactory(_LenientHTTP11ClientFactory):
-    """Makes the `BoundedProtocol` of a connection, after checking the address of the peer."""
-
     def __init__(self, allowed: AllowedHosts | None, *args: Any) -> None:
         super().__init__(*args)  # type: ignore[no-untyped-call]
         self._allowed = allowed
@@ -110,8 +108,6 @@ class BoundedFactory(_LenientHTTP11ClientFactory):
 
 
 class BoundedProtocol(_LenientHTTP11ClientProtocol):
-    """Counts the octets of the headers of each response."""
-
     _received = 0
 
     def request(self, request: Any) -> defer.Deferred[Any]:
@@ -188,7 +184,6 @@ def _without_zone(host: str) -> str:
 
 
 def check(allowed: AllowedHosts, host: str, port: int) -> None:
-    """Check the address of a connection; raise RefusedUrl if it is not allowed."""
     refusal = allowed.refusal(ip_address(_without_zone(host)), port)
     if refusal is not None:
         raise RefusedUrl(ReasonKind.PRIVATE_ADDRESS, refusal)
@@ -211,8 +206,6 @@ async def look_up(host: str, port: int, timeout: float) -> list[str]:
 
 @implementer(IResolutionReceiver)
 class Addresses:
-    """Collects the addresses that a resolver finds."""
-
     def __init__(self) -> None:
         self.addresses: list[str] = []
         self.complete: defer.Deferred[None] = defer.Deferred()

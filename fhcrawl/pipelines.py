@@ -92,11 +92,9 @@ class PendingDocument:
         self._exhausted = False
 
     def yielded(self) -> None:
-        """Count an item that is sent to the pipelines."""
         self._on_the_way += 1
 
     def exhausted(self) -> None:
-        """Note that the spider has yielded all items."""
         self._exhausted = True
         self._check()
 
@@ -152,7 +150,6 @@ class PendingDocument:
         logger.warning("%s %s", result.fetch.requested_url, failure.detail)
 
     def note(self, **fields: Any) -> None:
-        """Set fields of the result, if there is one."""
         if self.result is not None:
             self.result = replace(self.result, **fields)
 
@@ -162,7 +159,6 @@ class PendingDocument:
 
 
 def name_of(error: BaseException) -> str:
-    """Return the type and the message of an error, for the detail of a reason."""
     return f"{type(error).__name__}: {error}"
 
 

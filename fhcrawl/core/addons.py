@@ -112,20 +112,17 @@ def add_settings(settings: BaseSettings) -> None:
 
 
 def add_environment(settings: BaseSettings) -> None:
-    """Add the settings of environment variables, except those that the spider or the command line sets."""
     for name in ENVIRONMENT:
         if value := os.environ.get(name):
             settings.set(name, value, "project")
 
 
 def has_addon(settings: BaseSettings) -> bool:
-    """Return whether ADDONS has the add-on."""
     addons = settings.getdict("ADDONS").items()
     return Addon in (load_object(addon) for addon, order in addons if order is not None)
 
 
 def is_missing(settings: BaseSettings) -> bool:
-    """Return whether settings are neither fhcrawl's own, nor those of a project with the add-on."""
     return settings["ITEM_PROCESSOR"] != ours.ITEM_PROCESSOR and not has_addon(settings)
 
 
@@ -155,8 +152,6 @@ def _remove_disabled(settings: BaseSettings) -> None:
 
 
 class Secret(str):
-    """A string whose repr is masked."""
-
     __slots__ = ()
 
     def __repr__(self) -> str:

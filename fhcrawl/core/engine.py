@@ -36,15 +36,12 @@ def requests_in_progress(engine: ExecutionEngine | None) -> set[Request]:
 
 
 def is_closing(engine: ExecutionEngine | None) -> bool:
-    """Return whether the engine takes no more requests."""
     return engine is None or engine._slot is None or engine._slot.closing is not None
 
 
 # Scrapy 2.19 can exceed the limit per host: one loop sends the queued requests of a slot and looks at
 # `slot.transferring`, to which asyncio tasks add their requests only after the loop.
 class Downloader(downloader.Downloader):
-    """Counts a request as being transferred before its task starts."""
-
     def __init__(self, crawler: Crawler) -> None:
         check_components(crawler.settings)
         super().__init__(crawler)
@@ -87,7 +84,6 @@ def _delay(slot: Slot, until: float) -> None:
 
 
 def domain_of(key: str) -> str:
-    """Return the registered domain of the host of a slot."""
     return registered_domain(host_of(key))
 
 
@@ -207,8 +203,6 @@ def _is_free(downloader: downloader.Downloader, host: str, active: int) -> bool:
 
 # Scrapy's scheduler does not know which requests belong together.
 class Scheduler(scheduler.Scheduler):
-    """Counts the requests of each feed."""
-
     def open(self, spider: Spider) -> Deferred[None] | None:
         self._engine = spider.crawler.engine
         self._under_way = StoreExtension.of(spider.crawler).under_way
@@ -230,7 +224,6 @@ class Scheduler(scheduler.Scheduler):
         return request
 
     def note_ended(self) -> None:
-        """Forget the requests that have ended, which would be kept until `done` is called."""
         self._under_way.end(requests_in_progress(self._engine))
 
     def done(self) -> list[str]:

@@ -198,7 +198,6 @@ class RequestContext:
 
     @property
     def purpose(self) -> Purpose:
-        """What the request is for."""
         if self.doubted_since is not None:
             return Purpose.DOUBT
         if self.checks is not None:
@@ -213,7 +212,6 @@ class RequestContext:
 
     @property
     def software(self) -> Platform | None:
-        """The software whose row has formed the URL."""
         return NAMED.get(self.platform or "")
 
     @property
@@ -228,14 +226,12 @@ class RequestContext:
 
     @property
     def body_digest(self) -> str | None:
-        """The `body_digest` of the last reading, if there is one."""
         return None if self.last_reading is None else self.last_reading.body_digest
 
 
 # Scrapy passes cb_kwargs to the callback, copies them when a request is retried or redirected, and stores
 # them in a JOBDIR as a pickle.
 def cb_kwargs_of(context: RequestContext) -> dict[str, RequestContext]:
-    """Return the cb_kwargs of a request of a walk."""
     return {CONTEXT: context}
 
 
@@ -263,7 +259,6 @@ def request_of(response: Response) -> Request:
 
 
 def header(response: Response, name: str) -> str | None:
-    """Return the value of a header; None if there is none."""
     value = response.headers.get(name)
     return header_text(value) if value else None
 
@@ -292,19 +287,16 @@ def set_walk(request: Request | Response, walk: WalkContext) -> None:
 
 
 def set_context(request: Request | Response, context: RequestContext) -> None:
-    """Replace the context of a request."""
     request.cb_kwargs.update(cb_kwargs_of(context))
 
 
 def is_of_web_archive(context: RequestContext | None) -> bool:
-    """Return whether a request with this context is for a web archive."""
     if context is None:
         return False
     return context.role is Role.TIMEMAP or (context.role is Role.CAPTURE and not context.is_in_warc)
 
 
 def with_context(request: Request, context: RequestContext, **changes: Any) -> Request:
-    """Return a copy of a request with another context, and with other attributes."""
     copy: Request = request.replace(cb_kwargs={**request.cb_kwargs, **cb_kwargs_of(context)}, **changes)
     return copy
 
@@ -314,7 +306,6 @@ FEED_IS_SPECIAL, SNAPSHOT_IS_SPECIAL = 1, 2
 
 
 def given_urls(walk: WalkContext) -> list[str]:
-    """Return the URLs that the user gave: the feed's, and the snapshot's if there is one."""
     return [walk.feed, *filter(None, [walk.options.snapshot])]
 
 

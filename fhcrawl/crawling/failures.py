@@ -64,7 +64,6 @@ LONGEST_BEGINNING = 64 * 1024  # octets
 
 
 def is_challenge(response: Response) -> bool:
-    """Return whether a response that is no feed is a challenge."""
     for name, values in HEADERS.items():
         if (response.headers.get(name) or b"").strip().lower() in values:
             return True
@@ -72,8 +71,6 @@ def is_challenge(response: Response) -> bool:
 
 
 class RefusedUrl(FhcrawlError, IgnoreRequest):  # noqa: N818
-    """A URL from a feed that must not be fetched."""
-
     def __init__(self, kind: ReasonKind, message: str) -> None:
         super().__init__(message)
         self.kind = kind
@@ -133,7 +130,6 @@ ROBOTS = "Forbidden by robots.txt"
 
 
 def loss_of(failure: Failure) -> DocumentFailure:
-    """Return why a request failed."""
     loss, request = loss_of_error(failure.value), getattr(failure, "request", None)
     if loss.kind is not ReasonKind.TIMEOUT or request is None:
         return loss
@@ -141,12 +137,10 @@ def loss_of(failure: Failure) -> DocumentFailure:
 
 
 def attempt_of(request: Request) -> str:
-    """Return how long a request was waited for, and which attempt it was."""
     return f"{request.meta.get('download_timeout', 0):g} s, attempt {request.meta.get('retry_times', 0) + 1}"
 
 
 def loss_of_error(error: BaseException | None) -> DocumentFailure:
-    """Return why a request failed with an exception."""
     return DocumentFailure(*_failure(error))
 
 

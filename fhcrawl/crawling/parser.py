@@ -87,7 +87,6 @@ def _shortened(problem: Problem) -> Problem:
 
 
 def put_job(file: int, job: Job) -> None:
-    """Write a job to a file that the two processes share, in place of its content."""
     with _replaced(file) as written:
         pickle.dump(job, written, pickle.HIGHEST_PROTOCOL)
 
@@ -104,7 +103,6 @@ def put_answer(file: int, answer: FeedDocument | DocumentList | Exception) -> No
 
 
 def take_job(file: int) -> Job:
-    """Return the job that `put_job` wrote to a file."""
     with _reread(file) as read:
         job: Job = pickle.load(read)  # noqa: S301 - it is our own process
         return job

@@ -27,7 +27,7 @@ from fhcrawl.store import DocumentRef
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from scrapy.http import Response
 
@@ -60,7 +60,6 @@ OBSERVED = (Role.SUBSCRIPTION, Role.PAGE, Role.LISTED)
 
 
 def unread(response: Response, error: NotAFeedError) -> DocumentFailure:
-    """Return the failure of a response that could not be parsed, or is not a feed."""
     if isinstance(error, TimeIsOverError):
         return DocumentFailure(State.KNOWN, error.kind, f"was left for a later run: {error}")
     if error.kind is ReasonKind.TOO_LARGE:
@@ -75,12 +74,14 @@ def unread(response: Response, error: NotAFeedError) -> DocumentFailure:
 
 
 def unchanged(fetch: Fetch, response: Response) -> DocumentResult:
-    """Return the result of a document that is as it was when it was last read."""
     last = context_of(response).last_reading
-    validators = requests.validators(response) if last is None else requests.validators_now(response, last)
-    is_received = response.status != requests.NOT_MODIFIED
-    received = fetch.fetched if is_received else None
-    return DocumentResult(fetch, validators=(*validators, None), received=received)
+    etag, last_modified = requests.validators(response)
+    if response.status != requests.NOT_MODIFIED:
+        return DocumentResult(fetch, validators=(etag, last_modified, None), received=fetch.fetched)
+    # RFC 9111, 4.3.4: the header fields of a 304 response replace the stored ones; those that it lacks stay.
+    if last is not None:
+        etag, last_modified = etag or last.etag, last_modified or last.last_modified
+    return DocumentResult(fetch, validators=(etag, last_modified, None))
 
 
 def has_label(entry: Entry, label: Label | None) -> bool:
@@ -89,7 +90,6 @@ def has_label(entry: Entry, label: Label | None) -> bool:
 
 
 def is_snapshot(fetch: Fetch, response: Response) -> bool:
-    """Return whether the request was for the index of the snapshot that the feed continues."""
     return fetch.requested_url == context_of(response).walk.options.snapshot
 
 
@@ -120,7 +120,6 @@ def list_result(
 
 
 def snapshot_page(fetch: Fetch, document: FeedDocument) -> FeedDocument:
-    """Return a document that a list names without its own links, which are not followed."""
     if lists.snapshot_prefix(fetch.key) is not None:
         return lists.snapshot_page(document, fetch.key)
     return replace(document, links={}, other_links={})
@@ -216,6 +215,7 @@ class _Reading:
         if shared:
             counts["fhcrawl/entry/shared"] = len(shared)
             document.problems.extend(Problem(ReasonKind.SHARED_ID, version.id, SHARED) for version in shared)
+        uncounted = [v.claimed.time for v in (*versions, *deletions) if v.claimed is not None]
         result = DocumentResult(
             fetch,
             title=document.title,
@@ -228,7 +228,7 @@ class _Reading:
             shared_id=shared[0].id if shared else None,
             versions=versions,
             deletions=deletions,
-            uncounted=first_uncounted(fetch, (*versions, *deletions)),
+            uncounted=None if fetch.role is Role.CAPTURE else min(uncounted, default=None),
             counts=counts,
         )
         # Feed of multipart pages: "A page with a `next` link is immutable".
@@ -520,7 +520,6 @@ def is_missing(response: Response) -> bool:
 
 
 def no_page() -> FeedDocument:
-    """Return an empty document in place of a page that does not exist, whatever its body is."""
     return FeedDocument(
         "rss", None, None, {}, archive=False, complete=False, entries=[], problems=[], fault=None
     )
@@ -604,11 +603,3 @@ def _version(
     if fetch.role is Role.CAPTURE:
         claimed = claimed.counted(latest_time(fetch.fetched))
     return Version.at(fetch.latest, entry_id, claimed, digest, original)
-
-
-def first_uncounted(fetch: Fetch, versions: Iterable[Version]) -> str | None:
-    """Return the earliest time in a document that is too far in the future to count; None for a capture."""
-    if fetch.role is Role.CAPTURE:
-        return None
-    claimed = (version.claimed for version in versions if version.claimed is not None)
-    return min((order.time for order in claimed), default=None)

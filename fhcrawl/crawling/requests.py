@@ -109,7 +109,7 @@ def first(known: Subscription, options: FeedOptions) -> Iterator[Request]:
 
 def subscription(known: Subscription, walk: WalkContext) -> Request:
     """Return the request for a subscription document, conditional unless the user's options have changed."""
-    if known.body_digest is not None and not is_read_like(known.body_digest, walk):
+    if known.body_digest is not None and known.body_digest.partition(" ")[2] != options_key(walk):
         known = known.anew()
     last_reading = LastReading(
         is_new=known.crawled is None,
@@ -218,7 +218,6 @@ def older_document(
     barren: int,
     has_joined: bool,
 ) -> Request:
-    """Return the request for the older document that a document links to."""
     context = context_of(response)
     # A probe that is made again has been processed.
     meta = {**(ALWAYS if link.platform == PROBE.name else {}), **status_meta(link.platform)}
@@ -257,7 +256,6 @@ def known_older_document(fetch: Fetch, response: Response, older: DocumentRef) -
 
 
 def part(step: DocumentRef, walk: WalkContext, documents: int = 1) -> Request:
-    """Return the request for a document that a list names."""
     return _request(walk, step.url, step.role, step.position, {DELTAFETCH_KEY: step.key}, documents=documents)
 
 
@@ -300,7 +298,6 @@ def _last_reading(found: CheckedDocument) -> LastReading:
 
 
 def again(request: Request, found: CheckedDocument) -> Request:
-    """Return a conditional request for an archive in place of another one; the archive was read before."""
     key, url, _role, position, *_ = found.document
     last = _last_reading(found)
     context = replace(context_of(request), requested_url=url, position=position, last_reading=last)
@@ -367,7 +364,6 @@ def timemap(url: str, query: str, walk: WalkContext, documents: int) -> Request:
 
 
 def listed(fetch: Fetch, before: Request | Response, check: ListCheck) -> Request:
-    """Return the request for what a check of the feed's posts needs next, after another one."""
     context = context_of(before)
     return _request(
         context.walk,
@@ -382,7 +378,6 @@ def listed(fetch: Fetch, before: Request | Response, check: ListCheck) -> Reques
 
 
 def sitemap(fetch: Fetch, before: Request | Response, check: SitemapCheck) -> Request:
-    """Return the request for the sitemap that a look at them needs next, after another request."""
     meta = {**ALWAYS, "dont_retry": True, "download_maxsize": MOST_OCTETS}
     walk, url = context_of(before).walk, check.requested[-1]
     return _request(
@@ -423,7 +418,6 @@ def fetch_from_request(request: Request, wait: float = 0) -> Fetch:
 
 
 def fetch_from_response(response: Response) -> Fetch:
-    """Return the fetch of a response."""
     fetch = _fetch(request_of(response), response.url)
     if fetch.role is not Role.SUBSCRIPTION:
         return fetch
@@ -510,7 +504,6 @@ def request_target(url: str, walk: WalkContext) -> dict[str, Any]:
 
 
 def is_fetchable(url: str) -> bool:
-    """Return whether a request can be made for a URL."""
     if len(url) > LONGEST_URL:
         return False
     try:
@@ -556,15 +549,6 @@ def validators(response: Response) -> tuple[str | None, str | None]:
     return header(response, "ETag"), last_modified
 
 
-# RFC 9111, 4.3.4: the header fields of a 304 response replace the stored ones; those that it lacks stay.
-def validators_now(response: Response, last: LastReading) -> tuple[str | None, str | None]:
-    """Return ETag and Last-Modified of an unchanged document."""
-    etag, last_modified = validators(response)
-    if response.status == NOT_MODIFIED:
-        return etag or last.etag, last_modified or last.last_modified
-    return etag, last_modified
-
-
 # RFC 9111, 3.2: the header fields of a 304 response replace the stored ones. But servers send it with a media
 # type that is not the document's, or without the charset; neither is evidence of a change.
 def corrects_charset(response: Response, body_digest: str) -> bool:
@@ -596,12 +580,6 @@ def _body_digest(response: Response) -> str:
 
 def _declared(response: Response) -> tuple[str, str]:
     return detection.declared(header(response, "Content-Type"))
-
-
-def is_read_like(body_digest: str, walk: WalkContext) -> bool:
-    """Return whether a document was read with the options that the feed has now."""
-    _digest, _, way = body_digest.partition(" ")
-    return way == options_key(walk)
 
 
 def links(response: Response) -> list[str]:

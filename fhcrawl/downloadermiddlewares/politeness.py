@@ -206,7 +206,6 @@ class BoundedRobotParser(ProtegoRobotParser):
 
 
 def beginning(robotstxt_body: bytes) -> bytes:
-    """Return the lines within LARGEST octets and MOST_RULES; a rule that is cut off would forbid more."""
     if len(robotstxt_body) > LARGEST:
         # RFC 9309, 2.2: a line ends with CR, LF or both.
         end = max(robotstxt_body.rfind(end, 0, LARGEST) for end in (b"\r", b"\n"))

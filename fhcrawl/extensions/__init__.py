@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 
 class Component:
-    """A component that Scrapy makes with the crawler, which holds settings, signals and stats."""
-
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
 

@@ -52,7 +52,6 @@ class ReaderProcess:
 
     @property
     def pid(self) -> int:
-        """The process ID."""
         return self._process.pid
 
     @classmethod
@@ -103,11 +102,9 @@ class ReaderProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process has ended, because it was killed, for example."""
         return self._process.returncode is not None
 
     async def kill(self) -> None:
-        """Kill the process, even if it is parsing a document."""
         if not self.has_ended:
             self._process.kill()
         await self.end()
@@ -185,7 +182,6 @@ class ReaderExtension(Component):
         return start.done() or len(response.body) >= WORTH_WAITING
 
     async def wait(self, response: Response) -> None:
-        """Wait until a document is parsed, if that has started."""
         if response in self._begun:
             await asyncio.wait([self._begun[response]])
 
@@ -219,7 +215,6 @@ class ReaderExtension(Component):
         )
 
     def forget(self, response: Response) -> None:
-        """Forget a response, whether it was parsed or not."""
         self._begun.pop(response, None)
 
     async def _read(self, job: Job, request: Request) -> FeedDocument | DocumentList:

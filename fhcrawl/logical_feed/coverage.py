@@ -192,12 +192,10 @@ class Coverage:
         return None if not rate else int(max(1, self.shown - self.depth) / 2 / rate)
 
     def has_news(self, shown: Sequence[str]) -> bool:
-        """Return whether the marks of a document are of entries that are not known."""
         ids = {entry[:ID] for entry in marks_of(self.known)}
         return any(entry[:ID] not in ids for entry in shown)
 
     def confirm(self, time: str) -> Coverage:
-        """Return the coverage after a read of the same document."""
         is_later = not self.is_doubtful and time > self.until
         return replace(self, until=time) if self.is_proof and is_later else self
 

@@ -210,7 +210,6 @@ class Listing(StoredResult):
 
     @property
     def in_words(self) -> str:
-        """The rest of a sentence about the feed."""
         text = f"the store has {self.known:,} of the {self.total:,} posts that its WordPress lists"
         if self.held < self.known:
             text += f", {self.known - self.held:,} of them outdated"
@@ -427,7 +426,6 @@ class SitemapCheck:
     is_part: bool = False
 
     def with_more(self, urls: Iterable[str]) -> SitemapCheck:
-        """Return this with other sitemaps that are to be read too."""
         new = dict.fromkeys(url for url in urls if len(url) <= LONGEST_URL and not OF_NEWS.search(url))
         left = [*self.left, *(url for url in new if url not in (*self.left, *self.requested))]
         left.sort(key=lambda url: not OF_ENTRIES.search(url))
@@ -435,7 +433,6 @@ class SitemapCheck:
         return replace(self, left=tuple(left[:room]), is_part=self.is_part or len(left) > room)
 
     def following(self) -> SitemapCheck | None:
-        """Return this for the request of the next sitemap; None if there is none."""
         if not self.left:
             return None
         return replace(self, left=self.left[1:], requested=(*self.requested, self.left[0]))
@@ -469,7 +466,6 @@ class SitemapReport(StoredResult):
 
     @property
     def in_words(self) -> str:
-        """The rest of a sentence about the feed; '' if the sitemaps list nothing of it."""
         if not self.listed:
             return ""
         least = "at least " if self.is_part else ""

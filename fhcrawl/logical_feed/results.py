@@ -70,7 +70,6 @@ class Order(NamedTuple):
         return self if self.overrides >= older.overrides else self._replace(overrides=older.overrides)
 
     def over_earlier_walks(self) -> Order:
-        """Return the order of a version that is newer than all of earlier walks."""
         return self._replace(overrides=self.walk - (self.step < 0))
 
     # A wrong clock must not decide for ever, neither the publisher's nor that of the machine that read the
@@ -180,8 +179,6 @@ class Winner(NamedTuple):
 
 
 class Outcome(str, Enum):
-    """The effect of a version on the logical feed."""
-
     NEW = "new"
     UPDATED = "updated"
     DUPLICATE = "duplicate"
@@ -347,7 +344,6 @@ class CommitBatch:
                 self.winners[version.id] = Winner(version.over(winner).order, "")
 
     def accept(self, version: Version, fields: dict[str, object]) -> None:
-        """Add an entry that has passed the pipelines; the newest of several versions wins."""
         new = version.over(self.winners.get(version.id)), fields
         before = self.accepted.get(version.id)
         if before is not None:
@@ -360,8 +356,6 @@ class CommitBatch:
 
 
 class State(str, Enum):
-    """The state of a document."""
-
     KNOWN = "known"
     PROCESSED = "processed"
     MISSING = "missing"
@@ -372,8 +366,6 @@ class State(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class DocumentFailure:
-    """Why a document is not processed; text of the feed and the server in the detail is escaped."""
-
     state: State
     kind: ReasonKind
     detail: str

@@ -63,7 +63,6 @@ class CommitMiddleware(Component):
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
-        """Return the middleware of a crawl."""
         found = crawler.get_spider_middleware(cls)
         if found is None:
             raise FhcrawlError(f"{cls.__name__} is not in SPIDER_MIDDLEWARES")
@@ -167,12 +166,10 @@ class CommitMiddleware(Component):
         yield from _items(pending, document, result, versions)
 
     def lose(self, fetch: Fetch, failure: DocumentFailure, of: str = "") -> None:
-        """Log a failure, and store it; `of` names a capture."""
         _log(failure, "%s%s %s", fetch.requested_url, of, failure.detail)
         self.record_failure(DocumentResult(fetch, failure=failure))
 
     def record_failure(self, result: DocumentResult) -> None:
-        """Store the failure of a document, and send `document_lost`."""
         failure, feed = result.failure, result.fetch.feed
         if failure is not None and feed not in self._extension.skipped_feeds:
             if failure.state is not State.KNOWN:

@@ -113,11 +113,9 @@ class HistorySpider(Spider):
 
     @cached_property
     def walk(self) -> Walk:
-        """The walks of the crawl."""
         return Walk(self.crawler, self._begin_elsewhere)
 
     async def start(self) -> AsyncIterator[Request]:
-        """Yield the first requests of each feed."""
         extension = StoreExtension.of(self.crawler)
         try:
             feeds, stored = self.feeds, extension.store.subscriptions
@@ -127,7 +125,9 @@ class HistorySpider(Spider):
             return
         if self.idle_reason:
             logger.info("%s", self.idle_reason)
-        self._tell_refused()
+        for sentence in self._given.refused:
+            logger.error("%s", sentence)
+            self.crawler.stats.inc_value(REFUSED)
         await self._open_captures()
         urls = list(feeds)
         given = ((feed, feeds[feed].plain()) for feed in urls if feed not in self.walk.renamed)
@@ -149,13 +149,7 @@ class HistorySpider(Spider):
         titles = self._given.titles
         stored.add_titles({k.feed: titles[k.feed] for k in begun if k.feed in titles})
 
-    def _tell_refused(self) -> None:
-        for sentence in self._given.refused:
-            logger.error("%s", sentence)
-            self.crawler.stats.inc_value(REFUSED)
-
     def first(self, known: Subscription, options: FeedOptions) -> Iterator[Request]:
-        """Return the requests that a walk begins with (`requests.first`)."""
         if not self.settings.getbool("FHCRAWL_PLATFORMS_ENABLED"):
             options = replace(options, platforms=False)
         if not self.settings.getbool("FHCRAWL_SITEMAPS_ENABLED"):
@@ -183,11 +177,9 @@ class HistorySpider(Spider):
 
     # Scrapy passes the request's cb_kwargs to the callbacks; `context_of` reads them.
     def parse(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
-        """Process a response to any request of a walk: yield the requests that follow, then its entries."""
         return self._requests(self.walk.step(response))
 
     def lose(self, failure: Failure) -> list[Request]:
-        """Record why a request of a walk failed; return the requests that follow."""
         return list(self._requests(self.walk.fail(failure)))
 
     def _requests(self, outputs: Iterator[Any]) -> Iterator[Any]:

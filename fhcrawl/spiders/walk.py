@@ -105,8 +105,6 @@ MALFORMED = (SyntaxError, OSError, EOFError, StopIteration, ValueError)
 
 
 class Row(NamedTuple):
-    """What is done with the responses of one purpose, and with requests that have failed."""
-
     parse: Callable[[Fetch, Response], Output]
     lose: Callable[[Fetch, Request, DocumentFailure], Iterator[Request]]
 
@@ -136,14 +134,12 @@ class Walk:
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
-        """Return the walks of a crawl whose spider is a `HistorySpider`."""
         spider: Any = crawler.spider
         walk: Self = spider.walk
         return walk
 
     @cached_property
     def rows(self) -> dict[Purpose, Row]:
-        """The table of purposes."""
         return {
             Purpose.WALK: Row(self._parse, self._give_up),
             Purpose.RECHECK: Row(self._parse_recheck, self._lose_recheck),
@@ -161,7 +157,6 @@ class Walk:
         return self.rows[context.purpose].parse(requests.fetch_from_response(response), response)
 
     def fail(self, failure: Failure) -> Iterator[Request]:
-        """Record why a request failed; yield the requests that follow."""
         request = failure.request  # type: ignore[attr-defined]
         context = context_of(request)
         if context.purpose in (Purpose.CAPTURE, Purpose.TIMEMAP):
@@ -239,7 +234,9 @@ class Walk:
 
     def _read(self, fetch: Fetch, response: Response, document: FeedDocument) -> Output:
         context = context_of(response)
-        earlier = self._earlier_reading(fetch, context.walk)
+        read_earlier, number = self._store.rechecks.read_earlier, context.walk.number
+        is_first = number <= FIRST_WALK
+        earlier = None if is_first else read_earlier(fetch.feed, fetch.key, fetch.position, number)
         result, versions = reading.read_document(fetch, response, document, earlier, self._store)
         if context.is_probe and result.failure is not None:
             # Whatever is wrong with the page: its contents do not count.
@@ -342,12 +339,6 @@ class Walk:
             return 0
         is_covered = result.fetch.role is Role.ARCHIVE and context.documents <= context.walk.page_size
         return context.barren + (not was_read and not (is_covered and result.versions))
-
-    def _earlier_reading(self, fetch: Fetch, walk: WalkContext) -> EarlierReading | None:
-        """Return what is known of a document from before this walk; None if nothing is."""
-        if walk.number <= FIRST_WALK:
-            return None
-        return self._store.rechecks.read_earlier(fetch.feed, fetch.key, fetch.position, walk.number)
 
     def _not_a_feed(self, fetch: Fetch, response: Response, error: NotAFeedError) -> Output:
         context, failure = context_of(response), reading.unread(response, error)

@@ -79,8 +79,6 @@ HOST_AND_PORT = re.compile(r"(?P<host>[^:\[\]]+|\[[^\]]+\])(?::(?P<port>[0-9]{1,
 
 
 class Origin(NamedTuple):
-    """A host in canonical form, and a port."""
-
     host: str
     port: int
 
@@ -190,8 +188,6 @@ def is_of_this_machine(url: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AllowedHosts:
-    """The hosts and networks at special addresses, with a port or None, to which the user allows requests."""
-
     names: frozenset[tuple[str, int | None]] = frozenset()
     networks: tuple[tuple[Network, int | None], ...] = ()
 
@@ -214,7 +210,6 @@ class AllowedHosts:
         return cls(frozenset(names), tuple(networks))
 
     def has_name(self, where: Origin) -> bool:
-        """Return whether a host is listed by its name, with or without the port."""
         return (where.host, where.port) in self.names or (where.host, None) in self.names
 
     def refusal(self, address: Address, port: int) -> str | None:
@@ -254,7 +249,6 @@ def _host_and_port(entry: str) -> tuple[str, int | None]:
 
 
 def has_credentials(url: str) -> bool:
-    """Return whether a URL contains a user name or a password; raise ValueError if it is no URL."""
     return "@" in urlsplit(url).netloc
 
 

@@ -41,7 +41,6 @@ def data_dir(settings: BaseSettings) -> Path:
 
 
 def is_source(folder: Path) -> bool:
-    """Return whether a project's folder is that of fhcrawl's source."""
     return (folder / "fhcrawl" / "__init__.py").exists()
 
 

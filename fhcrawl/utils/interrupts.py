@@ -17,14 +17,12 @@ SENTENCE = "Interrupted. Committed data is kept, and the next run continues from
 
 
 def tell() -> None:
-    """Print on stderr that the user has ended the command."""
     if sys.stderr is not None:
         sys.stderr.write(f"{SENTENCE}\n")
         sys.stderr.flush()
 
 
 def end() -> NoReturn:
-    """Print that sentence, and exit."""
     tell()
     leave(EXIT_CODE)
 
@@ -47,7 +45,6 @@ class SignalCount:
         self.number = 0
 
     def watch(self, process: Any) -> None:
-        """Count them from now on; call this before Scrapy's process starts."""
         for name in ("_signal_shutdown", "_signal_kill"):
             setattr(process, name, self._counting(getattr(process, name)))
 
