@@ -15,7 +15,7 @@ from fhcrawl.extensions.feedexport import ItemExporter
 from fhcrawl.items import EntryItem, added_fields
 from fhcrawl.logical_feed import Outcome, Winner, decide
 from fhcrawl.logical_feed.results import (
-    ADDED,
+    PIPELINE_FIELDS,
     CommitBatch,
     DocumentFailure,
     DocumentResult,
@@ -116,7 +116,7 @@ class PendingDocument:
         fields = vars(item)
         if added := added_fields(item):
             try:
-                fields = {**fields, ADDED: orjson.dumps(added).decode()}
+                fields = {**fields, PIPELINE_FIELDS: orjson.dumps(added).decode()}
             except orjson.JSONEncodeError as error:
                 names = ", ".join(added)
                 detail = (

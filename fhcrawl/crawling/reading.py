@@ -59,7 +59,7 @@ SHARED = "another entry of the document has this id but different content; only 
 OBSERVED = (Role.SUBSCRIPTION, Role.PAGE, Role.LISTED)
 
 
-def unread(response: Response, error: NotAFeedError) -> DocumentFailure:
+def parse_failure(response: Response, error: NotAFeedError) -> DocumentFailure:
     if isinstance(error, TimeIsOverError):
         return DocumentFailure(State.KNOWN, error.kind, f"was left for a later run: {error}")
     if error.kind is ReasonKind.TOO_LARGE:
@@ -94,13 +94,13 @@ def is_snapshot(fetch: Fetch, response: Response) -> bool:
 
 
 def list_result(
-    fetch: Fetch, response: Response, listed: DocumentList, unread: int
+    fetch: Fetch, response: Response, listed: DocumentList, first_unprocessed: int
 ) -> tuple[DocumentResult, DocumentRef | None]:
     """Return the result of a list of documents, and its first document that is not processed."""
     if fetch.role is Role.INDEX and listed.created_at is None:
         url = fetch.requested_url
         logger.warning("%s does not say when it was created: all documents of the feed are read", url)
-    is_read = unread == len(listed.documents)
+    is_read = first_unprocessed == len(listed.documents)
     body_digest = requests.body_digest(response, context_of(response).walk)
     result = DocumentResult(
         fetch,
@@ -113,9 +113,9 @@ def list_result(
     )
     if is_read:
         return result, None
-    key, url = listed.documents[unread]
+    key, url = listed.documents[first_unprocessed]
     return result, DocumentRef(
-        key, url, Role.PART, ChainPosition(fetch.position.walk, fetch.position.step - unread - 1)
+        key, url, Role.PART, ChainPosition(fetch.position.walk, fetch.position.step - first_unprocessed - 1)
     )
 
 

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 from scrapy import signals
 
 from fhcrawl.crawling import parser, requests
-from fhcrawl.crawling.context import context_of, find_context, header, request_of
+from fhcrawl.crawling.context import context_of, header, request_of
 from fhcrawl.crawling.parser import OUT_OF_MEMORY, TURN, Job, put_job, take_answer
 from fhcrawl.documents import FeedDocument, as_feed
 from fhcrawl.downloadermiddlewares.limits import time_is_over, time_left
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from fhcrawl.documents import DocumentList
 
     Task = asyncio.Task[FeedDocument | DocumentList]
-    from fhcrawl.documents import DocumentList
 
 
 MODULE = "fhcrawl.crawling.parser"
@@ -153,16 +152,14 @@ class ReaderExtension(Component):
 
     def begin(self, response: Response) -> None:
         """Start to parse a document, unless it is small, unchanged, or to be parsed here."""
-        if not self._is_enabled or response.status not in OK or len(response.body) < LARGE:
-            return
         request = request_of(response)
-        context = find_context(request)
-        if context is not None and context.role is Role.TIMEMAP:
+        context = context_of(request)
+        is_large = response.status in OK and len(response.body) >= LARGE
+        if not self._is_enabled or not is_large or context.role is Role.TIMEMAP:
             return
-        known = None if context is None else context.body_digest
-        if known is not None and requests.is_unchanged(response, known):
-            return
-        if not self._is_ready(response):
+        digest = context.body_digest
+        is_unchanged = digest is not None and requests.is_unchanged(response, digest)
+        if is_unchanged or not self._is_ready(response):
             return
         task = asyncio.ensure_future(self._read(self._job(request, response), request))
         self._tasks.add(task)

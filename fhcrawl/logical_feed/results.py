@@ -314,7 +314,7 @@ def decide(version: Version, winner: Winner | None) -> Outcome:
 # -- documents -------------------------------------------------------------------------------------------
 
 # The key of an entry's fields under which there are those that pipelines have added: a JSON object.
-ADDED = "+"
+PIPELINE_FIELDS = "+"
 
 
 @dataclass(slots=True)

@@ -589,7 +589,7 @@ class Captures:
         try:
             document = ReaderExtension.of(self._crawler).read(response)
         except NotAFeedError as error:
-            failure = self._outcome(fetch, response, reading.unread(response, error))
+            failure = self._outcome(fetch, response, reading.parse_failure(response, error))
             self._lose(fetch, failure)
             source.note_read(DocumentResult(fetch, failure=failure))
             yield from following

@@ -341,7 +341,7 @@ class Walk:
         return context.barren + (not was_read and not (is_covered and result.versions))
 
     def _not_a_feed(self, fetch: Fetch, response: Response, error: NotAFeedError) -> Output:
-        context, failure = context_of(response), reading.unread(response, error)
+        context, failure = context_of(response), reading.parse_failure(response, error)
         if context.is_probe:
             yield from self._not_a_page(fetch, response, failure)
             return
@@ -420,7 +420,7 @@ class Walk:
         try:
             document = as_feed(self._document(response))
         except NotAFeedError as error:
-            yield from self._lose_recheck(fetch, response, reading.unread(response, error))
+            yield from self._lose_recheck(fetch, response, reading.parse_failure(response, error))
         else:
             yield from self._read(fetch, response, document)
 
@@ -465,7 +465,7 @@ class Walk:
         try:
             document = reading.snapshot_page(fetch, self._reader.read(response))
         except NotAFeedError as error:
-            failure = reading.unread(response, error)
+            failure = reading.parse_failure(response, error)
             self._commits.lose(fetch, failure)
             yield from self._next_part(fetch, context_of(response))
             return

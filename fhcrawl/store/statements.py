@@ -23,7 +23,7 @@ from sqlalchemy import Integer, literal
 
 from fhcrawl.documents import model
 from fhcrawl.logical_feed import ChainPosition, Role, Winner, captured, in_words
-from fhcrawl.logical_feed.results import ADDED, IDS, Order, State, comparable
+from fhcrawl.logical_feed.results import IDS, PIPELINE_FIELDS, Order, State, comparable
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.schema import POSTGRESQL, SQLITE, Keyed, entries, feeds
 
@@ -570,7 +570,7 @@ def entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[o
         version.digest,
         *version.stored_order,
         version.original,
-        fields.get(ADDED),
+        fields.get(PIPELINE_FIELDS),
         _details(fields),
     )
 
