@@ -17,7 +17,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ContextError, FhcrawlError
-from fhcrawl.logical_feed import ChainPosition, NewerPage, Role
+from fhcrawl.logical_feed import ChainPosition, Role
 from fhcrawl.logical_feed.platforms import NAMED, PROBE
 from fhcrawl.utils.addresses import literal, origin, special_name
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
+    from fhcrawl.logical_feed.chain import NewerPage
     from fhcrawl.logical_feed.listings import ListCheck, SitemapCheck
     from fhcrawl.logical_feed.platforms import Platform
     from fhcrawl.logical_feed.results import DocumentFailure

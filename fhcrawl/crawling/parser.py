@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from fhcrawl import documents, logical_feed
 from fhcrawl.documents import Entry
@@ -87,13 +87,13 @@ def _shortened(problem: Problem) -> Problem:
 
 
 def put_job(file: int, job: Job) -> None:
-    with _replaced(file) as written:
+    with _opened(file, "wb") as written:
         pickle.dump(job, written, pickle.HIGHEST_PROTOCOL)
 
 
 def put_answer(file: int, answer: FeedDocument | DocumentList | Exception) -> None:
     """Write an answer to a file, in place of its content."""
-    with _replaced(file) as written:
+    with _opened(file, "wb") as written:
         if not isinstance(answer, documents.FeedDocument):
             pickle.dump((answer, ()), written, pickle.HIGHEST_PROTOCOL)
             return
@@ -103,14 +103,14 @@ def put_answer(file: int, answer: FeedDocument | DocumentList | Exception) -> No
 
 
 def take_job(file: int) -> Job:
-    with _reread(file) as read:
+    with _opened(file, "rb") as read:
         job: Job = pickle.load(read)  # noqa: S301 - it is our own process
         return job
 
 
 def take_answer(file: int) -> FeedDocument | DocumentList:
     """Return what `put_answer` wrote to a file; raise it if it is an exception."""
-    with _reread(file) as read:
+    with _opened(file, "rb") as read:
         answer, columns = pickle.load(read)  # noqa: S301 - it is our own process
         if isinstance(answer, Exception):
             raise answer
@@ -123,19 +123,12 @@ def take_answer(file: int) -> FeedDocument | DocumentList:
 # Allocating memory for each document would take longer than all the rest: so there is no buffer larger than
 # pickle's frames, and a small file is not truncated.
 @contextmanager
-def _replaced(file: int) -> Iterator[BinaryIO]:
-    with open(file, "wb", closefd=False) as written:
-        written.seek(0)
-        if os.fstat(file).st_size >= LARGE:
-            written.truncate()
-        yield written
-
-
-@contextmanager
-def _reread(file: int) -> Iterator[BinaryIO]:
-    with open(file, "rb", closefd=False) as read:
-        read.seek(0)
-        yield read
+def _opened(file: int, mode: str) -> Iterator[Any]:
+    with open(file, mode, closefd=False) as opened:
+        opened.seek(0)
+        if mode == "wb" and os.fstat(file).st_size >= LARGE:
+            opened.truncate()
+        yield opened
 
 
 @contextmanager

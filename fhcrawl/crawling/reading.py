@@ -18,7 +18,19 @@ from fhcrawl.documents import TOO_MANY, FeedDocument, Problem, lists
 from fhcrawl.documents.dates import elapsed
 from fhcrawl.exceptions import TimeIsOverError
 from fhcrawl.logical_feed import FIRST_WALK, ChainPosition, Kind, Link, Role, Version, absences, coverage
-from fhcrawl.logical_feed.chain import EARLIEST_WALK, contradiction, last_page, older_contradiction
+from fhcrawl.logical_feed.chain import (
+    EARLIEST_WALK,
+    begins_after,
+    contradiction,
+    disagreements,
+    is_before,
+    last_page,
+    may_be_another,
+    older_contradiction,
+    reaches,
+    subscription_link,
+    subscription_relation,
+)
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE, PROBED_AGAIN, Shown, api_of, recognise
 from fhcrawl.logical_feed.results import CUT, DocumentFailure, DocumentResult, State, latest_time, order
@@ -135,7 +147,7 @@ def elsewhere(
     """
     context = context_of(response)
     own, quirks = (fetch.requested_url, fetch.url), requests.quirks_of(context.walk.options)
-    current = logical_feed.subscription_link(document, quirks)
+    current = subscription_link(document, quirks)
     # The target of a permanent redirect may be an archive by now; the user's URL is requested then.
     if current is None and not document.complete and logical_feed.is_archive(document, own, quirks):
         current = fetch.feed
@@ -147,7 +159,7 @@ def elsewhere(
     is_far = bool(allowed) and number >= allowed
     if is_far or current == mark or not requests.is_fetchable(current):
         return None
-    others = contradiction(document, logical_feed.subscription_relation(document, quirks), quirks)
+    others = contradiction(document, subscription_relation(document, quirks), quirks)
     return current, _contradictory(others) if others else _loss_on_the_way(context)
 
 
@@ -265,7 +277,7 @@ class _Reading:
     def _link_failure(self) -> DocumentFailure | None:
         document = self.document
         if self.fetch.role is Role.SUBSCRIPTION and not document.complete:
-            current = logical_feed.subscription_link(document, self.quirks)
+            current = subscription_link(document, self.quirks)
             is_archive = logical_feed.is_archive(document, self.own, self.quirks)
             if current not in self.own if current else is_archive:
                 detail = "is an archive document or a page that does not lead to the newest document"
@@ -279,9 +291,9 @@ class _Reading:
     ) -> tuple[Link | None, DocumentFailure | None]:
         document = self.document
         older = logical_feed.older_document(document, self.own, self.quirks)
-        if since and logical_feed.reaches(document, since):
+        if since and reaches(document, since):
             return None, failure
-        if since and older is None and failure is None and logical_feed.begins_after(document, since):
+        if since and older is None and failure is None and begins_after(document, since):
             detail = f"is the oldest document, but begins after the snapshot of {since}"
             return None, DocumentFailure(State.INVALID, ReasonKind.BEGINS_LATER, detail)
         return older, failure
@@ -291,13 +303,13 @@ class _Reading:
         if self.fetch.role is not Role.ARCHIVE or not redirected:
             return None
         url = self.fetch.url
-        return url if logical_feed.may_be_another(self.document, redirected[0], url) else None
+        return url if may_be_another(self.document, redirected[0], url) else None
 
     def _compare(self) -> Counter[str]:
         newer = self.context.newer
         if newer is None or self.document.format != "multipart":
             return Counter()
-        found = list(logical_feed.disagreements(self.document, self.own, newer))
+        found = list(disagreements(self.document, self.own, newer))
         self.document.problems.extend(found)
         return Counter(f"fhcrawl/neighbour/{problem.kind}" for problem in found)
 
@@ -360,7 +372,7 @@ class _Reading:
         is_dated_by_api = self._is_dated_by_api()
         for position, entry in enumerate(document.entries):
             entry_id = logical_feed.identity(entry, document, ids)
-            if entry_id is None or (since and logical_feed.is_before(entry.updated, since)):
+            if entry_id is None or (since and is_before(entry.updated, since)):
                 self.versions.append(None)
                 continue
             digest = entry.digest or logical_feed.digest(entry)

@@ -53,7 +53,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from fhcrawl.crawling.subscriptions import FeedOptions
-    from fhcrawl.logical_feed import Link, NewerPage
+    from fhcrawl.logical_feed import Link
+    from fhcrawl.logical_feed.chain import NewerPage
     from fhcrawl.logical_feed.listings import ListCheck, SitemapCheck
     from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult
     from fhcrawl.store import CheckedDocument, DocumentRef, Memento, Subscription
@@ -488,7 +489,12 @@ def secured(url: str, response: Response) -> str:
     context = context_of(response)
     if context.role is Role.CAPTURE or not url.startswith("http:"):
         return url
-    before = filter(None, (context.walk.feed, context.via, response.url))
+    return secured_after(url, context, response.url)
+
+
+def secured_after(url: str, context: RequestContext, reached: str) -> str:
+    """Return `addresses.secured` of a URL to which a document or redirect at another URL leads."""
+    before = filter(None, (context.walk.feed, context.via, reached))
     return addresses.secured(url, given_urls(context.walk), before)
 
 

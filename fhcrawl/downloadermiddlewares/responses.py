@@ -21,7 +21,6 @@ from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import (
     context_of,
     find_context,
-    given_urls,
     is_of_web_archive,
     is_own,
     with_context,
@@ -264,8 +263,7 @@ def _secured(request: Request, response: Response, target: str) -> str:
     context = find_context(request)
     if context is None or is_of_web_archive(context):
         return target
-    before = filter(None, (context.walk.feed, context.via, response.url))
-    secure = addresses.secured(target, given_urls(context.walk), before)
+    secure = requests.secured_after(target, context, response.url)
     return target if secure == response.url else secure
 
 

@@ -115,7 +115,9 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             return None
         is_read = end.step is None or end.step.key != key
         # An archive that may have grown; the commit of the newer document marks it as unread.
-        known = None if is_read and _joins(pending) else self._store.rechecks.find_by_key(feed, key)
+        result = None if pending is None else pending.result
+        has_joined = pending is None or result is None or joins(result, pending.batch.stored)
+        known = None if is_read and has_joined else self._store.rechecks.find_by_key(feed, key)
         if known is not None:
             return requests.again(request, known)
         if is_read:
@@ -183,12 +185,6 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             logger.warning("The chain of %s is a loop", context.walk.feed)
         else:
             pending.end_in_loop(context.requested_url, keeps_link)
-
-
-def _joins(pending: PendingDocument | None) -> bool:
-    if pending is None or pending.result is None:
-        return True
-    return joins(pending.result, pending.batch.stored)
 
 
 def _is_key_of(pending: PendingDocument, key: str) -> bool:

@@ -8,7 +8,7 @@ in the chain, and what the store knew of the document when the request was made.
 state of its own: a request may be stored in a JOBDIR, and its response be processed after a restart.
 
 A response passes `Walk.step`, a failed request `Walk.fail`. Both look up the row of the request's purpose in
-`Walk.rows`, whose functions yield requests and entries:
+`Walk._rows`, whose functions yield requests and entries:
 
 - Requests that follow come first, so that the next document is downloaded while this one is committed.
   `DeltaFetch` replaces or drops requests for documents that are processed already.
@@ -38,7 +38,6 @@ import contextlib
 import logging
 from collections import Counter
 from dataclasses import replace
-from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
@@ -46,7 +45,6 @@ from urllib.parse import urlsplit
 from scrapy.utils.gz import gunzip
 from scrapy.utils.sitemap import Sitemap
 
-from fhcrawl import logical_feed
 from fhcrawl.core.checks import recheck_budget
 from fhcrawl.crawling import reading, requests
 from fhcrawl.crawling.context import FEED_IS_SPECIAL, Purpose, context_of, header, request_of, set_walk
@@ -61,6 +59,7 @@ from fhcrawl.exceptions import LeaseError, NotAFeedError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import FIRST_WALK, Kind, Role, absences, listings
+from fhcrawl.logical_feed.chain import as_newer_page
 from fhcrawl.logical_feed.listings import LONGEST_URL, MOST_PAGES, ListCheck, Listing, SitemapCheck
 from fhcrawl.logical_feed.platforms import NOT_FOUND
 from fhcrawl.logical_feed.results import DocumentResult, State, has_news, is_of_host, joins, latest_time
@@ -72,7 +71,7 @@ from fhcrawl.utils.addresses import normalised
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from scrapy import Request
@@ -82,7 +81,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fhcrawl.crawling.context import RequestContext, WalkContext
-    from fhcrawl.logical_feed import Version
+    from fhcrawl.logical_feed import Version, Winner
     from fhcrawl.logical_feed.absences import EarlierReading
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.pipelines import EntryVersion
@@ -131,16 +130,7 @@ class Walk:
         # The feeds to which other URLs have led, and new feeds that have moved, by where they are now.
         self.renamed: set[str] = set()
         self._locations: dict[str, str] = {}
-
-    @classmethod
-    def of(cls, crawler: Crawler) -> Self:
-        spider: Any = crawler.spider
-        walk: Self = spider.walk
-        return walk
-
-    @cached_property
-    def rows(self) -> dict[Purpose, Row]:
-        return {
+        self._rows = {
             Purpose.WALK: Row(self._parse, self._give_up),
             Purpose.RECHECK: Row(self._parse_recheck, self._lose_recheck),
             Purpose.DOUBT: Row(self._parse_doubted, self._lose_doubted),
@@ -149,12 +139,18 @@ class Walk:
             Purpose.SITEMAP: Row(self._parse_sitemap, self._lose_list),
         }
 
+    @classmethod
+    def of(cls, crawler: Crawler) -> Self:
+        spider: Any = crawler.spider
+        walk: Self = spider.walk
+        return walk
+
     def step(self, response: Response) -> Output:
         """Process a response: yield the requests that follow, then the document's entries."""
         context = context_of(response)
         if context.purpose in (Purpose.CAPTURE, Purpose.TIMEMAP):
             return self._parse_capture(response)
-        return self.rows[context.purpose].parse(requests.fetch_from_response(response), response)
+        return self._rows[context.purpose].parse(requests.fetch_from_response(response), response)
 
     def fail(self, failure: Failure) -> Iterator[Request]:
         request = failure.request  # type: ignore[attr-defined]
@@ -166,7 +162,7 @@ class Walk:
             # It is no failure of the feed's; a later run tries again.
             reason = replace(reason, state=State.KNOWN)
         fetch = requests.fetch_from_request(request, wait_of(failure))
-        return self.rows[context.purpose].lose(fetch, request, reason)
+        return self._rows[context.purpose].lose(fetch, request, reason)
 
     def _parse_capture(self, response: Response) -> Output:
         if self.captures is None:  # after a restart without them
@@ -274,9 +270,12 @@ class Walk:
         if link is not None and result.held is not None and link.role is Role.PAGE:
             self._newer[fetch.feed] = link.url, NewerDocument(fetch.role, result.held)
         if link is not None and document.fault is None:
-            newer = logical_feed.as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
-            barren = self._barren(response, result, earlier is not None and earlier.was_read)
-            yield requests.older_document(result, response, link, newer, barren, self._has_joined(response))
+            newer = as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
+            context, pending = context_of(response), self._commits.find(response)
+            stored = {} if pending is None else pending.batch.stored
+            barren = self._barren(context, result, stored, earlier is not None and earlier.was_read)
+            has_joined = joins(result, stored) if is_subscription else context.has_joined
+            yield requests.older_document(result, response, link, newer, barren, has_joined)
         elif result.failure is None:
             links = None if result.kind == Kind.COMPLETE.value else [entry.link for entry in document.entries]
             yield from self.end(fetch, response, links)
@@ -325,16 +324,14 @@ class Walk:
         )
         return newer if are_same else None
 
-    def _has_joined(self, response: Response) -> bool:
-        pending, context = self._commits.find(response), context_of(response)
-        if context.role is not Role.SUBSCRIPTION or pending is None or pending.result is None:
-            return context.has_joined
-        return joins(pending.result, pending.batch.stored)
-
     # Archives may have only entries that the subscription document has too; each of them has one at least.
-    def _barren(self, response: Response, result: DocumentResult, was_read: bool) -> int:
-        context, pending = context_of(response), self._commits.find(response)
-        stored = {} if pending is None else pending.batch.stored
+    def _barren(
+        self, context: RequestContext, result: DocumentResult, stored: Mapping[str, Winner], was_read: bool
+    ) -> int:
+        """Return how many documents in a row have been read without news, with this one.
+
+        :param was_read: an earlier walk has read it: it does not count
+        """
         if result.fetch.role is Role.SUBSCRIPTION or has_news(result, stored):
             return 0
         is_covered = result.fetch.role is Role.ARCHIVE and context.documents <= context.walk.page_size

@@ -23,12 +23,10 @@ from fhcrawl.logical_feed import (
     identity,
     in_words,
     kind,
-    may_be_another,
     older_document,
-    subscription_link,
     verdict,
 )
-from fhcrawl.logical_feed.chain import PLAIN, older_contradiction
+from fhcrawl.logical_feed.chain import PLAIN, may_be_another, older_contradiction, subscription_link
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import (
     DocumentResult,
