@@ -163,10 +163,7 @@ def name_of(error: BaseException) -> str:
 
 
 class DuplicatesPipeline:
-    """Compares each version with the newest one so far (RFC 5005, 4.2).
-
-    Stale versions are added to the batch too; FHCRAWL_KEEP_VERSIONS_ENABLED stores them.
-    """
+    """Compares each version with the newest one so far (RFC 5005, 4.2)."""
 
     def process_item(self, item: object) -> object:
         if not isinstance(item, EntryVersion):

@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 
 
 def requests_in_progress(engine: ExecutionEngine | None) -> set[Request]:
-    """Return the requests that have left the scheduler and have not ended.
-
-    A signal for the end of a request could replace it: `request_left_downloader` is sent before the callback.
-    """
+    """Return the requests that have left the scheduler and have not ended; no signal says when they do."""
     return set() if engine is None or engine._slot is None else engine._slot.inprogress
 
 

@@ -63,10 +63,7 @@ class NoEndError(FhcrawlError):
 
 # Scrapy's middleware does not detect a truncated body, nor gzip that no header declares.
 class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
-    """Decompresses gzip by its magic number, whatever the headers say: no feed begins like that.
-
-    Flags a response with an incomplete body `dataloss`, as Scrapy does if Content-Length is larger.
-    """
+    """Decompresses gzip by its magic number too, and flags a response with an incomplete body `dataloss`."""
 
     def __init__(self, *, crawler: Crawler) -> None:
         super().__init__(crawler=crawler)

@@ -71,14 +71,7 @@ class ReaderProcess:
         return started
 
     async def read(self, job: Job, seconds: float | None = None) -> FeedDocument | DocumentList:
-        """Parse a document in the process.
-
-        :param seconds: timeout; None is no limit
-        :raises NotAFeedError: if it is no feed document
-        :raises TimeoutError: after the timeout
-        :raises OSError: if the process has ended, at one of its limits for example, or if there is no room;
-            it has ended then in any case
-        """
+        """Parse a document in the process, which has ended after an OSError or TimeoutError."""
         try:
             put_job(self._file.fileno(), job)
             _pipes(self._process)[1].write(TURN)
@@ -183,10 +176,7 @@ class ReaderExtension(Component):
             await asyncio.wait([self._begun[response]])
 
     def read(self, response: Response) -> FeedDocument:
-        """Return the feed document of a response.
-
-        :raises NotAFeedError: if it is not a feed document, or cannot be parsed
-        """
+        """Return the feed document of a response; raise NotAFeedError if it is none, or cannot be parsed."""
         return as_feed(self.read_any(response))
 
     def read_any(self, response: Response) -> FeedDocument | DocumentList:

@@ -51,12 +51,8 @@ def store_url(settings: BaseSettings) -> str:
 class StoreExtension(Component):
     """Holds the store of a crawl, and the number of its run.
 
-    `unrecorded_failures` has the failures that could not be written to the store, by feed. `skipped_feeds`
-    has the feeds that this crawl does not read, because of another crawl or an error of the store.
-    `under_way` knows which feeds are done; `has_released` is True if changes of such feeds may have to be
-    exported.
-
-    :raises StoreError: if the store cannot be opened
+    `unrecorded_failures` could not be written to the store. `skipped_feeds` are not read, because of another
+    crawl or an error of the store. `has_released`: changes of feeds that are done may have to be exported.
     """
 
     def __init__(self, crawler: Crawler) -> None:

@@ -245,8 +245,6 @@ def removed(earlier: Sequence[bytes], shown: Sequence[bytes]) -> dict[bytes, byt
 def missed_since(missed: int, looked: int, changed: int | None, walk: int) -> int:
     """Return since which walk no subscription document that was read had an entry that no document holds now.
 
-    A walk that was killed has read a subscription document that nobody has looked at.
-
     :param missed: the same when the entry was last looked for, by the walk `looked`
     :param changed: number of the walk that first saw the subscription document as it is
     """
@@ -362,10 +360,7 @@ class NamedEntry(NamedTuple):
 
 
 class Renaming(NamedTuple):
-    """An entry, and what is probably the same one with the id that it had before.
-
-    :param by_scheme: the ids differ in `http` and `https` alone
-    """
+    """An entry, and what is probably the same one with its former id; some differ in the scheme alone."""
 
     new: NamedEntry
     old: NamedEntry

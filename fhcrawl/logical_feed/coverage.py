@@ -203,9 +203,8 @@ class Coverage:
 def coverage_after(
     before: Coverage | None, shown: Sequence[str], time: str, is_lossy: bool = False
 ) -> Coverage | None:
-    """Return the coverage of a feed after a read of its subscription document.
+    """Return the coverage of a feed after a read that showed entries with these marks.
 
-    :param shown: the marks of the entries, in document order
     :param is_lossy: it shows an entry that cannot be kept
     """
     first: dict[str, str] = {}
@@ -346,9 +345,7 @@ def next_captures(
     """Return the indexes of the captures that are worth reading next; [] if there are none.
 
     :param times: of the captures with distinct contents, ascending
-    :param reads: the captures that were read, by their indexes
     :param live: the coverage of the feed by its own reads
-    :param every: read each capture
     """
     unread = [number for number in range(len(times)) if number not in reads]
     if every:

@@ -237,10 +237,7 @@ def have_same_files(winner: Winner, enclosures: list[Enclosure]) -> bool:
 # Servers make URLs of media for one response: with a time, a signature or a session in the query, on one of
 # many hosts. If they counted, all entries would be updated by each read, and all pages read again.
 def digest(entry: Entry) -> str:
-    """Return the digest of an entry's content; the same digest is no change, whatever its times.
-
-    Of the URLs of media, only what `file_of` returns counts; in texts, what precedes the query.
-    """
+    """Return the digest of an entry's content; the same digest is no change, whatever its times."""
     texts = [
         f"{len(entry.authors)} {len(entry.categories)}",
         entry.title or "",

@@ -285,7 +285,6 @@ def is_downgrade(url: str, given: Iterable[str], before: Iterable[str]) -> bool:
 
     :param given: URLs that the user gave: their hosts may have http: if they were given with it
     :param before: URLs that led to this one
-    :raises ValueError: if a URL or its port is invalid
     """
     if urlsplit(url).scheme != "http":
         return False

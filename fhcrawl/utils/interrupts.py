@@ -35,10 +35,7 @@ def leave(code: int) -> NoReturn:
 
 
 class SignalCount:
-    """Counts the signals that end the crawls of a process.
-
-    `code` is the exit code that they call for; None if there is none: SIGTERM ends a crawl in good order.
-    """
+    """Counts the signals that end a process's crawls; `code` is the exit code that they call for, or None."""
 
     def __init__(self) -> None:
         self.code: int | None = None
