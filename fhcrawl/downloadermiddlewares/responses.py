@@ -28,7 +28,7 @@ from fhcrawl.crawling.context import (
 from fhcrawl.crawling.failures import ResponseTooLarge, attempt_of
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.extensions import Component
-from fhcrawl.logical_feed.platforms import NAMED, NOT_FOUND
+from fhcrawl.logical_feed.platforms import NOT_FOUND
 from fhcrawl.utils import addresses
 
 if TYPE_CHECKING:
@@ -296,8 +296,8 @@ class NoPageMiddleware:
 
     def process_response(self, request: Request, response: Response) -> Response:
         context = find_context(request)
-        platform = None if context is None else NAMED.get(context.platform or "")
-        if context is None or platform is None:
+        software = None if context is None else context.software
+        if context is None or software is None:
             return response
-        is_missing = platform.is_denied(context.requested_url, response.status, response.body)
+        is_missing = software.is_denied(context.requested_url, response.status, response.body)
         return response.replace(status=NOT_FOUND) if is_missing else response
