@@ -36,7 +36,7 @@ from w3lib.url import file_uri_to_path
 from zope.interface import implementer
 
 from fhcrawl.crawling.context import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, find_context, set_walk
-from fhcrawl.crawling.failures import HeadersTooLarge, RefusedUrl
+from fhcrawl.crawling.failures import RefusedUrl, ResponseTooLarge
 from fhcrawl.documents.lists import URI_LIST
 from fhcrawl.downloadermiddlewares.guard import allowed_hosts
 from fhcrawl.logical_feed import Role
@@ -76,10 +76,6 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
         self._pool._factory = partial(BoundedFactory, allowed)  # type: ignore[assignment]
 
     async def download_request(self, request: Request) -> Response:
-        """Download a request.
-
-        :raises HeadersTooLarge: if the response has too many octets of headers, or too many content codings
-        """
         files, _limit = resource.getrlimit(resource.RLIMIT_NOFILE)
         if len(self._pool._timeouts) > min(MOST_IDLE, files // SHARES):
             self._pool.closeCachedConnections()  # type: ignore[no-untyped-call]
@@ -87,13 +83,13 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
             response = await super().download_request(request)
         except DownloadFailedError as error:
             for reason in getattr(error.__cause__, "reasons", ()):
-                if reason.check(HeadersTooLarge):
+                if reason.check(ResponseTooLarge):
                     raise reason.value from error
             raise
         encodings = b",".join(response.headers.getlist("Content-Encoding"))
         number = encodings.count(b",") + 1
         if number > MOST_ENCODINGS:
-            raise HeadersTooLarge(f"is compressed {number} times")
+            raise ResponseTooLarge(f"is compressed {number} times")
         # Scrapy ignores unknown codings, but decodes the header as UTF-8, and encodes text as UTF-8.
         if not encodings.isascii():
             response.headers["Content-Encoding"] = encodings.decode("latin-1")
@@ -101,26 +97,20 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
 
 
 class BoundedFactory(_LenientHTTP11ClientFactory):
-    """Makes the `BoundedProtocol` of a connection, after checking the address of the peer."""
-
     def __init__(self, allowed: AllowedHosts | None, *args: Any) -> None:
         super().__init__(*args)  # type: ignore[no-untyped-call]
         self._allowed = allowed
 
     def buildProtocol(self, addr: Any) -> BoundedProtocol:  # noqa: N802
-        """Return a protocol that limits the headers; raise RefusedUrl if the address is not allowed."""
         if self._allowed is not None:
             check(self._allowed, addr.host, addr.port)
         return BoundedProtocol(self._quiescentCallback)  # type: ignore[no-untyped-call]
 
 
 class BoundedProtocol(_LenientHTTP11ClientProtocol):
-    """Counts the octets of the headers of each response."""
-
     _received = 0
 
     def request(self, request: Any) -> defer.Deferred[Any]:
-        """Send a request, and start to count."""
         self._received = 0
         response = super().request(request)
         if self._parser is not None:
@@ -128,11 +118,10 @@ class BoundedProtocol(_LenientHTTP11ClientProtocol):
         return response
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802
-        """Process received octets, or abort the response if its headers are too large."""
         if self._parser is not None and self._parser.state in (STATUS, HEADER):
             self._received += len(data)
             if self._received > LONGEST_HEADERS:
-                error = HeadersTooLarge(f"has headers of more than {LONGEST_HEADERS // 1024} KiB")
+                error = ResponseTooLarge(f"has headers of more than {LONGEST_HEADERS // 1024} KiB")
                 self._giveUp(Failure(error))  # type: ignore[no-untyped-call]
                 return
         super().dataReceived(data)  # type: ignore[no-untyped-call]
@@ -142,8 +131,7 @@ class BoundedProtocol(_LenientHTTP11ClientProtocol):
 class GuardedDownloadHandler(BaseDownloadHandler):
     """Has two handlers for http and https: one for requests that may go to any address, one for others.
 
-    The two share no connections: a connection to a feed's own host must not carry another feed's request.
-    Requests with a proxy, which the user has configured, are not checked: the proxy resolves names.
+    The two share no connections. Requests with a proxy are not checked: the proxy resolves names.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -154,7 +142,6 @@ class GuardedDownloadHandler(BaseDownloadHandler):
         self._checked = BoundedDownloadHandler(crawler, self._allowed)
 
     async def download_request(self, request: Request) -> Response:
-        """Download a request; raise RefusedUrl if the host is at a special address that is not allowed."""
         if request.meta.get(ANY_ADDRESS) or request.meta.get("proxy"):
             return await self._anywhere.download_request(request)
         url = urlparse_cached(request)
@@ -188,7 +175,6 @@ class GuardedDownloadHandler(BaseDownloadHandler):
         return response
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._anywhere.close()
         await self._checked.close()
 
@@ -198,19 +184,13 @@ def _without_zone(host: str) -> str:
 
 
 def check(allowed: AllowedHosts, host: str, port: int) -> None:
-    """Check the address of a connection; raise RefusedUrl if it is not allowed."""
     refusal = allowed.refusal(ip_address(_without_zone(host)), port)
     if refusal is not None:
         raise RefusedUrl(ReasonKind.PRIVATE_ADDRESS, refusal)
 
 
 async def look_up(host: str, port: int, timeout: float) -> list[str]:
-    """Return the addresses of a host, from the resolver that connections use.
-
-    :param timeout: in seconds
-    :raises CannotResolveHostError: if there are none
-    :raises DownloadTimeoutError: if the resolver timed out
-    """
+    """Return the addresses of a host, from the resolver that connections use."""
     from twisted.internet import reactor
 
     receiver = Addresses()
@@ -226,21 +206,17 @@ async def look_up(host: str, port: int, timeout: float) -> list[str]:
 
 @implementer(IResolutionReceiver)
 class Addresses:
-    """Collects the addresses that a resolver finds."""
-
     def __init__(self) -> None:
         self.addresses: list[str] = []
         self.complete: defer.Deferred[None] = defer.Deferred()
 
     def resolutionBegan(self, resolutionInProgress: IHostResolution) -> None:  # noqa: N802, N803
-        """Do nothing; the interface requires this method."""
+        pass
 
     def addressResolved(self, address: IAddress) -> None:  # noqa: N802
-        """Add an address."""
         self.addresses.append(address.host)
 
     def resolutionComplete(self) -> None:  # noqa: N802
-        """Note that there are no more addresses."""
         self.complete.callback(None)
 
 
@@ -253,14 +229,6 @@ class FolderDownloadHandler(FileDownloadHandler):
         self._limit = crawler.settings.getint("DOWNLOAD_MAXSIZE")
 
     async def download_request(self, request: Request) -> Response:
-        """Return the bytes of a file, or a list of the files below a folder (`text/uri-list`, RFC 2483, 5).
-
-        For a capture, return the response in the WARC record whose offset is the URL's fragment.
-
-        :raises DownloadCancelledError: if the file is too large
-        :raises FhcrawlError: if there is no such record
-        :raises OSError: if the file cannot be read
-        """
         context = find_context(request)
         if context is not None and context.role is Role.CAPTURE:
             from fhcrawl.warc import captures
@@ -282,11 +250,6 @@ class FolderDownloadHandler(FileDownloadHandler):
 
 
 def _files(folder: Path) -> Iterator[str]:
-    """Yield the URLs of the files below a folder; the fragments, time and size, change when a file changes.
-
-    Hidden files and folders, and links to folders, are left out. Folders that cannot be read are included, so
-    that reading them fails and is reported.
-    """
     errors: list[OSError] = []
     for parent, names, files in os.walk(folder, onerror=errors.append):
         names[:] = [name for name in names if not name.startswith(".")]

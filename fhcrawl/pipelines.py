@@ -14,8 +14,14 @@ from scrapy.exceptions import DropItem
 from fhcrawl.extensions.feedexport import ItemExporter
 from fhcrawl.items import EntryItem, added_fields
 from fhcrawl.logical_feed import Outcome, Winner, decide
-from fhcrawl.logical_feed.results import ADDED, CommitBatch, DocumentFailure, DocumentResult, State
-from fhcrawl.logical_feed.versions import have_same_files
+from fhcrawl.logical_feed.results import (
+    PIPELINE_FIELDS,
+    CommitBatch,
+    DocumentFailure,
+    DocumentResult,
+    State,
+    have_same_files,
+)
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
@@ -32,24 +38,21 @@ STATS = {outcome: f"fhcrawl/entry/{outcome.value}" for outcome in Outcome}
 
 
 class EntryVersion(EntryItem):
-    """An entry that passes through the item pipelines.
+    """An entry that passes through the item pipelines, with its version and document.
 
-    It refers to its version and its document; these are not fields of the item, so that pipelines may copy
-    it, turn it into a dictionary or replace it by another EntryItem. Pipelines may also set attributes, which
-    are fields that they add: see `added_fields`.
+    These are not fields: pipelines may copy the item, turn it into a dictionary or replace it by another
+    EntryItem. They may also set attributes, which are fields that they add: see `added_fields`.
     """
 
     version: Version
     pending: PendingDocument
 
     def __copy__(self) -> EntryVersion:
-        """Return an item with the same fields, of the same document."""
         copied = object.__new__(EntryVersion)
         vars(copied).update(vars(self))
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return the fields alone: deep copies and pickles are of the class EntryItem."""
         return object.__new__, (EntryItem,), dict(self)
 
 
@@ -89,20 +92,14 @@ class PendingDocument:
         self._exhausted = False
 
     def yielded(self) -> None:
-        """Count an item that is sent to the pipelines."""
         self._on_the_way += 1
 
     def exhausted(self) -> None:
-        """Note that the spider has yielded all items."""
         self._exhausted = True
         self._check()
 
     def on_item_done(self, version: Version, item: object, error: BaseException | None) -> None:
-        """Add an item that the pipelines have processed to the batch.
-
-        :param item: what the last pipeline returned, or DROPPED
-        :param error: the exception that a pipeline raised, if any
-        """
+        """Add what the last pipeline returned, or DROPPED, to the batch, or mark the document as failed."""
         self._on_the_way -= 1
         if error is not None:
             self.mark_failed(
@@ -119,7 +116,7 @@ class PendingDocument:
         fields = vars(item)
         if added := added_fields(item):
             try:
-                fields = {**fields, ADDED: orjson.dumps(added).decode()}
+                fields = {**fields, PIPELINE_FIELDS: orjson.dumps(added).decode()}
             except orjson.JSONEncodeError as error:
                 names = ", ".join(added)
                 detail = (
@@ -139,10 +136,7 @@ class PendingDocument:
             self._fail(result, DocumentFailure(State.FAILED, kind, detail))
 
     def end_in_loop(self, url: str, keeps_link: bool) -> None:
-        """End the walk at this document, whose links lead back to it, or to one that the run has read.
-
-        :param keeps_link: store its link, so that the documents of the loop are checked
-        """
+        """End the walk at this document, whose links lead back to it, or to one that the run has read."""
         if self.result is not None:
             self._fail(
                 self.result if keeps_link else replace(self.result, older_document=None),
@@ -156,7 +150,6 @@ class PendingDocument:
         logger.warning("%s %s", result.fetch.requested_url, failure.detail)
 
     def note(self, **fields: Any) -> None:
-        """Set fields of the result, if there is one."""
         if self.result is not None:
             self.result = replace(self.result, **fields)
 
@@ -166,18 +159,13 @@ class PendingDocument:
 
 
 def name_of(error: BaseException) -> str:
-    """Return the type and the message of an error, for the detail of a reason."""
     return f"{type(error).__name__}: {error}"
 
 
 class DuplicatesPipeline:
-    """Compares each version with the newest one so far (RFC 5005, 4.2).
-
-    Stale versions are added to the batch too; FHCRAWL_KEEP_VERSIONS_ENABLED stores them.
-    """
+    """Compares each version with the newest one so far (RFC 5005, 4.2)."""
 
     def process_item(self, item: object) -> object:
-        """Pass on an entry that is new or updated; raise DropItem if it is neither."""
         if not isinstance(item, EntryVersion):
             return item
         version, batch = item.version, item.pending.batch
@@ -206,7 +194,6 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
     _has_checked = False
 
     async def process_item_async(self, item: Any) -> Any:
-        """Pass an item through all pipelines; raise DropItem if one of them drops it."""
         if not isinstance(item, EntryVersion):
             output = await super().process_item_async(item)
             self._warn_of_unexported(item)

@@ -46,11 +46,7 @@ SECRETS = [
 class Addon:
     """Gives fhcrawl's settings to the crawls of `HistorySpider` and its subclasses, to checks and downloads.
 
-    The settings are those of `fhcrawl.settings`, with the priority of add-ons: what the project, the spider
-    or the command line sets wins. Dictionaries are merged, those of components by `add_components`.
-
-    :param is_of_history: whether the crawl is one of these
-    :param is_check: whether it is a check or a download, which has no store
+    They have the priority of add-ons: what the project, the spider or the command line sets wins.
     """
 
     def __init__(self, is_of_history: bool, is_check: bool) -> None:
@@ -58,7 +54,6 @@ class Addon:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the add-on of a crawl."""
         from fhcrawl.spiders.check import CheckSpider
         from fhcrawl.spiders.enclosures import EnclosuresSpider
         from fhcrawl.spiders.history import HistorySpider
@@ -68,7 +63,6 @@ class Addon:
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
-        """Add the spider, the formats of -o, and the settings that only fhcrawl reads."""
         # The spider of a cluster has the same name.
         if CLUSTER not in settings.getlist("SPIDER_MODULES"):
             for module in ours.SPIDER_MODULES:
@@ -82,10 +76,6 @@ class Addon:
         merge(settings["FEED_EXPORTERS"], formats)
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Add fhcrawl's settings, or take its components out for another spider.
-
-        :raises ArgumentError: if a setting of fhcrawl's is invalid
-        """
         if self._is_of_history:
             from fhcrawl.core.checks import check_settings
 
@@ -121,20 +111,17 @@ def add_settings(settings: BaseSettings) -> None:
 
 
 def add_environment(settings: BaseSettings) -> None:
-    """Add the settings of environment variables, except those that the spider or the command line sets."""
     for name in ENVIRONMENT:
         if value := os.environ.get(name):
             settings.set(name, value, "project")
 
 
 def has_addon(settings: BaseSettings) -> bool:
-    """Return whether ADDONS has the add-on."""
     addons = settings.getdict("ADDONS").items()
     return Addon in (load_object(addon) for addon, order in addons if order is not None)
 
 
 def is_missing(settings: BaseSettings) -> bool:
-    """Return whether settings are neither fhcrawl's own, nor those of a project with the add-on."""
     return settings["ITEM_PROCESSOR"] != ours.ITEM_PROCESSOR and not has_addon(settings)
 
 
@@ -164,12 +151,9 @@ def _remove_disabled(settings: BaseSettings) -> None:
 
 
 class Secret(str):
-    """A string whose repr is masked."""
-
     __slots__ = ()
 
     def __repr__(self) -> str:
-        """Return '***' in quotes."""
         return "'***'"
 
 

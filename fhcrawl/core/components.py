@@ -27,11 +27,11 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
         "fhcrawl.downloadermiddlewares.limits.OctetsMiddleware": 61,
         "fhcrawl.downloadermiddlewares.limits.DiskMiddleware": 62,
         # Next to RetryMiddleware, between the engine and HttpCompressionMiddleware.
-        "fhcrawl.downloadermiddlewares.httpcompression.CutOffMiddleware": 555,
+        "fhcrawl.downloadermiddlewares.responses.CutOffMiddleware": 555,
         # After decompression, and before RetryMiddleware sees the response.
         "fhcrawl.downloadermiddlewares.responses.NoPageMiddleware": 565,
         # Scrapy's middleware does not detect that a compressed body is truncated.
-        "fhcrawl.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": 590,
+        "fhcrawl.downloadermiddlewares.responses.HttpCompressionMiddleware": 590,
         "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
         # After RobotsTxtMiddleware, whose signal it handles, and before RetryMiddleware sees the response.
         "fhcrawl.downloadermiddlewares.politeness.PolitenessMiddleware": 560,
@@ -45,7 +45,7 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
     },
     "SPIDER_MIDDLEWARES": {
         # Scrapy's middleware would pass a part of a document (206, 226) as a whole one.
-        "fhcrawl.spidermiddlewares.httperror.HttpErrorMiddleware": 50,
+        "fhcrawl.spidermiddlewares.commit.HttpErrorMiddleware": 50,
         "scrapy.spidermiddlewares.httperror.HttpErrorMiddleware": None,
         # Nearer to the engine than all that drops or changes entries: the pipelines get exactly what it gets.
         "fhcrawl.spidermiddlewares.commit.CommitMiddleware": 60,
@@ -86,11 +86,11 @@ ESSENTIAL = {
     "fhcrawl.downloadermiddlewares.mementos.MementosMiddleware": (
         "captures from web archives would be treated as current documents"
     ),
-    "fhcrawl.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": (
+    "fhcrawl.downloadermiddlewares.responses.HttpCompressionMiddleware": (
         "compressed documents could not be read"
     ),
     "fhcrawl.downloadermiddlewares.responses.RedirectMiddleware": "redirects would not be followed",
-    "fhcrawl.spidermiddlewares.httperror.HttpErrorMiddleware": "error pages would be read as documents",
+    "fhcrawl.spidermiddlewares.commit.HttpErrorMiddleware": "error pages would be read as documents",
     "fhcrawl.spidermiddlewares.commit.CommitMiddleware": "nothing would be stored",
     "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch": (
         "chains would not be tracked (to fetch every document again, set DELTAFETCH_ENABLED=0)"
@@ -105,12 +105,7 @@ ESSENTIAL = {
 
 
 def add_components(settings: BaseSettings) -> None:
-    """Add fhcrawl's components, except those that the user's dictionaries name.
-
-    A class that is a subclass of one of them counts as it.
-
-    :raises ArgumentError: if a component cannot be loaded
-    """
+    """Add fhcrawl's components, except those that the user's dictionaries have, or have a subclass of."""
     for name, components in COMPONENTS.items():
         given = settings[name]
         others = {key: order for key, order in given.items() if key not in components}

@@ -28,33 +28,23 @@ if TYPE_CHECKING:
 
 
 def requests_in_progress(engine: ExecutionEngine | None) -> set[Request]:
-    """Return the requests that have left the scheduler and have not ended.
-
-    A signal for the end of a request could replace it: `request_left_downloader` is sent before the callback.
-    """
+    """Return the requests that have left the scheduler and have not ended; no signal says when they do."""
     return set() if engine is None or engine._slot is None else engine._slot.inprogress
 
 
 def is_closing(engine: ExecutionEngine | None) -> bool:
-    """Return whether the engine takes no more requests."""
     return engine is None or engine._slot is None or engine._slot.closing is not None
 
 
 # Scrapy 2.19 can exceed the limit per host: one loop sends the queued requests of a slot and looks at
 # `slot.transferring`, to which asyncio tasks add their requests only after the loop.
 class Downloader(downloader.Downloader):
-    """Counts a request as being transferred before its task starts.
-
-    :raises ArgumentError: if the crawl lacks a component that it needs, because another add-on has removed it
-    """
-
     def __init__(self, crawler: Crawler) -> None:
         check_components(crawler.settings)
         super().__init__(crawler)
         crawler.signals.connect(self.request_reached_downloader, signal=signals.request_reached_downloader)
 
     def request_reached_downloader(self, request: Request) -> None:
-        """Let the slot of a request, which may be new, observe the pause of its domain."""
         key = self.get_slot_key(request)
         _delay(self.slots[key], pauses(self).get(domain_of(key), 0.0))
 
@@ -71,10 +61,7 @@ _pauses: WeakKeyDictionary[downloader.Downloader, dict[str, float]] = WeakKeyDic
 
 
 def pauses(downloader: downloader.Downloader) -> dict[str, float]:
-    """Return until when the servers of registered domains have asked for no requests, by `monotonic`.
-
-    A domain that has asked once stays there: its hosts get one request at a time.
-    """
+    """Return until when the servers of registered domains have asked for no requests, by `monotonic`."""
     return _pauses.setdefault(downloader, {})
 
 
@@ -94,7 +81,6 @@ def _delay(slot: Slot, until: float) -> None:
 
 
 def domain_of(key: str) -> str:
-    """Return the registered domain of the host of a slot."""
     return registered_domain(host_of(key))
 
 
@@ -114,8 +100,7 @@ SLOW = 10.0
 class PoliteQueue(DownloaderAwarePriorityQueue):
     """Skips the hosts that can be sent no request now; the other ones take turns.
 
-    The hosts of a registered domain are taken for one server: together they get as many requests at a time as
-    one host, or one after the domain has asked for a pause. They share a turn. The domain with the most
+    The hosts of a registered domain are taken for one server and share a turn. The domain with the most
     requests has every second turn, because the crawl cannot end before its feeds.
     """
 
@@ -132,7 +117,6 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
         self._turns = 0  # left until the domain with the most requests is determined again
 
     def push(self, request: Request) -> None:
-        """Add a request."""
         super().push(request)
         self._add(self.crawler.engine.downloader.get_slot_key(request))
 
@@ -140,7 +124,6 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
         self._domains.setdefault(_turn_of(key), {})[key] = None
 
     def pop(self) -> Request | None:
-        """Return the next request; None if every host with requests is busy or delayed."""
         downloader = self.crawler.engine.downloader
         # `downloader.active`: requests that wait for a robots.txt are not in the slot of their host yet.
         active = Counter(map(downloader.get_slot_key, downloader.active))
@@ -171,8 +154,6 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
                 self._domains[domain] = keys
 
     def _first(self) -> list[str]:
-        """Return the domain with the most requests (determined once a round), unless it had the last turn."""
-
         def count(domain: str) -> int:
             return sum(len(self.pqueues[key]) for key in self._domains[domain])
 
@@ -183,7 +164,6 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
         return [self._fullest] if self._fullest is not None and is_its_turn else []
 
     def _allowed(self, domain: str, active: int) -> Iterable[str]:
-        """Return the keys of a domain's slots that may have a request more, if it has `active` ones."""
         downloader, keys = self.crawler.engine.downloader, self._domains[domain]
         until = pauses(downloader).get(host_of(domain))
         if until is not None:
@@ -194,13 +174,11 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
 
 
 def _turn_of(key: str) -> str:
-    """Return whose turn a slot has: that of its registered domain; the index of a web archive has its own."""
     host, slash, rest = key.partition("/")
     return f"{registered_domain(host)}{slash}{rest}"
 
 
 def _active_domains(downloader: downloader.Downloader, active: Counter[str]) -> Counter[str]:
-    """Return how many requests registered domains have, without those of hosts that do not answer."""
     domains: Counter[str] = Counter()
     now, paused = monotonic(), pauses(downloader)
     for key, number in active.items():
@@ -222,10 +200,7 @@ def _is_free(downloader: downloader.Downloader, host: str, active: int) -> bool:
 
 # Scrapy's scheduler does not know which requests belong together.
 class Scheduler(scheduler.Scheduler):
-    """Counts the requests of each feed."""
-
     def open(self, spider: Spider) -> Deferred[None] | None:
-        """Open the queues, and start to count."""
         self._engine = spider.crawler.engine
         self._under_way = StoreExtension.of(spider.crawler).under_way
         opened = super().open(spider)
@@ -234,21 +209,18 @@ class Scheduler(scheduler.Scheduler):
         return opened
 
     def enqueue_request(self, request: Request) -> bool:
-        """Enqueue a request; return False if it was dropped as a duplicate."""
         waits = super().enqueue_request(request)
         if waits:
             self._under_way.wait(request)
         return waits
 
     def next_request(self) -> Request | None:
-        """Return the next request; None if no request can be sent now."""
         request = super().next_request()
         if request is not None:
             self._under_way.take(request)
         return request
 
     def note_ended(self) -> None:
-        """Forget the requests that have ended, which would be kept until `done` is called."""
         self._under_way.end(requests_in_progress(self._engine))
 
     def done(self) -> list[str]:

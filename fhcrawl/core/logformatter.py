@@ -64,11 +64,8 @@ def leave_out_own_settings(settings: BaseSettings) -> None:
 
 # Scrapy has no setting for the class of its handler's formatter, nor for the records of its components.
 class LogFormatter(logformatter.LogFormatter):
-    """Scrapy's formatter, for a log without control characters and without fhcrawl's own settings."""
-
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return a formatter, and install the filters."""
         # Scrapy may replace its handler until the spider is opened.
         crawler.signals.connect(escape_records, signal=signals.spider_opened)
         logging.getLogger("scrapy.downloadermiddlewares.robotstxt").addFilter(reword_robots_error)

@@ -16,15 +16,18 @@ from typing import TYPE_CHECKING, Any
 from scrapy.http.request import NO_CALLBACK
 
 from fhcrawl.crawling.subscriptions import FeedOptions
-from fhcrawl.exceptions import ContextError
-from fhcrawl.logical_feed import ChainPosition, NewerPage, Role
+from fhcrawl.exceptions import ContextError, FhcrawlError
+from fhcrawl.logical_feed import ChainPosition, Role
+from fhcrawl.logical_feed.platforms import NAMED, PROBE
 from fhcrawl.utils.addresses import literal, origin, special_name
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
+    from fhcrawl.logical_feed.chain import NewerPage
     from fhcrawl.logical_feed.listings import ListCheck, SitemapCheck
+    from fhcrawl.logical_feed.platforms import Platform
     from fhcrawl.logical_feed.results import DocumentFailure
     from fhcrawl.store import DocumentRef, WalkStart
 
@@ -80,7 +83,7 @@ class LastReading:
     """What the store knows of a document from when it was last read.
 
     :param is_new: the feed has never been read
-    :param body_digest: `responses.body_digest` of the last response; None to read the document again anyway
+    :param body_digest: `requests.body_digest` of the last response; None to read the document again anyway
     :param validated_url: URL whose response had etag and last_modified; None if the request is not
         conditional
     :param older_document: the next older document that is unread
@@ -196,7 +199,6 @@ class RequestContext:
 
     @property
     def purpose(self) -> Purpose:
-        """What the request is for."""
         if self.doubted_since is not None:
             return Purpose.DOUBT
         if self.checks is not None:
@@ -210,15 +212,27 @@ class RequestContext:
         return known is not None and known.is_new
 
     @property
+    def software(self) -> Platform | None:
+        return NAMED.get(self.platform or "")
+
+    @property
+    def is_probe(self) -> bool:
+        """Whether the request is to see whether a feed has numbered pages."""
+        return self.platform == PROBE.name
+
+    @property
+    def is_of_api(self) -> bool:
+        """Whether the request is for a home page that leads to an API, or for the API's first page."""
+        return self.software is not None and self.software.has_api
+
+    @property
     def body_digest(self) -> str | None:
-        """The `body_digest` of the last reading, if there is one."""
         return None if self.last_reading is None else self.last_reading.body_digest
 
 
 # Scrapy passes cb_kwargs to the callback, copies them when a request is retried or redirected, and stores
 # them in a JOBDIR as a pickle.
 def cb_kwargs_of(context: RequestContext) -> dict[str, RequestContext]:
-    """Return the cb_kwargs of a request of a walk."""
     return {CONTEXT: context}
 
 
@@ -228,10 +242,7 @@ def find_context(request: Request | Response) -> RequestContext | None:
 
 
 def context_of(request: Request | Response) -> RequestContext:
-    """Return the context of a request of a walk, or of a response to one.
-
-    :raises ContextError: if it has none
-    """
+    """Return the context of a request of a walk, or of a response to one; raise ContextError without one."""
     context = find_context(request)
     if context is None:
         raise ContextError(
@@ -239,6 +250,24 @@ def context_of(request: Request | Response) -> RequestContext:
             "their own callback"
         )
     return context
+
+
+def request_of(response: Response) -> Request:
+    """Return the request of a response; after a redirect, with the cb_kwargs and meta of the first one."""
+    if response.request is None:
+        raise FhcrawlError(f"A response without a request: {response.url}")
+    return response.request
+
+
+def header(response: Response, name: str) -> str | None:
+    value = response.headers.get(name)
+    return header_text(value) if value else None
+
+
+# RFC 9110, 5.5: "a recipient of CR, LF, or NUL within a field value MUST either reject the message or replace
+# each of those characters with SP". Twisted leaves NUL to us.
+def header_text(value: bytes) -> str:
+    return value.replace(b"\0", b" ").decode("latin-1")
 
 
 def is_own(request: Request) -> bool:
@@ -259,22 +288,16 @@ def set_walk(request: Request | Response, walk: WalkContext) -> None:
 
 
 def set_context(request: Request | Response, context: RequestContext) -> None:
-    """Replace the context of a request."""
     request.cb_kwargs.update(cb_kwargs_of(context))
 
 
 def is_of_web_archive(context: RequestContext | None) -> bool:
-    """Return whether a request with this context is for a web archive."""
     if context is None:
         return False
     return context.role is Role.TIMEMAP or (context.role is Role.CAPTURE and not context.is_in_warc)
 
 
 def with_context(request: Request, context: RequestContext, **changes: Any) -> Request:
-    """Return a copy of a request with another context.
-
-    :param changes: other attributes to replace
-    """
     copy: Request = request.replace(cb_kwargs={**request.cb_kwargs, **cb_kwargs_of(context)}, **changes)
     return copy
 
@@ -284,7 +307,6 @@ FEED_IS_SPECIAL, SNAPSHOT_IS_SPECIAL = 1, 2
 
 
 def given_urls(walk: WalkContext) -> list[str]:
-    """Return the URLs that the user gave: the feed's, and the snapshot's if there is one."""
     return [walk.feed, *filter(None, [walk.options.snapshot])]
 
 
@@ -294,10 +316,7 @@ def is_fixed(host: str) -> bool:
 
 
 def special_hosts_from_store(known: WalkStart, index: str | None) -> dict[str, bool]:
-    """Return what the store knows of the hosts that the user gave, as `WalkContext.special_hosts`.
-
-    :param index: URL of the index of the snapshot that the feed continues
-    """
+    """Return `WalkContext.special_hosts` as stored; `index` is the URL of the snapshot's index."""
     if known.special is None:
         return {}
     found = {}

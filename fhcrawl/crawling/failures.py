@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import replace
+from datetime import timezone
+from email.utils import parsedate_to_datetime
+from time import time
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import (
@@ -18,12 +22,15 @@ from scrapy.exceptions import (
 from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.internet.error import ConnectionClosed
 
-from fhcrawl.crawling.responses import wait_asked
+from fhcrawl.crawling.context import header, header_text
 from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.logical_feed import polling
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy import Request
     from scrapy.http import Response
     from twisted.python.failure import Failure
@@ -57,7 +64,6 @@ LONGEST_BEGINNING = 64 * 1024  # octets
 
 
 def is_challenge(response: Response) -> bool:
-    """Return whether a response that is no feed is a challenge."""
     for name, values in HEADERS.items():
         if (response.headers.get(name) or b"").strip().lower() in values:
             return True
@@ -65,11 +71,6 @@ def is_challenge(response: Response) -> bool:
 
 
 class RefusedUrl(FhcrawlError, IgnoreRequest):  # noqa: N818
-    """A URL from a feed that must not be fetched.
-
-    :param kind: the kind of the reason
-    """
-
     def __init__(self, kind: ReasonKind, message: str) -> None:
         super().__init__(message)
         self.kind = kind
@@ -81,35 +82,17 @@ class LimitReached(FhcrawlError, IgnoreRequest):  # noqa: N818
     :param wait: for how many seconds the server asks not to be sent requests
     """
 
-    kind = ReasonKind.LIMIT
-
-    def __init__(self, message: str, wait: float = 0) -> None:
+    def __init__(self, message: str, wait: float = 0, kind: ReasonKind = ReasonKind.LIMIT) -> None:
         super().__init__(message)
-        self.wait = wait
-
-
-class NothingNew(LimitReached):
-    """A request for a document behind a long run of documents without news."""
-
-    kind = ReasonKind.EMPTY_ARCHIVES
+        self.wait, self.kind = wait, kind
 
 
 class NotACapture(FhcrawlError, IgnoreRequest):  # noqa: N818
     """A response of a web archive that is no capture of a document."""
 
 
-class HeadersTooLarge(FhcrawlError, IgnoreRequest):  # noqa: N818
-    """A response with too many octets of headers, or too many content codings."""
-
-
-class TooManyStreams(FhcrawlError, IgnoreRequest):  # noqa: N818
-    """A compressed body that consists of too many streams.
-
-    :param limit: the limit
-    """
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"consists of more than {limit} compressed streams")
+class ResponseTooLarge(FhcrawlError, IgnoreRequest):  # noqa: N818
+    """A response with too many octets of headers, content codings, or compressed streams."""
 
 
 REFUSES = "cannot be fetched: connection refused"
@@ -147,7 +130,6 @@ ROBOTS = "Forbidden by robots.txt"
 
 
 def loss_of(failure: Failure) -> DocumentFailure:
-    """Return why a request failed."""
     loss, request = loss_of_error(failure.value), getattr(failure, "request", None)
     if loss.kind is not ReasonKind.TIMEOUT or request is None:
         return loss
@@ -155,12 +137,10 @@ def loss_of(failure: Failure) -> DocumentFailure:
 
 
 def attempt_of(request: Request) -> str:
-    """Return how long a request was waited for, and which attempt it was."""
     return f"{request.meta.get('download_timeout', 0):g} s, attempt {request.meta.get('retry_times', 0) + 1}"
 
 
 def loss_of_error(error: BaseException | None) -> DocumentFailure:
-    """Return why a request failed with an exception."""
     return DocumentFailure(*_failure(error))
 
 
@@ -215,7 +195,7 @@ def _ignored(error: IgnoreRequest | DownloadCancelledError) -> tuple[State, Reas
         return State.REFUSED, ReasonKind.TOO_LARGE, f"is larger than {allowed}"
     if isinstance(error, NotACapture):
         return State.INVALID, ReasonKind.NOT_A_FEED, message
-    if isinstance(error, (HeadersTooLarge, TooManyStreams)):
+    if isinstance(error, ResponseTooLarge):
         return State.REFUSED, ReasonKind.TOO_LARGE, message
     if message == ROBOTS:
         return State.REFUSED, ReasonKind.ROBOTS_TXT, "is not fetched: robots.txt disallows it"
@@ -226,3 +206,88 @@ def _ignored(error: IgnoreRequest | DownloadCancelledError) -> tuple[State, Reas
         ReasonKind.IGNORED,
         f"is not fetched ({message or 'a middleware dropped the request'})",
     )
+
+
+# -- pauses that servers ask for -------------------------------------------------------------------------
+
+FORBIDDEN, TOO_MANY = 403, 429
+# Seconds, where a server asks for a pause and does not say how long.
+PAUSE = 60.0
+RATE_LIMITS = ("RateLimit", "X-RateLimit", "X-Rate-Limit")
+NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
+REMAINING = re.compile(r"\b(?:r|remaining)\s*=\s*([0-9]+)")
+RESET = re.compile(r"\b(?:t|reset)\s*=\s*([0-9]+)")
+MILLISECONDS = 1e11  # larger numbers are not seconds since 1970
+
+
+# RFC 6585, 4: 429 is "too many requests". Some servers send 403 where they mean it.
+def wait_asked(response: Response) -> float:
+    """Return for how many seconds a response asks that its server be sent no requests; 0 if it does not ask.
+
+    A 429 always asks, and so does a 403 with rate limit fields that leave no request.
+    """
+    asked = retry_after(response)
+    if asked <= 0 and response.status in (FORBIDDEN, TOO_MANY):
+        is_too_many = response.status == TOO_MANY
+        resets = [
+            0.0 if reset is None else reset
+            for remaining, reset in _rate_limits(response)
+            if remaining == 0 or (remaining is None and is_too_many)
+        ]
+        if resets or is_too_many:
+            asked = max(resets, default=0.0)
+            asked = asked if asked > 0 else PAUSE
+    return min(max(asked, 0.0), polling.LONGEST)
+
+
+# draft-ietf-httpapi-ratelimit-headers: `RateLimit: "policy";r=0;t=30`; until -07 `limit=100, remaining=0,
+# reset=30`, and until -05 fields of their own, as others had them with X- before.
+def _rate_limits(response: Response) -> Iterator[tuple[float | None, float | None]]:
+    given = ", ".join(header_text(value) for value in response.headers.getlist("RateLimit"))
+    texts = [
+        (match and match[1], reset and reset[1])
+        for policy in (given.split(",") if ";" in given else [given])
+        for match, reset in [(REMAINING.search(policy), RESET.search(policy))]
+    ]
+    texts += [(header(response, f"{n}-Remaining"), header(response, f"{n}-Reset")) for n in RATE_LIMITS]
+    for remaining, reset in texts:
+        if remaining is not None or reset is not None:
+            yield _number(remaining), _reset(response, reset)
+
+
+def _reset(response: Response, text: str | None) -> float | None:
+    number = timestamp_of(text or "") if (given := _number(text)) is None else given
+    if number is None or number <= polling.LONGEST:
+        return number
+    if number > MILLISECONDS:
+        number /= 1000
+    sent = timestamp_of(header(response, "Date") or "")
+    return number - (time() if sent is None else sent)
+
+
+def _number(text: str | None) -> float | None:
+    match = NUMBER.fullmatch(text.strip()) if text else None
+    return None if match is None else float(match[0])
+
+
+# RFC 9110, 10.2.3: Retry-After = HTTP-date / delay-seconds.
+def retry_after(response: Response) -> float:
+    """Return how many seconds a response asks to wait; 0 without a valid Retry-After.
+
+    A date is compared with the response's `Date`, since the clocks of two machines differ.
+    """
+    value = (response.headers.get("Retry-After") or b"").decode("latin-1").strip()
+    if value.isdecimal() and value.isascii():
+        return min(float(value), polling.LONGEST)
+    until, now = (
+        timestamp_of(value),
+        timestamp_of((response.headers.get("Date") or b"").decode("latin-1")),
+    )
+    return 0.0 if until is None else min(until - (time() if now is None else now), polling.LONGEST)
+
+
+def timestamp_of(http_date: str) -> float | None:
+    with contextlib.suppress(ValueError, TypeError, IndexError, OverflowError):
+        date = parsedate_to_datetime(http_date)
+        return (date if date.tzinfo else date.replace(tzinfo=timezone.utc)).timestamp()
+    return None

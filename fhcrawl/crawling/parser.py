@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from fhcrawl import documents, logical_feed
 from fhcrawl.documents import Entry
@@ -53,10 +53,7 @@ class Job(NamedTuple):
 
 
 def read(job: Job) -> FeedDocument | DocumentList:
-    """Parse a document; return a feed document, with digests and without credentials in links, or a list.
-
-    :raises NotAFeedError: if it is neither; the error of an HTML page has the page's feeds
-    """
+    """Parse a document; return a feed document, with digests and without credentials in links, or a list."""
     try:
         document = documents.read(*job)
     except NotAFeedError as error:
@@ -90,18 +87,13 @@ def _shortened(problem: Problem) -> Problem:
 
 
 def put_job(file: int, job: Job) -> None:
-    """Write a job to a file, in place of its content; the pickle is never in memory as a whole.
-
-    :param file: descriptor of a file that the two processes share
-    :raises OSError: if it cannot be written
-    """
-    with _replaced(file) as written:
+    with _opened(file, "wb") as written:
         pickle.dump(job, written, pickle.HIGHEST_PROTOCOL)
 
 
 def put_answer(file: int, answer: FeedDocument | DocumentList | Exception) -> None:
-    """Write an answer to a file, in place of its content; parameters as in `put_job`."""
-    with _replaced(file) as written:
+    """Write an answer to a file, in place of its content."""
+    with _opened(file, "wb") as written:
         if not isinstance(answer, documents.FeedDocument):
             pickle.dump((answer, ()), written, pickle.HIGHEST_PROTOCOL)
             return
@@ -111,18 +103,14 @@ def put_answer(file: int, answer: FeedDocument | DocumentList | Exception) -> No
 
 
 def take_job(file: int) -> Job:
-    """Return the job that `put_job` wrote to a file."""
-    with _reread(file) as read:
+    with _opened(file, "rb") as read:
         job: Job = pickle.load(read)  # noqa: S301 - it is our own process
         return job
 
 
 def take_answer(file: int) -> FeedDocument | DocumentList:
-    """Return the document, or list of documents, that `put_answer` wrote to a file.
-
-    :raises Exception: if the answer is an exception
-    """
-    with _reread(file) as read:
+    """Return what `put_answer` wrote to a file; raise it if it is an exception."""
+    with _opened(file, "rb") as read:
         answer, columns = pickle.load(read)  # noqa: S301 - it is our own process
         if isinstance(answer, Exception):
             raise answer
@@ -135,27 +123,17 @@ def take_answer(file: int) -> FeedDocument | DocumentList:
 # Allocating memory for each document would take longer than all the rest: so there is no buffer larger than
 # pickle's frames, and a small file is not truncated.
 @contextmanager
-def _replaced(file: int) -> Iterator[BinaryIO]:
-    with open(file, "wb", closefd=False) as written:
-        written.seek(0)
-        if os.fstat(file).st_size >= LARGE:
-            written.truncate()
-        yield written
-
-
-@contextmanager
-def _reread(file: int) -> Iterator[BinaryIO]:
-    with open(file, "rb", closefd=False) as read:
-        read.seek(0)
-        yield read
+def _opened(file: int, mode: str) -> Iterator[Any]:
+    with open(file, mode, closefd=False) as opened:
+        opened.seek(0)
+        if mode == "wb" and os.fstat(file).st_size >= LARGE:
+            opened.truncate()
+        yield opened
 
 
 @contextmanager
 def limited_memory(octets: int) -> Iterator[None]:
-    """Limit the address space of this process to its present size and a number of octets more; 0 is no limit.
-
-    Allocations beyond that raise MemoryError.
-    """
+    """Limit the address space of this process to its present size and more octets; 0 is no limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     # There is no /proc on macOS, and no limit either.
     with suppress(OSError, ValueError):
@@ -181,10 +159,7 @@ def limit_time(seconds: int) -> None:
 def serve(file: int, turns: BinaryIO, answers: BinaryIO, seconds: int = 0) -> None:
     """Replace each job by its answer, in turn with the other process, until that closes the pipe.
 
-    The process ends if a document needs more memory than there is, or more time than it may take.
-
-    :param file: descriptor of the file with the jobs, as in `put_job`
-    :param seconds: of CPU for each document; 0 is no limit
+    The process ends if a document takes more memory than there is, or more seconds of CPU than are allowed.
     """
     answers.write(TURN)
     answers.flush()
@@ -212,7 +187,6 @@ def _answer(job: Job) -> FeedDocument | DocumentList | Exception:
 
 
 def main() -> None:
-    """Serve the process that started this one, until that ends."""
     # The objects of a document are in use until it is sent, and form no cycles.
     gc.freeze()
     gc.set_threshold(GARBAGE)

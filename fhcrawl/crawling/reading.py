@@ -6,35 +6,52 @@ import logging
 from collections import Counter
 from dataclasses import asdict, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from w3lib.url import url_query_parameter
 
 from fhcrawl import logical_feed
-from fhcrawl.crawling import responses
-from fhcrawl.crawling.context import Referral, context_of
+from fhcrawl.crawling import requests
+from fhcrawl.crawling.context import context_of, request_of
 from fhcrawl.crawling.failures import CHALLENGE, is_challenge
-from fhcrawl.documents import TOO_MANY, Problem, lists
+from fhcrawl.documents import TOO_MANY, FeedDocument, Problem, lists
+from fhcrawl.documents.dates import elapsed
 from fhcrawl.exceptions import TimeIsOverError
-from fhcrawl.logical_feed import ChainPosition, Kind, Role, Version, absences, coverage
-from fhcrawl.logical_feed.chain import EARLIEST_WALK, contradiction, last_page, older_contradiction
+from fhcrawl.logical_feed import FIRST_WALK, ChainPosition, Kind, Link, Role, Version, absences, coverage
+from fhcrawl.logical_feed.chain import (
+    EARLIEST_WALK,
+    begins_after,
+    contradiction,
+    disagreements,
+    is_before,
+    last_page,
+    may_be_another,
+    older_contradiction,
+    reaches,
+    subscription_link,
+    subscription_relation,
+)
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
-from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
-from fhcrawl.logical_feed.versions import latest_time, order
+from fhcrawl.logical_feed.platforms import NUMBERED, PROBE, PROBED_AGAIN, Shown, api_of, recognise
+from fhcrawl.logical_feed.results import CUT, DocumentFailure, DocumentResult, State, latest_time, order
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import DocumentRef
+from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from scrapy.http import Response
 
     from fhcrawl.crawling.context import RequestContext
-    from fhcrawl.documents import DocumentList, Entry, FeedDocument
+    from fhcrawl.crawling.subscriptions import FeedOptions
+    from fhcrawl.documents import DocumentList, Entry
     from fhcrawl.exceptions import NotAFeedError
-    from fhcrawl.logical_feed import Link
     from fhcrawl.logical_feed.absences import EarlierReading
     from fhcrawl.logical_feed.chain import Contradiction
-    from fhcrawl.logical_feed.results import Fetch
-    from fhcrawl.logical_feed.versions import Order
+    from fhcrawl.logical_feed.platforms import Platform
+    from fhcrawl.logical_feed.results import Fetch, Order
+    from fhcrawl.store import Store
     from fhcrawl.store.entries import Label
 
 
@@ -50,8 +67,11 @@ LOST_KINDS = ("no-id", "entry-lost")
 SHARED = "another entry of the document has this id but different content; only one of them can be kept"
 
 
-def unread(response: Response, error: NotAFeedError) -> DocumentFailure:
-    """Return the failure of a response that could not be parsed, or is not a feed."""
+# The roles of documents that each walk reads as they are at that time.
+OBSERVED = (Role.SUBSCRIPTION, Role.PAGE, Role.LISTED)
+
+
+def parse_failure(response: Response, error: NotAFeedError) -> DocumentFailure:
     if isinstance(error, TimeIsOverError):
         return DocumentFailure(State.KNOWN, error.kind, f"was left for a later run: {error}")
     if error.kind is ReasonKind.TOO_LARGE:
@@ -66,58 +86,52 @@ def unread(response: Response, error: NotAFeedError) -> DocumentFailure:
 
 
 def unchanged(fetch: Fetch, response: Response) -> DocumentResult:
-    """Return the result of a document that is as it was when it was last read."""
     last = context_of(response).last_reading
-    validators = responses.validators(response) if last is None else responses.validators_now(response, last)
-    is_received = response.status != responses.NOT_MODIFIED
-    received = fetch.fetched if is_received else None
-    return DocumentResult(fetch, validators=(*validators, None), received=received)
+    etag, last_modified = requests.validators(response)
+    if response.status != requests.NOT_MODIFIED:
+        return DocumentResult(fetch, validators=(etag, last_modified, None), received=fetch.fetched)
+    # RFC 9111, 4.3.4: the header fields of a 304 response replace the stored ones; those that it lacks stay.
+    if last is not None:
+        etag, last_modified = etag or last.etag, last_modified or last.last_modified
+    return DocumentResult(fetch, validators=(etag, last_modified, None))
 
 
 def has_label(entry: Entry, label: Label | None) -> bool:
-    """Return whether an entry is the stored one with its id, though its content may differ.
-
-    Publishers put tokens into the URLs of enclosures, and some give all entries the same id.
-    """
+    """Return whether an entry is the stored one with its id, though its content may differ."""
     return bool(entry.published or entry.updated) and label == (entry.title, entry.published, entry.updated)
 
 
 def is_snapshot(fetch: Fetch, response: Response) -> bool:
-    """Return whether the request was for the index of the snapshot that the feed continues."""
     return fetch.requested_url == context_of(response).walk.options.snapshot
 
 
 def list_result(
-    fetch: Fetch, response: Response, listed: DocumentList, unread: int
+    fetch: Fetch, response: Response, listed: DocumentList, first_unprocessed: int
 ) -> tuple[DocumentResult, DocumentRef | None]:
-    """Return the result of a list of documents, and the first document to request; None if all are processed.
-
-    :param unread: position of the first document that is not processed
-    """
+    """Return the result of a list of documents, and its first document that is not processed."""
     if fetch.role is Role.INDEX and listed.created_at is None:
         url = fetch.requested_url
         logger.warning("%s does not say when it was created: all documents of the feed are read", url)
-    is_read = unread == len(listed.documents)
-    body_digest = responses.body_digest(response, context_of(response).walk)
+    is_read = first_unprocessed == len(listed.documents)
+    body_digest = requests.body_digest(response, context_of(response).walk)
     result = DocumentResult(
         fetch,
         # Snapshot: the index lists the whole state at `createdAt`; the list of a folder does not.
         kind=(Kind.SINGLE if listed.prefix is None else Kind.COMPLETE).value,
         updated=listed.created_at,
         parts=listed.documents,
-        validators=(*responses.validators(response), body_digest),
+        validators=(*requests.validators(response), body_digest),
         replaces=listed.prefix if is_read else None,
     )
     if is_read:
         return result, None
-    key, url = listed.documents[unread]
+    key, url = listed.documents[first_unprocessed]
     return result, DocumentRef(
-        key, url, Role.PART, ChainPosition(fetch.position.walk, fetch.position.step - unread - 1)
+        key, url, Role.PART, ChainPosition(fetch.position.walk, fetch.position.step - first_unprocessed - 1)
     )
 
 
 def snapshot_page(fetch: Fetch, document: FeedDocument) -> FeedDocument:
-    """Return a document that a list names without its own links, which are not followed."""
     if lists.snapshot_prefix(fetch.key) is not None:
         return lists.snapshot_page(document, fetch.key)
     return replace(document, links={}, other_links={})
@@ -132,8 +146,8 @@ def elsewhere(
     :return: its URL, and what was wrong with this document, or with documents before it
     """
     context = context_of(response)
-    own, quirks = (fetch.requested_url, fetch.url), responses.quirks_of(context.walk.options)
-    current = logical_feed.subscription_link(document, quirks)
+    own, quirks = (fetch.requested_url, fetch.url), requests.quirks_of(context.walk.options)
+    current = subscription_link(document, quirks)
     # The target of a permanent redirect may be an archive by now; the user's URL is requested then.
     if current is None and not document.complete and logical_feed.is_archive(document, own, quirks):
         current = fetch.feed
@@ -143,31 +157,13 @@ def elsewhere(
     allowed = limit if current == document.links.get("next-archive") else REFERRALS
     number, mark = (0, None) if context.referral is None else (context.referral.number, context.referral.mark)
     is_far = bool(allowed) and number >= allowed
-    if is_far or current == mark or not responses.is_fetchable(current):
+    if is_far or current == mark or not requests.is_fetchable(current):
         return None
-    others = contradiction(document, logical_feed.subscription_relation(document, quirks), quirks)
+    others = contradiction(document, subscription_relation(document, quirks), quirks)
     return current, _contradictory(others) if others else _loss_on_the_way(context)
 
 
-def referral(
-    response: Response, url: str, failure: DocumentFailure | None, is_page: bool = False
-) -> Referral:
-    """Return the referral for the request for a subscription document that another document names.
-
-    :param is_page: that document is a web page
-    """
-    context = context_of(response)
-    before = context.referral
-    number = 1 if before is None else before.number + 1
-    # Brent's algorithm: for a loop of any length, one of the marks lies in the loop.
-    is_marked = number & (number - 1) == 0
-    mark = url if before is None or is_marked else before.mark
-    is_page = is_page or (before is not None and before.is_page)
-    return Referral(number, mark, failure, context.is_new, is_page)
-
-
 def _loss_on_the_way(context: RequestContext) -> DocumentFailure | None:
-    """Return what was wrong with the documents that led to a subscription document."""
     return None if context.referral is None else context.referral.loss
 
 
@@ -176,20 +172,25 @@ def read_document(
     response: Response,
     document: FeedDocument,
     earlier: EarlierReading | None = None,
-    is_dated_by_api: bool = False,
+    store: Store | None = None,
 ) -> tuple[DocumentResult, list[Version | None]]:
-    """Return the result of a document: the feed, its entries, and the link to the older document.
+    """Return the result of a document, and the version of each entry; None for entries that are left out.
 
-    :param earlier: what is known of the document from before; None if nothing is
-    :param is_dated_by_api: as in `read_entries`
-    :return: also the version of each entry, in document order; None for entries that are left out
+    :param earlier: what is known of the document from before
+    :param store: if the document is of the chain: to find the older page if no link names it
     """
-    return _Reading(fetch, response, document, earlier).read(is_dated_by_api)
+    read = _Reading(fetch, response, document, earlier, store)
+    return read.result(), read.versions
 
 
 class _Reading:
     def __init__(
-        self, fetch: Fetch, response: Response, document: FeedDocument, earlier: EarlierReading | None
+        self,
+        fetch: Fetch,
+        response: Response,
+        document: FeedDocument,
+        earlier: EarlierReading | None,
+        store: Store | None,
     ) -> None:
         self.context = context_of(response)
         self.walk = self.context.walk
@@ -197,11 +198,17 @@ class _Reading:
         self.response = response
         self.document = document
         self.earlier = earlier
+        self.store = store
         self.own = (fetch.requested_url, fetch.url)
-        self.quirks = responses.quirks_of(self.walk.options)
+        self.quirks = requests.quirks_of(self.walk.options)
         self.is_repaired = any(problem.kind == "repaired" for problem in document.problems)
+        self.invalid = sum(problem.kind in LOST_KINDS for problem in document.problems)
+        self.row = None if store is None else self._software()
+        self.versions: list[Version | None] = []
+        self.shown: list[str] = []  # `coverage.mark` of entries of a subscription document or a capture
+        self.oldest: str | None = None  # when the last of these that has a time was published or updated
 
-    def read(self, is_dated_by_api: bool) -> tuple[DocumentResult, list[Version | None]]:
+    def result(self) -> DocumentResult:
         fetch, document = self.fetch, self.document
         failure = self._failure()
         since = self.walk.since or "" if fetch.role is not Role.PART else ""
@@ -210,18 +217,17 @@ class _Reading:
         if _loss_on_the_way(self.context):
             # The next run requests the user's URL again.
             fetch = replace(fetch, location=fetch.feed)
-        entries = read_entries(fetch, document, since, self.earlier, self.walk.options.ids, is_dated_by_api)
-        responses.note_growth(self.response, entries.size)
-        versions = [version for version in entries.versions if version is not None]
-        deletions = deletions_of(fetch, document)
-        invalid = sum(problem.kind in LOST_KINDS for problem in document.problems)
-        if invalid:
-            counts["fhcrawl/entry/invalid"] = invalid
-        if entries.shared:
-            counts["fhcrawl/entry/shared"] = len(entries.shared)
-            document.problems.extend(
-                Problem(ReasonKind.SHARED_ID, version.id, SHARED) for version in entries.shared
-            )
+        self._read_entries(since)
+        requests.note_growth(self.response, sum(_inherited(entry, fetch.url) for entry in document.entries))
+        versions = [version for version in self.versions if version is not None]
+        shared = self._shared()
+        deletions = self._deletions()
+        if self.invalid:
+            counts["fhcrawl/entry/invalid"] = self.invalid
+        if shared:
+            counts["fhcrawl/entry/shared"] = len(shared)
+            document.problems.extend(Problem(ReasonKind.SHARED_ID, version.id, SHARED) for version in shared)
+        uncounted = [v.claimed.time for v in (*versions, *deletions) if v.claimed is not None]
         result = DocumentResult(
             fetch,
             title=document.title,
@@ -230,11 +236,11 @@ class _Reading:
             moved_to=self._moved_to(),
             older_document=older,
             failure=failure,
-            lost_entries=invalid + len(entries.shared),
-            shared_id=entries.shared[0].id if entries.shared else None,
+            lost_entries=self.invalid + len(shared),
+            shared_id=shared[0].id if shared else None,
             versions=versions,
             deletions=deletions,
-            uncounted=first_uncounted(fetch, (*versions, *deletions)),
+            uncounted=None if fetch.role is Role.CAPTURE else min(uncounted, default=None),
             counts=counts,
         )
         # Feed of multipart pages: "A page with a `next` link is immutable".
@@ -242,10 +248,10 @@ class _Reading:
         if fetch.role in logical_feed.CHAIN and not is_immutable:
             result = self._of_chain(result)
         if fetch.role is Role.SUBSCRIPTION:
-            result = self._of_subscription(result, entries, invalid)
+            result = self._of_subscription(result, shared)
         elif fetch.role is Role.CAPTURE:
-            result = replace(result, shown=entries.shown, oldest=entries.oldest)
-        return result, entries.versions
+            result = replace(result, shown=self.shown, oldest=self.oldest)
+        return result if self.store is None else self._with_unlinked(result, self.store)
 
     def _failure(self) -> DocumentFailure | None:
         document = self.document
@@ -271,7 +277,7 @@ class _Reading:
     def _link_failure(self) -> DocumentFailure | None:
         document = self.document
         if self.fetch.role is Role.SUBSCRIPTION and not document.complete:
-            current = logical_feed.subscription_link(document, self.quirks)
+            current = subscription_link(document, self.quirks)
             is_archive = logical_feed.is_archive(document, self.own, self.quirks)
             if current not in self.own if current else is_archive:
                 detail = "is an archive document or a page that does not lead to the newest document"
@@ -283,37 +289,31 @@ class _Reading:
     def _older(
         self, since: str, failure: DocumentFailure | None
     ) -> tuple[Link | None, DocumentFailure | None]:
-        """Return the link to the next older document, and the failure; the walk ends at the snapshot's time.
-
-        :param since: when the snapshot was made that the feed continues; '' for none
-        """
         document = self.document
         older = logical_feed.older_document(document, self.own, self.quirks)
-        if since and logical_feed.reaches(document, since):
+        if since and reaches(document, since):
             return None, failure
-        if since and older is None and failure is None and logical_feed.begins_after(document, since):
+        if since and older is None and failure is None and begins_after(document, since):
             detail = f"is the oldest document, but begins after the snapshot of {since}"
             return None, DocumentFailure(State.INVALID, ReasonKind.BEGINS_LATER, detail)
         return older, failure
 
     def _moved_to(self) -> str | None:
-        redirected = responses.request_of(self.response).meta.get("redirect_urls")
+        redirected = request_of(self.response).meta.get("redirect_urls")
         if self.fetch.role is not Role.ARCHIVE or not redirected:
             return None
         url = self.fetch.url
-        return url if logical_feed.may_be_another(self.document, redirected[0], url) else None
+        return url if may_be_another(self.document, redirected[0], url) else None
 
     def _compare(self) -> Counter[str]:
-        """Compare a page with the newer page that links to it; return stats of the contradictions."""
         newer = self.context.newer
         if newer is None or self.document.format != "multipart":
             return Counter()
-        found = list(logical_feed.disagreements(self.document, self.own, newer))
+        found = list(disagreements(self.document, self.own, newer))
         self.document.problems.extend(found)
         return Counter(f"fhcrawl/neighbour/{problem.kind}" for problem in found)
 
     def _of_chain(self, result: DocumentResult) -> DocumentResult:
-        """Return the result of a document of the chain, with what is needed to read it again."""
         older, earlier = result.older_document, self.earlier
         unsettled = earlier.unsettled if earlier is not None else ()
         # A page from which no link leads to the last one is not known to be the end.
@@ -321,14 +321,14 @@ class _Reading:
         held = absences.encode(result.versions, named, unsettled)
         is_known = earlier is not None and result.failure is None
         # Entries that have to be looked at again, even if the document stays the same.
-        validators = None if unsettled else (*responses.validators(self.response), None)
+        validators = None if unsettled else (*requests.validators(self.response), None)
         lost = self._lost(result, earlier, held) if is_known and earlier is not None else {}
-        return replace(result, held=held, lost=lost, validators=validators)
+        is_no_page = self.context.is_probe and not result.versions
+        return replace(result, held=None if is_no_page else held, lost=lost, validators=validators)
 
     def _lost(
         self, result: DocumentResult, earlier: EarlierReading, held: bytes
     ) -> Mapping[bytes, bytes | None] | None:
-        """Return `DocumentResult.lost` of a document that was read without a failure."""
         if self.fetch.role is not Role.SUBSCRIPTION or result.older_document is not None:
             return dict.fromkeys(earlier.lost(held))
         # A feed without older documents only shows its last entries.
@@ -337,39 +337,233 @@ class _Reading:
             return {}
         return None if result.lost_entries or self.is_repaired else earlier.removed(held)
 
-    def _of_subscription(self, result: DocumentResult, entries: ReadEntries, invalid: int) -> DocumentResult:
+    def _of_subscription(self, result: DocumentResult, shared: list[Version]) -> DocumentResult:
         document, earlier, older = self.document, self.earlier, result.older_document
         # RFC 5005, 2; an incomplete or invalid document deletes no entries.
-        is_state = document.complete and result.failure is None and not invalid and not self.is_repaired
+        is_intact = result.failure is None and not self.invalid and not self.is_repaired
         # The same bytes, if they only link to the first page, do not prove that the pages are unchanged.
         has_pages = older is not None and older.role is Role.PAGE
         is_index = has_pages and not (document.entries or document.updated)
-        body_digest = responses.body_digest(self.response, self.walk)
-        shared = {version.id for version in entries.shared}
+        body_digest = requests.body_digest(self.response, self.walk)
+        shared_ids = {version.id for version in shared}
+        present = frozenset(version.id for version in result.versions)
         return replace(
             result,
             update_schedule=None if document.update_schedule is None else asdict(document.update_schedule),
-            validators=None if is_index else (*responses.validators(self.response), body_digest),
-            present=frozenset(version.id for version in result.versions) if is_state else None,
-            shown=entries.shown if result.kind in COVERED_KINDS and result.failure is None else None,
+            validators=None if is_index else (*requests.validators(self.response), body_digest),
+            present=present if document.complete and is_intact else None,
+            shown=self.shown if result.kind in COVERED_KINDS and result.failure is None else None,
             total=document.total,
             head=document.head,
-            breaks_span=bool(invalid)
+            breaks_span=bool(self.invalid)
             or any(
                 earlier is None or not earlier.has_held(version)
                 for version in result.versions
-                if version.id in shared
+                if version.id in shared_ids
             ),
         )
+
+    # -- entries ------------------------------------------------------------------------------------------
+
+    def _read_entries(self, since: str) -> None:
+        fetch, document, earlier, ids = self.fetch, self.document, self.earlier, self.walk.options.ids
+        is_observed, is_shown = fetch.role in OBSERVED, fetch.role in (Role.SUBSCRIPTION, Role.CAPTURE)
+        # Versions with an update time, of whatever walk, are newer than those without one.
+        is_dated_by_api = self._is_dated_by_api()
+        for position, entry in enumerate(document.entries):
+            entry_id = logical_feed.identity(entry, document, ids)
+            if entry_id is None or (since and is_before(entry.updated, since)):
+                self.versions.append(None)
+                continue
+            digest = entry.digest or logical_feed.digest(entry)
+            claimed = (
+                order(entry.updated, document.updated, fetch.position, position, is_observed)
+                if earlier is None
+                else earlier.order(entry_id, digest, entry.updated, document.updated, position)
+            )
+            if is_dated_by_api and not claimed.time:
+                claimed = claimed._replace(overrides=EARLIEST_WALK)
+            if claimed.time > fetch.latest and fetch.role is Role.PAGE:
+                claimed = claimed.over_earlier_walks()
+            self.versions.append(_version(fetch, entry_id, claimed, digest, entry.original))
+            if is_shown and position < coverage.WINDOW:
+                self.shown.append(coverage.mark(entry_id, entry.published, entry.updated, digest))
+                self.oldest = entry.published or entry.updated or self.oldest
+
+    # RFC 4287, 4.1.1: "If multiple atom:entry elements with the same atom:id value appear in an Atom Feed
+    # Document, they represent the same entry. Their atom:updated timestamps SHOULD be different."
+    def _shared(self) -> list[Version]:
+        # An event's id is its entity's, which can have more events.
+        if self.document.format == "multipart":
+            return []
+        shared: list[Version] = []
+        first: dict[str, tuple[Version, Entry]] = {}
+        by_id: dict[str, dict[tuple[str, str | None], set[str | None]]] = {}
+        for version, entry in zip(self.versions, self.document.entries, strict=True):
+            if version is None:
+                continue
+            first_version, first_entry = first.setdefault(version.id, (version, entry))
+            if first_version is version:
+                continue
+            contents = by_id.setdefault(
+                version.id, {(first_version.digest, first_entry.published): {first_entry.updated}}
+            )
+            content = version.digest, entry.published
+            if content not in contents:
+                times = set().union(*contents.values())
+                if entry.updated is None or None in times or entry.updated in times:
+                    shared.append(version)
+            contents.setdefault(content, set()).add(entry.updated)
+        return shared
+
+    # RFC 6721
+    def _deletions(self) -> list[Version]:
+        fetch, document = self.fetch, self.document
+        is_observed = fetch.role in OBSERVED
+        return [
+            _version(
+                fetch,
+                tombstone.ref,
+                logical_feed.deletion(tombstone, document.updated, fetch.position, is_observed),
+                "",
+            )
+            for tombstone in document.tombstones
+        ]
+
+    # -- older pages that no link names -------------------------------------------------------------------
+
+    def _software(self) -> Platform | None:
+        context = self.context
+        if context.role is Role.PAGE:
+            row = context.software if self.walk.options.platforms else None
+            return NUMBERED if row is PROBE else row
+        if context.role is not Role.SUBSCRIPTION:
+            return None
+        headers = (
+            f"{name.decode('latin-1')}: {b', '.join(values).decode('latin-1')}"
+            for name, values in self.response.headers.items()
+        )
+        return recognise(self.fetch.location or self.fetch.requested_url, headers, self.response.body)
+
+    # The feed has no update times. A post that was edited in it comes with its time from the API, which is
+    # read after each change of the feed.
+    def _is_dated_by_api(self) -> bool:
+        row, store = self.row, self.store
+        if store is None or row is None or not row.has_api or self.fetch.role is not Role.SUBSCRIPTION:
+            return False
+        return self.walk.options.platforms and self._form_older(self.fetch, row, store)[0] is not None
+
+    # If the user does not want these pages, the result only notes that there may be some.
+    def _with_unlinked(self, result: DocumentResult, store: Store) -> DocumentResult:
+        fetch, options, row = result.fetch, self.walk.options, self.row
+        if result.kind != Kind.SINGLE.value or result.older_document or result.failure:
+            return result
+        if row is None and fetch.role is Role.SUBSCRIPTION and (options.probe or fetch.walk > FIRST_WALK):
+            row, _ = numbered_pages(store, fetch.feed, options)
+            own = fetch.location or fetch.requested_url
+            has_number = url_query_parameter(own, "page", keep_blank_values=True) is not None
+            if row is PROBE and (has_number or not own.startswith("http")):
+                row = None
+        if row is None:
+            return result
+        url, is_cut = self._form_older(fetch, row, store)
+        if is_cut:
+            result = replace(result, lost_entries=result.lost_entries or CUT)
+        if url is None or url == fetch.feed:
+            return result
+        if not options.platforms or (row is NUMBERED and not options.probe):
+            return replace(result, software=row.name)
+        known = self._known_older(result, row, url, store)
+        link = None if known is None else Link(Role.PAGE, known, row.name)
+        return replace(result, older_document=link, older_key=url if row.has_api else None)
+
+    def _known_older(self, result: DocumentResult, row: Platform, url: str, store: Store) -> str | None:
+        fetch, earlier = result.fetch, self.earlier
+        if row.has_api:
+            # The API that a home page leads to has the key of the home page.
+            stored = store.documents.find(fetch.feed, url)
+            return url if stored is None else stored.url
+        # What the feed showed before, and does not show now, is in the store. So the older page of the
+        # earlier feed is that of this one too, if the two overlap: all pages behind it stay what they were.
+        if row.moves and earlier is not None and fetch.role is Role.SUBSCRIPTION:
+            overlaps = any(map(earlier.has_id, result.versions))
+            return (store.documents.find_formed(fetch.feed, fetch.key, row.name) or url) if overlaps else url
+        if row.is_by_time and fetch.is_check:
+            # What the documents before it held is known to the walk only.
+            return store.documents.find_formed(fetch.feed, fetch.key, row.name)
+        return url
+
+    def _form_older(self, fetch: Fetch, row: Platform, store: Store) -> tuple[str | None, bool]:
+        document, is_page, size = self.document, fetch.role is Role.PAGE, self.walk.page_size
+        if is_page and row.is_by_time and not size:
+            size = store.documents.count_shown(fetch.feed)
+        times = [time for entry in document.entries if (time := entry.published or entry.updated)]
+        shown = Shown(
+            len(document.entries),
+            min(times, default=None),
+            document.entries[-1].id if document.entries else None,
+            is_page,
+            self.context.empty,
+            size,
+            document.site and requests.secured(document.site, self.response),
+        )
+        # The next run requests the target of a permanent redirect.
+        return row.older(fetch.location or fetch.requested_url, shown)
+
+
+def numbered_pages(store: Store, feed: str, options: FeedOptions) -> tuple[Platform | None, bool]:
+    """Return the row of the pages of unknown software, if a feed has any or may be probed; whether it was."""
+    is_known, probed = store.documents.find_probe(feed)
+    if is_known:
+        return NUMBERED, True
+    # A time in the future was recorded by a wrong clock.
+    is_due = probed is None or not 0 <= elapsed(probed, now()) < PROBED_AGAIN
+    return PROBE if is_due and options.platforms and options.probe else None, probed is not None
+
+
+def is_missing(response: Response) -> bool:
+    """Return whether the response says that a page does not exist whose URL was formed."""
+    context = context_of(response)
+    row = context.software
+    # A redirect leads to the last page, or to the first one.
+    pages = {url_query_parameter(url, "page") for url in (context.requested_url, response.url)}
+    is_redirected = row in (NUMBERED, PROBE) and len(pages) > 1
+    return is_redirected or (row is not None and response.status in row.ends)
+
+
+def no_page() -> FeedDocument:
+    return FeedDocument(
+        "rss", None, None, {}, archive=False, complete=False, entries=[], problems=[], fault=None
+    )
+
+
+# A server may ignore what is added to a URL. A linked page that is like the first one is a fault of the
+# publisher's, and so is a numbered page: entries may have moved on to the next one.
+def is_end(response: Response, result: DocumentResult, newer: Role) -> bool | None:
+    """Return whether a page that is like the newer one before it is the end; None if that says nothing."""
+    row = context_of(response).software
+    if row is PROBE:
+        return True
+    if row is not None and row.has_api:
+        return None
+    if row is None or result.kind != Kind.SINGLE.value:
+        return False
+    return None if row.is_by_time else row.repeats or newer is Role.SUBSCRIPTION
+
+
+def api(response: Response) -> str | None:
+    """Return the URL of the first page of the API that a home page leads to; None if it leads to none."""
+    context = context_of(response)
+    if not context.is_of_api or context.referral is not None or context.checks is not None:
+        return None
+    url = api_of(response.body, response.url)
+    return url if url is not None and requests.is_fetchable(url) else None
 
 
 # Texts that differ in each response leave validators as they are (RFC 9110, 8.8.1: weak ones), and a
 # publisher may have edited an entry since: only what a server must not answer with 304 is looked into.
 def has_hidden_news(response: Response, result: DocumentResult, earlier: EarlierReading | None) -> bool:
-    """Return whether a request without conditions has brought entries that 304 responses may have hidden.
-
-    :param earlier: as in `read_document`
-    """
+    """Return whether a request without conditions has brought entries that 304 responses may have hidden."""
     last = context_of(response).last_reading
     if last is None or last.received is None or last.validated_url is None or result.failure is not None:
         return False
@@ -406,127 +600,11 @@ def log_problems(result: DocumentResult, document: FeedDocument) -> None:
         )
 
 
-# The roles of documents that each walk reads as they are at that time.
-OBSERVED = (Role.SUBSCRIPTION, Role.PAGE, Role.LISTED)
-
-
-class ReadEntries(NamedTuple):
-    """What was read of the entries of a document.
-
-    :param versions: the version of each entry; None without an id or before a snapshot
-    :param shown: their marks (`coverage.mark`), if it is a subscription document or a capture
-    :param oldest: when the last of these that has a time was published, or else updated
-    :param size: the sum of `_inherited`
-    :param shared: entries that cannot be kept, since other entries of the document have their ids
-    """
-
-    versions: list[Version | None]
-    shown: list[str]
-    oldest: str | None
-    size: int
-    shared: list[Version]
-
-
-def read_entries(
-    fetch: Fetch,
-    document: FeedDocument,
-    since: str,
-    earlier: EarlierReading | None = None,
-    ids: str | None = None,
-    is_dated_by_api: bool = False,
-) -> ReadEntries:
-    """Read the entries of a document.
-
-    :param ids: as in `versions.identity`
-    :param earlier: what is known of the document from before; None if nothing is
-    :param is_dated_by_api: versions with an update time, of whatever walk, are newer than those without one
-    """
-    versions: list[Version | None] = []
-    shown: list[str] = []
-    oldest, inherited = None, 0
-    is_observed = fetch.role in OBSERVED
-    shared = SharedIds()
-    for position, entry in enumerate(document.entries):
-        inherited += _inherited(entry, fetch.url)
-        entry_id = logical_feed.identity(entry, document, ids)
-        if entry_id is None or (since and logical_feed.is_before(entry.updated, since)):
-            versions.append(None)
-            continue
-        digest = entry.digest or logical_feed.digest(entry)
-        claimed = (
-            order(entry.updated, document.updated, fetch.position, position, is_observed)
-            if earlier is None
-            else earlier.order(entry_id, digest, entry.updated, document.updated, position)
-        )
-        if is_dated_by_api and not claimed.time:
-            claimed = claimed._replace(overrides=EARLIEST_WALK)
-        if claimed.time > fetch.latest and fetch.role is Role.PAGE:
-            claimed = claimed.over_earlier_walks()
-        version = _version(fetch, entry_id, claimed, digest, entry.original)
-        versions.append(version)
-        shared.add(version, entry)
-        if fetch.role in (Role.SUBSCRIPTION, Role.CAPTURE) and position < coverage.WINDOW:
-            shown.append(coverage.mark(entry_id, entry.published, entry.updated, digest))
-            oldest = entry.published or entry.updated or oldest
-    # An event's id is its entity's, which can have more events.
-    found = [] if document.format == "multipart" else shared.found
-    return ReadEntries(versions, shown, oldest, inherited, found)
-
-
-class SharedIds:
-    """Finds the entries of a document that share their id with another entry, which is not the same.
-
-    RFC 4287, 4.1.1: "If multiple atom:entry elements with the same atom:id value appear in an Atom Feed
-    Document, they represent the same entry. Their atom:updated timestamps SHOULD be different."
-
-    :param found: of the entries with one id and the same `updated`, or none, all contents but one
-    """
-
-    def __init__(self) -> None:
-        self.found: list[Version] = []
-        self._first: dict[str, tuple[Version, Entry]] = {}
-        self._contents: dict[str, dict[tuple[str, str | None], set[str | None]]] = {}
-
-    def add(self, version: Version, entry: Entry) -> None:
-        """Compare an entry with those before it."""
-        first = self._first.setdefault(version.id, (version, entry))
-        if first[0] is version:
-            return
-        known, of_known = first
-        contents = self._contents.setdefault(
-            version.id, {(known.digest, of_known.published): {of_known.updated}}
-        )
-        content = version.digest, entry.published
-        if content not in contents:
-            times = set().union(*contents.values())
-            if entry.updated is None or None in times or entry.updated in times:
-                self.found.append(version)
-        contents.setdefault(content, set()).add(entry.updated)
-
-
 # A link of a few octets may be resolved against a base of 2,000, and each entry may take the feed's authors.
 def _inherited(entry: Entry, url: str) -> int:
-    """Return how many characters are in fields that an entry can take from other parts of its document.
-
-    :param url: URL of the document
-    """
     enclosures = sum(len(enclosure["url"]) for enclosure in entry.enclosures) if entry.enclosures else 0
     base = 0 if entry.base is None or entry.base == url else len(entry.base)
     return base + len(entry.link or "") + sum(map(len, entry.authors)) + enclosures
-
-
-def deletions_of(fetch: Fetch, document: FeedDocument) -> list[Version]:
-    """Return the deletions that a document's tombstones say (RFC 6721)."""
-    is_observed = fetch.role in OBSERVED
-    return [
-        _version(
-            fetch,
-            tombstone.ref,
-            logical_feed.deletion(tombstone, document.updated, fetch.position, is_observed),
-            "",
-        )
-        for tombstone in document.tombstones
-    ]
 
 
 # The date of a capture is known: times in it that are later never count. A walk compares with the machine's
@@ -537,11 +615,3 @@ def _version(
     if fetch.role is Role.CAPTURE:
         claimed = claimed.counted(latest_time(fetch.fetched))
     return Version.at(fetch.latest, entry_id, claimed, digest, original)
-
-
-def first_uncounted(fetch: Fetch, versions: Iterable[Version]) -> str | None:
-    """Return the earliest time in a document that is too far in the future to count; None for a capture."""
-    if fetch.role is Role.CAPTURE:
-        return None
-    claimed = (version.claimed for version in versions if version.claimed is not None)
-    return min((order.time for order in claimed), default=None)

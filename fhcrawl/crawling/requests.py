@@ -1,31 +1,49 @@
-"""Makes the requests of a walk, with the context that each of them carries."""
+"""Makes the requests of a walk, and reads what their responses say besides the document."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
+from time import time
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import urldefrag, urlsplit
 
 from scrapy import Request
 
 from fhcrawl import logical_feed
-from fhcrawl.crawling import platforms, reading, responses
 from fhcrawl.crawling.context import (
     DELTAFETCH_ENABLED,
     DELTAFETCH_KEY,
     INDEX_SLOT,
     LastReading,
+    Referral,
     RequestContext,
     WalkContext,
     cb_kwargs_of,
     context_of,
+    find_context,
+    given_urls,
+    header,
+    header_text,
+    request_of,
+    set_walk,
     special_hosts_from_store,
+    special_hosts_to_store,
     with_context,
 )
+from fhcrawl.crawling.failures import timestamp_of
+from fhcrawl.documents import detection
+from fhcrawl.documents.dates import shift
+from fhcrawl.documents.formats import multipart
+from fhcrawl.documents.links import HISTORY, header_links
+from fhcrawl.documents.xml.elements import LONGEST_URL
 from fhcrawl.logical_feed import FIRST_WALK, ChainPosition, Role, polling
-from fhcrawl.logical_feed.chain import EARLIEST_WALK
-from fhcrawl.logical_feed.platforms import NUMBERED, PROBE, WORDPRESS
+from fhcrawl.logical_feed.chain import EARLIEST_WALK, FeedQuirks
+from fhcrawl.logical_feed.platforms import NAMED, NUMBERED, PROBE, SERVER_ERROR, WORDPRESS
+from fhcrawl.logical_feed.results import Fetch, latest_time
 from fhcrawl.reasons import ReasonKind
+from fhcrawl.utils import addresses
+from fhcrawl.utils.addresses import normalised
 from fhcrawl.utils.clock import now
 from fhcrawl.warc import indexes
 
@@ -35,25 +53,39 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from fhcrawl.crawling.subscriptions import FeedOptions
-    from fhcrawl.logical_feed import Link, NewerPage
+    from fhcrawl.logical_feed import Link
+    from fhcrawl.logical_feed.chain import NewerPage
     from fhcrawl.logical_feed.listings import ListCheck, SitemapCheck
-    from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch
+    from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult
     from fhcrawl.store import CheckedDocument, DocumentRef, Memento, WalkStart
 
+# RFC 9110, 15.4: 301 and 308 are permanent: "the target resource has been assigned a new permanent URI".
+NOT_MODIFIED = 304
+PERMANENT = (301, 308)
+# The URL of requests for URLs that cannot be fetched; GuardMiddleware refuses it.
+UNFETCHABLE_URL = "nowhere://nowhere/"
+VALIDATED = ("If-None-Match", "If-Modified-Since")
 CHECK_PRIORITY = -1
 # 50,000 URLs of a sitemap take 5 to 10 MiB. The protocol allows 50 MB, which would take seconds.
 MOST_OCTETS = 16 * 1024**2
 REFUSALS = tuple(map(ReasonKind.http, (401, 403, 404)))
-# The meta of requests for documents that are fetched even if they are processed.
-ALWAYS = {DELTAFETCH_ENABLED: False}
+# The meta of requests for documents that are fetched even if they are processed; and of conditional ones.
+ALWAYS: dict[str, Any] = {DELTAFETCH_ENABLED: False}
+CONDITIONAL = {**ALWAYS, "handle_httpstatus_list": [NOT_MODIFIED]}
+
+
+def status_meta(platform: str | None) -> dict[str, Any]:
+    """Return the meta of the request for an older document of a software (`Link.platform`)."""
+    ends = NAMED[platform].ends if platform in NAMED else ()
+    # Scrapy requests again what answers 5xx.
+    retry = {"dont_retry": True} if max(ends, default=0) >= SERVER_ERROR else {}
+    return {"handle_httpstatus_list": list(ends), **retry} if ends else {}
 
 
 def first(known: WalkStart, options: FeedOptions) -> Iterator[Request]:
-    """Yield the first requests of a walk: for the index of a snapshot, or for the subscription document.
+    """Yield the first requests of a walk: for the subscription document, or for the index of a snapshot.
 
     Yield the request for the first unread page of a snapshot too.
-
-    :param options: the user's options of the feed
     """
     stored = known.snapshot
     index = options.snapshot or (stored.url if stored else None)
@@ -72,13 +104,13 @@ def first(known: WalkStart, options: FeedOptions) -> Iterator[Request]:
         index = None
     if index is None:
         yield subscription(known, walk)
-        return
-    yield _request(RequestContext(walk, index, Role.SUBSCRIPTION, ChainPosition(known.walk, 0)), ALWAYS)
+    else:
+        yield _request(walk, index, Role.SUBSCRIPTION, ChainPosition(known.walk, 0), ALWAYS)
 
 
 def subscription(known: WalkStart, walk: WalkContext) -> Request:
     """Return the request for a subscription document, conditional unless the user's options have changed."""
-    if known.body_digest is not None and not responses.is_read_like(known.body_digest, walk):
+    if known.body_digest is not None and known.body_digest.partition(" ")[2] != options_key(walk):
         known = known.anew()
     last_reading = LastReading(
         is_new=known.crawled is None,
@@ -91,33 +123,27 @@ def subscription(known: WalkStart, walk: WalkContext) -> Request:
         is_listed=known.is_listed,
     )
     place = ChainPosition(known.walk, 0)
-    return _request(
-        RequestContext(walk, known.location, Role.SUBSCRIPTION, place, last_reading=last_reading),
-        {**ALWAYS, "handle_httpstatus_list": [responses.NOT_MODIFIED]},
-    )
+    return _request(walk, known.location, Role.SUBSCRIPTION, place, CONDITIONAL, last_reading=last_reading)
 
 
 def _received(received: str | None, validated_url: str | None) -> str | None:
-    """Return `LastReading.received` for a document with validators."""
     is_due = validated_url is not None and polling.is_due_in_full(received, now())
     return received if is_due else None
 
 
 def conditional(response: Response) -> Request:
-    """Return the request for a document again, with the validators that it had before it has changed.
-
-    :param response: to a request that was made without them
-    """
+    """Return the request for a document again, with the validators that it had before it has changed."""
     context = context_of(response)
     last = context.last_reading or LastReading()
-    again = replace(
-        context,
-        last_reading=replace(last, body_digest=None, received=None),
-        checks=None,
-        doubted_since=last.received,
+    return _with_target(
+        replace(
+            context,
+            last_reading=replace(last, body_digest=None, received=None),
+            checks=None,
+            doubted_since=last.received,
+        ),
+        {**CONDITIONAL, "dont_retry": True},
     )
-    meta = {**ALWAYS, "handle_httpstatus_list": [responses.NOT_MODIFIED], "dont_retry": True}
-    return _request(again, meta)
 
 
 def subscription_elsewhere(
@@ -127,69 +153,62 @@ def subscription_elsewhere(
     failure: DocumentFailure | None = None,
     is_page: bool = False,
 ) -> Request:
-    """Return the request for the subscription document that another document names.
+    """Return the request for the subscription document that another document, or a web page, names.
 
     :param failure: what was wrong with that other document, or with documents before it
-    :param is_page: it is a web page
     """
     # If the user's URL fails too, the document that led there is read as an archive.
     is_given = url == fetch.feed
     return _request(
-        RequestContext(
-            context_of(response).walk,
-            url,
-            Role.SUBSCRIPTION,
-            fetch.position,
-            via=response.url,
-            referral=reading.referral(response, url, failure, is_page),
-            is_given=is_given,
-            archive=fetch.requested_url if is_given else None,
-        ),
+        context_of(response).walk,
+        url,
+        Role.SUBSCRIPTION,
+        fetch.position,
         ALWAYS,
+        via=response.url,
+        referral=_referral(response, url, failure, is_page),
+        is_given=is_given,
+        archive=fetch.requested_url if is_given else None,
     )
+
+
+def _referral(response: Response, url: str, failure: DocumentFailure | None, is_page: bool) -> Referral:
+    context = context_of(response)
+    before = context.referral
+    number = 1 if before is None else before.number + 1
+    # Brent's algorithm: for a loop of any length, one of the marks lies in the loop.
+    is_marked = number & (number - 1) == 0
+    mark = url if before is None or is_marked else before.mark
+    is_page = is_page or (before is not None and before.is_page)
+    return Referral(number, mark, failure, context.is_new, is_page)
 
 
 def api(fetch: Fetch, response: Response, url: str) -> Request:
     """Return the request for the first page of an API, in place of the home page that leads to it."""
-    referral = reading.referral(response, url, None, is_page=True)
+    referral = _referral(response, url, None, is_page=True)
     context = replace(context_of(response), requested_url=url, via=response.url, referral=referral)
-    return _request(context, {**ALWAYS, DELTAFETCH_KEY: fetch.key})
+    return _with_target(context, {**ALWAYS, DELTAFETCH_KEY: fetch.key})
 
 
-def home_again(fetch: Fetch, context: RequestContext, failure: DocumentFailure) -> Iterator[Request]:
-    """Yield the request for the home page that led to an API, if that refuses the key that it had then.
-
-    :param context: the context of the failed request
-    """
-    is_api = platforms.has_api(context) and context.referral is None and fetch.key != fetch.requested_url
+def elsewhere_again(fetch: Fetch, context: RequestContext, failure: DocumentFailure) -> Iterator[Request]:
+    """Yield the request for another URL of a document after a failure, if there is one."""
+    walk = context.walk
+    # The target of a permanent redirect may have been removed, or the redirect have been a mistake. A server
+    # that sends Retry-After is still in use.
+    is_elsewhere = fetch.requested_url not in (fetch.feed, walk.options.snapshot) and context.via is None
+    if fetch.role is Role.SUBSCRIPTION and is_elsewhere and fetch.retry_after is None:
+        yield _request(walk, fetch.feed, Role.SUBSCRIPTION, fetch.position, ALWAYS, is_given=True)
+    # The API refuses the key that its home page had then.
+    is_api = context.is_of_api and context.referral is None and fetch.key != fetch.requested_url
     if is_api and failure.kind in REFUSALS:
-        again = replace(context, requested_url=fetch.key, is_given=True)
-        yield _request(again, {**ALWAYS, DELTAFETCH_KEY: fetch.key})
+        home = replace(context, requested_url=fetch.key, is_given=True)
+        yield _with_target(home, {**ALWAYS, DELTAFETCH_KEY: fetch.key})
 
 
 def last_known(fetch: Fetch, context: RequestContext) -> Iterator[Request]:
-    """Yield the request for the archive that led to the user's URL, if the request for that URL failed.
-
-    :param context: the context of the failed request
-    """
+    """Yield the request for the archive that led to the user's URL, if the request for that URL failed."""
     if context.archive is not None:
-        found = RequestContext(context.walk, context.archive, Role.SUBSCRIPTION, fetch.position, is_last=True)
-        yield _request(found, ALWAYS)
-
-
-def as_given(fetch: Fetch, context: RequestContext) -> Iterator[Request]:
-    """Yield the request for a subscription document at the user's URL, if it failed at another URL.
-
-    The target of a permanent redirect may have been removed, or the redirect have been a mistake. A server
-    that sends Retry-After is still in use.
-
-    :param context: the context of the failed request
-    """
-    walk = context.walk
-    is_elsewhere = fetch.requested_url not in (fetch.feed, walk.options.snapshot) and context.via is None
-    if fetch.role is Role.SUBSCRIPTION and is_elsewhere and fetch.retry_after is None:
-        given = RequestContext(walk, fetch.feed, Role.SUBSCRIPTION, fetch.position, is_given=True)
-        yield _request(given, ALWAYS)
+        yield _request(context.walk, context.archive, Role.SUBSCRIPTION, fetch.position, ALWAYS, is_last=True)
 
 
 def older_document(
@@ -200,94 +219,74 @@ def older_document(
     barren: int,
     has_joined: bool,
 ) -> Request:
-    """Return the request for the older document that a document links to.
-
-    :param newer: the page that the older document is compared with
-    :param barren, has_joined: see `RequestContext`
-    """
     context = context_of(response)
+    # A probe that is made again has been processed.
+    meta = {**(ALWAYS if link.platform == PROBE.name else {}), **status_meta(link.platform)}
+    if result.older_key is not None:
+        meta[DELTAFETCH_KEY] = result.older_key
     return _request(
-        RequestContext(
-            context.walk,
-            link.url,
-            link.role,
-            result.fetch.position.before(),
-            via=response.url,
-            documents=context.documents + 1,
-            platform=link.platform,
-            has_joined=has_joined,
-            barren=barren,
-            empty=0 if result.versions else context.empty + 1,
-            newer=newer,
-        ),
-        {
-            # A probe that is made again has been processed.
-            **(ALWAYS if link.platform == PROBE.name else {}),
-            **platforms.status_meta(link.platform),
-            **({} if result.older_key is None else {DELTAFETCH_KEY: result.older_key}),
-        },
+        context.walk,
+        link.url,
+        link.role,
+        result.fetch.position.before(),
+        meta,
+        via=response.url,
+        documents=context.documents + 1,
+        platform=link.platform,
+        has_joined=has_joined,
+        barren=barren,
+        empty=0 if result.versions else context.empty + 1,
+        newer=newer,
     )
 
 
 def known_older_document(fetch: Fetch, response: Response, older: DocumentRef) -> Request:
     """Return the request for the next unread document of a chain; the subscription document is unchanged."""
-    walk = context_of(response).walk
     # An archive keeps its position; a page gets the position in the walk that reads it.
-    is_page = older.role is Role.PAGE
+    position = fetch.position.before() if older.role is Role.PAGE else older.position
     return _request(
-        RequestContext(
-            walk,
-            older.url,
-            older.role,
-            fetch.position.before() if is_page else older.position,
-            via=response.url,
-            documents=1,
-            platform=older.platform,
-        ),
-        {
-            **({DELTAFETCH_KEY: older.key} if older.key != older.url else {}),
-            **platforms.status_meta(older.platform),
-        },
+        context_of(response).walk,
+        older.url,
+        older.role,
+        position,
+        {**({DELTAFETCH_KEY: older.key} if older.key != older.url else {}), **status_meta(older.platform)},
+        via=response.url,
+        documents=1,
+        platform=older.platform,
     )
 
 
 def part(step: DocumentRef, walk: WalkContext, documents: int = 1) -> Request:
-    """Return the request for a document that a list names.
-
-    :param documents: how many of them have been requested in this run, with this one
-    """
-    context = RequestContext(walk, step.url, step.role, step.position, documents=documents)
-    return _request(context, {DELTAFETCH_KEY: step.key})
+    return _request(walk, step.url, step.role, step.position, {DELTAFETCH_KEY: step.key}, documents=documents)
 
 
 def check(found: CheckedDocument, walk: WalkContext, others: list[int], documents: int) -> Request:
     """Return the request for a document that has been read, to see whether it has changed.
 
     :param others: ids of the documents to be checked after it
-    :param documents: see `RequestContext`
     """
     known = found.document
     # A probe that has found no page is not checked.
     platform = NUMBERED.name if known.platform == PROBE.name else known.platform
-    context = RequestContext(
+    ends = status_meta(platform).get("handle_httpstatus_list", [])
+    meta = {
+        **ALWAYS,
+        DELTAFETCH_KEY: known.key,
+        "handle_httpstatus_list": [NOT_MODIFIED, *ends],
+        "dont_retry": True,
+    }
+    return _request(
         walk,
         known.url,
         known.role,
         known.position,
+        meta,
+        CHECK_PRIORITY,  # the walk comes first
         documents=documents,
         last_reading=_last_reading(found),
         checks=others,
         platform=platform,
     )
-    ends = platforms.status_meta(platform).get("handle_httpstatus_list", [])
-    meta = {
-        **ALWAYS,
-        DELTAFETCH_KEY: known.key,
-        "handle_httpstatus_list": [responses.NOT_MODIFIED, *ends],
-        "dont_retry": True,
-    }
-    # The walk comes first.
-    return _request(context, meta).replace(priority=CHECK_PRIORITY)
 
 
 def _last_reading(found: CheckedDocument) -> LastReading:
@@ -300,14 +299,30 @@ def _last_reading(found: CheckedDocument) -> LastReading:
 
 
 def again(request: Request, found: CheckedDocument) -> Request:
-    """Return a conditional request for an archive in place of another one; the archive was read before."""
     key, url, _role, position, *_ = found.document
     last = _last_reading(found)
     context = replace(context_of(request), requested_url=url, position=position, last_reading=last)
-    meta = {**ALWAYS, DELTAFETCH_KEY: key, "handle_httpstatus_list": [responses.NOT_MODIFIED]}
-    return with_context(
-        request, context, **responses.request_target(url, context.walk), meta={**request.meta, **meta}
+    meta = {**request.meta, **CONDITIONAL, DELTAFETCH_KEY: key}
+    return with_context(request, context, **request_target(url, context.walk), meta=meta)
+
+
+def in_place_of(request: Request, step: DocumentRef, via: str | None) -> Request:
+    """Return the request for the next unread document, to which `via` links, in place of a processed one."""
+    replaced = (DELTAFETCH_KEY, "handle_httpstatus_list", "dont_retry")
+    meta = {key: value for key, value in request.meta.items() if key not in replaced}
+    meta |= status_meta(step.platform)
+    if step.key != step.url:
+        meta[DELTAFETCH_KEY] = step.key
+    context = context_of(request)
+    # The newer page is compared only with the page that it links to.
+    newer = context.newer if context.requested_url == step.url else None
+    context = replace(
+        context, requested_url=step.url, position=step.position, via=via, newer=newer, platform=step.platform
     )
+    # The next unread document after read archives may be a page, which keeps its role: it may change.
+    if step.role is Role.PAGE:
+        context = replace(context, role=Role.PAGE, left_over=True)
+    return with_context(request, context, **request_target(step.url, context.walk), meta=meta)
 
 
 def capture(
@@ -317,7 +332,6 @@ def capture(
 
     :param depth: number of links from a subscription document to it
     :param url: of the file, with the offset of the record as its fragment; or that the web archive has for it
-    :param documents: see `timemap`
     """
     # A version with a date in the future must not take precedence for ever.
     time = min(found.time, now())
@@ -343,7 +357,6 @@ def _of_archive(context: RequestContext, url: str, **meta: Any) -> Request:
 def timemap(url: str, query: str, walk: WalkContext, documents: int) -> Request:
     """Return the request for what a web archive has of a URL.
 
-    :param query: URL of the request
     :param documents: how many requests the archive has had for the feed in this run, with this one
     """
     context = RequestContext(walk, url, Role.TIMEMAP, ChainPosition(EARLIEST_WALK, 0), documents=documents)
@@ -352,37 +365,45 @@ def timemap(url: str, query: str, walk: WalkContext, documents: int) -> Request:
 
 
 def listed(fetch: Fetch, before: Request | Response, check: ListCheck) -> Request:
-    """Return the request for what a check of the feed's posts needs next, after another one."""
     context = context_of(before)
     return _request(
-        RequestContext(
-            context.walk,
-            check.url,
-            Role.LISTED,
-            fetch.position if context.role is Role.LISTED else fetch.position.before(),
-            via=before.url,
-            documents=context.documents + 1,
-            list_check=check,
-        ),
-        {**ALWAYS, **(platforms.status_meta(WORDPRESS.name) if check.is_reading else {})},
+        context.walk,
+        check.url,
+        Role.LISTED,
+        fetch.position if context.role is Role.LISTED else fetch.position.before(),
+        {**ALWAYS, **(status_meta(WORDPRESS.name) if check.is_reading else {})},
+        via=before.url,
+        documents=context.documents + 1,
+        list_check=check,
     )
 
 
 def sitemap(fetch: Fetch, before: Request | Response, check: SitemapCheck) -> Request:
-    """Return the request for the sitemap that a look at them needs next, after another request."""
-    context = context_of(before)
-    following = RequestContext(
-        context.walk, check.requested[-1], Role.LISTED, fetch.position, via=before.url, sitemap=check
-    )
     meta = {**ALWAYS, "dont_retry": True, "download_maxsize": MOST_OCTETS}
-    return _request(following, meta).replace(priority=CHECK_PRIORITY)
+    walk, url = context_of(before).walk, check.requested[-1]
+    return _request(
+        walk, url, Role.LISTED, fetch.position, meta, CHECK_PRIORITY, via=before.url, sitemap=check
+    )
 
 
-def _request(context: RequestContext, meta: dict[str, Any] | None) -> Request:
+def _request(
+    walk: WalkContext,
+    url: str,
+    role: Role,
+    position: ChainPosition,
+    meta: dict[str, Any],
+    priority: int = 0,
+    **context: Any,
+) -> Request:
+    return _with_target(RequestContext(walk, url, role, position, **context), meta, priority)
+
+
+def _with_target(context: RequestContext, meta: dict[str, Any], priority: int = 0) -> Request:
     # Scrapy's duplicate filter would drop an archive that two feeds share, and end a loop without a reason.
     return Request(
-        **responses.request_target(context.requested_url, context.walk),
+        **request_target(context.requested_url, context.walk),
         meta=meta,
+        priority=priority,
         dont_filter=True,
         cb_kwargs=cb_kwargs_of(context),
     )
@@ -397,5 +418,189 @@ def unstored(
     """
     place = ChainPosition(FIRST_WALK, -number)
     context = RequestContext(walk, url, role, place, via=via, documents=number)
-    target = responses.request_target(url, walk)
+    target = request_target(url, walk)
     return Request(**target, dont_filter=True, cb_kwargs=cb_kwargs_of(context), **arguments)
+
+
+# -- responses -------------------------------------------------------------------------------------------
+
+
+def fetch_from_request(request: Request, wait: float = 0) -> Fetch:
+    """Return the fetch of a request without a response, whose server asks for a pause of `wait` seconds."""
+    fetch = _fetch(request, request.url)
+    return replace(fetch, retry_after=shift(fetch.fetched, int(wait))) if wait > 0 else fetch
+
+
+def fetch_from_response(response: Response) -> Fetch:
+    fetch = _fetch(request_of(response), response.url)
+    if fetch.role is not Role.SUBSCRIPTION:
+        return fetch
+    lines = [line.decode("latin-1") for line in response.headers.getlist("Cache-Control")]
+    dates = (header(response, name) for name in ("Expires", "Date", "Age"))
+    return replace(fetch, freshness_lifetime=polling.freshness(", ".join(lines), *dates))
+
+
+def _fetch(request: Request, url: str) -> Fetch:
+    context, moment = context_of(request), now()
+    return Fetch(
+        feed=context.walk.feed,
+        key=request.meta.get(DELTAFETCH_KEY) or context.requested_url,
+        requested_url=context.requested_url,
+        url=url,
+        role=context.role,
+        position=context.position,
+        fetched=context.fetched or moment,
+        latest=latest_time(moment),
+        run=context.walk.run,
+        location=_location(request, context.requested_url, url),
+        special=special_hosts_to_store(context.walk),
+        walk=context.walk.number,
+        capture_id=context.capture_id,
+        is_check=context.checks is not None,
+        has_joined=context.has_joined,
+    )
+
+
+def note_growth(response: Response, size: int) -> None:
+    """Count a document with the octets of its stored entries, if these are more (FHCRAWL_MAX_BYTES).
+
+    Requests that are made after this call carry the sum.
+    """
+    if size > len(response.body):
+        walk = context_of(response).walk
+        set_walk(response, replace(walk, octets=walk.octets + size - len(response.body)))
+
+
+def _location(request: Request, location: str, url: str) -> str:
+    targets = [*request.meta.get("redirect_urls", [])[1:], url]
+    for reason, target in zip(request.meta.get("redirect_reasons", ()), targets, strict=False):
+        if reason not in PERMANENT:
+            break
+        location = normalised(target)
+    return location
+
+
+def quirks_of(options: FeedOptions) -> FeedQuirks:
+    """Return how the publisher deviates from RFC 5005, as the user's options say."""
+    return FeedQuirks(options.next == "archive", options.reversed)
+
+
+def options_key(walk: WalkContext) -> str:
+    """Return the options that change how documents are parsed, as a text; '' for the defaults."""
+    says = {
+        "next": walk.options.next,
+        "reversed": walk.options.reversed,
+        "platforms": None if walk.options.platforms else "no",
+        "probe": "yes" if walk.options.platforms and walk.options.probe else None,
+        "ids": walk.options.ids,
+    }
+    return ",".join(f"{name}={value}" for name, value in says.items() if value)
+
+
+def secured(url: str, response: Response) -> str:
+    """Return the URL of a link with https: if it is an http: URL on a host that was reached with https:."""
+    context = context_of(response)
+    if context.role is Role.CAPTURE or not url.startswith("http:"):
+        return url
+    return secured_after(url, context, response.url)
+
+
+def secured_after(url: str, context: RequestContext, reached: str) -> str:
+    """Return `addresses.secured` of a URL to which a document or redirect at another URL leads."""
+    before = filter(None, (context.walk.feed, context.via, reached))
+    return addresses.secured(url, given_urls(context.walk), before)
+
+
+def own_headers(walk: WalkContext, url: str) -> dict[str, str]:
+    """Return the user's headers for a feed; {} for another host, since they may be credentials."""
+    return walk.options.headers if urlsplit(url).netloc == urlsplit(walk.feed).netloc else {}
+
+
+def request_target(url: str, walk: WalkContext) -> dict[str, Any]:
+    """Return the URL and the user's headers for a document, as arguments of `Request`."""
+    fetched = url if is_fetchable(url) else UNFETCHABLE_URL
+    return {"url": fetched, "headers": own_headers(walk, fetched)}
+
+
+def is_fetchable(url: str) -> bool:
+    if len(url) > LONGEST_URL:
+        return False
+    try:
+        parts = urlsplit(url)
+        # Reading `port` raises ValueError for an invalid one.
+        named = (parts.port or 1) and bool(parts.hostname)
+        Request(url)
+    except ValueError:
+        return False
+    return bool(named) or parts.scheme not in ("http", "https")
+
+
+# RFC 9110, 8.8: a validator is of a representation of one resource. Where a redirect has another target than
+# before, that server would compare the validators with another document's.
+def conditions(request: Request) -> dict[str, bytes]:
+    """Return the header fields that make a request conditional, with the octets that were received."""
+    context = find_context(request)
+    last = None if context is None else context.last_reading
+    url = None if last is None or last.received is not None else last.validated_url
+    if last is None or url is None or urldefrag(url).url != urldefrag(request.url).url:
+        return {}
+    values = (last.etag, last.last_modified)
+    return {name: v.encode("latin-1") for name, v in zip(VALIDATED, values, strict=True) if v}
+
+
+# RFC 9110, 8.8.1: a strong validator changes with "the representation data that would be observable in the
+# content"; Link headers are no content. A multipart page gets its `next` when it is sealed, with the same
+# body. 8.8.2.1: a Last-Modified later than the response itself is no time of a modification: whoever sends it
+# back may get a 304 for ever.
+def validators(response: Response) -> tuple[str | None, str | None]:
+    """Return ETag and Last-Modified, as received; None each if they say nothing of the links or the time."""
+    in_headers = header_links(links(response), response.url)
+    is_multipart = multipart.is_multipart(header(response, "Content-Type"))
+    if is_multipart or not HISTORY.isdisjoint({*in_headers.first, *in_headers.others}):
+        return None, None
+    last_modified = header(response, "Last-Modified")
+    modified, date = (
+        timestamp_of(last_modified or ""),
+        timestamp_of(header(response, "Date") or ""),
+    )
+    if modified is not None and modified > (time() if date is None else date):
+        last_modified = None
+    return header(response, "ETag"), last_modified
+
+
+# RFC 9111, 3.2: the header fields of a 304 response replace the stored ones. But servers send it with a media
+# type that is not the document's, or without the charset; neither is evidence of a change.
+def corrects_charset(response: Response, body_digest: str) -> bool:
+    """Return whether a 304 response names another charset than that in which the document was read."""
+    media_type, charset = _declared(response)
+    _digest, known_type, known_charset = f"{body_digest.partition(' ')[0]};;".split(";")[:3]
+    return bool(charset) and media_type == known_type and charset != known_charset
+
+
+def is_unchanged(response: Response, body_digest: str) -> bool:
+    """Return whether a document is unchanged, by its status or by its bytes."""
+    known, _, _way = body_digest.partition(" ")
+    return response.status == NOT_MODIFIED or _body_digest(response) == known
+
+
+def body_digest(response: Response, walk: WalkContext) -> str:
+    """Return a digest of a response's bytes, URL and relevant headers, with the feed's `options_key`."""
+    return f"{_body_digest(response)} {options_key(walk)}".rstrip()
+
+
+# The same bytes at another URL may have other links, since relative references are resolved against the URL.
+# With another charset, they are another text.
+def _body_digest(response: Response) -> str:
+    digest = hashlib.sha256(response.body)
+    for text in (response.url, *links(response), detection.boundary(header(response, "Content-Type"))):
+        digest.update(b"\n" + text.encode())
+    return ";".join((digest.hexdigest(), *_declared(response)))
+
+
+def _declared(response: Response) -> tuple[str, str]:
+    return detection.declared(header(response, "Content-Type"))
+
+
+def links(response: Response) -> list[str]:
+    """Return the Link headers: a multipart page gets one more when it is sealed, with the same body."""
+    return list(map(header_text, response.headers.getlist("Link")))

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 from fhcrawl.documents.discovery import read_opml
 from fhcrawl.documents.xml import encoding
 from fhcrawl.exceptions import ArgumentError, NotAFeedError
-from fhcrawl.logical_feed.versions import IDS
+from fhcrawl.logical_feed.results import IDS
 from fhcrawl.utils.addresses import normalised, without_credentials
 from fhcrawl.warc.indexes import archive_of
 

@@ -20,7 +20,7 @@ from fhcrawl.crawling.context import (
     is_own,
 )
 from fhcrawl.crawling.failures import RefusedUrl
-from fhcrawl.crawling.responses import UNFETCHABLE_URL
+from fhcrawl.crawling.requests import UNFETCHABLE_URL
 from fhcrawl.logical_feed import Role
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils import addresses
@@ -49,10 +49,8 @@ class GuardMiddleware:
     """Allows http and https, and files only below the folder of a feed that the user gave as a file.
 
     A host at a special address must be the host and port of the feed, and have been at a special address when
-    that was first read; or it must be listed. The address of a name is only known at the connection:
-    `GuardedDownloadHandler` checks it, unless `ANY_ADDRESS` is set here. Redirects, retries and requests
-    from another machine pass through here too; so do those of a subclass's own callbacks and pipelines,
-    whose URLs may come out of a feed.
+    that was first read; or it must be listed. `GuardedDownloadHandler` checks the addresses of names.
+    Redirects, retries, and the requests of a subclass's own callbacks and pipelines pass through here too.
     """
 
     def __init__(self, allowed: AllowedHosts) -> None:
@@ -61,11 +59,9 @@ class GuardMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read the setting; raise ArgumentError if it is invalid."""
         return cls(allowed_hosts(crawler.settings))
 
     def process_request(self, request: Request) -> None:
-        """Check the URL of a request; raise RefusedUrl if it must not be fetched."""
         for key in (ANY_ADDRESS, FIRST_USE, WAS_PUBLIC):
             request.meta.pop(key, None)
         context = find_context(request)
@@ -87,7 +83,6 @@ class GuardMiddleware:
             self._check(request, context)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        """Log the refusal of a request that belongs to no feed; the spider logs the others."""
         if isinstance(exception, RefusedUrl) and is_own(request):
             is_private = exception.kind is ReasonKind.PRIVATE_ADDRESS
             instead = f"; to allow it, use {PRIVATE_HOSTS}" if is_private else ""

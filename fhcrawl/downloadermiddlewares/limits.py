@@ -15,7 +15,7 @@ from scrapy import signals
 from scrapy.exceptions import DownloadTimeoutError, NotConfigured
 
 from fhcrawl.crawling.context import RECEIVED, feed_of, find_context, is_of_web_archive, is_own, set_walk
-from fhcrawl.crawling.failures import LimitReached, NothingNew
+from fhcrawl.crawling.failures import LimitReached
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.feedexport import FeedExporter
 from fhcrawl.extensions.store import store_url
@@ -50,9 +50,7 @@ MOST_BARREN = 20
 class LimitsMiddleware(Component):
     """FHCRAWL_MAX_ARCHIVES, …_PAGES and …_CAPTURES, or a feed's own limit, and FHCRAWL_MAX_SECONDS.
 
-    0 is no limit. Captures in WARC files, the user's own, are not limited. A feed's time begins with its
-    first request; a download that is in progress at its end is aborted. After `MOST_BARREN` documents in a
-    row without new entries, the walk continues in the next run.
+    Captures in WARC files, the user's own, are not limited. A feed's time begins with its first request.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -63,10 +61,6 @@ class LimitsMiddleware(Component):
         self._begun: dict[tuple[str, int], float] = {}
 
     def process_request(self, request: Request) -> None:
-        """Check a request against the limits, and shorten its timeout to the time that is left.
-
-        :raises LimitReached: if it is beyond a limit
-        """
         context = find_context(request)
         if context is not None and context.role in SETTINGS:
             role, given = context.role, context.walk.options.limit
@@ -76,15 +70,12 @@ class LimitsMiddleware(Component):
                 noun = NOUNS.get(role, role).value
                 raise LimitReached(f"{source} limits a crawl to {_number(limit, noun)}")
             if context.barren >= MOST_BARREN:
-                raise NothingNew(f"the {MOST_BARREN} documents before it have no new entries")
+                message = f"the {MOST_BARREN} documents before it have no new entries"
+                raise LimitReached(message, kind=ReasonKind.EMPTY_ARCHIVES)
         if self._seconds:
             self._limit_time(request)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        """Distinguish the end of a feed's time from a server that does not answer.
-
-        :raises LimitReached: if the feed's time is over
-        """
         if self._seconds and isinstance(exception, DownloadTimeoutError):
             self._limit_time(request)
 
@@ -126,12 +117,11 @@ OCTETS = "FHCRAWL_MAX_BYTES"
 
 
 class OctetsMiddleware(Component):
-    """FHCRAWL_MAX_BYTES: how many octets may be downloaded for a feed in one run; 0 is no limit.
+    """FHCRAWL_MAX_BYTES: how many octets may be downloaded for a feed in one run.
 
-    The size of a response is that of its body, compressed or decompressed, or of its entries with what they
-    take from the head (`responses.note_growth`), whichever is larger. Redirects and failed
-    attempts count too. Captures in WARC files, which are the user's, do not. The first document after the
-    subscription document is always fetched, so that each run makes progress.
+    The size of a response is that of its body, compressed or decompressed, or of its entries
+    (`requests.note_growth`), whichever is larger. Redirects and failed attempts count, captures in WARC
+    files do not. The first document after the subscription document is always fetched.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -142,18 +132,15 @@ class OctetsMiddleware(Component):
         crawler.signals.connect(self.response_downloaded, signal=signals.response_downloaded)
 
     def process_request(self, request: Request) -> None:
-        """Check the octets of a request's feed; raise LimitReached if they reach the limit."""
         context = find_context(request)
         if self._count(request, 0) >= self._limit and context is not None and context.documents != 1:
             raise LimitReached(f"{OCTETS} limits a crawl to {self._limit} bytes")
 
     def response_downloaded(self, response: Response, request: Request) -> None:
-        """Count the octets of a response as it was received."""
         request.meta[RECEIVED] = len(response.body)
         self._count(request, len(response.body))
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Count the octets by which decompression has enlarged a response."""
         grown = len(response.body) - request.meta.pop(RECEIVED, 0)
         self._count(request, max(grown, 0))
         return response
@@ -178,18 +165,10 @@ ENOUGH = 1 / 4
 MIB = 1024**2
 
 
-class DiskFull(LimitReached):
-    """A request for a document for which there may be no room."""
-
-    kind = ReasonKind.DISK_FULL
-
-
 class DiskMiddleware(Component):
-    """FHCRAWL_MIN_FREE_DISK: how many octets have to be free on each disk; 0 is off.
+    """FHCRAWL_MIN_FREE_DISK: how many octets have to be free on each disk to which the crawl writes.
 
-    The disks are those of a store on SQLite, of exports, of WARC files, and of temporary files. While one of
-    them has less, no documents are requested; those that were requested before are read and committed. The
-    rest is left for a later run, and the exit code is 1.
+    While one of them has less, no documents are requested; those that were requested before are committed.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -200,7 +179,6 @@ class DiskMiddleware(Component):
         self._logged: set[Path] = set()
 
     def process_request(self, request: Request) -> None:
-        """Check for room before a document is requested; raise DiskFull if there may be no room for it."""
         # A robots.txt passes: without it, every URL of the host would be allowed.
         if feed_of(request) is None:
             return
@@ -212,7 +190,8 @@ class DiskMiddleware(Component):
             needed = min(self._least, int(disk.f_blocks * disk.f_frsize * ENOUGH))
             if free < needed:
                 self._log(folder, content, free, needed)
-                raise DiskFull(f"the disk with {content} is nearly full ({FREE_DISK})")
+                message = f"the disk with {content} is nearly full ({FREE_DISK})"
+                raise LimitReached(message, kind=ReasonKind.DISK_FULL)
 
     def _log(self, folder: Path, content: str, free: int, needed: int) -> None:
         if folder in self._logged:

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fhcrawl import logical_feed
-from fhcrawl.crawling import responses
-from fhcrawl.crawling.context import find_context, is_of_web_archive, set_context
+from fhcrawl.crawling.context import find_context, header, is_of_web_archive, set_context
 from fhcrawl.crawling.failures import NotACapture
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.links import header_targets
@@ -41,7 +40,7 @@ class MementosMiddleware:
             return response
         if "Memento-Datetime" not in response.headers and response.status != OK:
             return response
-        time = utc(responses.header(response, "Memento-Datetime") or "")
+        time = utc(header(response, "Memento-Datetime") or "")
         if time is None:
             raise NotACapture("is not a capture: the web archive does not say when it was made")
         if response.status != OK:

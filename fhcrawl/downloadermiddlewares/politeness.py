@@ -17,8 +17,7 @@ from scrapy.utils.sitemap import sitemap_urls_from_robots
 
 from fhcrawl.core.engine import domain_of, host_of, pause
 from fhcrawl.crawling.context import find_context, is_of_web_archive, is_own
-from fhcrawl.crawling.failures import LimitReached, is_challenge
-from fhcrawl.crawling.responses import FORBIDDEN, TOO_MANY, wait_asked
+from fhcrawl.crawling.failures import FORBIDDEN, TOO_MANY, LimitReached, is_challenge, wait_asked
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
 from fhcrawl.logical_feed.polling import LONGEST
@@ -51,8 +50,7 @@ CONTACT = re.compile(r"https?://(?!scrapy\.org)|[^\s@]+@[^\s@]+")
 class PolitenessMiddleware(Component):
     """Delays requests to a host that asks for time between them, and to a registered domain after a 429.
 
-    The hosts of a domain are taken for one server. One that asks for more than FHCRAWL_MAX_WAIT seconds (0 is
-    no limit) is sent no requests of walks in this run.
+    One that asks for more than FHCRAWL_MAX_WAIT seconds is sent no requests of walks in this run.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -67,7 +65,6 @@ class PolitenessMiddleware(Component):
         crawler.signals.connect(self.response_downloaded, signal=signals.response_downloaded)
 
     def spider_opened(self, spider: Spider) -> None:
-        """Warn if USER_AGENT has no contact, unless all feeds are on this machine."""
         agent = self._crawler.settings["USER_AGENT"] or ""
         if not CONTACT.search(agent) and not _is_local(spider):
             logger.warning(
@@ -78,7 +75,6 @@ class PolitenessMiddleware(Component):
             )
 
     def robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
-        """Apply the Crawl-delay of a host, unless the user set a delay for it in DOWNLOAD_SLOTS."""
         settings, key = self._crawler.settings, self._downloader.get_slot_key(request)
         host = host_of(key)
         # The user agent as in RobotsTxtMiddleware.
@@ -93,7 +89,6 @@ class PolitenessMiddleware(Component):
             self._slow_down(slot, delay, jitter=0.0)
 
     def _slow_down(self, host: str, delay: float, **others: float) -> None:
-        """Set the least delay of a host, and other settings of its slot."""
         settings = self._downloader.per_slot_settings.setdefault(host, {})
         delay = max(delay, settings.get("delay", self._crawler.settings.getfloat("DOWNLOAD_DELAY")))
         settings.update(others, delay=delay)
@@ -109,14 +104,12 @@ class PolitenessMiddleware(Component):
         return "delay" in self._crawler.settings.getdict("DOWNLOAD_SLOTS").get(host, {})
 
     def response_downloaded(self, request: Request) -> None:
-        """Raise the delay that AutoThrottle has set to the Crawl-delay."""
         key = self._downloader.get_slot_key(request)
         slot = self._downloader.slots.get(key)
         if slot is not None and key in self._delays:
             slot.delay = max(slot.delay, self._delays[key])
 
     def process_request(self, request: Request) -> None:
-        """Check the host of a request; raise LimitReached if it asks for more than FHCRAWL_MAX_WAIT."""
         if is_own(request):
             return
         # The key of the slot that the request was already in, or the host.
@@ -137,12 +130,6 @@ class PolitenessMiddleware(Component):
             self._slow_down(key, INDEX_DELAY, concurrency=1, jitter=0.0)
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Send the registered domain no requests for the time that a response asks for.
-
-        Return a 403 that asks for a pause as a 429, which it means.
-
-        :raises LimitReached: if that is more than FHCRAWL_MAX_WAIT
-        """
         if response.status not in PAUSE_STATUSES:
             return response
         if is_challenge(response):
@@ -208,7 +195,6 @@ class BoundedRobotParser(ProtegoRobotParser):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> Self:
-        """Return the parser of the lines within the limit."""
         body = beginning(robotstxt_body)
         by_site = SITEMAPS.setdefault(crawler, LocalCache(HOSTS_REMEMBERED))
         for url in sitemap_urls_from_robots(body):
@@ -220,7 +206,6 @@ class BoundedRobotParser(ProtegoRobotParser):
 
 
 def beginning(robotstxt_body: bytes) -> bytes:
-    """Return the lines within LARGEST octets and MOST_RULES; a rule that is cut off would forbid more."""
     if len(robotstxt_body) > LARGEST:
         # RFC 9309, 2.2: a line ends with CR, LF or both.
         end = max(robotstxt_body.rfind(end, 0, LARGEST) for end in (b"\r", b"\n"))

@@ -1,51 +1,239 @@
-"""Small middlewares: headers across redirects, validators, and missing pages that are reported as errors."""
+"""What middlewares do with responses: decompression, cut off bodies, redirects, validators, missing pages."""
 
 from __future__ import annotations
 
 import logging
+import re
+import sys
+import zlib
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import brotli
 from scrapy import Request
-from scrapy.downloadermiddlewares import redirect
+from scrapy.downloadermiddlewares import httpcompression, redirect
+from scrapy.downloadermiddlewares.retry import get_retry_request
+from scrapy.exceptions import DownloadTimeoutError
+from scrapy.http import Response
+from scrapy.utils.gz import gzip_magic_number
 
-from fhcrawl.crawling import responses
+from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import (
     context_of,
     find_context,
-    given_urls,
     is_of_web_archive,
     is_own,
     with_context,
 )
-from fhcrawl.logical_feed.platforms import NAMED, NOT_FOUND
+from fhcrawl.crawling.failures import ResponseTooLarge, attempt_of
+from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.extensions import Component
+from fhcrawl.logical_feed.platforms import NOT_FOUND
 from fhcrawl.utils import addresses
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from typing_extensions import Self
 
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
 logger = logging.getLogger(__name__)
+
+CHUNK = 65_536  # octets of input or output of a decompressor at a time
+FIRST_CHUNK = 1024  # octets of a stream, which may be much shorter than CHUNK
+# Streams that one body may consist of: each takes some microseconds, even if it is empty.
+MOST_STREAMS = 10_000
+# Gzip files that a server compresses again, or that were compressed twice. There are files that decompress to
+# themselves.
+MOST_UNDECLARED = 2
+GZIP_NAMES, GZIP_BEGIN = (b"gzip", b"x-gzip"), b"\x1f\x8b"
+GZIP, RAW = zlib.MAX_WBITS | 16, -zlib.MAX_WBITS
+# Files are padded with zeros, and a script that compresses its output may end with an empty line.
+NO_PADDING = re.compile(rb"[^\0 \t\r\n]")
+
+
+class NoEndError(FhcrawlError):
+    """A compressed body whose end is missing or wrong."""
+
+
+# Scrapy's middleware does not detect a truncated body, nor gzip that no header declares.
+class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
+    """Decompresses gzip by its magic number too, and flags a response with an incomplete body `dataloss`."""
+
+    def __init__(self, *, crawler: Crawler) -> None:
+        super().__init__(crawler=crawler)
+        self._limit = crawler.settings.getint("DOWNLOAD_MAXSIZE")
+
+    def process_response(self, request: Request, response: Response, *_: Any) -> Request | Response:
+        done = self._decompressed(request, _as_it_begins(response))
+        for _undeclared in range(MOST_UNDECLARED):
+            if not gzip_magic_number(done):
+                break
+            headers = done.headers.copy()
+            headers["Content-Encoding"] = "gzip"
+            done = self._decompressed(request, done.replace(headers=headers))
+        return done
+
+    def _decompressed(self, request: Request, response: Response) -> Response:
+        # Scrapy removes the header when it decompresses the body.
+        encodings = response.headers.getlist("Content-Encoding")
+        limit = request.meta.get("download_maxsize", self._limit)
+        has_end = is_whole(response.body, encodings, limit)
+        done = super().process_response(request, response)
+        assert isinstance(done, Response)  # noqa: S101 - Scrapy's annotation is that of all middlewares
+        return done if done is response or has_end else done.replace(flags=[*done.flags, "dataloss"])
+
+
+# Some archives and crawlers keep decompressed bodies with the original header, and some servers declare twice
+# what they have compressed once: declare gzip as the last coding once if the body begins so, and else not.
+def _as_it_begins(response: Response) -> Response:
+    names = _names(response.headers.getlist("Content-Encoding"))
+    if names[-1] not in GZIP_NAMES:
+        return response
+    while names and names[-1] in GZIP_NAMES:
+        names.pop()
+    if response.body.startswith(GZIP_BEGIN):
+        names.append(b"gzip")
+    headers = response.headers.copy()
+    headers["Content-Encoding"] = b", ".join(names)
+    if not names:
+        del headers["Content-Encoding"]
+    return response.replace(headers=headers)
+
+
+def _names(encodings: list[bytes]) -> list[bytes]:
+    return [name.strip().lower() for name in b",".join(encodings).split(b",")]
+
+
+# Scrapy's functions return the data before a fault, and do not report it.
+def is_whole(body: bytes, encodings: list[bytes], limit: int) -> bool:
+    """Return whether a body is complete, or larger than `limit`."""
+    names = _names(encodings)
+    try:
+        while body and names and names[-1] in DECOMPRESS:
+            pieces, size = [], 0
+            for piece in DECOMPRESS[names.pop()](body):
+                size += len(piece)
+                if 0 < limit < size:
+                    return True
+                if names:  # there is another encoding
+                    pieces.append(piece)
+            body = b"".join(pieces)
+    except (NoEndError, zlib.error, brotli.error, zstd.ZstdError):
+        return False
+    return True
+
+
+def _count(streams: int) -> int:
+    if streams == MOST_STREAMS:
+        raise ResponseTooLarge(f"consists of more than {MOST_STREAMS} compressed streams")
+    return streams + 1
+
+
+def _gzip(body: bytes) -> Iterator[bytes]:
+    # RFC 1952, 2.2: "A gzip file consists of a series of members".
+    position = streams = 0
+    while member := NO_PADDING.search(body, position):
+        streams = _count(streams)
+        position = yield from _inflated(zlib.decompressobj(GZIP), body, member.start())
+
+
+# RFC 9110, 8.4.1.2: deflate is zlib's format; "some non-conformant implementations send the "deflate"
+# compressed data without the zlib wrapper".
+def _deflate(body: bytes) -> Iterator[bytes]:
+    try:
+        zlib.decompressobj().decompress(body, 1)
+        stream = zlib.decompressobj()
+    except zlib.error:
+        stream = zlib.decompressobj(RAW)
+    if NO_PADDING.search(body, (yield from _inflated(stream, body, 0))):
+        raise NoEndError
+
+
+# Returns the position after the stream.
+def _inflated(stream: Any, body: bytes, position: int) -> Generator[bytes, None, int]:
+    size = FIRST_CHUNK
+    while not stream.eof:
+        piece = body[position : position + size]
+        size = CHUNK
+        if not piece:
+            yield stream.flush()
+            if not stream.eof:
+                raise NoEndError
+        position += len(piece)
+        while piece:
+            yield stream.decompress(piece, CHUNK)
+            piece = stream.unconsumed_tail
+    return position - len(stream.unused_data)
+
+
+def _brotli(body: bytes) -> Iterator[bytes]:
+    stream = brotli.Decompressor()
+    for position in range(0, len(body), CHUNK):
+        piece = stream.process(body[position : position + CHUNK], output_buffer_limit=CHUNK)
+        while piece:
+            yield piece
+            piece = b"" if stream.is_finished() else stream.process(b"", output_buffer_limit=CHUNK)
+    if not stream.is_finished():
+        raise NoEndError
+
+
+# RFC 8878, 3.1: "Zstandard compressed data is made up of one or more frames."
+def _zstd(body: bytes) -> Iterator[bytes]:
+    stream, streams = zstd.ZstdDecompressor(), 1
+    for position in range(0, len(body), CHUNK):
+        piece = body[position : position + CHUNK]
+        while piece or not (stream.eof or stream.needs_input):
+            if stream.eof:
+                stream, streams = zstd.ZstdDecompressor(), _count(streams)
+            yield stream.decompress(piece, CHUNK)
+            piece = stream.unused_data
+    if not stream.eof:
+        raise NoEndError
+
+
+DECOMPRESS: dict[bytes, Callable[[bytes], Iterator[bytes]]] = {
+    b"gzip": _gzip,
+    b"x-gzip": _gzip,
+    b"deflate": _deflate,
+    b"br": _brotli,
+    b"zstd": _zstd,
+}
+
+
+class CutOffMiddleware(Component):
+    """With DOWNLOAD_FAIL_ON_DATALOSS off, retries truncated responses (RETRY_TIMES), and logs timeouts."""
+
+    def process_response(self, request: Request, response: Response) -> Request | Response:
+        if "dataloss" not in response.flags or self._crawler.spider is None:
+            return response
+        again = get_retry_request(request, spider=self._crawler.spider, reason="truncated")
+        return again or response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        settings, meta = self._crawler.settings, request.meta
+        most = 0 if meta.get("dont_retry") else meta.get("max_retry_times", settings.getint("RETRY_TIMES"))
+        if isinstance(exception, DownloadTimeoutError) and meta.get("retry_times", 0) < most:
+            logger.warning("%s times out (%s): trying again", request.url, attempt_of(request))
 
 
 # Scrapy's middleware removes only Cookie and Authorization from a request to another host, and warns that
 # RefererMiddleware is missing.
 class RedirectMiddleware(redirect.RedirectMiddleware):
-    """Sends no Referer.
-
-    A feed's own headers are sent only to its host, like Authorization; credentials in the URL are dropped.
-    """
+    """Sends no Referer, a feed's own headers only to its host, and no credentials of redirects."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware without connecting to the signal that looks for RefererMiddleware."""
         middleware = cls(crawler.settings)
         middleware.crawler = crawler
         return middleware
 
     def handle_referer(self, request: Request, response: Response) -> None:
-        """Remove the Referer: a server need not know which document led to it."""
         request.headers.pop("Referer", None)
         if not is_own(request):
             # With the slot of the old host, the request would not be delayed in that of the new host.
@@ -54,7 +242,6 @@ class RedirectMiddleware(redirect.RedirectMiddleware):
     def process_response(  # type: ignore[override]  # Scrapy's still takes a spider
         self, request: Request, response: Response
     ) -> Request | Response:
-        """Return the request for the redirect's target, or the response."""
         location = response.headers.get("Location")
         if location is not None and not is_own(request):
             target = _secured(request, response, addresses.without_credentials(location.decode("latin-1")))
@@ -62,7 +249,7 @@ class RedirectMiddleware(redirect.RedirectMiddleware):
         redirected = super().process_response(request, response)
         context = find_context(redirected) if isinstance(redirected, Request) else None
         if context is not None:
-            own = responses.own_headers(context.walk, redirected.url)
+            own = requests.own_headers(context.walk, redirected.url)
             for name in context.walk.options.headers.keys() - own.keys():
                 redirected.headers.pop(name, None)
         return redirected
@@ -73,34 +260,31 @@ def _secured(request: Request, response: Response, target: str) -> str:
     context = find_context(request)
     if context is None or is_of_web_archive(context):
         return target
-    before = filter(None, (context.walk.feed, context.via, response.url))
-    secure = addresses.secured(target, given_urls(context.walk), before)
+    secure = requests.secured_after(target, context, response.url)
     return target if secure == response.url else secure
 
 
 class ValidatorsMiddleware:
     """Sends ETag and Last-Modified only to the URL whose response had them.
 
-    It runs for each redirect: from that URL, which removes them, and to that URL, which adds them.
+    After a 304 that names another charset, the document is requested without conditions.
     """
 
     def process_request(self, request: Request) -> None:
-        """Add the validators to a request for a subscription document, or remove them."""
         context = find_context(request)
         if context is None or context.last_reading is None:
             return
-        for name in responses.VALIDATED:
+        for name in requests.VALIDATED:
             request.headers.pop(name, None)
-        request.headers.update(responses.conditions(request))
+        request.headers.update(requests.conditions(request))
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
-        """Return the response; for a 304 that names another charset, return an unconditional request."""
-        if response.status != responses.NOT_MODIFIED or not responses.conditions(request):
+        if response.status != requests.NOT_MODIFIED or not requests.conditions(request):
             return response
         context = context_of(request)
         if context.last_reading is None or context.body_digest is None:
             return response
-        if not responses.corrects_charset(response, context.body_digest):
+        if not requests.corrects_charset(response, context.body_digest):
             return response
         logger.info("%s is unchanged, but its charset has changed: reading it again", request.url)
         last = replace(context.last_reading, validated_url=None, etag=None, last_modified=None)
@@ -108,16 +292,12 @@ class ValidatorsMiddleware:
 
 
 class NoPageMiddleware:
-    """Returns a 500 of some software for a page that does not exist as the 404 that it means.
-
-    It is not to be retried. Every other 500 is, and is an error.
-    """
+    """Returns a 500 of some software for a page that does not exist as the 404 that it means."""
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Return the response, or a 404 in its place."""
         context = find_context(request)
-        platform = None if context is None else NAMED.get(context.platform or "")
-        if context is None or platform is None:
+        software = None if context is None else context.software
+        if context is None or software is None:
             return response
-        is_missing = platform.is_denied(context.requested_url, response.status, response.body)
+        is_missing = software.is_denied(context.requested_url, response.status, response.body)
         return response.replace(status=NOT_FOUND) if is_missing else response

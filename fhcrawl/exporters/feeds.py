@@ -25,7 +25,7 @@ from fhcrawl.exporters import documents
 from fhcrawl.exporters.documents import PARSER, READ_AGAIN, FeedHead, Head, cleaned, xml_file
 from fhcrawl.exporters.storages import replacing
 from fhcrawl.items import FIELDS
-from fhcrawl.logical_feed.versions import comparable, latest_time
+from fhcrawl.logical_feed.results import comparable, latest_time
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.locks import locked
 

@@ -12,22 +12,16 @@ if TYPE_CHECKING:
 
 
 class Component:
-    """A component that Scrapy makes with the crawler, which holds settings, signals and stats."""
-
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the component of a crawl."""
         return cls(crawler)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
-        """Return the extension of a crawl.
-
-        :raises ArgumentError: if the setting EXTENSIONS leaves it out
-        """
+        """Return the extension of a crawl; raise ArgumentError if the setting EXTENSIONS leaves it out."""
         found = crawler.get_extension(cls)
         if found is None:
             path = f"{cls.__module__}.{cls.__name__}"

@@ -14,8 +14,8 @@ from typing import IO, TYPE_CHECKING
 
 from scrapy import signals
 
-from fhcrawl.crawling import parser, responses
-from fhcrawl.crawling.context import context_of, find_context
+from fhcrawl.crawling import parser, requests
+from fhcrawl.crawling.context import context_of, header, request_of
 from fhcrawl.crawling.parser import OUT_OF_MEMORY, TURN, Job, put_job, take_answer
 from fhcrawl.documents import FeedDocument, as_feed
 from fhcrawl.downloadermiddlewares.limits import time_is_over, time_left
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from fhcrawl.documents import DocumentList
 
     Task = asyncio.Task[FeedDocument | DocumentList]
-    from fhcrawl.documents import DocumentList
 
 
 MODULE = "fhcrawl.crawling.parser"
@@ -44,10 +43,7 @@ ENDS = {
 
 
 class ReaderProcess:
-    """A process that parses documents, one at a time. It ends when this process ends.
-
-    :param file: an unnamed temporary file, through which the two processes exchange documents
-    """
+    """A process that parses documents, one at a time. It ends when this process ends."""
 
     def __init__(self, process: asyncio.subprocess.Process, file: IO[bytes]) -> None:
         self._process = process
@@ -55,17 +51,11 @@ class ReaderProcess:
 
     @property
     def pid(self) -> int:
-        """The process ID."""
         return self._process.pid
 
     @classmethod
     async def start(cls, memory: int = 0, seconds: int = 0) -> ReaderProcess:
-        """Start the process.
-
-        :param memory: octets that it may use for a document; 0 is no limit
-        :param seconds: of CPU that it may use for a document; 0 is no limit
-        :raises OSError: if it cannot be started
-        """
+        """Start the process; the limits for a document are octets and seconds of CPU, 0 for none."""
         file = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", MODULE, *map(str, (file.fileno(), memory, seconds))),
@@ -81,14 +71,7 @@ class ReaderProcess:
         return started
 
     async def read(self, job: Job, seconds: float | None = None) -> FeedDocument | DocumentList:
-        """Parse a document in the process.
-
-        :param seconds: timeout; None is no limit
-        :raises NotAFeedError: if it is no feed document
-        :raises TimeoutError: after the timeout
-        :raises OSError: if the process has ended, at one of its limits for example, or if there is no room;
-            it has ended then in any case
-        """
+        """Parse a document in the process, which has ended after an OSError or TimeoutError."""
         try:
             put_job(self._file.fileno(), job)
             _pipes(self._process)[1].write(TURN)
@@ -111,11 +94,9 @@ class ReaderProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process has ended, because it was killed, for example."""
         return self._process.returncode is not None
 
     async def kill(self) -> None:
-        """Kill the process, even if it is parsing a document."""
         if not self.has_ended:
             self._process.kill()
         await self.end()
@@ -143,12 +124,10 @@ WORTH_WAITING = 128 * 1024
 
 
 class ReaderExtension(Component):
-    """Parses the documents of a crawl.
+    """Parses the documents of a crawl; large ones in a separate process, one at a time.
 
-    Large documents are parsed in a separate process, one at a time: a slow one does not block small ones, and
-    one that exceeds the limits of that process, or crashes the parser, does not end the crawl.
-    The process is started for the first of them. Until it is ready, documents are parsed in the crawl, unless
-    they are very large.
+    So a slow one does not block small ones, and one that exceeds the limits of that process, or crashes the
+    parser, does not end the crawl. The process is started for the first of them.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -166,16 +145,14 @@ class ReaderExtension(Component):
 
     def begin(self, response: Response) -> None:
         """Start to parse a document, unless it is small, unchanged, or to be parsed here."""
-        if not self._is_enabled or response.status not in OK or len(response.body) < LARGE:
+        request = request_of(response)
+        context = context_of(request)
+        is_large = response.status in OK and len(response.body) >= LARGE
+        if not self._is_enabled or not is_large or context.role is Role.TIMEMAP:
             return
-        request = responses.request_of(response)
-        context = find_context(request)
-        if context is not None and context.role is Role.TIMEMAP:
-            return
-        known = None if context is None else context.body_digest
-        if known is not None and responses.is_unchanged(response, known):
-            return
-        if not self._is_ready(response):
+        digest = context.body_digest
+        is_unchanged = digest is not None and requests.is_unchanged(response, digest)
+        if is_unchanged or not self._is_ready(response):
             return
         task = asyncio.ensure_future(self._read(self._job(request, response), request))
         self._tasks.add(task)
@@ -195,44 +172,36 @@ class ReaderExtension(Component):
         return start.done() or len(response.body) >= WORTH_WAITING
 
     async def wait(self, response: Response) -> None:
-        """Wait until a document is parsed, if that has started."""
         if response in self._begun:
             await asyncio.wait([self._begun[response]])
 
     def read(self, response: Response) -> FeedDocument:
-        """Return the feed document of a response.
-
-        :raises NotAFeedError: if it is not a feed document, or cannot be parsed
-        """
+        """Return the feed document of a response; raise NotAFeedError if it is none, or cannot be parsed."""
         return as_feed(self.read_any(response))
 
     def read_any(self, response: Response) -> FeedDocument | DocumentList:
-        """Return the feed document of a response, or the list of documents; with `responses.secured` links.
-
-        :raises NotAFeedError: if it is neither, or cannot be parsed
-        """
+        """Return the feed document or the list of documents of a response; links are `requests.secured`."""
         if response in self._begun:
             found = self._begun[response].result()
         else:
-            found = parser.read(self._job(responses.request_of(response), response))
+            found = parser.read(self._job(request_of(response), response))
         if isinstance(found, FeedDocument):
-            parser.clean_links(found, partial(responses.secured, response=response))
+            parser.clean_links(found, partial(requests.secured, response=response))
         return found
 
     def _job(self, request: Request, response: Response) -> Job:
         return Job(
             response.body,
             response.url,
-            responses.header(response, "Content-Type"),
-            responses.links(response),
-            responses.header(response, "Last-Modified"),
+            header(response, "Content-Type"),
+            requests.links(response),
+            header(response, "Last-Modified"),
             self._keeps_originals,
             self._max_entries,
             keep_head=context_of(request).role is Role.SUBSCRIPTION,
         )
 
     def forget(self, response: Response) -> None:
-        """Forget a response, whether it was parsed or not."""
         self._begun.pop(response, None)
 
     async def _read(self, job: Job, request: Request) -> FeedDocument | DocumentList:
@@ -269,7 +238,6 @@ class ReaderExtension(Component):
         return self._start
 
     async def spider_closed(self) -> None:
-        """Kill the process, and cancel the tasks that are left."""
         for task in self._tasks:
             task.cancel()
         if self._start is not None:

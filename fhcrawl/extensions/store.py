@@ -44,22 +44,15 @@ LEASED = "fhcrawl/feed/leased"
 
 
 def store_url(settings: BaseSettings) -> str:
-    """Return the store's SQLAlchemy URL: FHCRAWL_STORE_URL, else a SQLite file in the data directory.
-
-    :raises ArgumentError: if there is no data directory
-    """
+    """Return the store's SQLAlchemy URL: FHCRAWL_STORE_URL, else a SQLite file in the data directory."""
     return str(settings.get("FHCRAWL_STORE_URL") or f"sqlite:///{data_file(settings, FILE)}")
 
 
 class StoreExtension(Component):
     """Holds the store of a crawl, and the number of its run.
 
-    `unrecorded_failures` has the failures that could not be written to the store, by feed. `skipped_feeds`
-    has the feeds that this crawl does not read, because of another crawl or an error of the store.
-    `under_way` knows which feeds are done; `has_released` is True if changes of such feeds may have to be
-    exported.
-
-    :raises StoreError: if the store cannot be opened
+    `unrecorded_failures` could not be written to the store. `skipped_feeds` are not read, because of another
+    crawl or an error of the store. `has_released`: changes of feeds that are done may have to be exported.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -81,7 +74,6 @@ class StoreExtension(Component):
         crawler.signals.connect(self.engine_stopped, signal=signals.engine_stopped)
 
     def engine_started(self) -> None:
-        """Log where the store is, and start to renew the run's leases at intervals."""
         logger.info("Store: %s", self.store.place)
         self._renewals = create_looping_call(self._renew)
         self._renewals.start(self.store.pause, now=False)
@@ -191,7 +183,6 @@ class StoreExtension(Component):
         self.fail(error)
 
     def engine_stopped(self) -> None:
-        """Stop renewing leases, and close the store."""
         if self._renewals is not None:
             self._renewals.stop()
         try:
@@ -203,10 +194,9 @@ class StoreExtension(Component):
 class UnderWay:
     """Counts, for each feed, the requests of its walk that are in the scheduler or in progress in the engine.
 
-    A request is in progress until everything that it causes is done: the requests that replace it (redirects,
-    retries) or follow it are in the scheduler, its entries have passed the pipelines, and `CommitMiddleware`
-    has the store's answer. So a feed without requests is done. Requests that are made without the scheduler
-    (robots.txt) write nothing to the store, and are not counted.
+    A request is in progress until the requests that replace or follow it are in the scheduler, its entries
+    have passed the pipelines, and `CommitMiddleware` has the store's answer. So a feed without requests is
+    done. Requests that are made without the scheduler (robots.txt) are not counted.
     """
 
     def __init__(self) -> None:
@@ -227,18 +217,12 @@ class UnderWay:
             self._in_hand[request] = feed
 
     def end(self, in_hand: Container[Request]) -> None:
-        """Forget the requests that have ended.
-
-        :param in_hand: the requests that are in progress
-        """
+        """Forget the requests that are no longer in progress."""
         for request in [request for request in self._in_hand if request not in in_hand]:
             self._end(self._in_hand.pop(request))
 
     def done(self, in_hand: Container[Request]) -> list[str]:
-        """Return the feeds that have been done since the last call; each once.
-
-        :param in_hand: the requests that are in progress
-        """
+        """Return the feeds that have been done since the last call; each once."""
         self.end(in_hand)
         # A feed may have new requests since then: those for captures.
         done = [feed for feed in dict.fromkeys(self._done) if feed not in self._counts]

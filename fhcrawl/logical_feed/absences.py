@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.documents.dates import elapsed
 from fhcrawl.logical_feed.chain import ChainPosition
-from fhcrawl.logical_feed.versions import order
+from fhcrawl.logical_feed.results import order
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Sequence
 
-    from fhcrawl.logical_feed.versions import Order, Version
+    from fhcrawl.logical_feed.results import Order, Version
 
 # -- contents: digests of a document's link, and of each entry's id and content ---------------------------
 #
@@ -71,7 +71,6 @@ def _contents_of(held: bytes) -> dict[bytes, set[bytes]]:
 def unlike(versions: Iterable[Version], newer: bytes) -> set[str] | None:
     """Return the ids of the entries of a page whose content differs from the newer page's with that id.
 
-    :param newer: what the newer page held
     :return: None if the newer page does not have all ids of the page, or the page has none
     """
     contents, differing, is_empty = _contents_of(newer), set(), True
@@ -87,19 +86,13 @@ def unlike(versions: Iterable[Version], newer: bytes) -> set[str] | None:
 class EarlierReading:
     """What an archive or a page held when it was last read, to compare it with what it holds now.
 
-    An entry with the same content as before is no news, whatever the document's time says: it keeps the place
-    of the document, so that an old copy never replaces the newer version of another document. One whose
-    content has changed in this document was edited since: it counts as read by this walk, in the document's
-    place of the chain.
+    An entry with the same content as before keeps the place of the document: an old copy never replaces the
+    newer version of another document. One whose content has changed was edited since: it counts as read by
+    this walk. While the subscription document has an entry, its version counts; another one that an archive
+    has counts when the archive is read next. An archive that is read for the first time, behind others that
+    were read before, has its place behind these; but an entry that another of them has lost since counts as
+    read by this walk, too.
 
-    The subscription document is read more often. While it has an entry, its version counts; another one that
-    an archive has counts when the archive is read next.
-
-    An archive that is read for the first time, behind others that were read before, has its place behind
-    these. But an entry that another of them has lost since has come from there: it counts as read by this
-    walk, too.
-
-    :param held: what it held
     :param current: what the subscription document held when it was last read
     :param place: the place of the document: of an archive or a checked page, when it was first read
     :param walk: number of the walk that reads it again
@@ -135,10 +128,7 @@ class EarlierReading:
         return list(self._held.keys() - set(ids_of(held)))
 
     def removed(self, held: bytes) -> dict[bytes, bytes] | None:
-        """Return what the document of a plain feed has lost between two entries that it still shows.
-
-        :return: as of `removed`; None too if it named an older document, which may have the entries
-        """
+        """Return `removed` of a plain feed; None too if it named an older document, which may have them."""
         if not self._encoded:
             return {}
         is_plain = self._encoded.startswith(NAMES_NONE) and held.startswith(NAMES_NONE)
@@ -150,7 +140,7 @@ class EarlierReading:
     def order(
         self, entry_id: str, digest: str, updated: str | None, document_updated: str | None, position: int
     ) -> Order:
-        """Return the order of a version in the document that is read now: see `versions.order`."""
+        """Return the order of a version in the document that is read now: see `results.order`."""
         if self._missing is not None:
             is_observed = digest_of_id(entry_id) in self._missing
             place = self._now if is_observed else self._place
@@ -218,11 +208,7 @@ def snapshot_walk(documents: Collection[Seen], subscription: Seen) -> int | None
 # back between, or a cache has kept an old one. The subscription document counts like the others: when it
 # changes, entries may leave it.
 def agreed_walk(chain: Seen) -> int | None:
-    """Return the last walk at whose beginning all documents of a chain were as they are known; None for none.
-
-    :param chain: its documents together: `changed` is the last of theirs, and `checked` the first; None if
-        that is not known of one of them
-    """
+    """As `snapshot_walk`, for the last `changed` and the first `checked` of all documents of a chain."""
     if chain.changed is None or chain.checked is None or chain.changed >= chain.checked:
         return None
     return chain.checked
@@ -259,8 +245,6 @@ def removed(earlier: Sequence[bytes], shown: Sequence[bytes]) -> dict[bytes, byt
 def missed_since(missed: int, looked: int, changed: int | None, walk: int) -> int:
     """Return since which walk no subscription document that was read had an entry that no document holds now.
 
-    A walk that was killed has read a subscription document that nobody has looked at.
-
     :param missed: the same when the entry was last looked for, by the walk `looked`
     :param changed: number of the walk that first saw the subscription document as it is
     """
@@ -268,10 +252,7 @@ def missed_since(missed: int, looked: int, changed: int | None, walk: int) -> in
 
 
 def unconfirmed(documents: Sequence[Seen], missed: int) -> list[int]:
-    """Return the indexes of the documents to be seen again before it is known that an entry is gone.
-
-    :param missed: number of a walk since which no subscription document that was read had the entry
-    """
+    """Return the indexes of the documents to be seen again before it is known that an entry is gone."""
     since = max([missed, *(one.changed + 1 for one in documents if one.changed is not None)])
     return [index for index, one in enumerate(documents) if one.checked is None or one.checked < since]
 
@@ -305,12 +286,10 @@ def due_rechecks(
     """Return the indexes of the documents to check now, in the order of the requests.
 
     If any is due, the newest document comes first, where edits are most likely, unless it would be the only
-    one, or its last request failed; then come those that have been unchecked for the longest time. A document
-    that was not requested for `days` is always due, as far as `documents` allows.
+    one, or its last request failed; then come those that have been unchecked for the longest time.
 
     :param requested: when each document was last requested, the newest document first
     :param doubted: indexes of documents that are to be checked whether they are due or not
-    :param failed: indexes of documents whose last request failed: they are requested only when they are due
     """
     if not budget.days:
         return []
@@ -381,10 +360,7 @@ class NamedEntry(NamedTuple):
 
 
 class Renaming(NamedTuple):
-    """An entry, and what is probably the same one with the id that it had before.
-
-    :param by_scheme: the ids differ in `http` and `https` alone
-    """
+    """An entry, and what is probably the same one with its former id; some differ in the scheme alone."""
 
     new: NamedEntry
     old: NamedEntry

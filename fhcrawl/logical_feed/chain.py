@@ -178,10 +178,7 @@ def kind(document: FeedDocument, quirks: FeedQuirks = PLAIN) -> Kind:
 def older_document(
     document: FeedDocument, own: tuple[str, ...] = (), quirks: FeedQuirks = PLAIN
 ) -> Link | None:
-    """Return the link to the older document: fh:complete before prev-archive, prev-archive before next.
-
-    :param own: the document's URLs, before and after redirects, here and below
-    """
+    """Return the link to the older document; `own` are the document's URLs, before and after redirects."""
     links = relations(document, quirks)
     # RFC 5005, 1: "The semantics of a feed that combines these types is undefined by this specification."
     if document.complete:
@@ -211,10 +208,7 @@ def last_page(document: FeedDocument, own: tuple[str, ...], quirks: FeedQuirks =
 # of this one can be in a newer one now, which the walk has already read. The rest of the chain cannot rule
 # that out; only a subscription document that is read later, and leads there too, can.
 def may_be_another(document: FeedDocument, requested: str, reached: str) -> bool:
-    """Return whether a redirect may have led to another document than the requested archive.
-
-    The same path on another host, or with another scheme, is the same document.
-    """
+    """Return whether a redirect may have led to another document than the requested archive."""
     return document.links.get("self") != requested and _path(requested) != _path(reached)
 
 

@@ -187,20 +187,15 @@ class Coverage:
         return max(self.rate, self.burst_entries / self.burst_seconds / math.exp2(min(months, NEVER)))
 
     def half_replaced_in(self, now: str) -> int | None:
-        """Return in how many seconds half of the shown entries may be replaced; None if nobody knows.
-
-        Not counted are the entries that a read has to find again because of backdated or pinned ones.
-        """
+        """Return in how many seconds half of the shown entries may be replaced; None if nobody knows."""
         rate = self.worst_rate(now)
         return None if not rate else int(max(1, self.shown - self.depth) / 2 / rate)
 
     def has_news(self, shown: Sequence[str]) -> bool:
-        """Return whether the marks of a document are of entries that are not known."""
         ids = {entry[:ID] for entry in marks_of(self.known)}
         return any(entry[:ID] not in ids for entry in shown)
 
     def confirm(self, time: str) -> Coverage:
-        """Return the coverage after a read of the same document."""
         is_later = not self.is_doubtful and time > self.until
         return replace(self, until=time) if self.is_proof and is_later else self
 
@@ -208,9 +203,8 @@ class Coverage:
 def coverage_after(
     before: Coverage | None, shown: Sequence[str], time: str, is_lossy: bool = False
 ) -> Coverage | None:
-    """Return the coverage of a feed after a read of its subscription document.
+    """Return the coverage of a feed after a read that showed entries with these marks.
 
-    :param shown: the marks of the entries, in document order
     :param is_lossy: it shows an entry that cannot be kept
     """
     first: dict[str, str] = {}
@@ -290,10 +284,7 @@ def _with_hole(before: Coverage, new: int, time: str) -> Coverage:
 
 
 def doubted(covered: Coverage, since: str) -> Coverage:
-    """Return the coverage with a hole before the last read.
-
-    :param since: when the feed was last seen before the last read; later confirmations do not count
-    """
+    """Return the coverage with a hole before the last read, since the feed was last seen before it."""
     if covered.is_doubtful or covered.until <= since:
         return covered
     spans, begins, seconds = list(covered.earlier), covered.since, covered.seconds
@@ -354,9 +345,7 @@ def next_captures(
     """Return the indexes of the captures that are worth reading next; [] if there are none.
 
     :param times: of the captures with distinct contents, ascending
-    :param reads: the captures that were read, by their indexes
     :param live: the coverage of the feed by its own reads
-    :param every: read each capture
     """
     unread = [number for number in range(len(times)) if number not in reads]
     if every:
@@ -404,7 +393,6 @@ def _hole(after: str, before: str, wider: Iterable[Hole]) -> Hole:
 def _compared(
     reads: Iterable[CaptureRead], live: Coverage | None, *, of_several: bool = False
 ) -> Iterator[tuple[CaptureRead, Coverage]]:
-    """Yield captures, and the feed's own last read, in order of time, each with the coverage after it."""
     shown, own = [read for read in reads if read.marks], None
     if live:
         # The newest capture before it is likely to join it.
@@ -426,10 +414,6 @@ def _compared(
 def _gaps(
     reads: Iterable[CaptureRead], live: Coverage | None
 ) -> Iterator[tuple[str, str, str, str, str | None]]:
-    """Yield the times in which entries may have been missed.
-
-    Of each: its ends, the times of the reads beside it, and the `_reach` of the later one.
-    """
     compared = list(_compared(reads, live))
     left = MIN_TIME
     for read, covered in compared:

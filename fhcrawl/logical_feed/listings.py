@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from fhcrawl.logical_feed.versions import Winner
+    from fhcrawl.logical_feed.results import Winner
 
 # REST API Handbook, 'Pagination': per_page is at most 100; X-WP-Total is "the total number of records in the
 # collection".
@@ -115,10 +115,7 @@ def list_url(root: str, feed_url: str) -> str | None:
 
 
 def read_posts(body: bytes, total: str | None, feed_url: str) -> PostList | None:
-    """Return a page of the list of posts; None if it is none.
-
-    :param total: the response's X-WP-Total
-    """
+    """Return a page of the list of posts, by the body and X-WP-Total; None if it is none."""
     if total is None or not TOTAL.fullmatch(total) or len(body) > MOST_OCTETS:
         return None
     try:
@@ -213,7 +210,6 @@ class Listing(StoredResult):
 
     @property
     def in_words(self) -> str:
-        """The rest of a sentence about the feed."""
         text = f"the store has {self.known:,} of the {self.total:,} posts that its WordPress lists"
         if self.held < self.known:
             text += f", {self.known - self.held:,} of them outdated"
@@ -305,10 +301,7 @@ def is_held(post: Post, live: Mapping[str, Winner]) -> bool:
 def follow(
     check: ListCheck, listed: PostList, stored: Mapping[str, Winner], entries: StoredEntries, now: str
 ) -> ListCheck | Listing | None:
-    """Return how a check goes on after a page of the list, or its result; None if the list changes meanwhile.
-
-    :param now: when the page was fetched, ISO 8601 in UTC
-    """
+    """Return how a check goes on after a page of the list, or its result; None if the list changes."""
     before, listing = entries.before, check.listing
     live = {entry_id: winner for entry_id, winner in stored.items() if winner.digest}
     if check.order is not ListOrder.NEWEST:
@@ -357,7 +350,6 @@ def _reaches(check: ListCheck, listed: PostList, before: Listing) -> bool:
 # new date, so that the walk has read it. So all posts that were added are known, and the total says whether
 # others are gone.
 def _unchanged(check: ListCheck, listed: PostList, entries: StoredEntries, before: Listing) -> Listing | None:
-    """Return the result if nothing has changed but posts that are stored, or are gone; else None."""
     total, highest = listed.total, listed.posts[0].number
     same = replace(before, walk=entries.walk)
     listing = replace(same, total=total, newest=check.listing.newest, highest=highest)
@@ -373,7 +365,6 @@ def _unchanged(check: ListCheck, listed: PostList, entries: StoredEntries, befor
 def _count(
     check: ListCheck, listed: PostList, live: Mapping[str, Winner], entries: StoredEntries
 ) -> ListCheck | Listing | None:
-    """Count the posts of a page of the full list, which is ordered by their numbers."""
     listing, before = check.listing, entries.before
     total = listed.total if check.page == 1 else listing.total
     numbers = [listing.highest, *(post.number for post in listed.posts)]
@@ -435,7 +426,6 @@ class SitemapCheck:
     is_part: bool = False
 
     def with_more(self, urls: Iterable[str]) -> SitemapCheck:
-        """Return this with other sitemaps that are to be read too."""
         new = dict.fromkeys(url for url in urls if len(url) <= LONGEST_URL and not OF_NEWS.search(url))
         left = [*self.left, *(url for url in new if url not in (*self.left, *self.requested))]
         left.sort(key=lambda url: not OF_ENTRIES.search(url))
@@ -443,7 +433,6 @@ class SitemapCheck:
         return replace(self, left=tuple(left[:room]), is_part=self.is_part or len(left) > room)
 
     def following(self) -> SitemapCheck | None:
-        """Return this for the request of the next sitemap; None if there is none."""
         if not self.left:
             return None
         return replace(self, left=self.left[1:], requested=(*self.requested, self.left[0]))
@@ -477,7 +466,6 @@ class SitemapReport(StoredResult):
 
     @property
     def in_words(self) -> str:
-        """The rest of a sentence about the feed; '' if the sitemaps list nothing of it."""
         if not self.listed:
             return ""
         least = "at least " if self.is_part else ""

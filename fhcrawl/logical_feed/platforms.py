@@ -111,8 +111,6 @@ class Platform:
         """Return the URL of the older document, None at the end, and whether the newer one may be cut.
 
         A document is cut that shows only the newest entries of its period of time.
-
-        :param url: URL of the newer document
         """
         if not shown.number and not (self.is_by_time and shown.is_page):
             return None, False
@@ -243,11 +241,7 @@ ALL_POSTS = "posts/?key={}&limit=100&page=1&include=authors,tags&formats=html"
 
 
 def api_of(body: bytes, url: str) -> str | None:
-    """Return the URL of the first page of all posts, in the API that a home page of Ghost's names.
-
-    :param url: URL of the page
-    :return: None if it names none on its own host
-    """
+    """Return the URL of the first page of all posts, in the API that a home page of Ghost's names."""
     for script in SCRIPT.finditer(body):
         attributes = DATA.findall(script[1])
         data = {name.lower(): unescape(value.decode("utf-8", "replace")) for name, value in attributes}

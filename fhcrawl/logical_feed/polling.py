@@ -59,10 +59,7 @@ class Poll(NamedTuple):
 
 
 def interval(changed: str | None, average: int | None, news: str) -> int | None:
-    """Return the average interval between a feed's changes, in seconds, weighted to the latest.
-
-    :param changed, news: when the feed was found to have changed before, and now
-    """
+    """Return the average interval between a feed's changes, in seconds, weighted to the latest."""
     last = -1 if changed is None else elapsed(changed, news)
     # A negative or very long interval comes from a wrong clock.
     if not 0 <= last <= LONGEST:
@@ -133,11 +130,7 @@ def _not_skipped(due: str, update_schedule: UpdateSchedule, latest: str) -> str:
 
 
 def freshness(cache_control: str, expires: str | None, date: str | None, age: str | None) -> int | None:
-    """Return for how many seconds from now a response is fresh; None if its header fields do not say.
-
-    :param cache_control: the values of that header, joined by commas
-    :param age: seconds spent in caches
-    """
+    """Return for how many seconds from now a response is fresh; None if its header fields do not say."""
     named = (directive.partition("=") for directive in parse_http_list(cache_control))
     directives = {name.strip().lower(): value.strip().strip('"') for name, _, value in named}
     # RFC 9111, 5.2.2.4 and 5.2.2.5: a response that needs validation, or must not be stored, is never fresh.

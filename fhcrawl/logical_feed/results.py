@@ -1,29 +1,317 @@
-"""The result of a document: the request, the response, the content, and the entries being committed."""
+"""Versions of entries, their order (RFC 5005, 4.2), and the results of the documents that they come from."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fhcrawl.logical_feed import FIRST_WALK, Outcome, Winner, decide
-from fhcrawl.logical_feed.versions import latest_time
+from fhcrawl.documents import identifiers
+from fhcrawl.documents.dates import shift
+from fhcrawl.logical_feed.chain import EARLIEST_WALK, FIRST_WALK
 from fhcrawl.reasons import OF_HOST
 from fhcrawl.utils.text import LONGEST_SENTENCE, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from typing_extensions import Self
 
-    from fhcrawl.documents import HeadSource
+    from fhcrawl.documents import Enclosure, Entry, FeedDocument, HeadSource, Tombstone
     from fhcrawl.documents.lists import ListedDocument
-    from fhcrawl.logical_feed import ChainPosition, Link, Role, Version
+    from fhcrawl.logical_feed.chain import ChainPosition, Link, Role
     from fhcrawl.reasons import ReasonKind
 
+CLOCK_TOLERANCE_SECONDS = 24 * 60 * 60
+
+
+class Order(NamedTuple):
+    """What an entry's versions are compared by: see `is_newer`.
+
+    The store keeps orders with all times that documents claim. Before two orders are compared, times that are
+    in the future are removed from both: see `counted`.
+
+    :param overrides: the versions of walks up to this one are older, except those of newer documents of the
+        same walk, whatever their times
+    :param time: comparable; '' for none
+    :param tombstone: 1 for a deletion, which is newer than an entry with the same time
+    :param position: 0 for a document's first entry, then -1, …
+    """
+
+    overrides: int
+    time: str
+    tombstone: int
+    walk: int
+    step: int
+    position: int
+
+    # RFC 5005, 4.2: "clients SHOULD consider only the most recently updated entry to be part of the logical
+    # feed. If duplicate entries have the same update time-stamp, or no time-stamps are available, the entry
+    # sourced from the most recently updated feed document SHOULD replace all other duplicates of that entry."
+    # The most recently updated document is the one nearest to the newest subscription document: its own time
+    # goes back when its newest entry is deleted, or is left out after a move. The greatest `overrides` of all
+    # versions divides them into two groups, each with a total order: so the newest version, with that
+    # `overrides`, does not depend on the order in which versions are read.
+    def is_newer(self, other: Order) -> bool:
+        overrides = max(self.overrides, other.overrides)
+        return self._key(overrides) > other._key(overrides)
+
+    def _key(self, overrides: int) -> tuple[bool, str, int, int, int, int, int]:
+        if self.walk > overrides:
+            return True, self.time, self.tombstone, self.walk, self.step, 0, self.position
+        return False, "", 0, self.walk, self.step, self.tombstone, self.position
+
+    def over(self, older: Order) -> Order:
+        return self if self.overrides >= older.overrides else self._replace(overrides=older.overrides)
+
+    def over_earlier_walks(self) -> Order:
+        return self._replace(overrides=self.walk - (self.step < 0))
+
+    # A wrong clock must not decide for ever, neither the publisher's nor that of the machine that read the
+    # document. So times are judged when orders are compared, and not when they are read.
+    def counted(self, latest: str) -> Order:
+        """Return the order without a time after `latest` (`latest_time`)."""
+        if self.time <= latest:
+            return self
+        is_subscription = self.step == 0 and self.walk >= FIRST_WALK
+        return self._replace(
+            time="", overrides=max(self.overrides, self.walk) if is_subscription else self.overrides
+        )
+
+
+def latest_time(now: str) -> str:
+    """Return the latest time to take into account: a day after `now`, comparable."""
+    return comparable(shift(now, CLOCK_TOLERANCE_SECONDS))
+
+
+def comparable(time: str | None) -> str:
+    """Return a time as a string that sorts like the time; '' for None."""
+    if time is None:
+        return ""
+    time = time.rstrip("Z")
+    return time.rstrip("0").rstrip(".") if "." in time else time
+
+
+_document_time = lru_cache(1)(comparable)  # All entries of a document share it.
+
+
+# A version without a time in a document that every walk reads is what the publisher shows at that time: it
+# replaces what earlier walks have read. In an archive, it is as old as the archive.
+def order(
+    updated: str | None,
+    document_updated: str | None,
+    place: ChainPosition,
+    position: int,
+    is_observed: bool = False,
+) -> Order:
+    """Return the order of a version, by the times that its document claims.
+
+    :param position: index of the entry in its document
+    :param is_observed: the walk of `place` has read the document when it was current: the subscription
+        document, a page, or an archive in which the entry has changed
+    """
+    time = comparable(updated) or ("" if is_observed else _document_time(document_updated))
+    claimed = Order(EARLIEST_WALK, time, 0, place.walk, place.step, -position)
+    return claimed.over_earlier_walks() if is_observed and not time else claimed
+
+
+SEPARATOR = "\x1f"  # not allowed in XML
+
+
+class Version(NamedTuple):
+    """One version of an entry, or its deletion, in one document.
+
+    :param order: by the times that were not in the future when the document was read
+    :param digest: digest of the content; '' for a deletion
+    :param original: the entry's source in the document, in UTF-8; None if it is not kept
+    :param claimed: the order by all times in the document, if one of them was in the future
+    """
+
+    id: str
+    order: Order
+    digest: str
+    original: bytes | None = None
+    claimed: Order | None = None
+
+    @classmethod
+    def at(
+        cls, latest: str, entry_id: str, claimed: Order, digest: str, original: bytes | None = None
+    ) -> Version:
+        counted = claimed.counted(latest)
+        return cls(entry_id, counted, digest, original, None if counted is claimed else claimed)
+
+    def over(self, winner: Winner | None) -> Version:
+        if winner is None or self.order.overrides >= winner.order.overrides:
+            return self
+        claimed = self.claimed and self.claimed.over(winner.order)
+        return self._replace(order=self.order.over(winner.order), claimed=claimed)
+
+    @property
+    def stored_order(self) -> Order:
+        """The order that the store keeps: with all times that the document claims."""
+        return self.claimed or self.order
+
+
+class Winner(NamedTuple):
+    """The newest version of an entry so far.
+
+    :param order: by the times that are not in the future when it is compared
+    :param digest: of its content; '' if the entry has been deleted
+    :param pending: whether it has a change that has not been exported yet
+    :param exported: if a change is pending, the digest last exported; None if none ever was
+    :param uncounted: its time, if it is in the future
+    :param document_time: its document's own update time, comparable; '' for none
+    :param enclosures: in JSON
+    """
+
+    order: Order
+    digest: str
+    pending: bool = False
+    exported: str | None = None
+    uncounted: str | None = None
+    document_time: str = ""
+    enclosures: str | None = None
+
+
+class Outcome(str, Enum):
+    NEW = "new"
+    UPDATED = "updated"
+    DUPLICATE = "duplicate"
+    STALE = "stale"
+
+
+# RFC 6721, 4: an at:deleted-entry whose `when` is not older than the entry removes it, at any position in
+# the chain; a later version of the entry restores it.
+def deletion(
+    tombstone: Tombstone, document_updated: str | None, place: ChainPosition, is_observed: bool = False
+) -> Order:
+    return order(tombstone.when, document_updated, place, 0, is_observed)._replace(tombstone=1)
+
+
+def absence(entry_id: str, place: ChainPosition) -> Version:
+    """Return the deletion of an entry that is missing from a complete feed; any later version restores it."""
+    return Version(entry_id, order(None, None, place, 0), "")
+
+
+TAG = re.compile("<[^<>]*>")
+# The attributes of HTML with URLs of images and other media, up to the query.
+MEDIA_URL = re.compile(r"""(\b(?:src|srcset|poster)\s*=\s*(?:"[^"?]*|'[^'?]*))\?[^"']*""", re.IGNORECASE)
+
+
+def _without_tokens(text: str | None) -> str:
+    if not text:
+        return ""
+    has_query = "?" in text and "=" in text and "<" in text
+    return TAG.sub(lambda tag: MEDIA_URL.sub(r"\1", tag[0]), text) if has_query else text
+
+
+def file_of(url: str) -> str:
+    """Return what stays of the URL of a file if a server makes another one for each response."""
+    _scheme, _, rest = url.partition("://")
+    host, _, path = rest.partition("#")[0].partition("?")[0].partition("/")
+    if not path:
+        return url
+    return f"{'.'.join(host.split('.')[-2:])}/{path.rpartition('/')[2] or path}"
+
+
+def _files_of(enclosures: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [{**each, "url": file_of(each["url"])} for each in enclosures]
+
+
+def have_same_files(winner: Winner, enclosures: list[Enclosure]) -> bool:
+    """Return whether the enclosures of a stored version are the same ones, though with other URLs."""
+    if winner.enclosures is None:
+        return False
+    try:
+        # A pipeline may have changed them.
+        return _files_of(json.loads(winner.enclosures)) == _files_of(enclosures)
+    except (TypeError, KeyError, AttributeError):
+        return False
+
+
+# Servers make URLs of media for one response: with a time, a signature or a session in the query, on one of
+# many hosts. If they counted, all entries would be updated by each read, and all pages read again.
+def digest(entry: Entry) -> str:
+    """Return the digest of an entry's content; the same digest is no change, whatever its times."""
+    texts = [
+        f"{len(entry.authors)} {len(entry.categories)}",
+        entry.title or "",
+        entry.link or "",
+        _without_tokens(entry.summary),
+        _without_tokens(entry.content),
+        entry.content_type or "",
+        entry.operation or "",
+        *entry.authors,
+        *entry.categories,
+        json.dumps(_files_of(entry.enclosures)) if entry.enclosures else "",
+    ]
+    joined = SEPARATOR.join(texts)
+    if joined.count(SEPARATOR) >= len(texts):
+        joined = json.dumps(texts)
+    return hashlib.blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+WITH_IDS = frozenset({"activitystreams", "atom", "ghost", "json", "multipart"})
+# What can identify the entries of a feed, if its user says so.
+IDS = ("id", "link", "digest")
+
+
+def identity(entry: Entry, document: FeedDocument, ids: str | None = None) -> str | None:
+    """Return the id of an entry within its feed; None if it lacks one that its format requires.
+
+    :param ids: one of `IDS`, if the user has chosen what identifies the feed's entries
+    """
+    if ids == "link" and entry.link is not None:
+        return entry.link
+    if ids == "digest" and (by_digest := _digest_of(entry)) is not None:
+        return by_digest
+    # RFC 4287, 4.2.6.1: "Instances of atom:id elements can be compared to determine whether an entry or
+    # feed is the same as one seen before. Processors MUST compare atom:id elements on a
+    # character-by-character basis (in a case-sensitive fashion)."
+    if entry.id is not None:
+        return entry.id
+    # RFC 4287, 4.1.2: "atom:entry elements MUST contain exactly one atom:id element." JSON Feed 1.1: "If an
+    # id is not present […], skip that item." An event's link names its entity, which can have more events.
+    if document.format in WITH_IDS:
+        return None
+    # RSS 2.0: the guid is optional, and so is everything else but a title or a description.
+    # A link to the site is of all items, or of none.
+    if entry.link is not None and not _is_same_page(entry.link, document.site):
+        return entry.link
+    return _digest_of(entry) or entry.link
+
+
+def _digest_of(entry: Entry) -> str | None:
+    text = entry.summary if entry.title or entry.summary else entry.content
+    return identifiers.digest(entry.title, entry.published, text and _without_tokens(text))
+
+
+def _is_same_page(link: str, other: str | None) -> bool:
+    path, other_path = (url.partition("://")[2].rstrip("/") for url in (link, other or ""))
+    return other is not None and path == other_path
+
+
+def decide(version: Version, winner: Winner | None) -> Outcome:
+    if winner is None:
+        return Outcome.NEW
+    if version.digest == winner.digest:
+        return Outcome.DUPLICATE
+    # A capture is older than the walk that has not found the entry any more, whatever its times say.
+    is_missed = not winner.digest and not winner.order.time
+    if not version.order.is_newer(winner.order) or (is_missed and version.order.walk < FIRST_WALK):
+        return Outcome.STALE
+    return Outcome.UPDATED if winner.digest else Outcome.NEW
+
+
+# -- documents -------------------------------------------------------------------------------------------
+
 # The key of an entry's fields under which there are those that pipelines have added: a JSON object.
-ADDED = "+"
+PIPELINE_FIELDS = "+"
 
 
 @dataclass(slots=True)
@@ -53,7 +341,6 @@ class CommitBatch:
                 self.winners[version.id] = Winner(version.over(winner).order, "")
 
     def accept(self, version: Version, fields: dict[str, object]) -> None:
-        """Add an entry that has passed the pipelines; the newest of several versions wins."""
         new = version.over(self.winners.get(version.id)), fields
         before = self.accepted.get(version.id)
         if before is not None:
@@ -66,8 +353,6 @@ class CommitBatch:
 
 
 class State(str, Enum):
-    """The state of a document."""
-
     KNOWN = "known"
     PROCESSED = "processed"
     MISSING = "missing"
@@ -78,8 +363,6 @@ class State(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class DocumentFailure:
-    """Why a document is not processed; text of the feed and the server in the detail is escaped."""
-
     state: State
     kind: ReasonKind
     detail: str

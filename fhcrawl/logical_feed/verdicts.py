@@ -28,8 +28,6 @@ class Reason:
 
 
 class Verdict(str, Enum):
-    """Whether the stored history of a logical feed is complete."""
-
     COMPLETE = "complete"
     INCOMPLETE = "incomplete"
     LOSSY = "lossy"
@@ -64,7 +62,6 @@ class Evidence:
     # may be others than those that are counted. So a number alone makes no feed complete.
     @property
     def in_words(self) -> str:
-        """The end of a sentence: how many entries are kept, and of how many; '' if nobody says."""
         text = "" if self.sitemap is None else self.sitemap.in_words
         if self.listing is not None:
             text = self.listing.in_words
@@ -186,5 +183,4 @@ def shown_verdict(word: str) -> str:
 
 
 def in_words(verdict: Verdict, reasons: Iterable[Reason]) -> str:
-    """Return a verdict as people read it: one of WORDS."""
     return ReasonKind.NOT_READ.value if is_not_read(reasons) else verdict.value

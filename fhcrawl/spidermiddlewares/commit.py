@@ -7,12 +7,13 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from scrapy.spidermiddlewares import httperror
 from scrapy.utils.misc import load_object
 
 from fhcrawl import signals
 from fhcrawl.crawling import reading
 from fhcrawl.crawling.context import feed_of
-from fhcrawl.crawling.responses import fetch_from_response
+from fhcrawl.crawling.requests import fetch_from_response
 from fhcrawl.exceptions import ArgumentError, FhcrawlError, LeaseError, StoreError
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.reader import ReaderExtension
@@ -47,8 +48,6 @@ class CommitMiddleware(Component):
 
     Documents of one feed take turns: each is read when the commit of the one before it has been sent, so that
     its entries are compared with that document's. The next one is downloaded meanwhile.
-
-    :raises ArgumentError: if the setting ITEM_PROCESSOR names a class that tells nobody what it has done
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -64,10 +63,6 @@ class CommitMiddleware(Component):
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
-        """Return the middleware of a crawl.
-
-        :raises FhcrawlError: if SPIDER_MIDDLEWARES has none
-        """
         found = crawler.get_spider_middleware(cls)
         if found is None:
             raise FhcrawlError(f"{cls.__name__} is not in SPIDER_MIDDLEWARES")
@@ -76,12 +71,8 @@ class CommitMiddleware(Component):
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        """Wait for the document's turn, then count the items of the spider; ignore feeds that are skipped.
-
-        A response to a request of a subclass's own passes.
-        """
         feed = feed_of(response)
-        if feed is None:
+        if feed is None:  # a response to a request of a subclass's own
             async for output in result:
                 yield output
             return
@@ -89,7 +80,7 @@ class CommitMiddleware(Component):
         try:
             await self._take_turn(pending, response)
             if feed not in self._extension.skipped_feeds:
-                async for output in self._count_entries(pending, result):
+                async for output in _counted(pending, result):
                     yield output
         except StoreError as error:
             self._extension.fail(error)
@@ -106,17 +97,11 @@ class CommitMiddleware(Component):
                 await pending.answer
             pending.is_left = True
 
-    async def _count_entries(
-        self, pending: PendingDocument, result: AsyncIterator[Any]
-    ) -> AsyncIterator[Any]:
-        async for output in result:
-            if not isinstance(output, EntryVersion):
-                yield output
-                continue
-            if not pending.is_compared:
-                continue
-            pending.yielded()
-            yield output
+    def _mark_failed(self, pending: PendingDocument, feed: str, detail: str) -> None:
+        pending.mark_failed(ReasonKind.ERROR, detail)
+        if pending.fetch is None:
+            loss = DocumentFailure(State.FAILED, ReasonKind.ERROR, detail)
+            self._extension.unrecorded_failures[feed] = loss
 
     # Nothing here may raise: the next document of the feed waits for the end of this turn.
     def _line_up(self, feed: str, response: Response) -> PendingDocument:
@@ -143,13 +128,6 @@ class CommitMiddleware(Component):
             if pending.before is not None:
                 await pending.before
         await self._reader.wait(response)
-
-    def _mark_failed(self, pending: PendingDocument, feed: str, detail: str) -> None:
-        """Add a failure to a document, or to the feed if the document is unknown."""
-        pending.mark_failed(ReasonKind.ERROR, detail)
-        if pending.fetch is None:
-            loss = DocumentFailure(State.FAILED, ReasonKind.ERROR, detail)
-            self._extension.unrecorded_failures[feed] = loss
 
     def find(self, response: Response) -> PendingDocument | None:
         """Return the pending document of a response; None if the spider has not parsed it."""
@@ -178,53 +156,37 @@ class CommitMiddleware(Component):
         response: Response,
         document: FeedDocument,
         result: DocumentResult,
-        found: list[Version | None],
+        versions: list[Version | None],
         following: Iterable[Request] = (),
     ) -> Iterator[Request | EntryVersion]:
-        """Record a document; yield the requests that follow, which are made after that, then its entries.
-
-        :param found: see `reading.read_document`
-        """
+        """Record a document; yield the requests that follow, which are made after that, then its entries."""
         reading.log_problems(result, document)
         pending = self.record_document(response, result)
         yield from following
-        yield from _items(pending, document, result, found)
+        yield from _items(pending, document, result, versions)
 
     def lose(self, fetch: Fetch, failure: DocumentFailure, of: str = "") -> None:
-        """Log a failure, and store it.
-
-        :param of: which capture of the URL has failed
-        """
-        say = logger.info if failure.state is State.KNOWN else logger.warning
-        say("%s%s %s", fetch.requested_url, of, failure.detail)
+        _log(failure, "%s%s %s", fetch.requested_url, of, failure.detail)
         self.record_failure(DocumentResult(fetch, failure=failure))
 
     def record_failure(self, result: DocumentResult) -> None:
-        """Store the failure of a document, and send `document_lost`."""
         failure, feed = result.failure, result.fetch.feed
         if failure is not None and feed not in self._extension.skipped_feeds:
             if failure.state is not State.KNOWN:
                 self._count("document", failure.state.value)
-            self._tell(self._store.documents.note_failure, result, failure)
+            self._store_result(self._store.documents.note_failure, result, failure)
         self._send(signals.document_lost, result=result)
 
     def record_unchanged(self, result: DocumentResult, older: DocumentRef | None) -> None:
-        """Store that a subscription document is unchanged, and send `document_unchanged`.
-
-        :param older: the older document that is left to be read
-        """
+        """Store that a subscription document is unchanged, and which older document is left to be read."""
         link = None if older is None else Link(older.role, older.url)
         result = replace(result, older_document=link)
         self._count("document", "unchanged")
-        self._tell(self._store.documents.note_confirmation, result, NOT_NOTED)
+        self._store_result(self._store.documents.note_confirmation, result)
         self._send(signals.document_unchanged, result=result)
 
     def record_doubt(self, fetch: Fetch, since: str, failure: DocumentFailure | None = None) -> None:
-        """Store that a server has sent 304 for a document that has changed, or that this is not known.
-
-        :param since: when the document was received before that
-        :param failure: why it is not known
-        """
+        """Store that a server has sent 304 for a document that has changed, or why that is not known."""
         if failure is None:
             logger.warning(
                 "%s: the server responded 304 (not modified) to a request with the validators of %s, "
@@ -232,29 +194,28 @@ class CommitMiddleware(Component):
                 *(fetch.requested_url, since),
             )
         doubted = DocumentResult(fetch, doubted_since=since, failure=failure)
-        self._tell(self._store.documents.note_doubt, doubted, NOT_NOTED)
+        self._store_result(self._store.documents.note_doubt, doubted)
 
     def record_check(self, result: DocumentResult) -> None:
         """Store that a document that was requested again is unchanged, or why that is not known."""
         failure = result.failure
-        if failure is None:
-            self._count("check", "unchanged")
-            self._tell(self._store.documents.note_check, result, NOT_NOTED)
-            self._send(signals.document_unchanged, result=result)
-            return
-        say = logger.info if failure.state is State.KNOWN else logger.warning
-        say("%s %s; what was read of it before is kept", result.fetch.requested_url, failure.detail)
-        if failure.state is not State.KNOWN:
-            self._count("check", "failed")
-            self._tell(self._store.documents.note_check, result, NOT_NOTED)
-        self._send(signals.document_lost, result=result)
+        if failure is not None:
+            url = result.fetch.requested_url
+            _log(failure, "%s %s; what was read of it before is kept", url, failure.detail)
+        if failure is None or failure.state is not State.KNOWN:
+            self._count("check", "failed" if failure else "unchanged")
+            self._store_result(self._store.documents.note_check, result)
+        self._send(signals.document_lost if failure else signals.document_unchanged, result=result)
 
-    def _tell(
-        self, tell: Callable[[DocumentResult], None], result: DocumentResult, failure: DocumentFailure
+    def _store_result(
+        self,
+        note: Callable[[DocumentResult], None],
+        result: DocumentResult,
+        failure: DocumentFailure = NOT_NOTED,
     ) -> None:
         """Call a method of the store; on an error, skip the feed, with a failure for the end of the run."""
         try:
-            tell(result)
+            note(result)
         except LeaseError as error:
             self._extension.yield_to_other(result.fetch.feed, error)
         except Exception as error:  # noqa: BLE001 - after any error, nothing is stored
@@ -273,7 +234,7 @@ class CommitMiddleware(Component):
 
         def done(outcome: int | Exception) -> None:
             try:
-                self._note(result, batch, outcome)
+                self._committed(result, batch, outcome)
             finally:
                 if not answer.done():
                     answer.set_result(None)
@@ -282,34 +243,30 @@ class CommitMiddleware(Component):
         if pending.is_left:
             self._store.wait()
 
-    def _note(self, result: DocumentResult, batch: CommitBatch, outcome: int | Exception) -> None:
-        """Process the outcome of a commit."""
+    def _committed(self, result: DocumentResult, batch: CommitBatch, outcome: int | Exception) -> None:
+        """Process the outcome of a commit: the number of deleted entries, or an error."""
         if isinstance(outcome, LeaseError):
             self._extension.yield_to_other(result.fetch.feed, outcome)
-        elif isinstance(outcome, Exception):
+            return
+        if isinstance(outcome, Exception):
             # After any error, the document is not stored.
-            self.record_failure(self._uncommitted(result, outcome))
-        else:
-            self._note_committed(result, batch, outcome)
-
-    def _note_committed(self, result: DocumentResult, batch: CommitBatch, deleted: int) -> None:
+            detail, is_known = f"could not be stored ({name_of(outcome)})", isinstance(outcome, StoreError)
+            url = result.fetch.requested_url
+            logger.error("%s %s", url, detail, exc_info=None if is_known else outcome)
+            if is_known:
+                self._extension.fail(outcome)
+            failure = DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, detail)
+            self.record_failure(result.failed(failure))
+            return
         for name, count in batch.counts.items():
             self._crawler.stats.inc_value(name, count)
-        if deleted:
-            self._crawler.stats.inc_value("fhcrawl/entry/deleted", deleted)
+        if outcome:
+            self._crawler.stats.inc_value("fhcrawl/entry/deleted", outcome)
         self._count("document", result.failure.state.value if result.failure else "processed")
         if result.fetch.is_check:
             unless_changed = "failed" if result.failure else "unchanged"
-            self._count("check", "changed" if batch.accepted or deleted else unless_changed)
-        self._send(signals.document_committed, result=result, batch=batch, deleted=deleted)
-
-    def _uncommitted(self, result: DocumentResult, error: Exception) -> DocumentResult:
-        detail = f"could not be stored ({name_of(error)})"
-        exc_info = None if isinstance(error, StoreError) else error
-        logger.error("%s %s", result.fetch.requested_url, detail, exc_info=exc_info)
-        if isinstance(error, StoreError):
-            self._extension.fail(error)
-        return result.failed(DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, detail))
+            self._count("check", "changed" if batch.accepted or outcome else unless_changed)
+        self._send(signals.document_committed, result=result, batch=batch, deleted=outcome)
 
     def _send(self, signal: object, **kwargs: Any) -> None:
         self._crawler.signals.send_catch_log(signal, spider=self._crawler.spider, **kwargs)
@@ -318,10 +275,23 @@ class CommitMiddleware(Component):
         self._crawler.stats.inc_value(f"fhcrawl/{noun}/{outcome}")
 
 
+def _log(failure: DocumentFailure, message: str, *args: object) -> None:
+    logger.log(logging.INFO if failure.state is State.KNOWN else logging.WARNING, message, *args)
+
+
+async def _counted(pending: PendingDocument, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async for output in result:
+        if isinstance(output, EntryVersion):
+            if not pending.is_compared:
+                continue
+            pending.yielded()
+        yield output
+
+
 def _items(
-    pending: PendingDocument, document: FeedDocument, result: DocumentResult, found: list[Version | None]
+    pending: PendingDocument, document: FeedDocument, result: DocumentResult, versions: list[Version | None]
 ) -> Iterator[EntryVersion]:
-    for entry, version in zip(document.entries, found, strict=True):
+    for entry, version in zip(document.entries, versions, strict=True):
         if version is None:
             continue
         item = EntryVersion(
@@ -348,3 +318,17 @@ def _items(
         item.version = version
         item.pending = pending
         yield item
+
+
+# RFC 9110, 15.3.7: 206 is the answer to a request for a range. RFC 3229, 10.4.1: 226 is the answer to a
+# request that accepts a difference (A-IM). fhcrawl requests neither: such a response is not complete.
+PARTS = (206, 226)
+
+
+class HttpErrorMiddleware(httperror.HttpErrorMiddleware):
+    """Treats 206 and 226 as errors in a walk; Scrapy accepts every 2xx."""
+
+    def process_spider_input(self, response: Response) -> None:  # type: ignore[override]
+        if response.status in PARTS and feed_of(response) is not None:
+            raise httperror.HttpError(response, "a part of a document")
+        super().process_spider_input(response)

@@ -13,8 +13,7 @@ from scrapy import signals as scrapy_signals
 from fhcrawl import signals
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import DELTAFETCH_KEY, context_of, feed_of, with_context
-from fhcrawl.crawling.platforms import status_meta
-from fhcrawl.crawling.responses import fetch_from_response, request_target
+from fhcrawl.crawling.requests import fetch_from_response
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
@@ -40,10 +39,9 @@ logger = logging.getLogger(__name__)
 class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     """scrapy-deltafetch on fhcrawl's store.
 
-    Its settings DELTAFETCH_ENABLED and DELTAFETCH_RESET, its meta keys `deltafetch_key` and
-    `deltafetch_enabled` and its stats are kept. Differences: a document is marked when its entries are
-    committed, not when an item is yielded; a skipped archive is replaced by the next older one that has
-    not been processed; and with DELTAFETCH_ENABLED off, every document is fetched once in each run.
+    Differences: a document is marked when its entries are committed, not when an item is yielded; a skipped
+    archive is replaced by the next older one that has not been processed; and with DELTAFETCH_ENABLED off,
+    every document is fetched once in each run.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -57,11 +55,9 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware of a crawl."""
         return cls(crawler)
 
     def spider_opened(self, spider: Spider) -> None:
-        """Forget which documents are processed, if a setting or the argument `deltafetch_reset` says so."""
         if self.reset or not self._enabled or getattr(spider, "deltafetch_reset", False):
             extension = StoreExtension.of(self._crawler)
             try:
@@ -72,14 +68,12 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
                 extension.forget(feeds)
 
     def document_committed(self, result: DocumentResult) -> None:
-        """Count the archives that are marked as processed."""
         if self.stats and result.fetch.role is Role.ARCHIVE and result.failure is None:
             self.stats.inc_value("deltafetch/stored")
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        """Replace or drop the requests for processed documents."""
         async for output in result:
             if isinstance(output, Request) and feed_of(output) and self._is_enabled_for_request(output):
                 followed = self._follow(output, response)
@@ -121,7 +115,9 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             return None
         is_read = end.step is None or end.step.key != key
         # An archive that may have grown; the commit of the newer document marks it as unread.
-        known = None if is_read and _joins(pending) else self._store.chains.find_by_key(feed, key)
+        result = None if pending is None else pending.result
+        has_joined = pending is None or result is None or joins(result, pending.batch.stored)
+        known = None if is_read and has_joined else self._store.chains.find_by_key(feed, key)
         if known is not None:
             return requests.again(request, known)
         if is_read:
@@ -131,7 +127,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     def _replace(self, request: Request, step: DocumentRef, key: str) -> Request:
         context, find_referrer = context_of(request), self._store.documents.find_referrer
         via = context.via if step.key == key else find_referrer(context.walk.feed, step.key)
-        return _request(request, step, via)
+        return requests.in_place_of(request, step, via)
 
     # Pages change, and their entries move to later pages: that a page is processed proves nothing. The walk
     # ends only after a page without changes, if all later pages have been read. It does not end after a page
@@ -168,13 +164,11 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         return first and first.replace(callback=request.callback, errback=request.errback)
 
     def _has_other_count(self, result: DocumentResult) -> bool:
-        """Return whether the publisher's count says that older pages have entries that were not read."""
         if result.fetch.role is Role.SUBSCRIPTION and result.total is None:
             return False
         return self._store.feeds.has_other_count(result.fetch.feed, result.total)
 
     def _is_left_over(self, fetch: Fetch) -> bool:
-        """Return whether an earlier walk left the page that is being read unread."""
         step = self._store.documents.find(fetch.feed, fetch.key)
         if step is None or step.role is not Role.PAGE:
             return False
@@ -193,41 +187,10 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             pending.end_in_loop(context.requested_url, keeps_link)
 
 
-def _joins(pending: PendingDocument | None) -> bool:
-    if pending is None or pending.result is None:
-        return True
-    return joins(pending.result, pending.batch.stored)
-
-
 def _is_key_of(pending: PendingDocument, key: str) -> bool:
     return pending.fetch is not None and pending.fetch.key == key
 
 
 def _is_read(step: DocumentRef | None, pending: PendingDocument | None, run: int) -> bool:
-    """Return whether a document has been read in this run, or is being read."""
     is_pending = step is not None and pending is not None and _is_key_of(pending, step.key)
     return is_pending or (step is not None and step.run == run)
-
-
-def _request(request: Request, step: DocumentRef, via: str | None, is_left_over: bool = True) -> Request:
-    """Return the request for a document in place of another request, with its position in the chain.
-
-    :param via: URL of the document that links to it
-    :param is_left_over: if it is a page, an earlier walk left it, or a newer one, unread
-    """
-    meta = dict(request.meta)
-    for name in (DELTAFETCH_KEY, "handle_httpstatus_list", "dont_retry"):
-        meta.pop(name, None)
-    meta |= status_meta(step.platform)
-    if step.key != step.url:
-        meta[DELTAFETCH_KEY] = step.key
-    context = context_of(request)
-    # The newer page is compared only with the page that it links to.
-    newer = context.newer if context.requested_url == step.url else None
-    context = replace(
-        context, requested_url=step.url, position=step.position, via=via, newer=newer, platform=step.platform
-    )
-    # The next unread document after read archives may be a page, which keeps its role: it may change.
-    if step.role is Role.PAGE:
-        context = replace(context, role=Role.PAGE, left_over=is_left_over)
-    return with_context(request, context, **request_target(step.url, context.walk), meta=meta)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.utils.asyncio import run_in_thread
 
-from fhcrawl.crawling import reading, requests, responses
+from fhcrawl.crawling import reading, requests
 from fhcrawl.crawling.context import WalkContext
 from fhcrawl.crawling.failures import loss_of, wait_of
 from fhcrawl.documents.dates import elapsed, shift
@@ -505,13 +505,13 @@ class Captures:
 
     def parse(self, response: Response) -> Iterator[Request | EntryVersion]:
         """Parse a capture: yield the request for the next one, then its entries."""
-        fetch = responses.fetch_from_response(response)
+        fetch = requests.fetch_from_response(response)
         queue, commits = self._queue(fetch), CommitMiddleware.of(self._crawler)
         following = self._stored(fetch, queue.next() if queue else iter(()))
         try:
             document = ReaderExtension.of(self._crawler).read(response)
         except NotAFeedError as error:
-            failure = _outcome(fetch, response, reading.unread(response, error))
+            failure = _outcome(fetch, response, reading.parse_failure(response, error))
             self._lose(fetch, failure)
             if queue:
                 queue.note_read(DocumentResult(fetch, failure=failure))
@@ -533,13 +533,13 @@ class Captures:
 
     def parse_timemap(self, response: Response) -> Iterator[Request]:
         """Parse a TimeMap of a web archive; yield the next request."""
-        fetch = responses.fetch_from_response(response)
+        fetch = requests.fetch_from_response(response)
         if queue := self._in_archives.get(fetch.feed):
             yield from self._stored(fetch, queue.parse_timemap(response, fetch))
 
     def lose(self, failure: Failure) -> Iterator[Request]:
         """Note why a request has failed; yield the next one."""
-        fetch = responses.fetch_from_request(failure.request)  # type: ignore[attr-defined]
+        fetch = requests.fetch_from_request(failure.request)  # type: ignore[attr-defined]
         reason, is_in_files = loss_of(failure), _is_in_files(fetch)
         if fetch.capture_id is not None and (is_in_files or reason.state is not State.KNOWN):
             is_retried = reason.state is State.REFUSED and reason.kind not in FINAL_KINDS

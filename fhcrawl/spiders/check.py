@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, Spider
 
 from fhcrawl.core.components import COMPONENTS
-from fhcrawl.crawling import requests, responses
-from fhcrawl.crawling.context import WalkContext, context_of
+from fhcrawl.crawling import requests
+from fhcrawl.crawling.context import WalkContext, context_of, header, request_of
 from fhcrawl.crawling.failures import loss_of
 from fhcrawl.crawling.parser import limited_memory
 from fhcrawl.logical_feed.results import State
@@ -74,7 +74,7 @@ class CheckSpider(Spider):
 
     def parse(self, response: Response, **cb_kwargs: Any) -> list[Request]:
         self._walk = context_of(response).walk
-        headers = {name.lower(): responses.header(response, name) for name in FIELDS}
+        headers = {name.lower(): header(response, name) for name in FIELDS}
         lines = (line.decode("latin-1") for line in response.headers.getlist("Cache-Control"))
         headers["cache-control"] = ", ".join(lines)
         fetched = Fetched(
@@ -82,8 +82,8 @@ class CheckSpider(Spider):
             body=response.body,
             status=response.status,
             headers={name: value for name, value in headers.items() if value},
-            links=tuple(responses.links(response)),
-            redirects=tuple(responses.request_of(response).meta.get("redirect_reasons", ())),
+            links=tuple(requests.links(response)),
+            redirects=tuple(request_of(response).meta.get("redirect_reasons", ())),
             fetched=now(),
             is_cut="dataloss" in response.flags,
         )
@@ -105,6 +105,6 @@ class CheckSpider(Spider):
             wanted.url, self._walk, wanted.role, wanted.number, wanted.via, **arguments
         )
         if wanted.headers:
-            request.meta["handle_httpstatus_list"] = [responses.NOT_MODIFIED]
+            request.meta["handle_httpstatus_list"] = [requests.NOT_MODIFIED]
             request.headers.update(wanted.headers)
         return [request]

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from scrapy import Request, Spider
 
-from fhcrawl.crawling import requests, responses
+from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import WalkContext, given_urls
 from fhcrawl.crawling.failures import loss_of
 from fhcrawl.exporters.storages import replacing
@@ -63,7 +63,7 @@ def files_of(entries: Iterable[Mapping[str, Any]]) -> list[EnclosureFile]:
 
 
 def _name(entry: Mapping[str, Any], enclosure: Mapping[str, Any]) -> tuple[str, str]:
-    url = enclosure["url"] if responses.is_fetchable(enclosure["url"]) else ""
+    url = enclosure["url"] if requests.is_fetchable(enclosure["url"]) else ""
     path = PurePosixPath(unquote(urlsplit(url).path))
     is_ending = ENDING.fullmatch(path.suffix) and path.suffix.lower() not in PROGRAMS
     kind = (enclosure["type"] or "").partition(";")[0].strip()

@@ -13,7 +13,7 @@ from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DontCloseSpider
 
-from fhcrawl.crawling import platforms, requests, subscriptions
+from fhcrawl.crawling import reading, requests, subscriptions
 from fhcrawl.crawling.subscriptions import LISTED_FILES
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
@@ -76,10 +76,6 @@ class HistorySpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Return a spider, after checking the arguments.
-
-        :raises ArgumentError: if an argument is invalid
-        """
         spider = super().from_crawler(crawler, *args, **cls.check(crawler.settings, **kwargs))
         crawler.signals.connect(spider.read_captures, signal=scrapy_signals.spider_idle)
         return spider
@@ -96,10 +92,7 @@ class HistorySpider(Spider):
         warc: str | None = None,
         **others: Any,
     ) -> dict[str, Any]:
-        """Return the parsed arguments.
-
-        :raises ArgumentError: if an argument is invalid
-        """
+        """Return the parsed arguments; raise ArgumentError if one is invalid."""
         base = base_of(settings, others)
         listed = subscriptions.from_arguments(
             feed, feeds, snapshot, ids, base, settings.getbool(LISTED_FILES)
@@ -111,10 +104,7 @@ class HistorySpider(Spider):
 
     @cached_property
     def feeds(self) -> Listed:
-        """The feeds of the arguments, or the subscribed feeds; only those that are due with `due`.
-
-        :raises StoreError: if the store cannot be read
-        """
+        """The feeds of the arguments, or the subscribed feeds; only those that are due with `due`."""
         due_at = now() if self.only_due else None
         chosen = subscriptions.chosen(
             StoreExtension.of(self.crawler).store.subscriptions, self._given, due_at
@@ -123,11 +113,9 @@ class HistorySpider(Spider):
 
     @cached_property
     def walk(self) -> Walk:
-        """The walks of the crawl."""
         return Walk(self.crawler, self._begin_elsewhere)
 
     async def start(self) -> AsyncIterator[Request]:
-        """Yield the first requests of each feed."""
         extension = StoreExtension.of(self.crawler)
         try:
             feeds, stored = self.feeds, extension.store.subscriptions
@@ -137,7 +125,9 @@ class HistorySpider(Spider):
             return
         if self.idle_reason:
             logger.info("%s", self.idle_reason)
-        self._tell_refused()
+        for sentence in self._given.refused:
+            logger.error("%s", sentence)
+            self.crawler.stats.inc_value(REFUSED)
         await self._open_captures()
         urls = list(feeds)
         given = ((feed, feeds[feed].plain()) for feed in urls if feed not in self.walk.renamed)
@@ -159,13 +149,7 @@ class HistorySpider(Spider):
         titles = self._given.titles
         stored.add_titles({k.feed: titles[k.feed] for k in begun if k.feed in titles})
 
-    def _tell_refused(self) -> None:
-        for sentence in self._given.refused:
-            logger.error("%s", sentence)
-            self.crawler.stats.inc_value(REFUSED)
-
     def first(self, known: WalkStart, options: FeedOptions) -> Iterator[Request]:
-        """Return the requests that a walk begins with (`requests.first`)."""
         if not self.settings.getbool("FHCRAWL_PLATFORMS_ENABLED"):
             options = replace(options, platforms=False)
         if not self.settings.getbool("FHCRAWL_SITEMAPS_ENABLED"):
@@ -175,7 +159,7 @@ class HistorySpider(Spider):
         options = replace(options, ids=known.ids)
         # Even if the feed is unchanged.
         store = StoreExtension.of(self.crawler).store
-        if options.probe and platforms.numbered_pages(store, known.feed, options) == (PROBE, True):
+        if options.probe and reading.numbered_pages(store, known.feed, options) == (PROBE, True):
             known = known.anew()
         return self._requests(requests.first(known, options))
 
@@ -193,11 +177,9 @@ class HistorySpider(Spider):
 
     # Scrapy passes the request's cb_kwargs to the callbacks; `context_of` reads them.
     def parse(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
-        """Process a response to any request of a walk: yield the requests that follow, then its entries."""
         return self._requests(self.walk.step(response))
 
     def lose(self, failure: Failure) -> list[Request]:
-        """Record why a request of a walk failed; return the requests that follow."""
         return list(self._requests(self.walk.fail(failure)))
 
     def _requests(self, outputs: Iterator[Any]) -> Iterator[Any]:
@@ -215,10 +197,7 @@ class HistorySpider(Spider):
             await self.walk.captures.build()
 
     def read_captures(self) -> None:
-        """Request the first capture of each feed, when all walks have ended.
-
-        :raises DontCloseSpider: if there are captures
-        """
+        """Request the first capture of each feed, when all walks have ended."""
         if self.walk.captures is None or not self.has_captures_left:
             return
         self.has_captures_left = False
@@ -229,6 +208,5 @@ class HistorySpider(Spider):
             raise DontCloseSpider
 
     def closed(self, reason: str) -> None:
-        """Close the index of the WARC files."""
         if self.walk.captures is not None:
             self.walk.captures.close()

@@ -8,7 +8,7 @@ in the chain, and what the store knew of the document when the request was made.
 state of its own: a request may be stored in a JOBDIR, and its response be processed after a restart.
 
 A response passes `Walk.step`, a failed request `Walk.fail`. Both look up the row of the request's purpose in
-`Walk.rows`, whose functions yield requests and entries:
+`Walk._rows`, whose functions yield requests and entries:
 
 - Requests that follow come first, so that the next document is downloaded while this one is committed.
   `DeltaFetch` replaces or drops requests for documents that are processed already.
@@ -34,36 +34,44 @@ Documents of one feed are processed one after another, in the order in which the
 
 from __future__ import annotations
 
+import contextlib
 import logging
+from collections import Counter
 from dataclasses import replace
-from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
-from fhcrawl import logical_feed
+from scrapy.utils.gz import gunzip
+from scrapy.utils.sitemap import Sitemap
+
 from fhcrawl.core.checks import recheck_budget
-from fhcrawl.crawling import platforms, reading, requests, responses
-from fhcrawl.crawling.context import FEED_IS_SPECIAL, Purpose, context_of, set_walk
+from fhcrawl.crawling import reading, requests
+from fhcrawl.crawling.context import FEED_IS_SPECIAL, Purpose, context_of, header, request_of, set_walk
 from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, loss_of, wait_of
 from fhcrawl.crawling.subscriptions import FeedOptions
-from fhcrawl.documents import DocumentList, as_feed
+from fhcrawl.documents import DocumentList, FeedDocument, as_feed
 from fhcrawl.documents.dates import shift
+from fhcrawl.documents.links import header_targets
 from fhcrawl.documents.lists import IS_LIST, snapshot_prefix
+from fhcrawl.downloadermiddlewares import politeness
 from fhcrawl.exceptions import LeaseError, NotAFeedError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.logical_feed import FIRST_WALK, Kind, Role, absences
-from fhcrawl.logical_feed.results import DocumentResult, State, has_news, is_of_host, joins
+from fhcrawl.logical_feed import FIRST_WALK, Kind, Role, absences, listings
+from fhcrawl.logical_feed.chain import as_newer_page
+from fhcrawl.logical_feed.listings import LONGEST_URL, MOST_PAGES, ListCheck, Listing, SitemapCheck
+from fhcrawl.logical_feed.platforms import NOT_FOUND
+from fhcrawl.logical_feed.results import DocumentResult, State, has_news, is_of_host, joins, latest_time
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
-from fhcrawl.spiders.lists import ListChecks, Sitemaps
 from fhcrawl.store.documents import NewerDocument
 from fhcrawl.utils import addresses
 from fhcrawl.utils.addresses import normalised
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from scrapy import Request
@@ -73,8 +81,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fhcrawl.crawling.context import RequestContext, WalkContext
-    from fhcrawl.documents import FeedDocument
-    from fhcrawl.logical_feed import Version
+    from fhcrawl.logical_feed import Version, Winner
     from fhcrawl.logical_feed.absences import EarlierReading
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.pipelines import EntryVersion
@@ -85,15 +92,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 # Seconds after which a feed behind a challenge is due: each request is one more of what it is to keep away.
 CHALLENGED_AGAIN = 24 * 60 * 60
+# The documents with whose fetch a walk can end.
+ENDING = (Role.SUBSCRIPTION, Role.PAGE)
+# The relation of the link to WordPress's API, in the headers of each response but a 304.
+API_RELATION = "https://api.w.org/"
+DEFAULT_PAGE_SIZE = 10
+GZIP = b"\x1f\x8b"
+# libxml2's and gunzip's.
+BLANK = b" \t\r\n\xef\xbb\xbf"
+MALFORMED = (SyntaxError, OSError, EOFError, StopIteration, ValueError)
 
 
 class Row(NamedTuple):
-    """What is done with the responses of one purpose, and with requests that have failed.
-
-    :param parse: called with the fetch and the response
-    :param lose: called with the fetch, the request, and the reason of the failure
-    """
-
     parse: Callable[[Fetch, Response], Output]
     lose: Callable[[Fetch, Request, DocumentFailure], Iterator[Request]]
 
@@ -114,53 +124,45 @@ class Walk:
         self._store = self._extension.store
         self._commits = CommitMiddleware.of(crawler)
         self._reader = ReaderExtension.of(crawler)
-        self._list_checks = ListChecks(crawler)
-        self._sitemaps = Sitemaps(crawler)
         self.captures: Captures | None = None  # the spider sets it if it reads captures
         # The last document that was read of each feed, by the URL that it links to.
         self._newer: dict[str, tuple[str | None, NewerDocument | None]] = {}
         # The feeds to which other URLs have led, and new feeds that have moved, by where they are now.
         self.renamed: set[str] = set()
         self._locations: dict[str, str] = {}
-
-    @classmethod
-    def of(cls, crawler: Crawler) -> Self:
-        """Return the walks of a crawl whose spider is a `HistorySpider`."""
-        spider: Any = crawler.spider
-        walk: Self = spider.walk
-        return walk
-
-    @cached_property
-    def rows(self) -> dict[Purpose, Row]:
-        """The table of purposes."""
-        return {
+        self._rows = {
             Purpose.WALK: Row(self._parse, self._give_up),
             Purpose.RECHECK: Row(self._parse_recheck, self._lose_recheck),
             Purpose.DOUBT: Row(self._parse_doubted, self._lose_doubted),
             Purpose.PART: Row(self._parse_part, self._lose_part),
-            Purpose.LIST: Row(self._list_checks.parse, partial(_lose_listed, self._list_checks)),
-            Purpose.SITEMAP: Row(self._sitemaps.parse, partial(_lose_listed, self._sitemaps)),
+            Purpose.LIST: Row(self._parse_posts, self._lose_list),
+            Purpose.SITEMAP: Row(self._parse_sitemap, self._lose_list),
         }
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Self:
+        spider: Any = crawler.spider
+        walk: Self = spider.walk
+        return walk
 
     def step(self, response: Response) -> Output:
         """Process a response: yield the requests that follow, then the document's entries."""
         context = context_of(response)
         if context.purpose in (Purpose.CAPTURE, Purpose.TIMEMAP):
             return self._parse_capture(response)
-        return self.rows[context.purpose].parse(responses.fetch_from_response(response), response)
+        return self._rows[context.purpose].parse(requests.fetch_from_response(response), response)
 
     def fail(self, failure: Failure) -> Iterator[Request]:
-        """Record why a request failed; yield the requests that follow."""
         request = failure.request  # type: ignore[attr-defined]
         context = context_of(request)
         if context.purpose in (Purpose.CAPTURE, Purpose.TIMEMAP):
             return iter(()) if self.captures is None else self.captures.lose(failure)
         reason = loss_of(failure)
-        if platforms.is_probe(request):
+        if context.is_probe:
             # It is no failure of the feed's; a later run tries again.
             reason = replace(reason, state=State.KNOWN)
-        fetch = responses.fetch_from_request(request, wait_of(failure))
-        return self.rows[context.purpose].lose(fetch, request, reason)
+        fetch = requests.fetch_from_request(request, wait_of(failure))
+        return self._rows[context.purpose].lose(fetch, request, reason)
 
     def _parse_capture(self, response: Response) -> Output:
         if self.captures is None:  # after a restart without them
@@ -173,7 +175,7 @@ class Walk:
     def _parse(self, fetch: Fetch, response: Response) -> Output:
         context = context_of(response)
         last, digest = context.last_reading, context.body_digest
-        is_not_modified = response.status == responses.NOT_MODIFIED
+        is_not_modified = response.status == requests.NOT_MODIFIED
         if is_not_modified and (last is None or not _was_conditional(response)):
             self._commits.lose(fetch, UNASKED)
         elif is_not_modified and digest is None:
@@ -181,7 +183,7 @@ class Walk:
             end = self._store.documents.find_end(fetch.feed, fetch.key, fetch.role, fetch.run)
             if end is not None and end.step is not None and not end.loop:
                 yield requests.known_older_document(fetch, response, end.step)
-        elif last is not None and digest is not None and responses.is_unchanged(response, digest):
+        elif last is not None and digest is not None and requests.is_unchanged(response, digest):
             self._commits.record_unchanged(reading.unchanged(fetch, response), last.older_document)
             if last.older_document is None:
                 yield from self.end(fetch, response, is_unchanged=True)
@@ -218,40 +220,34 @@ class Walk:
             yield from self._crawl_as(name, fetch, response)
 
     def _document(self, response: Response) -> FeedDocument | DocumentList:
-        """Return the document of a response; an empty one in place of a page that does not exist.
-
-        :raises NotAFeedError: if it is none
-        """
-        if platforms.is_missing(response):
-            return platforms.no_page()
+        if reading.is_missing(response):
+            return reading.no_page()
         document = self._reader.read_any(response)
-        platforms.check_format(response, document)
+        is_of_api = isinstance(document, FeedDocument) and document.format == "ghost"
+        if context_of(response).is_of_api and not is_of_api:
+            raise NotAFeedError(ReasonKind.NOT_A_FEED, "it is not the document that the API returns")
         return document
 
     def _read(self, fetch: Fetch, response: Response, document: FeedDocument) -> Output:
-        """Read a document of the chain, in a walk or a recheck."""
-        earlier = self._earlier_reading(fetch, context_of(response).walk)
-        row = platforms.row_of(fetch, response)
-        is_dated = platforms.is_dated_by_api(fetch, response, document, row, self._store)
-        read, versions = reading.read_document(fetch, response, document, earlier, is_dated)
-        is_probe = platforms.is_probe(response)
-        if is_probe and read.failure is not None:
+        context = context_of(response)
+        read_earlier, number = self._store.chains.read_earlier, context.walk.number
+        is_first = number <= FIRST_WALK
+        earlier = None if is_first else read_earlier(fetch.feed, fetch.key, fetch.position, number)
+        result, versions = reading.read_document(fetch, response, document, earlier, self._store)
+        if context.is_probe and result.failure is not None:
             # Whatever is wrong with the page: its contents do not count.
-            yield from self._not_a_page(fetch, response, read.failure)
+            yield from self._not_a_page(fetch, response, result.failure)
             return
-        if is_probe and not read.versions:
-            read = replace(read, held=None)
-        newer = None if fetch.is_check else self._repeated(read, document, versions, is_probe)
-        is_end = None if newer is None else platforms.is_end(response, read, newer.role)
+        newer = None if fetch.is_check else self._repeated(result, document, versions, context.is_probe)
+        is_end = None if newer is None else reading.is_end(response, result, newer.role)
+        if is_end:
+            yield from self._read(fetch, response, reading.no_page())
+            return
         if is_end is not None:
-            if is_end:
-                yield from self._read(fetch, response, platforms.no_page())
-            else:
-                self._commits.lose(fetch, reading.REPEATS)
+            self._commits.lose(fetch, reading.REPEATS)
             return
-        result = platforms.with_older(read, response, document, row, self._store, earlier)
         if fetch.is_check:
-            following = self._next_recheck(context_of(response), result.failure)
+            following = self._next_recheck(context, result.failure)
         else:
             following = self._following(response, document, result, earlier)
         if reading.has_hidden_news(response, result, earlier):
@@ -265,7 +261,6 @@ class Walk:
         result: DocumentResult,
         earlier: EarlierReading | None,
     ) -> Iterator[Request]:
-        """Yield the request for the older document; at the end of the chain, those that end the walk."""
         fetch, link = result.fetch, result.older_document
         is_subscription = fetch.role is Role.SUBSCRIPTION
         if is_subscription:
@@ -275,9 +270,12 @@ class Walk:
         if link is not None and result.held is not None and link.role is Role.PAGE:
             self._newer[fetch.feed] = link.url, NewerDocument(fetch.role, result.held)
         if link is not None and document.fault is None:
-            newer = logical_feed.as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
-            barren = self._barren(response, result, earlier is not None and earlier.was_read)
-            yield requests.older_document(result, response, link, newer, barren, self._has_joined(response))
+            newer = as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
+            context, pending = context_of(response), self._commits.find(response)
+            stored = {} if pending is None else pending.batch.stored
+            barren = self._barren(context, result, stored, earlier is not None and earlier.was_read)
+            has_joined = joins(result, stored) if is_subscription else context.has_joined
+            yield requests.older_document(result, response, link, newer, barren, has_joined)
         elif result.failure is None:
             links = None if result.kind == Kind.COMPLETE.value else [entry.link for entry in document.entries]
             yield from self.end(fetch, response, links)
@@ -294,22 +292,21 @@ class Walk:
         """Yield the request for the publisher's list, else for a sitemap, after the last request of a walk.
 
         :param links: those of entries of the feed; None if it shows all of its entries
-        :param is_unchanged: the response says that the subscription document is unchanged
         """
-        listed = list(self._list_checks.begin(fetch, response, is_unchanged=is_unchanged))
-        yield from listed
-        if not listed and links is not None:
-            yield from self._sitemaps.begin(fetch, response, links)
+        walk = context_of(response).walk
+        if fetch.role not in ENDING:
+            return
+        check = self._list_check(fetch, response, is_unchanged) if walk.options.platforms else None
+        if check is not None:
+            yield requests.listed(fetch, response, check)
+        elif links is not None and walk.sitemaps:
+            yield from self._first_sitemap(fetch, response, links)
 
     # A page that has lost entries since it was read last shows those of the page before it because as many
     # were published meanwhile: what it had is on a later page.
     def _repeated(
         self, result: DocumentResult, document: FeedDocument, versions: list[Version | None], by_id: bool
     ) -> NewerDocument | None:
-        """Return the newer document that links to a page, if that has all entries of the page.
-
-        :param by_id: whatever the contents of the entries are
-        """
         fetch = result.fetch
         if fetch.role is not Role.PAGE or result.failure is not None or result.lost:
             return None
@@ -327,44 +324,32 @@ class Walk:
         )
         return newer if are_same else None
 
-    def _has_joined(self, response: Response) -> bool:
-        pending, context = self._commits.find(response), context_of(response)
-        if context.role is not Role.SUBSCRIPTION or pending is None or pending.result is None:
-            return context.has_joined
-        return joins(pending.result, pending.batch.stored)
-
     # Archives may have only entries that the subscription document has too; each of them has one at least.
-    def _barren(self, response: Response, result: DocumentResult, was_read: bool) -> int:
+    def _barren(
+        self, context: RequestContext, result: DocumentResult, stored: Mapping[str, Winner], was_read: bool
+    ) -> int:
         """Return how many documents in a row have been read without news, with this one.
 
         :param was_read: an earlier walk has read it: it does not count
         """
-        context, pending = context_of(response), self._commits.find(response)
-        stored = {} if pending is None else pending.batch.stored
         if result.fetch.role is Role.SUBSCRIPTION or has_news(result, stored):
             return 0
         is_covered = result.fetch.role is Role.ARCHIVE and context.documents <= context.walk.page_size
         return context.barren + (not was_read and not (is_covered and result.versions))
 
-    def _earlier_reading(self, fetch: Fetch, walk: WalkContext) -> EarlierReading | None:
-        """Return what is known of a document from before this walk; None if nothing is."""
-        if walk.number <= FIRST_WALK:
-            return None
-        return self._store.chains.read_earlier(fetch.feed, fetch.key, fetch.position, walk.number)
-
     def _not_a_feed(self, fetch: Fetch, response: Response, error: NotAFeedError) -> Output:
-        context, failure = context_of(response), reading.unread(response, error)
-        if platforms.is_probe(response):
+        context, failure = context_of(response), reading.parse_failure(response, error)
+        if context.is_probe:
             yield from self._not_a_page(fetch, response, failure)
             return
-        api = platforms.api(response)
+        api = reading.api(response)
         if api is not None:
             yield requests.api(fetch, response, api)
             return
-        url = next(map(normalised, filter(responses.is_fetchable, error.feeds)), None)
+        url = next(map(normalised, filter(requests.is_fetchable, error.feeds)), None)
         is_first = context.referral is None and fetch.feed not in self.renamed
         if url is None or not is_first or not context.is_new or fetch.role is not Role.SUBSCRIPTION:
-            yield from self._give_up(fetch, responses.request_of(response), failure)
+            yield from self._give_up(fetch, request_of(response), failure)
             return
         stored_feed = self._store.feeds.find_at(url, fetch.feed)
         if stored_feed is not None:
@@ -374,16 +359,16 @@ class Walk:
         yield requests.subscription_elsewhere(fetch, response, url, is_page=True)
 
     def _not_a_page(self, fetch: Fetch, response: Response, failure: DocumentFailure) -> Output:
-        """Process the answer to a probe that is no page; one that is cut off is none."""
         if failure.kind is ReasonKind.CUT_OFF or failure.state is State.KNOWN:
             self._commits.lose(fetch, replace(failure, state=State.KNOWN))
         else:
-            yield from self._read(fetch, response, platforms.no_page())
+            yield from self._read(fetch, response, reading.no_page())
 
     def _give_up(self, fetch: Fetch, request: Request, failure: DocumentFailure) -> Iterator[Request]:
-        """Record a failure; yield the request for another URL of the document, if any."""
         context = context_of(request)
-        failure = platforms.explained(failure, context)
+        if context.is_of_api and failure.state is not State.KNOWN:
+            detail = f"{failure.detail}; older entries need {context.platform}'s API"
+            failure = replace(failure, detail=detail)
         if failure.kind is ReasonKind.CHALLENGE and fetch.role is Role.SUBSCRIPTION:
             fetch = replace(fetch, retry_after=shift(fetch.fetched, CHALLENGED_AGAIN))
         if context.is_given:
@@ -393,13 +378,11 @@ class Walk:
             return
         self._commits.lose(fetch, failure)
         if failure.state is not State.KNOWN:
-            yield from requests.as_given(fetch, context)
-            yield from requests.home_again(fetch, context, failure)
+            yield from requests.elsewhere_again(fetch, context, failure)
 
     # -- documents that were read before ------------------------------------------------------------------
 
     def _first_recheck(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
-        """Yield the request for the first document of a feed that is to be rechecked (FHCRAWL_RECHECK)."""
         budget = recheck_budget(self._crawler.settings)
         if not budget.days or (context.last_reading is not None and context.last_reading.is_new):
             return
@@ -415,7 +398,6 @@ class Walk:
         yield from self._recheck([documents[index].id for index in due], context.walk)
 
     def _next_recheck(self, context: RequestContext, failure: DocumentFailure | None) -> Iterator[Request]:
-        """Yield the request for the next document to be rechecked, unless the host has failed."""
         if failure is None or not is_of_host(failure):
             yield from self._recheck(context.checks or [], context.walk, context.documents + 1)
 
@@ -427,7 +409,7 @@ class Walk:
                 return
 
     def _parse_recheck(self, fetch: Fetch, response: Response) -> Output:
-        if response.status == responses.NOT_MODIFIED:
+        if response.status == requests.NOT_MODIFIED:
             same = reading.unchanged(fetch, response)
             same = same if _was_conditional(response) else same.failed(UNASKED)
             yield from self._end_recheck(same, context_of(response))
@@ -435,7 +417,7 @@ class Walk:
         try:
             document = as_feed(self._document(response))
         except NotAFeedError as error:
-            yield from self._lose_recheck(fetch, response, reading.unread(response, error))
+            yield from self._lose_recheck(fetch, response, reading.parse_failure(response, error))
         else:
             yield from self._read(fetch, response, document)
 
@@ -449,9 +431,8 @@ class Walk:
         yield from self._next_recheck(context, result.failure)
 
     def _parse_doubted(self, fetch: Fetch, response: Response) -> Iterator[Request]:
-        """Record a server that sends 304 for a document that has changed."""
         since = context_of(response).doubted_since
-        if response.status == responses.NOT_MODIFIED and _was_conditional(response) and since is not None:
+        if response.status == requests.NOT_MODIFIED and _was_conditional(response) and since is not None:
             self._commits.record_doubt(fetch, since)
         return iter(())
 
@@ -463,7 +444,6 @@ class Walk:
     # -- lists of documents -------------------------------------------------------------------------------
 
     def _parse_list(self, fetch: Fetch, response: Response, listed: DocumentList) -> Output:
-        """Process a list of documents: yield the request for the first of them that is not processed."""
         if fetch.role is not Role.SUBSCRIPTION or "dataloss" in response.flags:
             yield from self._not_a_feed(fetch, response, NotAFeedError(ReasonKind.NOT_A_FEED, IS_LIST))
             return
@@ -482,7 +462,7 @@ class Walk:
         try:
             document = reading.snapshot_page(fetch, self._reader.read(response))
         except NotAFeedError as error:
-            failure = reading.unread(response, error)
+            failure = reading.parse_failure(response, error)
             self._commits.lose(fetch, failure)
             yield from self._next_part(fetch, context_of(response))
             return
@@ -498,18 +478,140 @@ class Walk:
         yield from others if failure.state is State.KNOWN else self._next_part(fetch, context)
 
     def _next_part(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
-        """Yield the request for the next document of a list, even after a failure of this one."""
         step = self._store.documents.find_next_part(fetch.feed, fetch.key)
         if step is not None:
             yield requests.part(step, context.walk, context.documents + 1)
 
+    # -- what a site lists of its feed's entries ----------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _owned(self, fetch: Fetch) -> Iterator[None]:
+        try:
+            yield
+        except LeaseError as error:
+            self._extension.yield_to_other(fetch.feed, error)
+
+    def _list_check(self, fetch: Fetch, response: Response, is_unchanged: bool) -> ListCheck | None:
+        last, size = context_of(response).last_reading, context_of(response).walk.page_size
+        feed_url = listings.first_page(fetch.location or fetch.requested_url)
+        links = header_targets(requests.links(response), response.url)
+        root = next((url for relation, url in links if url and relation == API_RELATION), None)
+        api = listings.list_url(root, feed_url) if root and requests.is_fetchable(root) else None
+        is_known = is_unchanged and last is not None and last.is_listed
+        if api is None and not is_known:
+            return None
+        before = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
+        if is_known and before:
+            api = before.api
+        if api is None:
+            return None
+        size = size or (before.size if before else DEFAULT_PAGE_SIZE)
+        return ListCheck.begin(api, feed_url, size, before, is_unchanged)
+
+    def _parse_posts(self, fetch: Fetch, response: Response) -> Output:
+        check = context_of(response).list_check
+        if check is None:
+            return
+        if check.is_reading:
+            yield from self._after_page(fetch, response, check)
+            yield from self._read_listed(fetch, response)
+            return
+        listed = listings.read_posts(response.body, header(response, "X-WP-Total"), check.feed_url)
+        if listed is None:
+            logger.info("%s is not a list of posts", fetch.requested_url)
+            return
+        note = self._store.feeds.note_listing
+        entries = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk)
+        ids = list({post.id for post in listed.posts})
+        stored = self._store.entries.find_winners(fetch.feed, ids, latest_time(fetch.fetched))
+        following = listings.follow(check, listed, stored, entries, fetch.fetched)
+        with self._owned(fetch):
+            # A 304 does not name the API: without this, an unchanged feed would not be checked by a later run
+            # if this check does not come to its end.
+            if entries.before is None or not entries.before.has_ended:
+                note(fetch.feed, Listing(0, check.listing.api, check.listing.size))
+            if isinstance(following, ListCheck):
+                yield requests.listed(fetch, response, following)
+            elif following is None:
+                logger.info("%s changed while it was being read", check.listing.api)
+            else:
+                note(fetch.feed, following)
+                self._crawler.stats.inc_value("fhcrawl/entry/unlisted", following.unlisted)
+                more = f"; the store has {following.unlisted:,} more that are not listed"
+                logger.info("%s: %s%s", fetch.feed, following.in_words, more if following.unlisted else "")
+
+    def _after_page(self, fetch: Fetch, page: Response | Request, check: ListCheck) -> Iterator[Request]:
+        following = check.after_page()
+        if following is not None:
+            yield requests.listed(fetch, page, following)
+
+    def _read_listed(self, fetch: Fetch, response: Response) -> Output:
+        if response.status == NOT_FOUND:
+            return
+        try:
+            document = self._reader.read(response)
+        except NotAFeedError as error:
+            logger.info("%s is not a feed: %s", fetch.requested_url, error)
+            return
+        result, versions = reading.read_document(fetch, response, document)
+        result = replace(result, older_document=None)
+        yield from self._commits.yield_document(response, document, result, versions)
+
+    def _first_sitemap(
+        self, fetch: Fetch, response: Response, links: Iterable[str | None]
+    ) -> Iterator[Request]:
+        known = [link for link in links if link] or self._store.sitemaps.read_links(fetch.feed)
+        sites = Counter(f"{parts.scheme}://{parts.netloc}" for parts in map(urlsplit, known) if parts.netloc)
+        for site, number in sites.most_common(1):
+            # Of a feed that links to many sites, none has all entries.
+            if 2 * number < len(known):
+                return
+            named = politeness.sitemaps(self._crawler, site) or [f"{site}/sitemap.xml"]
+            check = SitemapCheck().with_more(filter(requests.is_fetchable, named))
+            yield from self._next_sitemap(fetch, response, check)
+
+    def _next_sitemap(
+        self, fetch: Fetch, before: Response | Request, check: SitemapCheck
+    ) -> Iterator[Request]:
+        following = check.following()
+        if following is not None:
+            yield requests.sitemap(fetch, before, following)
+        elif check.requested:
+            report = self._store.sitemaps.finish(fetch.feed, fetch.fetched, check.is_part)
+            if report.in_words:
+                logger.info("%s: %s", fetch.feed, report.in_words)
+
+    def _parse_sitemap(self, fetch: Fetch, response: Response) -> Iterator[Request]:
+        check, pages = context_of(response).sitemap or SitemapCheck(), []
+        try:
+            urls, is_index = read_sitemap(response.body)
+        except MALFORMED as error:
+            logger.info("%s is not a sitemap: %s", response.url, error)
+        else:
+            named = filter(requests.is_fetchable, urls)
+            if is_index:
+                check = check.with_more(named)
+            else:
+                pages = listings.like_entries(named, self._store.sitemaps.read_links(fetch.feed))
+        with self._owned(fetch):
+            is_first = len(check.requested) == 1
+            self._store.sitemaps.note(fetch.feed, check.requested[-1], pages, is_first)
+            yield from self._next_sitemap(fetch, response, check)
+
+    def _lose_list(self, fetch: Fetch, request: Request, failure: DocumentFailure) -> Iterator[Request]:
+        logger.info("%s %s", fetch.requested_url, failure.detail)
+        check, sitemaps = context_of(request).list_check, context_of(request).sitemap
+        if failure.state is State.KNOWN:
+            return
+        if check is not None and check.is_reading:
+            yield from self._after_page(fetch, request, replace(check, has_failed=True))
+        if sitemaps is not None:
+            with self._owned(fetch):
+                yield from self._next_sitemap(fetch, request, sitemaps)
+
     # -- the feed that a new subscription document belongs to ---------------------------------------------
 
     def _name_of(self, fetch: Fetch, context: RequestContext) -> str:
-        """Return the URL of the feed that a subscription document belongs to: the user's, or a stored feed's.
-
-        The feed of a web page has its own URL.
-        """
         # Once for each feed: the answers of a server need not be consistent.
         is_renamed = fetch.feed in self.renamed
         if fetch.role is not Role.SUBSCRIPTION or not context.is_new or is_renamed:
@@ -528,7 +630,6 @@ class Walk:
         return stored or own
 
     def _crawl_as(self, name: str, fetch: Fetch, response: Response) -> Iterator[Request]:
-        """Crawl a new feed under another URL: yield the first requests, unless this run has that feed."""
         feed, walk, extension = fetch.feed, context_of(response).walk, self._extension
         # The new name must not make a host one that the user gave.
         is_there = addresses.origin(name) == addresses.origin(feed)
@@ -550,12 +651,24 @@ class Walk:
 
 
 def _was_conditional(response: Response) -> bool:
-    return bool(responses.conditions(responses.request_of(response)))
+    return bool(requests.conditions(request_of(response)))
 
 
-def _lose_listed(
-    checks: ListChecks | Sitemaps, fetch: Fetch, request: Request, failure: DocumentFailure
-) -> Iterator[Request]:
-    """Log why a list or sitemap cannot be read: the feed is what it is without one."""
-    logger.info("%s %s", fetch.requested_url, failure.detail)
-    return iter(()) if failure.state is State.KNOWN else checks.lose(fetch, request)
+def read_sitemap(body: bytes) -> tuple[list[str], bool]:
+    """Return the URLs that a sitemap names, and whether these are sitemaps; raise one of MALFORMED."""
+    if body.startswith(GZIP):
+        body = gunzip(body, max_size=requests.MOST_OCTETS)
+    if not body.lstrip(BLANK).startswith(b"<"):
+        # sitemaps.org/protocol.html, 'Other Sitemap formats': a text file has one URL a line.
+        lines = map(str.strip, body.decode("utf-8-sig").splitlines()[:MOST_PAGES])
+        urls = list(filter(None, lines))
+        if not all(url.startswith(("http://", "https://")) for url in urls):
+            raise ValueError("its lines are not URLs")
+        return urls, False
+    sitemap = Sitemap(body)
+    if sitemap.type not in ("urlset", "sitemapindex"):
+        raise ValueError(f"its root element is {sitemap.type}")
+    listed = islice(sitemap, MOST_PAGES)
+    # What lists news has no other pages (the last two days' news).
+    urls = [page["loc"] for page in listed if "news" not in page]
+    return [url for url in urls if len(url) <= LONGEST_URL], sitemap.type == "sitemapindex"

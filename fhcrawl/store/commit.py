@@ -11,7 +11,7 @@ from fhcrawl.documents.lists import NAMESPACE
 from fhcrawl.logical_feed import FIRST_WALK, Role, absence
 from fhcrawl.logical_feed.coverage import coverage_after, doubted
 from fhcrawl.logical_feed.results import (
-    ADDED,
+    PIPELINE_FIELDS,
     CommitBatch,
     DocumentFailure,
     State,
@@ -725,7 +725,7 @@ def _entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[
         version.digest,
         *version.stored_order,
         version.original,
-        fields.get(ADDED),
+        fields.get(PIPELINE_FIELDS),
         _details(fields),
     )
 

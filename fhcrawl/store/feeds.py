@@ -12,8 +12,7 @@ from sqlalchemy import bindparam, func, select
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Kind, Role, is_not_read
 from fhcrawl.logical_feed.listings import Listing, Pages, SitemapReport, StoredEntries, compare
-from fhcrawl.logical_feed.results import State
-from fhcrawl.logical_feed.versions import latest_time
+from fhcrawl.logical_feed.results import State, latest_time
 from fhcrawl.store import subscriptions, verdicts
 from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import stream

@@ -23,8 +23,7 @@ from sqlalchemy import Integer, literal
 
 from fhcrawl.logical_feed import Winner
 from fhcrawl.logical_feed.coverage import Coverage, EarlierSpan
-from fhcrawl.logical_feed.results import State
-from fhcrawl.logical_feed.versions import Order, comparable
+from fhcrawl.logical_feed.results import Order, State, comparable
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.schema import POSTGRESQL, SQLITE, Keyed, feeds
 

@@ -11,8 +11,7 @@ from fhcrawl.documents import UpdateSchedule
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import FIRST_WALK, polling, position_of_capture
 from fhcrawl.logical_feed.polling import Poll, interval
-from fhcrawl.logical_feed.results import State
-from fhcrawl.logical_feed.versions import latest_time
+from fhcrawl.logical_feed.results import State, latest_time
 from fhcrawl.store import leases
 from fhcrawl.store.database import Repository
 from fhcrawl.store.schema import (

@@ -24,8 +24,7 @@ from fhcrawl.logical_feed.absences import (
 )
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.platforms import NAMED
-from fhcrawl.logical_feed.results import State
-from fhcrawl.logical_feed.versions import latest_time
+from fhcrawl.logical_feed.results import State, latest_time
 from fhcrawl.store import statements
 from fhcrawl.store.commit import delete_entries
 from fhcrawl.store.database import Repository

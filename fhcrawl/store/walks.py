@@ -11,8 +11,7 @@ from sqlalchemy import select
 from fhcrawl.exceptions import LeaseError, UnsettledError
 from fhcrawl.logical_feed import Kind, Verdict
 from fhcrawl.logical_feed.listings import Listing, SitemapReport, is_sitemap_due
-from fhcrawl.logical_feed.results import State
-from fhcrawl.logical_feed.versions import IDS, latest_time
+from fhcrawl.logical_feed.results import IDS, State, latest_time
 from fhcrawl.store import subscriptions
 from fhcrawl.store.database import Repository
 from fhcrawl.store.documents import document_behind, first_unread

@@ -79,8 +79,6 @@ HOST_AND_PORT = re.compile(r"(?P<host>[^:\[\]]+|\[[^\]]+\])(?::(?P<port>[0-9]{1,
 
 
 class Origin(NamedTuple):
-    """A host in canonical form, and a port."""
-
     host: str
     port: int
 
@@ -138,7 +136,6 @@ def special(address: Address) -> str | None:
 
 
 def _inside(address: IPv6Address) -> list[IPv4Address]:
-    """Return the IPv4 addresses that an IPv6 address embeds."""
     bits = int(address)
     last = bits & 0xFFFF_FFFF
     if address in MAPPED or address in NAT64:
@@ -159,9 +156,8 @@ def special_name(host: str) -> bool:
 def registered_domain(host: str) -> str:
     """Return the domain under which a host is registered: `example.org` for `feeds.example.org`.
 
-    The names of a service under which anybody can have one (`blogspot.com`) are of one domain: the public
-    suffixes are those of the ICANN section. An address, a public suffix and a name without dots are returned
-    as they are.
+    The public suffixes are those of the ICANN section: all of `blogspot.com` is one domain. An address, a
+    public suffix and a name without dots are returned as they are.
     """
     host = canonical(host)
     if "." not in host or literal(host) is not None:
@@ -182,10 +178,7 @@ def _extract() -> TLDExtract:
 
 
 def is_of_this_machine(url: str) -> bool:
-    """Return whether a URL is a file: URL, or its host is localhost or a loopback address.
-
-    :raises ValueError: if it is no URL
-    """
+    """Return whether a URL is a file: URL, or its host is localhost or a loopback address."""
     if urlsplit(url).scheme == "file":
         return True
     host = origin(url).host
@@ -195,21 +188,12 @@ def is_of_this_machine(url: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AllowedHosts:
-    """The hosts at special addresses to which the user allows requests from feeds.
-
-    :param names: hosts with a port, None for any
-    :param networks: networks with a port, None for any
-    """
-
     names: frozenset[tuple[str, int | None]] = frozenset()
     networks: tuple[tuple[Network, int | None], ...] = ()
 
     @classmethod
     def of(cls, entries: Iterable[str]) -> AllowedHosts:
-        """Parse the entries of FHCRAWL_ALLOWED_PRIVATE_HOSTS.
-
-        :raises ArgumentError: if one is no host, host:port, address or network
-        """
+        """Parse the entries of FHCRAWL_ALLOWED_PRIVATE_HOSTS; raise ArgumentError if one is invalid."""
         names: list[tuple[str, int | None]] = []
         networks: list[tuple[Network, int | None]] = []
         for entry in filter(None, map(str.strip, entries)):
@@ -226,7 +210,6 @@ class AllowedHosts:
         return cls(frozenset(names), tuple(networks))
 
     def has_name(self, where: Origin) -> bool:
-        """Return whether a host is listed by its name, with or without the port."""
         return (where.host, where.port) in self.names or (where.host, None) in self.names
 
     def refusal(self, address: Address, port: int) -> str | None:
@@ -266,7 +249,6 @@ def _host_and_port(entry: str) -> tuple[str, int | None]:
 
 
 def has_credentials(url: str) -> bool:
-    """Return whether a URL contains a user name or a password; raise ValueError if it is no URL."""
     return "@" in urlsplit(url).netloc
 
 
@@ -277,11 +259,7 @@ def may_have_headers(url: str, given: str) -> bool:
 
 
 def normalised(url: str) -> str:
-    """Return the URL that names the feed of a URL: RFC 3986, 6.2.2.1 and 6.2.3, without the fragment.
-
-    Scheme and host are in lower case, there is no default port, and an empty path is `/`. Everything else
-    stays as it is, and so does a URL of another scheme.
-    """
+    """Return the URL that names the feed of a URL: RFC 3986, 6.2.2.1 and 6.2.3, without the fragment."""
     match = WEB_URL.match(url)
     if match is None:
         return url
@@ -307,7 +285,6 @@ def is_downgrade(url: str, given: Iterable[str], before: Iterable[str]) -> bool:
 
     :param given: URLs that the user gave: their hosts may have http: if they were given with it
     :param before: URLs that led to this one
-    :raises ValueError: if a URL or its port is invalid
     """
     if urlsplit(url).scheme != "http":
         return False

@@ -23,10 +23,7 @@ SCRAPYD_JOB = "_job"
 def data_dir(settings: BaseSettings) -> Path:
     """Return FHCRAWL_DATA_DIR, else the project's .scrapy; outside projects, the user's data folder.
 
-    The folder of fhcrawl's source does not count as a project: a store there would be another one than
-    everywhere else.
-
-    :raises ArgumentError: if FHCRAWL_DATA_DIR is no absolute path
+    The folder of fhcrawl's source does not count as a project.
     """
     from scrapy.exceptions import NotConfigured
     from scrapy.utils.project import project_data_dir
@@ -46,7 +43,6 @@ def data_dir(settings: BaseSettings) -> Path:
 
 
 def is_source(folder: Path) -> bool:
-    """Return whether a project's folder is that of fhcrawl's source."""
     return (folder / "fhcrawl" / "__init__.py").exists()
 
 
@@ -61,10 +57,7 @@ def user_config_file() -> Path:
 
 
 def data_file(settings: BaseSettings, name: str) -> Path:
-    """Return the path of a file in the data directory, which is created if it does not exist.
-
-    :raises ArgumentError: as `data_dir`, and if it cannot be created
-    """
+    """Return the path of a file in the data directory, which is created; raise ArgumentError on failure."""
     folder = data_dir(settings)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -17,14 +17,12 @@ SENTENCE = "Interrupted. Committed data is kept, and the next run continues from
 
 
 def tell() -> None:
-    """Print on stderr that the user has ended the command."""
     if sys.stderr is not None:
         sys.stderr.write(f"{SENTENCE}\n")
         sys.stderr.flush()
 
 
 def end() -> NoReturn:
-    """Print that sentence, and exit."""
     tell()
     leave(EXIT_CODE)
 
@@ -37,20 +35,13 @@ def leave(code: int) -> NoReturn:
 
 
 class SignalCount:
-    """Counts the signals that end the crawls of a process.
-
-    `code` is the exit code that they call for; None if there is none: SIGTERM ends a crawl in good order.
-    """
+    """Counts the signals that end a process's crawls; `code` is the exit code that they call for, or None."""
 
     def __init__(self) -> None:
         self.code: int | None = None
         self.number = 0
 
     def watch(self, process: Any) -> None:
-        """Count them from now on.
-
-        :param process: Scrapy's process, before it starts
-        """
         for name in ("_signal_shutdown", "_signal_kill"):
             setattr(process, name, self._counting(getattr(process, name)))
 

@@ -16,10 +16,7 @@ LONGEST_LINE = 10_000
 
 
 def printable(text: str, longest: int = LONGEST) -> str:
-    """Return text without control characters, so that it cannot forge log lines or control a terminal.
-
-    :param longest: number of characters of text from which on its middle is left out
-    """
+    """Return text without control characters, so that it cannot forge log lines or control a terminal."""
     if len(text) > longest:
         text = f"{text[: longest // 2]}…{text[-longest // 2 :]}"
     return escaped(text)
@@ -47,16 +44,12 @@ def json_escaped(line: str) -> str:
 
 
 class PrintableFormatter(logging.Formatter):
-    """A formatter whose records cannot control a terminal or contain a line that looks like a record.
-
-    Records and tracebacks of Scrapy, Twisted and the user's pipelines can contain any text.
-    """
+    """A formatter whose records cannot control a terminal or contain a line that looks like a record."""
 
     def __init__(self, formatter: logging.Formatter | None) -> None:
         super().__init__()
         self._formatter = formatter or logging.Formatter()
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format a record; all lines but the first are indented."""
         lines = self._formatter.format(record).split("\n")
         return "\n  ".join(printable(line, LONGEST_LINE) for line in lines)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fhcrawl import logical_feed
 from fhcrawl.documents.dates import elapsed
 from fhcrawl.documents.links import HISTORY
-from fhcrawl.logical_feed.versions import comparable
+from fhcrawl.logical_feed.results import comparable
 from fhcrawl.utils.addresses import secured
 from fhcrawl.validation.model import Document, line
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.documents.dates import elapsed
 from fhcrawl.logical_feed import Kind, Role
-from fhcrawl.logical_feed.versions import comparable
+from fhcrawl.logical_feed.results import comparable
 from fhcrawl.validation.chain import MOST_ENTRIES
 from fhcrawl.validation.model import Needs, advice, error, good, of_chain, warning
 

@@ -14,7 +14,7 @@ from fhcrawl.documents.links import HISTORY
 from fhcrawl.documents.xml import elements, encoding
 from fhcrawl.documents.xml.elements import ATOM, FH, OLD_ATOM, RSS_NAMESPACES
 from fhcrawl.logical_feed import Kind, Role, polling
-from fhcrawl.logical_feed.versions import comparable, latest_time
+from fhcrawl.logical_feed.results import comparable, latest_time
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.validation.model import (
     CHAIN_RULES,

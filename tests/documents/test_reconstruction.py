@@ -19,7 +19,7 @@ from fhcrawl.logical_feed import (
     kind,
     older_document,
 )
-from fhcrawl.logical_feed.versions import latest_time, order
+from fhcrawl.logical_feed.results import latest_time, order
 from tests.feeds import read
 
 FH = 'xmlns:fh="http://purl.org/syndication/history/1.0"'

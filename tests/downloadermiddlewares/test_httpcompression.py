@@ -13,8 +13,8 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
-from fhcrawl.crawling.failures import TooManyStreams, loss_of
-from fhcrawl.downloadermiddlewares.httpcompression import (
+from fhcrawl.crawling.failures import ResponseTooLarge, loss_of
+from fhcrawl.downloadermiddlewares.responses import (
     MOST_STREAMS,
     HttpCompressionMiddleware,
     is_whole,
@@ -98,7 +98,7 @@ def test_body_of_too_many_streams_is_not_decompressed(encoding: str) -> None:
     _encoding, compress = COMPRESS[encoding]
     nothing = compress(b"")
     assert whole(encoding, nothing * MOST_STREAMS)
-    with pytest.raises(TooManyStreams) as raised:
+    with pytest.raises(ResponseTooLarge) as raised:
         whole(encoding, nothing * (MOST_STREAMS + 1))
     detail = "consists of more than 10000 compressed streams"
     failure = Failure(raised.value)  # type: ignore[no-untyped-call]

@@ -20,8 +20,7 @@ from scrapy.signalmanager import SignalManager
 from fhcrawl.core.engine import pauses
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import WalkContext
-from fhcrawl.crawling.failures import LimitReached
-from fhcrawl.crawling.responses import PAUSE, retry_after, wait_asked
+from fhcrawl.crawling.failures import PAUSE, LimitReached, retry_after, wait_asked
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.downloadermiddlewares.politeness import LARGEST, MOST_RULES, PolitenessMiddleware, beginning
 from fhcrawl.logical_feed.polling import LONGEST

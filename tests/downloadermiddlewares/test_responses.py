@@ -16,7 +16,7 @@ from fhcrawl.crawling.context import context_of, is_own
 from fhcrawl.downloadermiddlewares.limits import LimitsMiddleware
 from fhcrawl.downloadermiddlewares.responses import RedirectMiddleware
 from fhcrawl.exceptions import ContextError
-from fhcrawl.spidermiddlewares.httperror import HttpErrorMiddleware
+from fhcrawl.spidermiddlewares.commit import HttpErrorMiddleware
 from fhcrawl.spiders.history import HistorySpider
 from tests.contexts import walk_request
 from tests.downloadermiddlewares.test_guard import TABLES, port_of

@@ -17,7 +17,7 @@ from fhcrawl.documents import Entry, metadata
 from fhcrawl.exporters import documents
 from fhcrawl.exporters.documents import XML_FORMATS, FeedHead, Head
 from fhcrawl.items import FIELDS
-from fhcrawl.logical_feed.versions import identity
+from fhcrawl.logical_feed.results import identity
 from tests.feeds import read
 from tests.projects import Project
 from tests.server import FeedServer

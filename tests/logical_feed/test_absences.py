@@ -31,7 +31,7 @@ from fhcrawl.logical_feed.absences import (
     with_other_scheme,
 )
 from fhcrawl.logical_feed.chain import EARLIEST_WALK
-from fhcrawl.logical_feed.versions import order
+from fhcrawl.logical_feed.results import order
 
 ON_A_PAGE = 2
 

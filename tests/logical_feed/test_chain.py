@@ -3,9 +3,9 @@
 import pytest
 
 from fhcrawl.documents import Entry, FeedDocument
-from fhcrawl.logical_feed import (
+from fhcrawl.logical_feed import Role
+from fhcrawl.logical_feed.chain import (
     NewerPage,
-    Role,
     as_newer_page,
     begins_after,
     disagreements,

@@ -29,7 +29,7 @@ from fhcrawl.logical_feed.listings import (
     like_entries,
     read_posts,
 )
-from fhcrawl.logical_feed.versions import Order
+from fhcrawl.logical_feed.results import Order
 
 SIZE = 10
 NOW = "9999-12-31T23:59:59.5Z"

@@ -23,15 +23,20 @@ from fhcrawl.logical_feed import (
     identity,
     in_words,
     kind,
-    may_be_another,
     older_document,
-    subscription_link,
     verdict,
 )
-from fhcrawl.logical_feed.chain import PLAIN, older_contradiction
+from fhcrawl.logical_feed.chain import PLAIN, may_be_another, older_contradiction, subscription_link
 from fhcrawl.logical_feed.listings import Listing
-from fhcrawl.logical_feed.results import DocumentResult, Fetch, has_changes, must_follow
-from fhcrawl.logical_feed.versions import have_same_files, latest_time, order
+from fhcrawl.logical_feed.results import (
+    DocumentResult,
+    Fetch,
+    has_changes,
+    have_same_files,
+    latest_time,
+    must_follow,
+    order,
+)
 from fhcrawl.reasons import OURSELVES, ReasonKind
 
 LATEST = latest_time("2006-01-01T00:00:00Z")

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from fhcrawl.logical_feed import ChainPosition
-from fhcrawl.logical_feed.versions import Order, comparable, latest_time, order
+from fhcrawl.logical_feed.results import Order, comparable, latest_time, order
 
 LATEST = latest_time("2006-01-01T00:00:00Z")
 OLD, NEW, FUTURE = "2003-01-01T00:00:00Z", "2004-01-01T00:00:00Z", "2999-01-01T00:00:00Z"

@@ -14,8 +14,7 @@ from fhcrawl.documents.lists import ListedDocument
 from fhcrawl.extensions import progress as shown_progress
 from fhcrawl.extensions.progress import WINDOW_SECONDS, Progress, Rate, console_of, line
 from fhcrawl.logical_feed import ChainPosition, Role, Version
-from fhcrawl.logical_feed.results import CommitBatch, DocumentFailure, DocumentResult, Fetch, State
-from fhcrawl.logical_feed.versions import Order
+from fhcrawl.logical_feed.results import CommitBatch, DocumentFailure, DocumentResult, Fetch, Order, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting.summary import MOST_FEEDS, Counts
 

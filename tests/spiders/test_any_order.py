@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from fhcrawl.documents import Tombstone
 from fhcrawl.logical_feed import ChainPosition, Outcome, Winner, decide, deletion
 from fhcrawl.logical_feed import Version as LogicalVersion
-from fhcrawl.logical_feed.results import CommitBatch
-from fhcrawl.logical_feed.versions import latest_time
-from fhcrawl.logical_feed.versions import order as logical_order
+from fhcrawl.logical_feed.results import CommitBatch, latest_time
+from fhcrawl.logical_feed.results import order as logical_order
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import Store
 from tests.databases import NewDatabase, examples

@@ -16,8 +16,7 @@ from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.exporters import storages
 from fhcrawl.logical_feed import ChainPosition, Role, Verdict, Version
 from fhcrawl.logical_feed.polling import Limits
-from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch
-from fhcrawl.logical_feed.versions import Order
+from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch, Order
 from fhcrawl.store import Store, VerdictRecord, WalkStart
 from fhcrawl.store.schema import entries, versions
 from tests.databases import Database
