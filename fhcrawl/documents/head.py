@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
@@ -41,8 +42,7 @@ FLAGS = (f"{FH}stateful", f"{FH}incremental")
 INCREMENTAL = {"1": True, "true": True, "0": False, "false": False}
 # The content of these elements is not lost: a deleted entry, the entries of another feed.
 NOT_MISPLACED = (DELETED_ENTRY, f"{elements.ATOM}feed")
-# Characters of a head section. Of a longer one, the elements (or members) that fit are kept, in their order.
-LARGEST = 1024**2
+LARGEST = 1024**2  # characters; of a longer head section, the elements or members that fit are kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -88,10 +88,7 @@ def read(
     problems: list[Problem],
     beside: Head | None = None,
 ) -> FeedDocument:
-    """Read the head section of a document whose entries have been read.
-
-    :param beside: siblings of the head section: deleted entries, or entries of another format
-    """
+    """Read the head section of a document whose entries have been read; `beside` are its siblings."""
     namespace = vocabulary.namespace
     for section in (head, beside or {}):
         detail = "it is outside of where this format has entries, and is skipped"
@@ -209,6 +206,9 @@ def _skipped(head: Head, tag: str, name: str, numbers: dict[str, int]) -> list[i
     return sorted({numbers[text.lower()] for text in texts if text.lower() in numbers})
 
 
+_serialized = partial(etree.tostring, encoding="unicode", with_tail=False)
+
+
 def _source_of(root: _Element, vocabulary: Vocabulary, problems: list[Problem]) -> HeadSource | None:
     channel = elements.first(root, f"{vocabulary.namespace}channel")
     section = root if channel is None else channel
@@ -219,7 +219,16 @@ def _source_of(root: _Element, vocabulary: Vocabulary, problems: list[Problem]) 
         _remove_entries(parent, tags, section)
     original = _serialized(root)
     if len(original) > LARGEST:
-        _cut([child for parent in around for child in parent if child is not section], problems)
+        length = lost = 0
+        children = [(child, parent) for parent in around for child in parent if child is not section]
+        for child, parent in children:
+            own = len(_serialized(child))
+            if length + own <= LARGEST:
+                length += own
+            else:
+                elements.remove(child, parent)
+                lost += 1
+        problems.append(_cut_problem(lost))
         original = _serialized(root)
     # A new update time does not count as a change.
     for child in [child for tag in vocabulary.update_times for child in section.iterchildren(tag)]:
@@ -236,23 +245,6 @@ def _remove_entries(parent: _Element, tags: frozenset[str], section: _Element) -
                 inner = entry.getparent()
                 if inner is not None:
                     elements.remove(entry, inner)
-
-
-def _cut(children: list[_Element], problems: list[Problem]) -> None:
-    length = lost = 0
-    for child in children:
-        own = len(_serialized(child))
-        parent = child.getparent()
-        if length + own <= LARGEST or parent is None:
-            length += own
-        else:
-            elements.remove(child, parent)
-            lost += 1
-    problems.append(_cut_problem(lost))
-
-
-def _serialized(element: _Element) -> str:
-    return etree.tostring(element, encoding="unicode", with_tail=False)
 
 
 def source_of_json(members: Object, problems: list[Problem]) -> HeadSource | None:

@@ -179,7 +179,7 @@ def add_media(entry: Entry, children: Iterable[_Element], base: str) -> None:
     if not media:
         return
     # media:group: it holds media:content elements, the same content in different forms.
-    grouped = [(each, list(_inside(each)) if each[0].tag == f"{MEDIA}group" else []) for each in media]
+    grouped = [(each, _inside(each) if each[0].tag == f"{MEDIA}group" else []) for each in media]
     contents = [
         each for outer, inner in grouped for each in (outer, *inner) if each[0].tag == f"{MEDIA}content"
     ]
@@ -204,10 +204,9 @@ def add_media(entry: Entry, children: Iterable[_Element], base: str) -> None:
         entry.enclosures = [enclosure(url, "image/*", None) for _, url in _urls(around, "thumbnail")][:1]
 
 
-def _inside(outer: Placed) -> Iterator[Placed]:
-    element, base = outer
-    inside = elements.base_of(element, base)
-    yield from ((child, inside) for child in element)
+def _inside(outer: Placed) -> list[Placed]:
+    base = elements.base_of(*outer)
+    return [(child, base) for child in outer[0]]
 
 
 def _first(around: Iterable[Placed], name: str, read: Callable[[_Element], str | None]) -> str | None:
