@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 
 ITEMS = "items"
-LOST = None  # the key, which no other member has, of the number of lost items
 
 
 class Number(str):
@@ -41,13 +40,13 @@ class Json(NamedTuple):
 
 
 # RFC 8259, 4: of members of the same name, many implementations report the last one only.
-def _with_lost(pairs: list[tuple[str, Any]]) -> dict[str | None, Any]:
+def _lost(pairs: list[tuple[str, Any]]) -> int:
     arrays = [value for name, value in pairs if name == ITEMS]
-    return {**dict(pairs), LOST: sum(len(value) for value in arrays[:-1] if isinstance(value, list))}
+    return sum(len(value) for value in arrays[:-1] if isinstance(value, list))
 
 
 _decoder = JSONDecoder(parse_int=Number, parse_float=Number)
-_decoder_with_lost = JSONDecoder(parse_int=Number, parse_float=Number, object_pairs_hook=_with_lost)
+_decoder_of_lost = JSONDecoder(parse_int=Number, parse_float=Number, object_pairs_hook=_lost)
 
 
 def parse(body: bytes) -> Json:
@@ -57,7 +56,7 @@ def parse(body: bytes) -> Json:
     try:
         text = body.decode(encoding, "surrogateescape" if encoding.startswith("utf-8") else "surrogatepass")
         value = _decoder.decode(text)
-        lost = _decoder_with_lost.decode(text)[LOST] if text.count(f'"{ITEMS}"') > 1 else 0
+        lost = _decoder_of_lost.decode(text) if text.count(f'"{ITEMS}"') > 1 else 0
     except ValueError as error:
         raise NotAFeedError(ReasonKind.NOT_JSON, f"it is truncated or not JSON ({error})") from error
     except RecursionError as error:
