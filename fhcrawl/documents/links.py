@@ -90,9 +90,10 @@ def head_links(links: Iterable[_Element], base: str) -> Links:
 
 def header_links(values: Iterable[str], url: str) -> Links:
     """Read Link headers like `head_links`."""
-    links = Links()
+    links, documents = Links(), dict[str, str]()
     for relation, target in header_targets(values, url):
-        links.add(relation, target.partition("#")[0])
+        # The relations of a link share one string.
+        links.add(relation, documents.setdefault(target, target.partition("#")[0]))
     return links
 
 
