@@ -19,8 +19,7 @@ MONTHS = {
     **{form: number for number, name in enumerate(MONTH_NAMES, 1) for form in (name, name[:3])},
     "sept": 9,
 }
-# Of each language, the months in order: names in the cases of dates, then abbreviations. A name means the
-# same month in all of them; Croatian is left out, where listopad is October.
+# The months of each language in order. Croatian is missing, where listopad is another month than in Polish.
 MONTHS_OF_LANGUAGES = {
     "Czech": "leden ledna led|únor února úno|březen března bře|duben dubna dub|květen května kvě"
     "|červen června čvn|červenec července čvc|srpen srpna srp|září zář|říjen října říj"
@@ -81,8 +80,7 @@ WORD = re.compile(r"(?P<word>[^\W\d_]+)\.?")
 HOURS = re.compile(r"\b(\d{1,2})\s?h\s?(\d\d)\b", re.IGNORECASE)
 FIRST_DAY = re.compile(r"\b1(?:er|ère|º|°|o)(?=\s)", re.IGNORECASE)
 
-# Names of zones with one offset, in hours and minutes as RFC 5322 writes them. EST to PDT are those of its
-# section 4.3; IST, for example, is missing because it is used in India, Ireland and Israel.
+# Names of zones with one offset. RFC 5322, 4.3 has EST to PDT; IST is missing: it has three meanings.
 NAMES_OF_ZONES = (
     "+0000 UT UTC GMT Z WET|-0230 NDT|-0300 ADT BRT ART|-0330 NST|-0400 EDT AST|-0500 EST CDT|-0600 CST MDT"
     "|-0700 MST PDT|-0800 PST AKDT|-0900 AKST|-1000 HST|+0100 BST CET MEZ MET WEST WAT"
@@ -134,8 +132,7 @@ BASIC = re.compile(
 ORDINAL = re.compile(
     rf"(?P<year>\d{{4}})-(?P<ordinal>\d{{3}})(?:(?:[Tt]|\s+){TIME})?(?:\s*{ZONE})?$", re.ASCII
 )
-# RFC 5322, 3.3 and 4.3; RFC 850, 2.1.4 has hyphens in the date.
-# But a year with a sign (PHP's 0000-00-00 is 30 Nov -0001) is none.
+# RFC 5322, 3.3 and 4.3; RFC 850, 2.1.4 has hyphens. PHP's 0000-00-00 is 30 Nov -0001, which is none.
 MAIL = re.compile(rf"{DAY}[\s,-]*{MONTH}(?:-|[\s,]*|\s*-\s+)(?P<year>\d{{2,4}})\b{AFTER}", re.ASCII)
 # ISO C's asctime, and the American order.
 ASCTIME = re.compile(rf"{MONTH}\s+{DAY}\s+{TIME}(?:\s*{ZONE})?\s+(?P<year>\d{{4}})$", re.ASCII)
@@ -146,8 +143,7 @@ OFFSET = re.compile(r"([+-])([01]?\d|2[0-3])(?::?([0-5]\d))?(?![\d:])", re.ASCII
 LONGEST = 100
 # Zero values of software are in the years 0 and 1 (0000-00-00, 0001-01-01), and by year 0025, 2025 is meant.
 EARLIEST = "1000"
-# The formats of nearly every feed, tried first: the other patterns take twice the time. In UTC, on a day that
-# every month has, the text needs no further check.
+# The formats of nearly every feed, tried first: the other patterns take twice the time.
 USUAL_UTC = re.compile(
     r"[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$", re.ASCII
 )
@@ -158,7 +154,7 @@ USUAL_MAIL = re.compile(
     rf"[A-Z][a-z][a-z], (\d\d?) ([A-Z][a-z][a-z]) (\d{{4}}) {USUAL_TIME} (?:GMT|{USUAL_ZONE})$", re.ASCII
 )
 
-# The time of a text, or None; and what of it no specification of feeds defines, as a sentence, or None.
+# The time, or None; and what of it no specification of feeds defines, as a sentence, or None.
 Reading = tuple[str | None, str | None]
 UNREADABLE: Reading = (None, None)
 
@@ -166,8 +162,8 @@ UNREADABLE: Reading = (None, None)
 def utc(text: str) -> str | None:
     """Return a time of RFC 3339 (RFC 4287, 3.3), RFC 822 (RSS 2.0) or a similar format in UTC.
 
-    Returns None if a text is ambiguous (03/04/05), no time, or a time before the year 1000. Fractions of a
-    second are kept. A time without a zone is taken as UTC, and an incomplete date as its first moment.
+    Returns None if a text is ambiguous (03/04/05), no time, or a time before the year 1000. A time without a
+    zone is taken as UTC, and an incomplete date as its first moment.
     """
     return read(text)[0]
 
@@ -282,8 +278,7 @@ def _moment(match: re.Match[str]) -> Reading:
 
 def _date(parts: dict[str, str]) -> datetime:
     year = int(parts["year"])
-    # RFC 5322, 4.3: "If a two digit year is encountered whose value is between 00 and 49, the year is
-    # interpreted by adding 2000"; one of 50 to 99, or any of three digits, "by adding 1900".
+    # RFC 5322, 4.3: years of two digits up to 49 are after 2000; others, and those of three, after 1900.
     if len(parts["year"]) < 4:  # noqa: PLR2004
         year += 2000 if len(parts["year"]) == 2 and year < 50 else 1900  # noqa: PLR2004
     if ordinal := parts.get("ordinal"):
@@ -308,8 +303,7 @@ def _offset(zone: str, local: datetime, strict: bool) -> timedelta | None:
     if match:
         sign, hours, minutes = match.groups("0")
         return timedelta(hours=int(hours), minutes=int(minutes)) * (-1 if sign == "-" else 1)
-    # RFC 5322, 4.3: other names "SHOULD be considered equivalent to '-0000'", and so should single letters,
-    # whose signs RFC 822 got wrong. RFC 3339 has no names.
+    # RFC 5322, 4.3: other names "SHOULD be considered equivalent to '-0000'". RFC 3339 has no names.
     return None if strict or not zone.isalpha() else timedelta()
 
 
@@ -320,6 +314,6 @@ def shift(time: str, seconds: float) -> str:
 
 
 def elapsed(earlier: str, later: str) -> int:
-    """Return the whole seconds between two times in this module's format; negative if the first is later."""
+    """Return the seconds between two times in this module's format; negative if the first is later."""
     begin, end = (datetime.fromisoformat(time.rstrip("Z").partition(".")[0]) for time in (earlier, later))
     return round((end - begin).total_seconds())

@@ -29,14 +29,10 @@ XML_FORMATS = {
 JSON_FORMATS = (jsonfeed.read, activitystreams.read, jsonfeed.read_ghost)
 # RFC 6838, 4.2: type and subtype have no more than 127 characters each.
 LONGEST_MEDIA_TYPE = 255
-# The kind of problem of a document with too many entries or deletions.
-TOO_MANY = "too-many"
-# Of one document: nobody reads more.
-MOST_PROBLEMS = 100_000
-# Later than every time.
-NEWEST = "~"
-# Characters, as libxml2 has it for XML.
-LONGEST_TEXT = 10_000_000
+TOO_MANY = "too-many"  # the kind of problem
+MOST_PROBLEMS = 100_000  # of one document: nobody reads more
+NEWEST = "~"  # later than every time
+LONGEST_TEXT = 10_000_000  # characters, as in libxml2
 
 
 def declared(content_type: str | None) -> tuple[str, str]:
@@ -63,19 +59,15 @@ def read(
 ) -> FeedDocument | DocumentList:
     """Read a feed document, or a list of documents.
 
-    :param body: the bytes of the response
-    :param url: its URL; relative references are resolved against it
     :param content_type: the Content-Type header; its media type is used only for multipart and, with a
         `file:` URL, for a list of files
     :param links: the values of the Link headers; the document's own links take precedence
     :param last_modified: the Last-Modified header: the update time of a multipart page
     :param keep_originals: keep the XML or JSON of each entry; entities of multipart have it in their fields
     :param max_entries: maximum number of entries, of deletions, and of documents of a list; 0 is no limit.
-        The oldest ones are left out, with a problem of the kind TOO_MANY; of a list, all.
-    :param keep_head: keep the head section as it came; multipart has none
-    :raises NotAFeedError: if the body is empty, HTML, neither XML nor JSON, or of no feed format;
-        if it is a list of too many documents
-    :raises MemoryError: if there is not enough memory
+        The oldest ones are left out, with a problem of the kind TOO_MANY
+    :raises NotAFeedError: if the body is of no feed format, or a list of too many documents
+    :raises MemoryError:
     """
     document: FeedDocument | DocumentList
     if lists.is_folder(url, content_type):
@@ -91,8 +83,10 @@ def read(
         document = _read_xml(parsing.parse(body, charset), url, keep_originals, keep_head)
     if isinstance(document, FeedDocument):
         if links:
-            # RFC 8288, 1: links "allow[…] typed relations between resources", whatever the format.
-            Links(document.links, document.other_links).update(header_links(links, url))
+            own, others = Links(document.links, document.other_links), header_links(links, url)
+            for relation in (*others.first, *others.others):
+                for target in others.of(relation):
+                    own.add(relation, target)
         _limit(document, len(body), max_entries)
     return document
 

@@ -24,9 +24,7 @@ FEED_TYPES = frozenset(
         "text/xml",
     }
 )
-# Octets. A page takes many times its size in memory, and its head has the links to feeds.
-LONGEST_HEAD = 1024**2
-# Only the first one that can be fetched is used.
+LONGEST_HEAD = 1024**2  # octets; a page takes many times its size in memory
 MOST_FEEDS = 100
 HOST = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*:)?//[^/?#]*", re.IGNORECASE)
 # Words in the titles and paths of feeds that are not the main one.
@@ -36,13 +34,9 @@ PARTS = tuple(
 )
 
 
-# HTML, 4.6.6.1 (link type 'alternate'): "If the keyword is used with the type attribute set to the value
-# application/rss+xml or the value application/atom+xml, it indicates that the referenced document is a feed".
+# HTML, 4.6.6.1: link type 'alternate'.
 def feed_links(body: bytes, url: str) -> list[str]:
-    """Return the absolute URLs of the first feeds that a page links to, the most likely main feed first.
-
-    Feeds of comments come last, those of categories, tags and authors before them; else in document order.
-    """
+    """Return the absolute URLs of the first feeds that a page links to; those of comments come last."""
     head = _Head()
     try:
         etree.fromstring(body[:LONGEST_HEAD], etree.HTMLParser(target=head))  # type: ignore[arg-type]
@@ -94,10 +88,7 @@ class Fault(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """An outline of an OPML document.
-
-    `line` is where its start tag ends; the names of `attributes` are in lower case.
-    """
+    """An outline of an OPML document; its start tag ends on `line`, names of attributes are in lower case."""
 
     line: int
     attributes: dict[str, str]

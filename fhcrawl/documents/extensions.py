@@ -1,7 +1,6 @@
 """Reads what an entry says beyond the fields of `Entry`, from its original, as a tree of plain values.
 
-XML: {prefix: {name: [node, …]}}, with a prefix of `namespaces` or the URI of an unknown namespace. JSON Feed:
-{"json": the members of the item}. An element or member is left out if fields have all that it says.
+XML: {prefix: {name: [node, …]}}, with a prefix of `namespaces` or a URI. JSON Feed: {"json": members}.
 """
 
 from __future__ import annotations
@@ -31,18 +30,14 @@ if TYPE_CHECKING:
     Names = tuple[str, str]
 
 JSON = "json"
-# Below this number of levels, an element is given as markup, and a JSON value as JSON text: encoders and
-# readers of JSON have limits, and a node takes four levels.
+# Below this number of levels, an element becomes markup, and a JSON value JSON text: encoders have limits.
 DEEPEST = 32
 VOCABULARIES = {one.entry: one for one in (atom.VOCABULARY, atom.OLD_VOCABULARY, *rss.VOCABULARIES.values())}
 IN_UTC = re.compile(r"(?:Z|\bGMT|\bUTC?|[+-]00:?00)\s*$", re.IGNORECASE)
 
 
 class Node(TypedDict):
-    """An element.
-
-    `value` is its text, stripped; or all of it as markup, without `children`, if it has text beside elements.
-    """
+    """An element; `value` is its text, or all of it as markup if it has text beside elements."""
 
     value: str | None
     attrs: dict[str, str]
@@ -50,12 +45,7 @@ class Node(TypedDict):
 
 
 class Own(NamedTuple):
-    """What fields have of the elements of a format, by their names.
-
-    :param name: of an entry's element
-    :param once: the attributes that fields have of elements that occur once
-    :param often: whether the fields have all of an element that can occur several times
-    """
+    """What fields have of elements: attributes of those that occur `once`, or all of several (`often`)."""
 
     name: str
     once: dict[str, frozenset[str]]

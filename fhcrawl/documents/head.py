@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
@@ -18,15 +19,12 @@ from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, ENTRIES, FH
 from fhcrawl.documents.xml.namespaces import braced
 
-# OpenSearch 1.1 Draft 6, 'The "totalResults" element': "The number of search results available for the
-# current search." Blogger's and others' feeds have it in the namespace of version 1.0 (RSS) or of 1.1.
+# OpenSearch 1.1 Draft 6, totalResults; Blogger's feeds have it in the namespace of 1.0 (RSS) or of 1.1.
 TOTALS = tuple(
     f"{{http://a9.com/-/spec/{version}/}}totalResults" for version in ("opensearch/1.1", "opensearchrss/1.0")
 )
-# Apple's tag for podcasts: "The new podcast RSS Feed URL".
 NEW_URL = f"{modules.ITUNES}new-feed-url"
 NUMBER = re.compile(r"[0-9]{1,9}")
-# Update schedules: elements of RSS 2.0, and of RSS 1.0's syndication module.
 SY = braced("sy")
 PERIOD, FREQUENCY, BASE = f"{SY}updatePeriod", f"{SY}updateFrequency", f"{SY}updateBase"
 DAY = 24 * 60 * 60
@@ -44,8 +42,7 @@ FLAGS = (f"{FH}stateful", f"{FH}incremental")
 INCREMENTAL = {"1": True, "true": True, "0": False, "false": False}
 # The content of these elements is not lost: a deleted entry, the entries of another feed.
 NOT_MISPLACED = (DELETED_ENTRY, f"{elements.ATOM}feed")
-# Characters of a head section. Of a longer one, the elements (or members) that fit are kept, in their order.
-LARGEST = 1024**2
+LARGEST = 1024**2  # characters; of a longer head section, the elements or members that fit are kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -62,8 +59,6 @@ if TYPE_CHECKING:
 class Vocabulary(NamedTuple):
     """The names of a format in one namespace, and the readers of its elements, in order of precedence.
 
-    :param namespace: of the format's own elements, in braces
-    :param entry: tag of entries
     :param dates: the children that are dates, as for `modules.date_problems`
     :param link: tag of links, besides atom:link
     :param has_entries_anywhere: an RSS item has no namespace, unlike foreign markup
@@ -93,10 +88,7 @@ def read(
     problems: list[Problem],
     beside: Head | None = None,
 ) -> FeedDocument:
-    """Read the head section of a document whose entries have been read.
-
-    :param beside: siblings of the head section: deleted entries, or entries of another format
-    """
+    """Read the head section of a document whose entries have been read; `beside` are its siblings."""
     namespace = vocabulary.namespace
     for section in (head, beside or {}):
         detail = "it is outside of where this format has entries, and is skipped"
@@ -110,9 +102,6 @@ def read(
         format=vocabulary.format,
         title=next(filter(None, titles), None),
         updated=next(filter(None, times), None),
-        links={},
-        archive=False,
-        complete=False,
         entries=entries,
         problems=problems,
         fault=parsed.fault,
@@ -130,24 +119,20 @@ def read(
 def _read_history(document: FeedDocument, head: Head, base: str, link: str) -> None:
     own_links = head.get(link, []) if link != LINK else []
     links = head_links([*own_links, *head.get(LINK, [])], base)
-    # draft-nottingham-atompub-feed-history-00, 3: fh:stateful is 0 or 1; fh:incremental of the drafts up to
-    # 04 is false or true. "Whitespace in its content MUST be ignored by processors."
+    # draft-nottingham-atompub-feed-history-00, 3: fh:stateful is 0 or 1; 04: fh:incremental is false or true.
     texts = (elements.text(head[tag][0]) or "" for tag in FLAGS if tag in head)
     flags = {INCREMENTAL.get("".join(text.split()).lower()) for text in texts}
     document.incremental = True in flags
-    # Draft 00, 4: a "prev" link has "the location of the previous representation of the feed". Elsewhere it
-    # is the paging relation (RFC 5005, 3).
+    # Draft 00, 4: "prev" is "the previous representation of the feed"; elsewhere it is paging (RFC 5005, 3).
     for element in head.get(PREV, ()):
         reference = elements.line(element)
         url = elements.target(element, reference, base).partition("#")[0] if reference else ""
         links.add("prev-archive", url)
-    if document.incremental:
-        first = [links.first["prev"]] if "prev" in links.first else []
-        for url in (*first, *links.others.get("prev", ())):
-            links.add("prev-archive", url)
+    for url in links.of("prev") if document.incremental else ():
+        links.add("prev-archive", url)
     document.links, document.other_links = links.first, links.others
     document.archive = ARCHIVE in head
-    # A document with contradictory flags does not count as complete, because that would delete entries.
+    # With contradictory flags, it is not complete, because that would delete entries.
     document.complete = COMPLETE in head or (False in flags and not document.incremental)
 
 
@@ -221,6 +206,9 @@ def _skipped(head: Head, tag: str, name: str, numbers: dict[str, int]) -> list[i
     return sorted({numbers[text.lower()] for text in texts if text.lower() in numbers})
 
 
+_serialized = partial(etree.tostring, encoding="unicode", with_tail=False)
+
+
 def _source_of(root: _Element, vocabulary: Vocabulary, problems: list[Problem]) -> HeadSource | None:
     channel = elements.first(root, f"{vocabulary.namespace}channel")
     section = root if channel is None else channel
@@ -231,7 +219,16 @@ def _source_of(root: _Element, vocabulary: Vocabulary, problems: list[Problem]) 
         _remove_entries(parent, tags, section)
     original = _serialized(root)
     if len(original) > LARGEST:
-        _cut([child for parent in around for child in parent if child is not section], problems)
+        length = lost = 0
+        children = [(child, parent) for parent in around for child in parent if child is not section]
+        for child, parent in children:
+            own = len(_serialized(child))
+            if length + own <= LARGEST:
+                length += own
+            else:
+                elements.remove(child, parent)
+                lost += 1
+        problems.append(_cut_problem(lost))
         original = _serialized(root)
     # A new update time does not count as a change.
     for child in [child for tag in vocabulary.update_times for child in section.iterchildren(tag)]:
@@ -248,23 +245,6 @@ def _remove_entries(parent: _Element, tags: frozenset[str], section: _Element) -
                 inner = entry.getparent()
                 if inner is not None:
                     elements.remove(entry, inner)
-
-
-def _cut(children: list[_Element], problems: list[Problem]) -> None:
-    length = lost = 0
-    for child in children:
-        own = len(_serialized(child))
-        parent = child.getparent()
-        if length + own <= LARGEST or parent is None:
-            length += own
-        else:
-            elements.remove(child, parent)
-            lost += 1
-    problems.append(_cut_problem(lost))
-
-
-def _serialized(element: _Element) -> str:
-    return etree.tostring(element, encoding="unicode", with_tail=False)
 
 
 def source_of_json(members: Object, problems: list[Problem]) -> HeadSource | None:

@@ -7,10 +7,8 @@ import json
 import re
 from urllib.parse import quote
 
-# The namespace of what `fhcrawl export` adds to documents.
-EXPORT = "{urn:x-fhcrawl:export}"
-# Attribute of an id, or of a reference to one: the id itself, which is no IRI.
-OWN_ID = f"{EXPORT}id"
+EXPORT = "{urn:x-fhcrawl:export}"  # the namespace of what `fhcrawl export` adds to documents
+OWN_ID = f"{EXPORT}id"  # attribute: an id that is no IRI
 URN = "urn:x-fhcrawl:id:"
 # RFC 3987, 2.2: IRI = scheme ":" ihier-part …; RFC 9110, 4.2: http(s) has an authority.
 IRI = re.compile(
@@ -25,10 +23,9 @@ NO_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff
 
 
 def identifier(value: str | None) -> str | None:
-    """Return an id as it is stored: without XML's white space around it; None if nothing is left.
+    """Return an id as it is stored, without XML's white space around it; None if nothing is left.
 
-    A character that cannot be stored becomes U+FFFD and its number in braces, so that different ids stay
-    different. Such an id does not change when it is exported and read again.
+    A character that cannot be stored becomes U+FFFD and its number in braces: different ids stay different.
     """
     if value is None or value.isspace():
         return None

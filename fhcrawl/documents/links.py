@@ -17,19 +17,16 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-# The relations that a walk uses (RFC 5005, 3 and 4): two URLs of one of them are contradictory. Of other
-# relations (alternate, self, …) a document may have any number of links.
+# The relations that a walk uses (RFC 5005, 3 and 4): two URLs of one of them are contradictory.
 HISTORY = frozenset({"prev-archive", "next-archive", "current", "next", "previous", "prev", "first", "last"})
 MOST_OTHERS = 10
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 ESCAPED = re.compile("%[0-9A-Fa-f]{2}")
 UNRESERVED = re.compile("[A-Za-z0-9._~-]")  # RFC 3986, 2.3
-# RFC 8288, 3: link-value = "<" URI-Reference ">" *( OWS ";" OWS link-param ). Some producers omit the angle
-# brackets, or one of them; then the target ends at a space, a comma or a semicolon.
+# RFC 8288, 3: link-value = "<" URI-Reference ">" *( OWS ";" OWS link-param ). Some producers omit brackets.
 SEPARATORS = re.compile(r"[\s,]*")
 TARGET = re.compile(r'<([^<>]*)>|<?([^\s;,<>"]+)')
-# RFC 8288, 3: link-param = token BWS [ "=" BWS ( token / quoted-string ) ]; B.3: a value without quotes goes
-# up to the next ";" or ",".
+# RFC 8288, 3: link-param = token BWS [ "=" BWS ( token / quoted-string ) ]; B.3, for values without quotes.
 PARAMETER = re.compile(
     r'\s*;\s*([^\s=;,]*)(?:\s*=\s*(?:"([^"\\]*(?:\\.[^"\\]*)*)"[^;,]*|([^;,]*)))?', re.DOTALL
 )
@@ -38,10 +35,9 @@ QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 
 @dataclass(slots=True)
 class Links:
-    """The links of a document.
+    """The first absolute URL of each short relation; `others` contradict it, for relations of HISTORY.
 
-    `first` has the first absolute URL of each short relation; `others` those of other resources, by relations
-    of HISTORY, and '' for a link without a URL.
+    There, '' is a link without a URL.
     """
 
     first: dict[str, str] = field(default_factory=dict)
@@ -58,17 +54,13 @@ class Links:
         if first is None or _spelling(url) != _spelling(first):
             self.others[relation] = [*others, url]
 
-    def update(self, links: Links) -> None:
-        """Add links with a lower precedence than the present ones."""
-        for relation, url in links.first.items():
-            self.add(relation, url)
-        for relation, others in links.others.items():
-            for url in others:
-                self.add(relation, url)
+    def of(self, relation: str) -> list[str]:
+        """Return all URLs of a relation, the first one first."""
+        first = [self.first[relation]] if relation in self.first else []
+        return first + self.others.get(relation, [])
 
 
-# RFC 3986, 6.2.2 and 6.2.3; RFC 9110, 4.2.3: the URLs of one resource may differ in this. With another scheme
-# or an additional slash, they name different ones.
+# RFC 3986, 6.2.2 and 6.2.3; RFC 9110, 4.2.3: the URLs of one resource may differ in this.
 @lru_cache(maxsize=16)
 def _spelling(url: str) -> str:
     try:
@@ -86,7 +78,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def head_links(links: Iterable[_Element], base: str) -> Links:
-    """Return links by relation, without fragments: URLs that differ in the fragment name one document."""
+    """Return links by relation, without fragments, in which URLs of one document differ."""
     by_relation = Links()
     for link in links:
         href = (link.get("href") or "").strip()
@@ -97,10 +89,11 @@ def head_links(links: Iterable[_Element], base: str) -> Links:
 
 
 def header_links(values: Iterable[str], url: str) -> Links:
-    """Read Link headers, without fragments: URLs that differ in the fragment name one document."""
-    links = Links()
+    """Read Link headers like `head_links`."""
+    links, documents = Links(), dict[str, str]()
     for relation, target in header_targets(values, url):
-        links.add(relation, target.partition("#")[0])
+        # The relations of a link share one string.
+        links.add(relation, documents.setdefault(target, target.partition("#")[0]))
     return links
 
 

@@ -1,7 +1,4 @@
-"""Reads lists of the documents of a feed: the files of a folder, and the indexes of snapshots.
-
-Snapshots are those of datareplication.io ('Snapshot'), and of its draft of 2015.
-"""
+"""Reads lists of a feed's documents: folders, and snapshots (datareplication.io and its draft of 2015)."""
 
 from __future__ import annotations
 
@@ -32,9 +29,8 @@ NO_PROBLEMS = ("no-id", "no-operation")
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 SURROGATE = re.compile("[\ud800-\udfff]")
 INTEGER = re.compile("-?[0-9]+")
-# Characters: of the id, which all pages and entities of the snapshot repeat; and of all URLs.
-LONGEST_ID = 1000
-LONGEST_LIST = 32 * 1024**2
+LONGEST_ID = 1000  # characters: all entities of the snapshot repeat it
+LONGEST_LIST = 32 * 1024**2  # characters of all URLs
 
 
 class ListedDocument(NamedTuple):
@@ -61,8 +57,7 @@ def is_folder(url: str, content_type: str | None) -> bool:
     return content_type == URI_LIST and url.startswith("file:")
 
 
-# RFC 2483, 5: one URI per line; lines that begin with # are comments. A fragment identifies the state of a
-# file: a file that has changed is another document.
+# RFC 2483, 5: one URI per line; lines that begin with # are comments. A fragment is the state of a file.
 def read_folder(body: bytes, max_documents: int) -> DocumentList:
     """:raises NotAFeedError: if it names more documents than the maximum (0 is no limit)"""
     lines = [line for line in body.decode("ascii").splitlines() if line and not line.startswith("#")]
@@ -163,8 +158,7 @@ def _created_at(index: Object) -> str | None:
     if "createdAt" in index:
         created = index["createdAt"]
         return utc(created) if isinstance(created, str) else None
-    # 2015 draft: "Start processing the event feed at the timestamp larger or equal than the snapshot start
-    # timestamp"; what has changed between `started` and `completed` may not be in the snapshot.
+    # 2015 draft: what has changed between `started` and `completed` may not be in the snapshot.
     started = index.get("started")
     if not isinstance(started, Number):
         return None

@@ -17,7 +17,7 @@ from fhcrawl.documents.xml import elements, parsing
 from fhcrawl.documents.xml.elements import ATOM, OLD_ATOM, RDF_NAMESPACES, RSS_NAMESPACES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from lxml.etree import _Element
 
@@ -48,11 +48,7 @@ class Text(NamedTuple):
 
 @dataclass(slots=True)
 class FeedMetadata:
-    """The metadata of a feed, whatever its format. URLs are absolute.
-
-    `image` is atom:logo, RSS's image, itunes:image or JSON Feed's icon; `icon` is atom:icon or JSON Feed's
-    favicon; `owner` is itunes:owner.
-    """
+    """The metadata of a feed, whatever its format; URLs are absolute, `owner` is itunes:owner."""
 
     id: str | None = None
     title: Text | None = None
@@ -70,28 +66,10 @@ class FeedMetadata:
 
 def read(original: str, url: str) -> FeedMetadata:
     """Read the metadata of a feed from a HeadSource's original; `url` is that of its document."""
-    if not original.startswith("<"):
-        return _read_json(json.loads(original), url)
     parsed = parse(original)
     if parsed is None:
-        return FeedMetadata()
-    root, section, namespace = parsed
-    head: elements.Head = {}
-    for child in (*section, *(child for child in root if child is not section and root is not section)):
-        if isinstance(child.tag, str) and child.get(PLACEHOLDER) in (None, OF_THE_FEED):
-            head.setdefault(child.tag, []).append(child)
-    base = elements.base_inside(section, url)
-    found = (_read_atom if namespace in ATOM_NAMESPACES else _read_rss)(head, namespace, base)
-    found.image = found.image or _reference(_each(head, f"{modules.ITUNES}image"), "href", base)
-    declared = elements.language_of(section) or elements.language_of(root)
-    languages = (f"{namespace}language", *(f"{dc}language" for dc in modules.DC))
-    found.language = declared or _line(head, *languages)
-    found.owner = next(iter(_persons(head, f"{modules.ITUNES}owner")), None)
-    # Each of iTunes' categories is followed by its subcategories.
-    tag = f"{modules.ITUNES}category"
-    of_itunes = ((one.get("text") or "").strip() for each in head.get(tag, ()) for one in each.iter(tag))
-    found.categories = list(dict.fromkeys(filter(None, (*found.categories, *of_itunes))))
-    return found
+        return FeedMetadata() if original.startswith("<") else _read_json(json.loads(original), url)
+    return _read_xml(*parsed, url)
 
 
 def parse(original: str) -> tuple[_Element, _Element, str] | None:
@@ -107,88 +85,83 @@ def parse(original: str) -> tuple[_Element, _Element, str] | None:
     return root, root, tag[: tag.rfind("}") + 1]
 
 
-def _each(head: elements.Head, *tags: str) -> Iterator[_Element]:
-    for tag in tags:
-        yield from head.get(tag, ())
+def _read_xml(root: _Element, section: _Element, namespace: str, url: str) -> FeedMetadata:
+    around = (child for child in root if child is not section and root is not section)
+    children = [each for each in (*section, *around) if each.get(PLACEHOLDER) in (None, OF_THE_FEED)]
+    base = elements.base_inside(section, url)
+    is_atom = namespace in ATOM_NAMESPACES
+    prefixes = {"": namespace, "atom": namespace if is_atom else ATOM, "itunes": modules.ITUNES}
 
+    def tagged(names: str) -> list[_Element]:
+        tags = [
+            f"{space}{name}"
+            for prefix, _colon, name in (each.rpartition(":") for each in names.split())
+            for space in (modules.DC if prefix == "dc" else (prefixes[prefix],))
+        ]
+        return [child for tag in tags for child in children if child.tag == tag]
 
-def _line(head: elements.Head, *tags: str) -> str | None:
-    return next(filter(None, map(elements.line, _each(head, *tags))), None)
+    def lines(names: str) -> list[str]:
+        return list(filter(None, map(elements.line, tagged(names))))
 
+    def line(names: str) -> str | None:
+        return next(iter(lines(names)), None)
 
-def _text(value: str | None, kind: str | None = None) -> Text | None:
-    return Text(value, kind) if value else None
+    def reference(values: Iterable[tuple[_Element, str | None]]) -> str | None:
+        stripped = ((element, (value or "").strip()) for element, value in values)
+        return next((elements.target(element, value, base) for element, value in stripped if value), None)
 
+    def text_of(element: _Element) -> tuple[_Element, str | None]:
+        return element, elements.line(element)
 
-def _reference(found: Iterable[_Element], attribute: str | None, base: str) -> str | None:
-    for element in found:
-        value = elements.line(element) if attribute is None else (element.get(attribute) or "").strip()
-        if value:
-            return elements.target(element, value, base)
-    return None
-
-
-def _read_atom(head: elements.Head, namespace: str, base: str) -> FeedMetadata:
-    alternates = (link for link in _each(head, f"{namespace}link") if "alternate" in elements.relations(link))
+    # Each of iTunes' categories is followed by its subcategories.
+    of_itunes = (each.get("text") for outer in tagged("itunes:category") for each in outer.iter(outer.tag))
+    links: Iterable[tuple[_Element, str | None]]
+    images: Iterable[tuple[_Element, str | None]]
+    categories: Iterable[str | None]
+    if is_atom:
+        title, description = _construct(tagged("title")), _construct(tagged("subtitle tagline"))
+        links = [(e, e.get("href")) for e in tagged("link") if "alternate" in elements.relations(e)]
+        images = map(text_of, tagged("logo"))
+        categories = [each.get("term") for each in tagged("category")]
+    else:
+        # RSS 2.0 has entity-encoded HTML in descriptions; iTunes has plain text.
+        texts = [Text(text) for text in lines("description")]
+        texts += [Text(text, "text") for text in lines("itunes:summary")]
+        title, description = next(map(Text, lines("title")), None), next(iter(texts), None)
+        links = map(text_of, tagged("link"))
+        images = (text_of(url) for image in tagged("image") for url in image.iterchildren(f"{namespace}url"))
+        categories = lines("category dc:subject")
+    authors = _persons(tagged("atom:author"))
+    others = (lines(names) for names in ("itunes:author", "dc:creator", "managingEditor") if not is_atom)
+    declared = elements.language_of(section) or elements.language_of(root)
     return FeedMetadata(
-        id=_line(head, f"{namespace}id"),
-        title=_construct(head, f"{namespace}title"),
-        # Atom 0.3: tagline and copyright.
-        description=_construct(head, f"{namespace}subtitle", f"{namespace}tagline"),
-        link=_reference(alternates, "href", base),
-        image=_reference(_each(head, f"{namespace}logo"), None, base),
-        icon=_reference(_each(head, f"{namespace}icon"), None, base),
-        authors=_persons(head, f"{namespace}author"),
-        categories=[(each.get("term") or "").strip() for each in _each(head, f"{namespace}category")],
-        copyright=_line(head, f"{namespace}rights", f"{namespace}copyright"),
-        generator=_line(head, f"{namespace}generator"),
+        id=line("atom:id"),
+        title=title,
+        description=description,
+        link=reference(links),
+        language=declared or line("language dc:language"),
+        image=reference(images) or reference((e, e.get("href")) for e in tagged("itunes:image")),
+        icon=reference(map(text_of, tagged("atom:icon"))),
+        authors=authors or list(map(person_of, dict.fromkeys(next(filter(None, others), [])))),
+        owner=next(iter(_persons(tagged("itunes:owner"))), None),
+        categories=jsonfeed.unique((each or "").strip() for each in (*categories, *of_itunes)),
+        copyright=line("rights copyright" if is_atom else "copyright dc:rights"),
+        generator=line("generator"),
     )
 
 
-def _construct(head: elements.Head, *tags: str) -> Text | None:
-    for element in _each(head, *tags):
+def _construct(texts: list[_Element]) -> Text | None:
+    for element in texts:
         if text := elements.line(element):
             kind = (element.get("type") or "").strip().lower()
             return Text(text, "html" if SHORT_TYPES.get(kind, kind) == "html" else "text")
     return None
 
 
-def _persons(head: elements.Head, tag: str) -> list[Person]:
-    parts = ({elements.local_name(c): elements.line(c) for c in each} for each in head.get(tag, ()))
-    persons = (Person(p.get("name"), p.get("email"), p.get("uri") or p.get("url")) for p in parts)
-    return [person for person in persons if any(person)]
-
-
-def _read_rss(head: elements.Head, namespace: str, base: str) -> FeedMetadata:
-    of_dc = {name: tuple(f"{dc}{name}" for dc in modules.DC) for name in ("creator", "rights", "subject")}
-    links = (link for link in _each(head, f"{namespace}link") if elements.line(link))
-    images = (
-        url for image in _each(head, f"{namespace}image") for url in image.iterchildren(f"{namespace}url")
-    )
-    # RSS 2.0 has entity-encoded HTML in descriptions; iTunes has plain text.
-    described = _line(head, f"{namespace}description")
-    summary = _line(head, f"{modules.ITUNES}summary")
-    return FeedMetadata(
-        id=_line(head, f"{ATOM}id"),
-        title=_text(_line(head, f"{namespace}title")),
-        description=_text(described) or _text(summary, "text"),
-        link=_reference(links, None, base),
-        image=_reference(images, None, base),
-        icon=_reference(_each(head, f"{ATOM}icon"), None, base),
-        authors=_rss_authors(head, namespace, of_dc["creator"]),
-        categories=[elements.line(c) or "" for c in _each(head, f"{namespace}category", *of_dc["subject"])],
-        copyright=_line(head, f"{namespace}copyright", *of_dc["rights"]),
-        generator=_line(head, f"{namespace}generator"),
-    )
-
-
-def _rss_authors(head: elements.Head, namespace: str, creators: tuple[str, ...]) -> list[Person]:
-    if authors := _persons(head, f"{ATOM}author"):
-        return authors
-    for tags in ((f"{modules.ITUNES}author",), creators, (f"{namespace}managingEditor",)):
-        if lines := [line for one in _each(head, *tags) if (line := elements.line(one))]:
-            return list(map(person_of, dict.fromkeys(lines)))
-    return []
+def _persons(persons: list[_Element]) -> list[Person]:
+    parts = ({elements.local_name(part): elements.line(part) for part in person} for person in persons)
+    read = (Person(p.get("name"), p.get("email"), p.get("uri") or p.get("url")) for p in parts)
+    return [person for person in read if any(person)]
 
 
 def person_of(text: str) -> Person:
@@ -197,12 +170,15 @@ def person_of(text: str) -> Person:
 
 
 def _read_json(feed: dict[str, Any], url: str) -> FeedMetadata:
+    def text(name: str) -> Text | None:
+        return Text(value, "text") if (value := json_line(feed, name)) else None
+
     def reference(name: str) -> str | None:
         return elements.resolve(value, url) if (value := json_line(feed, name)) else None
 
     return FeedMetadata(
-        title=_text(json_line(feed, "title"), "text"),
-        description=_text(json_line(feed, "description"), "text"),
+        title=text("title"),
+        description=text("description"),
         link=reference("home_page_url"),
         language=json_line(feed, "language"),
         image=reference("icon"),

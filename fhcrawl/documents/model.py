@@ -20,16 +20,13 @@ DETAILS = ("title_type", "summary_type", "base", "language")
 
 @dataclass(slots=True)
 class Entry:
-    """An entry of one document. Strings are unchanged, and never ''.
-
-    Times are ISO 8601 in UTC ending in `Z`. `original` is the element or the JSON object of the entry, in
-    UTF-8; `digest` the result of `logical_feed.digest`, once that has been computed.
+    """An entry of one document. Strings are unchanged, and never ''; times are ISO 8601 in UTC ending in `Z`.
 
     :param title_type, summary_type: like `content_type`; None if the format does not say
-    :param base: base URL of the content, or of the entry if it has none; None if it is the document's URL, or
-        too long
-    :param language: language of the content, or of the entry if it has none; '' if the document says that it
-        is unknown
+    :param base, language: of the content, or of the entry; a `base` that is too long is None, a `language`
+        that is declared unknown ''
+    :param original: the element or the JSON object of the entry, in UTF-8
+    :param digest: the result of `logical_feed.digest`, once that has been computed
     """
 
     id: str | None = None
@@ -56,11 +53,9 @@ class Entry:
 class Problem:
     """A fault of an entry or of the document, or a repair; a fault of one entry never affects another one.
 
-    :param kind: of an entry `no-id`, `no-title`, `unreadable-date`, `interpreted-date` (no specification
-        defines all of it), `nonstandard` (it is read otherwise than the format says), `repaired`,
-        `entry-lost` (it is not read), `no-operation`, `backwards`; of a tombstone `no-ref`; of the document
-        `repaired`, `disagrees` (with the newer page), `backwards`, `unresolved-entities`, `head-cut`,
-        `too-many` (entries)
+    :param kind: of an entry `no-id`, `no-title`, `unreadable-date`, `interpreted-date`, `nonstandard`,
+        `repaired`, `entry-lost`, `no-operation`, `backwards`; of a tombstone `no-ref`; of the document
+        `repaired`, `disagrees`, `backwards`, `unresolved-entities`, `head-cut`, `too-many`
     :param entry: the id, title or position of the entry; '' for the document
     """
 
@@ -103,24 +98,18 @@ class UpdateSchedule:
 
 @dataclass(slots=True)
 class FeedDocument:
-    """A feed document.
-
-    The readers translate the terms of drafts and of other formats: `complete` is also fh:stateful 0,
-    `prev-archive` also a `prev` link with that meaning.
+    """A feed document. The readers translate the terms of drafts and of other formats into RFC 5005's.
 
     :param format: `activitystreams`, `atom`, `ghost`, `rss`, `json` or `multipart`
     :param updated: the document's own update time (RFC 5005, 4.2), ISO 8601 in UTC
-    :param links: absolute URLs of the head section's links, by short relation; the first of each
-    :param archive, complete: whether fh:archive, fh:complete are in the head section
+    :param links, other_links: see `links.Links`
     :param entries: in document order; after a `fault`, the complete ones before it
     :param problems: faults and repairs, those of the document first
     :param fault: why the document is incomplete or not well-formed, as a sentence
-    :param incremental: whether the document belongs to an archived feed by RFC 5005's drafts (fh:stateful 1,
-        fh:incremental true); without a `prev-archive` link it is the oldest document of the feed
-    :param other_links: the URLs that contradict `links`, by relations that a walk follows; '' for a link
-        without a URL
+    :param incremental: whether the document belongs to an archived feed by RFC 5005's drafts; without a
+        `prev-archive` link it is the oldest document of the feed
     :param total: number of entries that all pages of the feed have, as the document says
-    :param new_url: URL to which the feed has moved, by its own words (itunes:new-feed-url)
+    :param new_url: URL to which the feed has moved (itunes:new-feed-url)
     :param head: None if it is not kept, or if the format has none
     :param site: URL of the web page that an RSS channel belongs to
     """

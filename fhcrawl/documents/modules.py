@@ -1,11 +1,7 @@
 """Reads extensions of entries: Dublin Core, iTunes, RSS 1.0's content module, Media RSS.
 
-A function of `FIELDS` reads one child of an entry into it. If it returns True, the format's reader gets that
-child again after all others have been read.
-
-Where a child that stands for one value is repeated, the first one that has a value counts, in all formats;
-for dates, the first one that can be read. Authors and categories are lists: all count, each value once. The
-format's own elements take precedence over those of `SUBSTITUTES`, in any order.
+A function of `FIELDS` reads one child of an entry into it, and returns whether the format's reader gets that
+child again after all others. The first child that has a value counts, before those of `SUBSTITUTES`.
 """
 
 from __future__ import annotations
@@ -32,11 +28,10 @@ NAME = f"{ATOM}name"
 CONTENT, DCTERMS, ITUNES, MEDIA = map(braced, ("content", "dcterms", "itunes", "media"))
 DC = (braced("dc"), braced("dc10"))
 LONGEST_LENGTH = 19  # digits
-# Maximum of a feed's authors that its entries without authors get: each adds to the size of every entry.
+# Of a feed's authors that its entries get: each adds to the size of every entry.
 MOST_SHARED_AUTHORS = 100
 LONGEST_SHARED_AUTHORS = 2000  # characters
-# Media RSS (rssboard.org/media-rss), medium: image, audio, video, document or executable. The first three are
-# types of RFC 6838, 4.2. RFC 9110, 12.5.1: "type/*" indicates "all subtypes of that type".
+# Media RSS (rssboard.org/media-rss), medium. RFC 9110, 12.5.1: "type/*" is "all subtypes of that type".
 FAMILIES = {"image": "image/*", "audio": "audio/*", "video": "video/*"}
 
 
@@ -60,10 +55,9 @@ def person(author: _Element) -> str | None:
     # Publishers write RSS's author, which is a text, in Atom, and Atom's, which is a person, in RSS.
     if not len(author):
         return elements.line(author)
-    # Nearly every author has only a name.
-    first = author[0]
-    if len(author) == 1 and first.tag == NAME:
-        return elements.line(first)
+    # Nearly every author.
+    if len(author) == 1 and author[0].tag == NAME:
+        return elements.line(author[0])
     parts = {
         child.tag.rpartition("}")[2]: elements.line(child) for child in author if isinstance(child.tag, str)
     }
@@ -71,7 +65,7 @@ def person(author: _Element) -> str | None:
 
 
 def shared(authors: list[str]) -> list[str]:
-    """Return the first authors of a feed, for its entries; none if their names are too long."""
+    """Return the authors that the entries of a feed get; none if their names are too long."""
     first = list(dict.fromkeys(authors))[:MOST_SHARED_AUTHORS]
     return first if sum(map(len, first)) <= LONGEST_SHARED_AUTHORS else []
 
@@ -104,8 +98,7 @@ def author(entry: Entry, element: _Element, base: str) -> None:
         entry.authors.append(name)
 
 
-# RFC 4287, 4.2.2.1: its category has a term. RSS 2.0, <category>: the text is the category. Publishers write
-# either in both.
+# RFC 4287, 4.2.2.1: a category has a term; RSS 2.0: a text. Publishers write either in both.
 def subject(entry: Entry, element: _Element, base: str) -> None:
     if term := (element.get("term") or "").strip() or elements.line(element):
         entry.categories.append(term)
@@ -116,7 +109,6 @@ def title(entry: Entry, element: _Element, base: str) -> None:
 
 
 def summary(entry: Entry, element: _Element, base: str) -> None:
-    """Read a summary of plain text."""
     if entry.summary is None and (text := elements.text(element)):
         entry.summary, entry.summary_type = text, "text"
 
@@ -187,7 +179,7 @@ def add_media(entry: Entry, children: Iterable[_Element], base: str) -> None:
     if not media:
         return
     # media:group: it holds media:content elements, the same content in different forms.
-    grouped = [(each, list(_inside(each)) if each[0].tag == f"{MEDIA}group" else []) for each in media]
+    grouped = [(each, _inside(each) if each[0].tag == f"{MEDIA}group" else []) for each in media]
     contents = [
         each for outer, inner in grouped for each in (outer, *inner) if each[0].tag == f"{MEDIA}content"
     ]
@@ -212,10 +204,9 @@ def add_media(entry: Entry, children: Iterable[_Element], base: str) -> None:
         entry.enclosures = [enclosure(url, "image/*", None) for _, url in _urls(around, "thumbnail")][:1]
 
 
-def _inside(outer: Placed) -> Iterator[Placed]:
-    element, base = outer
-    inside = elements.base_of(element, base)
-    yield from ((child, inside) for child in element)
+def _inside(outer: Placed) -> list[Placed]:
+    base = elements.base_of(*outer)
+    return [(child, base) for child in outer[0]]
 
 
 def _first(around: Iterable[Placed], name: str, read: Callable[[_Element], str | None]) -> str | None:
@@ -231,10 +222,8 @@ def _urls(around: Iterable[Placed], name: str) -> Iterator[Placed]:
 
 def without_repetition(entry: Entry) -> None:
     """Keep each author and each category once, in their order."""
-    if len(entry.categories) > 1:
-        entry.categories = list(dict.fromkeys(entry.categories))
-    if len(entry.authors) > 1:
-        entry.authors = list(dict.fromkeys(entry.authors))
+    entry.categories = list(dict.fromkeys(entry.categories))
+    entry.authors = list(dict.fromkeys(entry.authors))
 
 
 def unescaped(children: Iterable[_Element], tags: Container[str], name: str) -> Iterator[Problem]:
@@ -247,8 +236,9 @@ def unescaped(children: Iterable[_Element], tags: Container[str], name: str) -> 
             and not (child.get("type") or "").strip().lower().endswith(("xhtml", "+xml", "/xml"))
         ):
             label = "content:encoded" if child.tag == ENCODED else elements.local_name(child)
-            detail = f"the markup in its {label} is not escaped; it is read as HTML"
-            yield Problem("nonstandard", name, detail)
+            yield Problem(
+                "nonstandard", name, f"the markup in its {label} is not escaped; it is read as HTML"
+            )
 
 
 def date_problems(
@@ -262,10 +252,7 @@ def date_problems(
 
 
 def date_problem(name: str, label: str, text: Any, taken: str | None) -> Iterator[Problem]:
-    """Yield a problem if a date is unreadable, or if its reading was taken and needs an explanation.
-
-    `text` may be any value of JSON; `taken` is the time of the entry, from this or another date.
-    """
+    """Yield a problem like `date_problems`; `taken` is the time of the entry, from this or another date."""
     if taken is None:
         yield Problem("unreadable-date", name, f"its {label} is not a date: {text!r}")
         return

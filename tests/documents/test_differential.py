@@ -1,6 +1,7 @@
 """Reads the same documents with feedparser; where it reads another thing, a clause says why ours is right."""
 
 import calendar
+import re
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +10,6 @@ import feedparser
 import pytest
 
 from fhcrawl.documents import Entry, FeedDocument
-from tests.documents.generated.comparing import cut_fraction
 from tests.feeds import read
 
 DATA = Path(__file__).parent.parent / "data"
@@ -21,6 +21,7 @@ FEEDS = sorted(
 )
 FOLDER = "http://feeds.example/dir/"
 FEED = "the feed"
+FRACTION = re.compile(r"\.\d+Z$")
 
 
 class Difference(NamedTuple):
@@ -145,6 +146,10 @@ def their_reading(body: bytes, url: str) -> Any:
     """Read a document with feedparser, which changes no markup then."""
     headers = {"content-location": url, "content-type": "application/xml"}
     return feedparser.parse(body, response_headers=headers, sanitize_html=False, resolve_relative_uris=False)
+
+
+def cut_fraction(time: str | None) -> str | None:
+    return FRACTION.sub("Z", time) if time else None
 
 
 def our_fields(entry: Entry) -> dict[str, str | None]:

@@ -46,20 +46,6 @@ def test_what_is_no_json_is_an_error(text: str) -> None:
         assert caught.value.kind == "not-json"
 
 
-@pytest.mark.parametrize(
-    ("text", "items", "lost"),
-    [
-        ('{"items":1,"items":[1],"a":2}', ["1"], 0),
-        ('{"items":[1],"items":2}', None, 1),
-        ('{"items":[1,2],"items":[3],"items":[{"items":[1],"items":[]}]}', [{"items": []}], 3),
-        ('{"a":{"items":[1]},"items":[2]}', ["2"], 0),
-    ],
-)
-def test_last_of_members_with_the_same_name_is_read(text: str, items: list[Any] | None, lost: int) -> None:
-    found = parse(text.encode())
-    assert (found.items, found.lost) == (items, lost)
-
-
 def test_what_stands_behind_too_many_items_is_read() -> None:
     document = read((FEED + '"items":[1,2,3,4],"title":"t"}').encode(), LOCATION, max_entries=2)
     assert (document.title, len(document.entries)) == ("t", 2)

@@ -75,16 +75,6 @@ def test_original_is_what_was_there_before_it_was_read() -> None:
     assert (kept.content, div.encode() in (kept.original or b"")) == ("<b>bold</b>", True)
 
 
-@pytest.mark.parametrize("tag", ["entry", "item"])
-def test_originals_of_a_large_document_are_its_entries_in_their_order(tag: str) -> None:
-    entry = "<{0}><{1}>{2}</{1}><title>{3}</title></{0}>"
-    name = "id" if tag == "entry" else "guid"
-    begin, end = AROUND[f"{{{ATOM}}}entry" if tag == "entry" else tag]
-    many = "".join(entry.format(tag, name, number, "x" * 4000) for number in range(300))
-    document = read(f"{begin}<title>T</title>{many}{end}".encode(), LOCATION, keep_originals=True)
-    assert [read_again(e.original or b"").id for e in document.entries] == [str(n) for n in range(300)]
-
-
 def test_original_of_json_is_its_object() -> None:
     item = {"id": "1", "_ours": {"about": "x", "n": 1.50}, "title": "t"}
     feed = {"version": "https://jsonfeed.org/version/1.1", "title": "T", "items": [item]}

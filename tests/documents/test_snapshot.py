@@ -9,7 +9,6 @@ from fhcrawl.documents.formats import jsonfeed, multipart
 from fhcrawl.documents.lists import (
     NAMESPACE,
     DocumentList,
-    ListedDocument,
     _prefix_with,
     read_snapshot,
     snapshot_page,
@@ -38,20 +37,6 @@ def read_bytes(body: bytes, most: int = 0) -> DocumentList | None:
 
 def read_json(value: object, most: int = 0) -> DocumentList | None:
     return read_bytes(json.dumps(value).encode(), most)
-
-
-def test_index_is_read() -> None:
-    prefix = "urn:snapshot:12345678:"
-    pages = [ListedDocument(f"{prefix}{number}", url) for number, url in enumerate(INDEX["pages"])]
-    assert read_json(INDEX) == DocumentList(pages, "2023-11-27T20:52:17.000Z", prefix)
-
-
-def test_index_of_the_2015_draft_is_read_from_when_it_was_started() -> None:
-    pages = ["https://feeds.example/snapshot/2015-06-23T00:36:45.885Z/0", "https://feeds.example/snapshots/1"]
-    found = read_json(DRAFT)
-    assert found is not None
-    assert ([page.url for page in found.documents], found.created_at) == (pages, "2015-06-23T00:36:45.885Z")
-    assert found.prefix == "urn:snapshot:2015-06-23T00:36:45.885Z:"
 
 
 @pytest.mark.parametrize(

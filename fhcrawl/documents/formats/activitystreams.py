@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.documents.dates import utc
-from fhcrawl.documents.formats.jsonfeed import Number, clean, line, lost_items, original, string
+from fhcrawl.documents.formats.jsonfeed import Number, clean, line, lost_items, original, string, unique
 from fhcrawl.documents.identifiers import identifier
 from fhcrawl.documents.links import Links
 from fhcrawl.documents.model import Entry, FeedDocument, Problem, Tombstone
@@ -21,14 +21,11 @@ ORDERED, ORDERED_PAGE = "OrderedCollection", "OrderedCollectionPage"
 # Other vocabularies have these names too.
 UNORDERED, PAGE = "Collection", "CollectionPage"
 ITEMS = ("orderedItems", "items")
-# The relations of a page's links. ActivityPub, 5: a collection is "in reverse chronological order", so that
-# `next` leads to older items; what a page is part of has the link to the newest ones.
+# ActivityPub, 5: a collection is "in reverse chronological order"; `partOf` has the link to the newest items.
 LINKS = {"next": "next", "prev": "prev", "partOf": "first"}
-# Activity Vocabulary, 3.1: the activities whose objects are posts; others (Like, Follow, Undo) have none.
-POSTED = frozenset({"Create", "Update"})
+POSTED = frozenset({"Create", "Update"})  # Activity Vocabulary, 3.1
 ACTORS = frozenset({"Application", "Group", "Organization", "Person", "Service"})
-# Of a post's representations, those that are files.
-MEDIA = ("audio/", "image/", "video/")
+MEDIA = ("audio/", "image/", "video/")  # files among the representations of a post
 HTML = "text/html"
 
 
@@ -36,6 +33,9 @@ class Target(NamedTuple):
     url: str
     media_type: str
     size: str | None
+
+    def is_media(self) -> bool:
+        return self.media_type.startswith(MEDIA)
 
 
 def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
@@ -138,8 +138,7 @@ class _Activities:
         self.problems = problems
         self.tombstones: dict[str, Tombstone] = {}
 
-    # An Update, and the Create of the same post, may be in one document. ActivityPub, 6.4: a deleted object
-    # is replaced by a Tombstone, for good.
+    # One document may have the Create of a post, its Update, and (ActivityPub, 6.4) its Tombstone.
     def newest(self) -> list[Entry]:
         latest: dict[str | None, str] = {}
         for entry in self._entries:
@@ -152,13 +151,9 @@ class _Activities:
         ]
 
     def read(self, item: Any, name: str) -> None:
-        """Read an activity, or a post without one; other activities contain no posts."""
         if not isinstance(item, dict):
-            self._add_problem(
-                "entry-lost",
-                name,
-                "it is only a URL, which is not fetched" if _is_url(item) else "it is not an object",
-            )
+            detail = "it is only a URL, which is not fetched" if _is_url(item) else "it is not an object"
+            self._add_problem("entry-lost", name, detail)
         elif (entry := self._entry(item, _types(item), name)) is not None:
             entry.original = original(item) if self._keep_originals else None
             self._entries.append(entry)
@@ -248,7 +243,7 @@ class _Activities:
             summary=summary,
             content=content,
             content_type=("text" if is_text else "html") if content else None,
-            enclosures=[*self._attached(post), *(enclosure(*page) for page in pages if _is_media(page))],
+            enclosures=[*self._attached(post), *(enclosure(*page) for page in pages if page.is_media())],
             # Activity Vocabulary, 4: a name is plain text, a summary "may include HTML markup".
             title_type="text" if title else None,
             summary_type="html" if summary else None,
@@ -260,9 +255,8 @@ class _Activities:
         for each in _list(post.get("attachment")):
             file = each if isinstance(each, dict) else {"url": each}
             # Links are previews of web pages, unless they say that they are of a file.
-            targets = _targets(file.get("url"), self._url)[:1] or list(
-                filter(_is_media, _targets(file, self._url))
-            )
+            targets = _targets(file.get("url"), self._url)[:1]
+            targets = targets or [target for target in _targets(file, self._url) if target.is_media()]
             kind, size = line(file, "mediaType"), line(file, "size")
             files.extend(enclosure(t.url, t.media_type or kind, t.size or size) for t in targets)
         return files
@@ -298,17 +292,12 @@ def _id(value: Any) -> str | None:
     return own if _is_url(own) else None
 
 
-def _is_media(target: Target) -> bool:
-    return target.media_type.startswith(MEDIA)
-
-
 def _names(actors: Any) -> list[str]:
     holders = (actor if isinstance(actor, dict) else {"id": actor} for actor in _list(actors))
     names = (_line(each, "name") or line(each, "preferredUsername") or _id(each) for each in holders)
-    return list(dict.fromkeys(clean(name).strip() for name in names if name))
+    return unique(clean(name).strip() for name in names if name)
 
 
 def _hashtags(post: Object) -> list[str]:
     tags = (tag for tag in _list(post.get("tag")) if isinstance(tag, dict) and "Hashtag" in _types(tag))
-    names = ((_line(tag, "name") or "").removeprefix("#").strip() for tag in tags)
-    return list(dict.fromkeys(filter(None, names)))
+    return unique((_line(tag, "name") or "").removeprefix("#").strip() for tag in tags)

@@ -1,8 +1,4 @@
-"""Reads the Atom Syndication Format (RFC 4287) with RFC 5005's extensions, and its predecessor, Atom 0.3.
-
-Atom 0.3 is draft-nottingham-atom-format-02 of December 2003. Its tagline is not read, like RFC 4287's
-subtitle.
-"""
+"""Reads Atom (RFC 4287) with RFC 5005's extensions, and Atom 0.3 (draft-nottingham-atom-format-02)."""
 
 from __future__ import annotations
 
@@ -35,10 +31,8 @@ AUTHOR = f"{ATOM}author"
 CONTENT, SUMMARY = f"{ATOM}content", f"{ATOM}summary"
 TYPES = ("text", "html", "xhtml")
 PLAIN = ("text", "html", "text/html")
-# At the end of a content type: the content is in Base64.
-BASE64 = ";base64"
-# Marks elements that `fhcrawl export` adds only because RFC 4287 requires them; its value names the source of
-# the content.
+BASE64 = ";base64"  # the end of a content type
+# Marks elements that `fhcrawl export` adds because RFC 4287 requires them; the value names their source.
 PLACEHOLDER = f"{EXPORT}stands-in"
 # Media types of Atom 0.3 that RFC 4287 has other names for.
 SHORT_TYPES = {"text/plain": "text", "text/html": "html", "application/xhtml+xml": "xhtml"}
@@ -55,11 +49,9 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
         read_entry(entry, base, vocabulary, problems, number)
         for number, entry in enumerate(parsed.entries(feed, vocabulary.entry, children), 1)
     ]
-    # RFC 4287, 4.2.1, and Atom 0.3, atom:author: the feed's authors apply to an entry that has no authors,
-    # not even in its source.
+    # RFC 4287, 4.2.1, and Atom 0.3: the feed's authors apply to an entry without authors, also in its source.
     own = children.get(f"{vocabulary.namespace}author", ())
     authors = modules.shared(_persons(each for each in own if not elements.has_attribute(each, PLACEHOLDER)))
-    # RFC 4287, 2: xml:lang applies to the descendants of the element.
     modules.inherit(entries, authors, elements.language_of(feed))
     return head.read(parsed, children, base, vocabulary, entries, problems)
 
@@ -121,8 +113,7 @@ def _updated(entry: Entry, element: _Element, base: str) -> bool:
     return not elements.has_attribute(element, PLACEHOLDER) and modules.updated(entry, element, base)
 
 
-# RFC 4287, 3.1.1: the type is "text", "html" or "xhtml". Publishers write it in another case, as those of
-# media (RFC 2045, 5.1).
+# RFC 4287, 3.1.1: the type is "text", "html" or "xhtml". Publishers write it in another case.
 def _type(element: _Element) -> str:
     given = (element.get("type") or "").strip() or "text"
     return kind if (kind := given.lower()) in TYPES else given
@@ -172,8 +163,7 @@ def _content(entry: Entry, element: _Element, base: str) -> bool:
     return is_unescaped
 
 
-# RFC 4287, 4.1.3.3, 6: "For all other values of "type" [...], the content of atom:content MUST be a valid
-# Base64 encoding"; text that is none is taken as it is.
+# RFC 4287, 4.1.3.3, 6: content of all other types MUST be Base64; text that is none is taken as it is.
 def _other_content(content: str | None, media_type: str) -> tuple[str | None, str]:
     kind = media_type.lower()
     if content is None or "/" not in kind or kind.startswith("text/") or kind.endswith(BASE64):
@@ -225,15 +215,14 @@ def _mode(element: _Element) -> str:
     return (element.get("mode") or "").strip().lower()
 
 
-# Atom 0.3, Content constructs: they have a media type, text/plain by default, and a mode: xml (the default),
-# escaped or base64. Feeds without a mode escape their markup nevertheless.
+# Atom 0.3, Content constructs: the mode is xml (the default), escaped or base64. Feeds without one escape.
 def _construct(element: _Element) -> tuple[str | None, str | None]:
     kind, mode = _kind(element), _mode(element)
     text: str | None
     if mode == "base64":
-        decoded = _decoded(element)
-        encoded = "".join((elements.text(element) or "").split())
-        text, kind = (encoded, f"{_media_type(element)};base64") if decoded is None else (decoded, kind)
+        text = _decoded(element)
+        if text is None:
+            text, kind = _encoded(element), f"{_media_type(element)}{BASE64}"
     elif _is_unescaped(element):
         text, kind = elements.html(element), "html"
     elif kind != "text" and (len(element) or mode == "xml"):
@@ -252,9 +241,13 @@ def _kind(element: _Element) -> str:
     return SHORT_TYPES.get(media_type, media_type)
 
 
+def _encoded(element: _Element) -> str:
+    return "".join((elements.text(element) or "").split())
+
+
 def _decoded(element: _Element) -> str | None:
     try:
-        text = base64.b64decode("".join((elements.text(element) or "").split()), validate=True).decode()
+        text = base64.b64decode(_encoded(element), validate=True).decode()
     except ValueError:
         return None
     return None if NO_TEXT.search(text) else text

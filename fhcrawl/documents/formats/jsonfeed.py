@@ -17,13 +17,12 @@ from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 
 Object = dict[str, Any]
 
 ITEMS = "items"
-LOST = None  # the key, which no other member has, of the number of lost items
 
 
 class Number(str):
@@ -33,11 +32,7 @@ class Number(str):
 
 
 class Json(NamedTuple):
-    """A JSON object.
-
-    `members` are without `items`, if that is an array; `lost` is the number of items in earlier members named
-    `items`, which are not read.
-    """
+    """A JSON object without its `items`, if that is an array; `lost` counts items of replaced arrays."""
 
     members: Object
     items: list[Any] | None
@@ -45,24 +40,23 @@ class Json(NamedTuple):
 
 
 # RFC 8259, 4: of members of the same name, many implementations report the last one only.
-def _with_lost(pairs: list[tuple[str, Any]]) -> dict[str | None, Any]:
+def _lost(pairs: list[tuple[str, Any]]) -> int:
     arrays = [value for name, value in pairs if name == ITEMS]
-    return {**dict(pairs), LOST: sum(len(value) for value in arrays[:-1] if isinstance(value, list))}
+    return sum(len(value) for value in arrays[:-1] if isinstance(value, list))
 
 
 _decoder = JSONDecoder(parse_int=Number, parse_float=Number)
-_decoder_with_lost = JSONDecoder(parse_int=Number, parse_float=Number, object_pairs_hook=_with_lost)
+_decoder_of_lost = JSONDecoder(parse_int=Number, parse_float=Number, object_pairs_hook=_lost)
 
 
 def parse(body: bytes) -> Json:
     """:raises NotAFeedError: `not-json` if it is truncated or malformed"""
-    # RFC 8259, 8.1: JSON is UTF-8; browsers replace other bytes by U+FFFD. So does this module in texts,
-    # but not in ids, which may differ in these bytes only.
+    # RFC 8259, 8.1: JSON is UTF-8. Other bytes become U+FFFD in texts, but not in ids, which must differ.
     encoding = json.detect_encoding(body)
     try:
         text = body.decode(encoding, "surrogateescape" if encoding.startswith("utf-8") else "surrogatepass")
         value = _decoder.decode(text)
-        lost = _decoder_with_lost.decode(text)[LOST] if text.count(f'"{ITEMS}"') > 1 else 0
+        lost = _decoder_of_lost.decode(text) if text.count(f'"{ITEMS}"') > 1 else 0
     except ValueError as error:
         raise NotAFeedError(ReasonKind.NOT_JSON, f"it is truncated or not JSON ({error})") from error
     except RecursionError as error:
@@ -99,6 +93,10 @@ def clean(value: str) -> str:
     return NO_CHARACTERS.sub("\ufffd", value)
 
 
+def unique(values: Iterable[str | None]) -> list[str]:
+    return list(dict.fromkeys(filter(None, values)))
+
+
 def original(item: Object) -> bytes:
     return clean(json.dumps(item, ensure_ascii=False)).encode()
 
@@ -107,11 +105,10 @@ def original(item: Object) -> bytes:
 
 START = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\x00]*\{")
 VERSION = re.compile(r"https?://(?:www\.)?jsonfeed\.org/version/", re.IGNORECASE)
-# JSON Feed's versions without their URL, and members of its items that tell them from other JSON.
+# Versions without their URL, and members of items that tell them from other JSON.
 BARE_VERSIONS = frozenset({"1", "1.0", "1.1"})
 CONTENTS = frozenset({"content_html", "content_text"})
 LINKS = {"feed_url": "self", "home_page_url": "alternate", "next_url": "next"}
-# Members with the time of publication and the update time.
 TIMES = ("date_published", "date_modified")
 GHOST_TIMES = ("published_at", "updated_at")
 GHOST_POSTS = "posts"
@@ -133,22 +130,17 @@ def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
         problems.append(Problem("nonstandard", "", "its version is not a URL; it is read as JSON Feed"))
     links = Links()
     for name, relation in LINKS.items():
-        # JSON Feed 1.1, next_url: the URL of a feed with the next items: the feed is paged. Some programs
-        # write null, an empty string or false for a missing property.
+        # JSON Feed 1.1, next_url: the feed is paged. Some programs write null, '' or false for no URL.
         if feed.get(name) not in (None, "", False):
             reference = line(feed, name)
             links.add(relation, elements.resolve(reference, url).partition("#")[0] if reference else "")
     problems.extend(lost_items(document))
     authors, language = shared(author_names(feed, "", problems)), _language(feed)
-    entries = []
-    for number, item in enumerate(items or (), 1):
-        entry = _read_item(item if isinstance(item, dict) else {}, number, url, problems)
+    entries = _read_all(items or [], _read_item, url, problems, keep_originals)
+    for entry in entries:
         # JSON Feed 1.1, authors: an item without them has the feed's.
         entry.authors = entry.authors or list(authors)
         entry.language = entry.language or language
-        if keep_originals:
-            entry.original = original(item if isinstance(item, dict) else {})
-        entries.append(entry)
     return FeedDocument(
         format="json",
         title=line(feed, "title"),
@@ -167,6 +159,22 @@ def _has_bare_version(document: Json) -> bool:
     return isinstance(first, dict) and "id" in first and not CONTENTS.isdisjoint(first)
 
 
+def _read_all(
+    items: list[Any],
+    read_item: Callable[[Object, int, str, list[Problem]], Entry],
+    url: str,
+    problems: list[Problem],
+    keep_originals: bool,
+) -> list[Entry]:
+    entries = []
+    for number, value in enumerate(items, 1):
+        item = value if isinstance(value, dict) else {}
+        entry = read_item(item, number, url, problems)
+        entry.original = original(item) if keep_originals else None
+        entries.append(entry)
+    return entries
+
+
 def _read_item(item: Object, number: int, url: str, problems: list[Problem]) -> Entry:
     # JSON Feed 1.1, url and external_url: the permalink, and the page elsewhere that the item is about.
     link, summary = line(item, "url") or line(item, "external_url"), string(item, "summary")
@@ -174,8 +182,7 @@ def _read_item(item: Object, number: int, url: str, problems: list[Problem]) -> 
     entry = _new_entry(item, url, link, summary, html, TIMES)
     if text and not html:
         entry.content, entry.content_type = text, "text"
-    tags = (clean(tag).strip() for tag in array(item, "tags") if isinstance(tag, str))
-    entry.categories = list(dict.fromkeys(filter(None, tags)))
+    entry.categories = unique(clean(tag).strip() for tag in array(item, "tags") if isinstance(tag, str))
     entry.enclosures = [
         enclosure(elements.resolve(file, url), line(each, "mime_type"), line(each, "size_in_bytes"))
         for each in array(item, "attachments")
@@ -231,8 +238,7 @@ def author_names(holder: Object, name: str, problems: list[Problem]) -> list[str
     if any(isinstance(author, str) for author in given):
         problems.append(Problem("nonstandard", name, "its author is a string; it is read as a name"))
     authors = [{"name": author} if isinstance(author, str) else author for author in given]
-    names = (line(author, "name") or line(author, "url") for author in authors)
-    return list(dict.fromkeys(filter(None, names)))
+    return unique(line(author, "name") or line(author, "url") for author in authors)
 
 
 def _is_author(value: Any) -> bool:
@@ -258,16 +264,10 @@ def read_ghost(document: Json, url: str, keep_originals: bool) -> FeedDocument |
         if not PAGE.search(page_url):
             page_url += f"{'&' if '?' in page_url else '?'}{parameter}"
         links.add("next", PAGE.sub(parameter, page_url))
-    entries = []
-    for number, post in enumerate(document.members.pop(GHOST_POSTS), 1):
-        item = post if isinstance(post, dict) else {}
-        entries.append(_read_post(item, number, url, problems))
-        if keep_originals:
-            entries[-1].original = original(item)
     return FeedDocument(
         format="ghost",
         links=links.first,
-        entries=entries,
+        entries=_read_all(document.members.pop(GHOST_POSTS), _read_post, url, problems, keep_originals),
         problems=problems,
         total=int(total) if is_length(total) else None,
     )
@@ -287,5 +287,4 @@ def _read_post(post: Object, number: int, url: str, problems: list[Problem]) -> 
 
 
 def _ghost_names(post: Object, member: str) -> list[str]:
-    names = (line(each, "name") for each in array(post, member) if isinstance(each, dict))
-    return list(dict.fromkeys(filter(None, names)))
+    return unique(line(each, "name") for each in array(post, member) if isinstance(each, dict))

@@ -1,7 +1,6 @@
 """Reads pages of multipart event feeds and snapshots (datareplication.io), and of the draft of 2015.
 
-The email parser of the standard library is not used: it ends headers at the first malformed line, treats a
-lone CR as a line end, parses parts of parts, and takes 12 to 17 times the memory of the page.
+The standard library's email parser ends headers at the first malformed line, and takes 12 times the memory.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ MULTIPART = re.compile(r"\s*multipart\s*(?:[/;]|$)", re.IGNORECASE)
 # required quotes.
 PARAMETER = re.compile(r';\s*([^\s=;]+)\s*=\s*(?:"([^"\\]*(?:\\.[^"\\]*)*)"|([^;]*))', re.DOTALL)
 BLANK_LINE = re.compile(rb"(?:\A|\n)\r?\n")
-FOLD = re.compile(rb"\r?\n(?=[ \t])")
+FOLD = re.compile(rb"\r?\n(?=[ \t])")  # RFC 5322, 2.2.3
 # RFC 5322, 3.6.4: msg-id = [CFWS] "<" id-left "@" id-right ">" [CFWS]
 MESSAGE_ID = re.compile(r"\A<([^<>]*)>\Z")
 OPERATION = re.compile(r'(?:http-equiv\s*=\s*)?"?(PUT|DELETE|PATCH|POST)"?', re.IGNORECASE)
@@ -45,9 +44,7 @@ HISTORY = {"prev-archive": ("prev-archive", "prev", "previous"), "next-archive":
 OPERATION_HEADERS = ("operation-type", "event-type")
 CUT_OFF = "it is truncated: its closing boundary is missing"
 
-# The values of headers, by name in lower case.
-Headers = dict[str, list[str]]
-# A part of a page.
+Headers = dict[str, list[str]]  # by name in lower case
 Entity = tuple[Headers, Entry]
 
 
@@ -60,12 +57,10 @@ def read(
 ) -> FeedDocument:
     """Read a page of a feed or of a snapshot.
 
-    A page lists its entities from older to newer, and the later of two with equal times wins. In a
-    FeedDocument the first one wins, so `entries` has the reverse order. `problems` number entities from 1 in
-    the order of the page.
+    A page lists its entities from older to newer; `entries` has the reverse order, `problems` that of the
+    page.
 
-    :raises NotAFeedError: if the body is empty, if there is no boundary in the header or in the body, or if
-        an entity's headers are too long
+    :raises NotAFeedError: if it has no boundary or no body, or if an entity's headers are too long
     """
     if not body.strip():
         raise NotAFeedError(ReasonKind.EMPTY, "it is empty")
@@ -75,7 +70,7 @@ def read(
     spans, is_closed = _spans(body, boundary)
     entities = [entity for begin, end in spans if (entity := _entity(body[begin:end], url))]
     history = _history(header_links(links, url))
-    # Snapshot: "Its pages' entities have no Content-ID and no operation"; and no page leads to another.
+    # Snapshot: "Its pages' entities have no Content-ID and no operation".
     is_feed = not HISTORY.keys().isdisjoint(history.first) or any(
         _first(headers, ID, *OPERATION_HEADERS) for headers, _entry in entities
     )
@@ -109,10 +104,8 @@ def parameter(header: str | None, name: str) -> str:
     return ""
 
 
-# RFC 2046, 5.1.1: delimiter := CRLF "--" boundary, then transport-padding and a line end; the closing one has
-# two more hyphens, and may be the end of the body. "It is sufficient that the boundary appear in its entirety
-# following the CRLF" would split bodies that are multipart themselves, since generated boundaries are
-# numbered (`Part_1`, `Part_10`). So the complete line must match, as in Python's and Go's readers.
+# RFC 2046, 5.1.1: delimiter := CRLF "--" boundary, then transport-padding and a line end. The complete line
+# must match, as in Python's and Go's readers, since a body may be multipart itself (`Part_1`, `Part_10`).
 def _spans(body: bytes, boundary: str) -> tuple[list[tuple[int, int]], bool]:
     try:
         octets = boundary.encode("latin-1")
@@ -122,8 +115,7 @@ def _spans(body: bytes, boundary: str) -> tuple[list[tuple[int, int]], bool]:
     spans: list[tuple[int, int]] = []
     begin: int | None = None
     for match in delimiter.finditer(body):
-        # RFC 2046, 5.1.1: "The boundary delimiter MUST occur at the beginning of a line". A byte order mark
-        # before the first one is not part of the line.
+        # RFC 2046, 5.1.1: "The boundary delimiter MUST occur at the beginning of a line".
         before = body[max(match.start() - 4, 0) : match.start()]
         if not before.endswith(LINE_FEED) and before not in START:
             continue
@@ -144,8 +136,7 @@ def _entity(region: bytes, url: str) -> Entity | None:
     if begin > LONGEST_HEADERS:
         raise NotAFeedError(ReasonKind.TOO_LARGE, "one of its parts has headers of more than 128 KiB")
     headers = _headers(region[:begin])
-    # RFC 2046, 5.1.1: "The CRLF preceding the boundary delimiter line is conceptually attached to the
-    # boundary".
+    # RFC 2046, 5.1.1: the line end before the delimiter belongs to the boundary.
     body = region[end:]
     body = body.removesuffix(b"\r\n") if body.endswith(b"\r\n") else body.removesuffix(LINE_FEED)
     if not headers and not body:
@@ -153,11 +144,9 @@ def _entity(region: bytes, url: str) -> Entity | None:
     content, content_type = _content(body, _first(headers, "content-type"))
     # Page: `Operation-Type: http-equiv=PUT`; the 2015 draft calls it Event-Type, and allows POST too.
     operation = OPERATION.fullmatch(_first(headers, *OPERATION_HEADERS))
-    # 2015 draft: the event target is "referenced via a link relation using the `Link` HTTP header, with [...]
-    # the `rel` attribute of the relation set to "about"".
+    # 2015 draft: the event target is named by a Link header of the relation "about".
     links = header_targets(headers.get("link", []), url)
-    # RFC 2045, 7: "Content-ID" ":" msg-id. RFC 5322, 3.6.4: "Semantically, the angle bracket characters are
-    # not part of the msg-id"; RFC 2392, 2 omits them in cid: URLs. Producers write it with and without them.
+    # RFC 5322, 3.6.4: "Semantically, the angle bracket characters are not part of the msg-id".
     entry = Entry(
         id=identifier(MESSAGE_ID.sub(r"\1", _first(headers, ID))),
         link=next((target for relation, target in links if relation == "about" and target), None),
@@ -171,8 +160,6 @@ def _entity(region: bytes, url: str) -> Entity | None:
 
 def _headers(block: bytes) -> Headers:
     headers: Headers = {}
-    # RFC 5322, 2.2.3: "Unfolding is accomplished by simply removing any CRLF that is immediately followed by
-    # WSP."
     for line in FOLD.sub(b"", block).split(LINE_FEED):
         name, colon, value = line.partition(b":")
         key = _decoded(name).strip().lower()
@@ -184,8 +171,7 @@ def _headers(block: bytes) -> Headers:
 
 
 def _decoded(line: bytes) -> str:
-    # RFC 9110, 5.5: a recipient of CR, LF, or NUL within a field value MUST "replace each of those characters
-    # with SP".
+    # RFC 9110, 5.5: CR and NUL within a field value MUST be replaced by SP.
     line = line.replace(b"\0", b" ").replace(b"\r", b" ")
     try:
         return line.decode()
@@ -228,10 +214,8 @@ def _history(links: Links) -> Links:
     names = {synonym for synonyms in HISTORY.values() for synonym in synonyms}
     kept = Links({relation: url for relation, url in links.first.items() if relation not in names})
     for name, synonyms in HISTORY.items():
-        for synonym in synonyms:
-            first = [links.first[synonym]] if synonym in links.first else []
-            for url in (*first, *links.others.get(synonym, ())):
-                kept.add(name, url)
+        for url in (url for synonym in synonyms for url in links.of(synonym)):
+            kept.add(name, url)
     return kept
 
 
@@ -249,8 +233,7 @@ def _problems(entities: list[Entity], is_feed: bool) -> Iterator[Problem]:
         modified = _first(headers, "last-modified")
         if modified and entry.updated is None:
             yield Problem("unreadable-date", name, f"its Last-Modified is not a date: {modified!r}")
-        # Feed: entities go from older to newer, "and Last-Modified never decreases along the way (equal ones
-        # occur)". RFC 9110, 5.6.7: an HTTP-date is a whole second.
+        # Feed: "Last-Modified never decreases along the way"; RFC 9110, 5.6.7: it is a whole second.
         elif modified and (entry.updated or "")[:TO_THE_SECOND] < latest[:TO_THE_SECOND]:
             detail = f"its Last-Modified goes backwards: {entry.updated} after {latest}"
             yield Problem("backwards", name, detail)

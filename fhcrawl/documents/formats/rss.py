@@ -32,10 +32,7 @@ ABOUT = f"{braced('rdf')}about"
 
 
 def read(parsed: Parsed, url: str) -> FeedDocument:
-    """Read an rss or rdf:RDF element; an rss element without a channel is an empty feed with a fault.
-
-    :raises NotAFeedError: if an rdf:RDF element has no channel of RSS 1.0 or 0.90
-    """
+    """:raises NotAFeedError: if an rdf:RDF element has no channel of RSS 1.0 or 0.90"""
     root, fault = parsed.root, parsed.fault
     namespace = _rdf_namespace(root) if root.tag == RDF_ROOT else root.tag.removesuffix("rss")
     channel = elements.first(root, f"{namespace}channel")
@@ -123,8 +120,7 @@ def read_item(
         if any(child.tag == vocabulary.entry for child in again):
             problems.append(Problem("entry-lost", name, "it contains other entries, which are skipped"))
     modules.without_repetition(entry)
-    # RSS 2.0: "All elements of an item are optional, however at least one of title or description
-    # must be present."
+    # RSS 2.0: "at least one of title or description must be present".
     if not (entry.id or entry.link or entry.title or entry.summary):
         detail = "it has no guid, no link, no title and no description"
         problems.append(Problem("no-id", f"item {number}", detail))
@@ -226,9 +222,7 @@ SUBSTITUTES: dict[str, FieldReader] = {
     # `_other_id` reads them.
     **dict.fromkeys(IDENTIFIERS, modules.later),
 }
-# RFC 5005, B: "the feed-level update time can be determined by the lastBuildDate element, if
-# present"; draft-nottingham-atompub-feed-history-08 said pubDate, which other feeds have. RSS 1.0 has
-# neither, but Dublin Core's date.
+# RFC 5005, B: the update time of a feed is its lastBuildDate; its draft 08 has pubDate, RSS 1.0 dc:date.
 VOCABULARIES = {
     namespace: Vocabulary(
         "rss",

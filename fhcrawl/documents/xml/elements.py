@@ -39,8 +39,7 @@ CONTAINERS = frozenset(
         RDF_ROOT,
     }
 )
-# The tags of entries, with and without a namespace: programs that write XML through a DOM write xmlns=""
-# where the parent's namespace is meant.
+# With and without a namespace: programs write xmlns="" where the parent's namespace is meant.
 ENTRIES = frozenset(
     {
         *(f"{namespace}entry" for namespace in ("", ATOM, OLD_ATOM)),
@@ -56,8 +55,7 @@ XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 CONTEXT = frozenset({XML_BASE, XML_LANG})
 
-# RFC 4287, 4.2.7.2: "If a name is given, implementations MUST consider the link relation type to be
-# equivalent to the same name registered within the IANA Registry".
+# RFC 4287, 4.2.7.2: a name is equivalent to its URI in the IANA Registry.
 IANA_RELATION = re.compile(
     r"^https?://www\.iana\.org/assignments/(?:relation|link-relations)/#?", re.IGNORECASE
 )
@@ -69,10 +67,8 @@ COMMON_RELATIONS = {
     )
 }
 ABSOLUTE = ("http://", "https://")
-# Characters of a base URL: resolved references repeat it.
-LONGEST_BASE = 2083
-# Characters; no server accepts more.
-LONGEST_URL = 10_000
+LONGEST_BASE = 2083  # characters; resolved references repeat it
+LONGEST_URL = 10_000  # characters; no server accepts more
 LONGEST_LANGUAGE = 100
 # Tags, and references to characters: a text with one of them is markup.
 MARKUP = re.compile(r"<[A-Za-z/!][^<>]*>|&(?:#\d+|#x[0-9A-Fa-f]+|\w+);", re.ASCII)
@@ -85,8 +81,7 @@ VOID = frozenset(
 )
 
 
-# When lxml moves an element out of a tree, it searches a growing list of namespaces. Elements without a
-# reference from Python are freed instead of moved.
+# When lxml moves an element out of a tree, it searches a growing list of namespaces.
 def remove(element: _Element, parent: _Element) -> None:
     """Remove a child from its parent and free its descendants, to which there must be no references."""
     element.clear()
@@ -102,8 +97,7 @@ def first(element: _Element, tag: str) -> _Element | None:
     return next(element.iterchildren(tag), None)
 
 
-# With a document type declaration, `get` makes libxml2 search all pairs of namespaces in scope for the
-# default value of a missing attribute.
+# With a document type declaration, `get` searches all namespaces in scope for a default value.
 def has_attribute(element: _Element, name: str) -> bool:
     """Return whether an element has an attribute with a namespace; `get` is slow if it has not."""
     return name in element.keys()  # noqa: SIM118 - elements are no dicts
@@ -145,13 +139,9 @@ def line_in(element: _Element, tag: str) -> str | None:
     return None if child is None else line(child)
 
 
-# RSS 2.0, description: it is "entity-encoded HTML"; RFC 4287, 3.1.1.2: "Any markup within MUST be escaped".
-# Publishers leave it unescaped, or only some of it. HTML would read <a/> as a start tag.
+# RFC 4287, 3.1.1.2: "Any markup within MUST be escaped", as in RSS. HTML would read <a/> as a start tag.
 def html(element: _Element) -> str | None:
-    """Return the text of an element that holds escaped markup; child elements are serialised.
-
-    Those in XHTML's namespace, or in the one that has no prefix around them, lose it.
-    """
+    """Return the text of an element that holds escaped markup; child elements are serialised as HTML."""
     if not len(element):
         return text(element)
     own = {XHTML, f"{{{element.nsmap.get(None, '')}}}"}
@@ -173,8 +163,7 @@ def _escaped(piece: str | None) -> str:
 def markup(element: _Element, *namespaces_of_html: str) -> str | None:
     """Return the content of an element as serialised markup; None if it is empty.
 
-    XHTML elements lose their prefix and namespace, so that the markup can be read as HTML too; so do those of
-    the given namespaces, in braces.
+    XHTML elements, and those of the given namespaces, lose their namespace: it can be read as HTML.
     """
     for descendant in element.iterdescendants(*(f"{each}*" for each in (XHTML, *namespaces_of_html))):
         if ":" not in local_name(descendant):
@@ -241,8 +230,7 @@ def target(element: _Element, reference: str, base: str) -> str:
 
 def relations(link: _Element) -> list[str]:
     """Return the short names of the relations of a link, in lower case."""
-    # RFC 4287, 4.2.7.2: "If the 'rel' attribute is not present, the link element MUST be
-    # interpreted as if the link relation type is 'alternate'."
+    # RFC 4287, 4.2.7.2: without a rel attribute, the relation is 'alternate'.
     rel = link.get("rel") or "alternate"
     if common := COMMON_RELATIONS.get(rel):
         return common

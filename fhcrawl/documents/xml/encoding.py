@@ -26,11 +26,9 @@ UTF_16 = (
     (re.compile(rb"(?:\0[ \t\r\n])*\0<"), "utf-16-be"),
 )
 SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
-# Bytes that begin no character of UTF-8 (RFC 3629, 4). The number of repetitions is limited: each takes at
-# least 100 bytes of memory.
+# Bytes that begin no character of UTF-8 (RFC 3629, 4); each repetition takes at least 100 bytes of memory.
 NO_START = re.compile(rb"(?:[\x80-\xc1\xf5-\xff]+|[\xc2-\xf4](?![\x80-\xbf])){0,1000}")
-# The text of what identifies an entry, if it is not ASCII; and the maximum number of them: each takes some
-# microseconds.
+# What identifies an entry, if it is not ASCII.
 ID = re.compile(rb"(<(?:[\w.-]+:)?(?:id|guid|link)\b[^<>]*>)(<!\[CDATA\[)?([^<\x80-\xff]*[\x80-\xff][^<]*)")
 MOST_IDS = 200_000
 BEYOND_ASCII = bytes(range(0x80, 0x100))
@@ -43,16 +41,12 @@ def _python_name(label: str) -> str | None:
     return resolve_encoding(label if known is None else known.codec_info.name)
 
 
-# The encodings of the Encoding Standard (https://encoding.spec.whatwg.org/#names-and-labels), by Python's
-# names. Python's other codecs are no encodings of documents, and some of them are dangerous.
+# Python's names of https://encoding.spec.whatwg.org/#names-and-labels; others are dangerous.
 KNOWN = frozenset(map(_python_name, LABELS.values())) - {"utf-16-le", "utf-16-be"}
 
 
 def source(body: bytes, charset: str | None) -> tuple[bytes, str | None]:
-    """Return a document for the parser, in UTF-8 without a byte order mark, and a description of its repair.
-
-    One declared as UTF-8, or without a declaration, is not decoded.
-    """
+    """Return a document for the parser, in UTF-8 without a byte order mark, and how it was repaired."""
     if charset is None and USUAL_DECLARATION.match(body):
         return body, None
     if body.startswith(codecs.BOM_UTF8):
@@ -63,8 +57,7 @@ def source(body: bytes, charset: str | None) -> tuple[bytes, str | None]:
     return decoded.encode(UTF_8, "replace"), repair
 
 
-# RFC 7303, 3: "a BOM (Section 3.3) is authoritative if it is present in an XML MIME entity". Without one
-# the parameter is, and without that "the XML encoding declaration" (3.2).
+# RFC 7303, 3: a byte order mark is authoritative, then the parameter, then the declaration.
 def text(body: bytes, charset: str | None) -> tuple[str, str | None]:
     """Return the text of a document, by the first declared encoding that fits, and its repair."""
     if wide := detect_wide(body):
@@ -97,17 +90,15 @@ def _decode(body: bytes, candidates: list[str], is_authoritative: bool) -> tuple
     return decoded, "; ".join(filter(None, (f"it is not UTF-8 and is read as {read_as}", repair)))
 
 
-# In an encoding of one byte per character, nearly any bytes are text. A false declaration of one would be
-# noticed only by a byte that is none: a quotation mark in one entry would change how all entries are read,
-# and their ids.
+# In an encoding of one byte per character, nearly any bytes are text: a false declaration would be noticed
+# only by a byte that is none, and one entry would change the ids of all.
 @lru_cache(maxsize=64)
 def _has_one_byte(encoding: str) -> bool:
     decoded = BEYOND_ASCII.decode(encoding, "replace")
     return len(decoded) == len(BEYOND_ASCII) and not decoded.startswith("\ufffd" * len(decoded))
 
 
-# Some publishers copy entries of several encodings into one document. The encoding of most of it changes with
-# its entries; their ids must not.
+# Publishers copy entries of several encodings into one document, whose encoding then changes; ids must not.
 def _own_id(encoding: str, found: re.Match[bytes]) -> bytes:
     tag, data, raw = found.groups()
     read = raw.decode(UTF_8, "ignore")
@@ -119,8 +110,7 @@ def _own_id(encoding: str, found: re.Match[bytes]) -> bytes:
     return bytes(tag) + read.encode(encoding, "xmlcharrefreplace")
 
 
-# Text in windows-1252 may have bytes that happen to be a character of UTF-8: an accented letter before a
-# no-break space and a guillemet, for example. Text in UTF-8 has far more characters than faulty bytes.
+# In windows-1252, an accented letter and a guillemet may be a character of UTF-8. Text in UTF-8 has far more.
 def _is_mostly_utf_8(body: bytes) -> bool:
     body = SURROGATE.sub(b"", body)
     valid = body.decode(UTF_8, "ignore")
@@ -150,8 +140,7 @@ def resolve(label: str) -> str | None:
     return encoding if encoding in KNOWN else None
 
 
-# XML 1.0, F.1: the first characters of a document are known, and so is their width. A contradictory
-# declaration is ignored, as in browsers.
+# XML 1.0, F.1: the first characters of a document are known. A contradictory declaration is ignored.
 def detect_wide(body: bytes) -> tuple[str, int] | None:
     """Return an encoding of two or four bytes per character, and the length of its byte order mark."""
     encoding, mark = read_bom(body)

@@ -1,7 +1,6 @@
-"""Parses XML safely: decodes it, expands its entities, repairs it if it is malformed, and parses it.
+"""Parses XML safely: decodes it, expands its entities, and repairs it if it is malformed. Nothing is fetched.
 
-A fault is repaired, or loses the entry that contains it. If that does not give a complete document, the
-elements that were complete before the fault are read. Nothing is fetched.
+A fault is repaired, or loses the entry that contains it, or ends the document.
 """
 
 from __future__ import annotations
@@ -50,9 +49,9 @@ def new_parser(recover: bool = False) -> etree.XMLParser:
 STRICT = new_parser()
 
 
+# lxml reports that libxml2 has no memory by a syntax error.
 @contextlib.contextmanager
 def _memory_errors() -> Iterator[None]:
-    # lxml reports that libxml2 has no memory by a syntax error.
     try:
         yield
     except etree.XMLSyntaxError as error:
@@ -74,7 +73,7 @@ def parse_to_fault(body: bytes) -> _Element | None:
     root: _Element | None = None
     unclosed: list[_Element] = []
     with contextlib.suppress(etree.XMLSyntaxError), _memory_errors():
-        # Byte by byte up to the root: no more of the document may be parsed if its entities have markup.
+        # Byte by byte up to the root: libxml2 frees nodes of malformed entities that events refer to.
         for position in range(min(len(body), LONGEST_PROLOG)):
             parser.feed(body[position : position + 1])
             if (event := next(events, None)) is not None:
@@ -106,7 +105,6 @@ def _follow(events: Iterator[tuple[str, _Element]], unclosed: list[_Element]) ->
             unclosed.pop()
 
 
-# If an entity has malformed markup, libxml2 frees nodes that events still refer to.
 def _declares_markup(root: _Element) -> bool:
     declarations: Any = root.getroottree().docinfo.internalDTD
     return declarations is not None and any(
@@ -137,24 +135,22 @@ CONSTRUCT = compiled(rf"""{repair.COMPLETE_SECTION}|<[^!?<>](?:[^<>"']|{QUOTED})
 VALUE_OR_END = compiled(f"{QUOTED}|>")
 REFERENCE = compiled(r"""&([^#;&<\s'"][^;&<\s'"]*);""")
 QUOTE = compiled("""["']""")
-# Characters of all replacement texts of a document; texts without markup may be as long as the document.
+# Characters of all replacement texts; those without markup may be as long as the document.
 MOST_RESOLVED = 1024**2
 DEEPEST = 40  # levels of entities, as in libxml2
 MOST_NAMED = 5
 DECLARATIONS = etree.XMLParser(encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False)
 
 
-# XML 1.0, 4.4.2: "An entity is included when its replacement text is retrieved and processed, in place of the
-# reference itself", if it is an internal one. 4.4.3: of external ones a processor "MAY, but need not".
-# libxml2 would parse the elements of an entity without the namespaces in scope at the reference.
+# XML 1.0, 4.4.2 and 4.4.3: internal entities are included, external ones need not be. libxml2 would parse
+# elements of an entity without the namespaces in scope at the reference.
 def resolve_entities(text: str, is_lenient: bool = False) -> tuple[str, list[Problem], str | None]:
     """Replace references by the content of internal entities, and remove the document type declaration.
 
     References to HTML's entities that may be declared externally are resolved as in HTML; others become text.
 
-    :param text: returned unchanged if its document type declaration is malformed, or has no end
-    :param is_lenient: read the entities of a malformed declaration nevertheless, if they are plain text
-    :return: also problems, and a description of the repair or None
+    :param is_lenient: also read the plain text entities of a malformed declaration
+    :return: the text, problems, and a description of the repair or None
     :raises NotAFeedError: if the replacement texts are too long
     """
     start = repair.prolog_end(text)
@@ -204,9 +200,8 @@ def _declared(doctype: str, size: int) -> tuple[Entities, list[str]]:
     # lxml copies the declarations in quadratic time; without entities, this is not needed.
     declarations = tree.docinfo.internalDTD.iterentities() if "<!ENTITY" in doctype else ()
     read = [(each.name, each.content) for each in declarations]
-    # A general entity may have the name of a parameter entity; lxml does not tell them apart.
-    # XML 1.0, 4.3.2: an internal entity "is well-formed if its replacement text matches the production
-    # labeled content". A comment that only begins in one would hide what follows the reference.
+    # lxml does not tell parameter entities apart. XML 1.0, 4.3.2: an internal entity is content; a comment
+    # that only begins in one would hide what follows the reference.
     unread = {
         name
         for name, content in read
@@ -253,8 +248,7 @@ class Entities:
         end = next(ends, len(piece)) if piece.startswith("<") else 0
         return REFERENCE.sub(self._quoted, piece[:end]) + REFERENCE.sub(self._resolved, piece[end:])
 
-    # XML 1.0, 4.4.5: in an attribute's value, "a single or double quote character in the replacement text is
-    # always treated as a normal data character".
+    # XML 1.0, 4.4.5: in an attribute's value, a quote in the replacement text is a normal data character.
     def _quoted(self, match: re.Match[str]) -> str:
         return self._resolved(match, True)
 
@@ -296,18 +290,13 @@ HTML_START = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE
 HTML_PARTS = frozenset({"html", "head", "body", "HTML", "HEAD", "BODY"})
 # How many times the size of the document may be parsed to find its malformed entries.
 MOST_PARSED_AGAIN = 20
-# Each original repeats the namespaces in scope. If there are more of them, or they have more characters, it
-# repeats only those that it uses.
+# Of namespaces in scope, beyond which an original repeats only those that it uses.
 MANY_NAMESPACES = 64
 LONGEST_NAMESPACES = 2000
 
 
 class Parsed(NamedTuple):
-    """A document as its root element.
-
-    :param fault: why the document is incomplete; None if it is complete
-    :param originals: receives each entry taken, as an XML document in UTF-8; None if originals are not kept
-    """
+    """A document; `fault` is why it is incomplete, `originals` receives its entries in UTF-8."""
 
     root: _Element
     fault: str | None
@@ -316,10 +305,7 @@ class Parsed(NamedTuple):
     keeps_head: bool = False
 
     def entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
-        """Yield the children of an element that are entries, and remove each one afterwards.
-
-        `head` receives the other children; it is complete when the last entry has been yielded.
-        """
+        """Yield the children that are entries, and remove each afterwards; others go to `head`."""
         original_of = None if self.originals is None else _serializer(parent)
         child = next(parent.iterchildren(), None)
         while child is not None:
@@ -357,11 +343,7 @@ def _serializer(parent: _Element) -> Callable[[_Element], bytes]:
 
 
 def parse(body: bytes, charset: str | None) -> Parsed:
-    """Parse a document; nothing is fetched.
-
-    :raises NotAFeedError: if there is not even a complete start tag, if it is an HTML page, or if its
-        entities stand for too much
-    """
+    """:raises NotAFeedError: if it has no complete start tag, is HTML, or has too long entities"""
     source, decoding = encoding.source(body, charset)
     if not source:
         raise NotAFeedError(ReasonKind.EMPTY, "it is empty")
@@ -401,8 +383,7 @@ def _without_junk(source: bytes, body: bytes, charset: str | None) -> Parsed | N
     return parsed._replace(problems=[*_repairs("text before the document is dropped"), *parsed.problems])
 
 
-# Repairs a malformed document and reads it, or as much of it as possible; `broken` is the part of the
-# unrepaired document up to its fault.
+# `broken` is the part of the unrepaired document up to its fault.
 def _repaired(body: bytes, charset: str | None, broken: Parsed | None) -> Parsed | None:
     text, decoding = encoding.text(body, charset)
     text, repairs, unresolved = repaired(text)
@@ -413,8 +394,7 @@ def _repaired(body: bytes, charset: str | None, broken: Parsed | None) -> Parsed
     try:
         return Parsed(parse_strict(resolved, parser), None, problems)
     except etree.XMLSyntaxError as error:
-        # A recovering parser loses content after a fault, except a fault of namespaces: there libxml2
-        # continues. The parser's log has all faults; the exception's log has those of other documents too.
+        # A recovering parser loses content after a fault, except of namespaces. Exceptions share a log.
         is_of_names = all(entry.domain == etree.ErrorDomains.NAMESPACE for entry in parser.error_log)
         if is_of_names and not repair.declares_entities(text):
             repairs.append("names that are not qualified names are kept")

@@ -1,7 +1,4 @@
-"""Repairs the text of malformed documents, so that a fault loses at most one entry.
-
-No end tags are added outside of entries: a truncated document stays truncated.
-"""
+"""Repairs malformed documents, so that a fault loses at most one entry; a truncated one stays truncated."""
 
 from __future__ import annotations
 
@@ -74,8 +71,7 @@ ACCEPTED = frozenset(
 MOST_NAMED = 5
 XMLNS = b"xmlns"
 XMLNS_DECLARATION = octets(r"""xmlns(?::[^\s=<>:"']+)?\s*=\s*(?:"[^"<]*|'[^'<]*)""")
-# A start tag, or a section, which declares nothing. The number of repetitions is limited: each takes about
-# 100 bytes of memory.
+# A start tag, or a section, which declares nothing. Each repetition takes about 100 bytes of memory.
 START_TAG = octets(rf"""{SECTION}|<[^<!?/](?:[^<>"']+|{QUOTED_VALUE}){{0,10000}}""")
 ATOM_ROOT = octets(rf"""<feed(?=[\s>])(?P<attributes>(?:[^<>"'/]|{QUOTED_VALUE})*)>""")
 USUAL_ROOT = b"<feed xmlns="
@@ -99,8 +95,7 @@ def _declarations(body: bytes) -> Iterator[bytes]:
 def canonicalise(body: bytes) -> tuple[bytes, tuple[Problem, ...]]:
     """Write the known namespaces of a document as their canonical URIs; supply that of an Atom root.
 
-    Text, CDATA sections and comments are unchanged. Returns also a problem for each namespace that is not
-    written as its author has it.
+    Returns also a problem for each namespace that is not written as its author has it.
     """
     supplied = _with_atom_root(body)
     if supplied is None and not any(map(_other_spelling, set(_declarations(body)))):
@@ -161,7 +156,7 @@ DECLARATION = compiled(r"<\?xml\s[^<>]*>")
 DOCUMENT = compiled(r"<!(?i:doctype)\s|<(?:[A-Za-z_][\w.-]*:)?(?:rss|feed|RDF)[\s>]")
 INSTRUCTION = compiled(r"<\?[^<>]*\?>")
 ELEMENT = compiled(r"<([A-Za-z!][\w:.-]*)")
-# The elements in messages of PHP and other programs. Others, before a feed, belong to another document.
+# The elements in messages of programs. Others, before a feed, belong to another document.
 OF_MESSAGES = frozenset(
     (
         *("a", "b", "br", "code", "div", "em", "font", "hr", "i", "p", "pre", "small", "span", "strong"),
@@ -171,12 +166,8 @@ OF_MESSAGES = frozenset(
 
 
 def without_junk(body: bytes) -> bytes | None:
-    """Remove what scripts write before a document: warnings, comments, another declaration.
-
-    The last XML declaration is kept. Return None if there are only comments and instructions after it, if no
-    feed begins in the first LONGEST_JUNK octets, or if what comes before it is no message.
-    """
-    # In Latin-1, and with comments, which may contain anything, blanked, positions stay the same.
+    """Remove what scripts write before a document, except a declaration; None if it has nothing of it."""
+    # In Latin-1, and with comments blanked, positions stay the same.
     start = COMMENT.sub(lambda match: " " * len(match[0]), body[:LONGEST_JUNK].decode("latin-1"))
     document = DOCUMENT.search(start)
     if document is None:
@@ -242,10 +233,7 @@ NAMESPACES = {prefix: uri for prefix, uri in KNOWN.items() if prefix not in {"fh
 
 
 def repair(text: str) -> tuple[str, list[str]]:
-    """Repair characters, references and prefixes, which do not depend on the elements.
-
-    Returns also a part of a sentence for each kind of repair.
-    """
+    """Repair characters, references and prefixes; return also a description of each kind of repair."""
     repairs: dict[str, None] = {}
     allowed = FORBIDDEN.sub("", ID.sub(_distinct_id, text))
     if allowed != text:
@@ -290,8 +278,7 @@ def _with_sound_declarations(text: str, repairs: dict[str, None]) -> str:
 def _declared_names(text: str) -> frozenset[str]:
     doctype = _doctype(text)
     names = PREDEFINED.union(DECLARED_ENTITY.findall(doctype))
-    # XML 1.0, 4.1: with an external DTD that is not read, "Entity Declared" is no constraint of
-    # well-formedness.
+    # XML 1.0, 4.1: with an external DTD, "Entity Declared" is no constraint of well-formedness.
     if EXTERNAL.match(doctype) or PARAMETER_ENTITY.search(doctype):
         names = names.union(NAME_OF_REFERENCE.findall(text))
     return names
@@ -315,7 +302,6 @@ def _character(number: str) -> str | None:
     return chr(code) if code <= sys.maxunicode else None
 
 
-# XML 1.0, 4.1: "Characters referred to using character references MUST match the production for Char."
 def _number(number: str, reference: str) -> tuple[str, str]:
     character = _character(number)
     if character is None or FORBIDDEN.match(character):
@@ -352,10 +338,7 @@ def _with_prefixes(text: str) -> tuple[str, list[str]]:
 
 
 def split(text: str) -> list[str] | None:
-    """Return the text before, between and after entries, and each entry, in turn.
-
-    Return None if there are no entries, or one lacks a start tag or an end tag.
-    """
+    """Return the text around entries, and each entry, in turn; None if a tag of an entry is missing."""
     # An entity could contain anything, including the end of an entry.
     if declares_entities(text):
         return None
@@ -381,8 +364,7 @@ def split(text: str) -> list[str] | None:
     return [text[start:end] for start, end in pairwise([*positions, len(text)])]
 
 
-# Sections, comments, instructions and declarations; then a tag, whose quoted values may have ">"; then a "<"
-# that begins neither.
+# A section or declaration; a tag, whose quoted values may have ">"; or a "<" that begins neither.
 NAME = r"[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?"
 TOKEN = re.compile(
     r"(?P<data><!\[CDATA\[.*?\]\]>)|<!--.*?(?:-->|\Z)|<[?!][^<>]*>?"
@@ -392,8 +374,7 @@ TOKEN = re.compile(
 ATTRIBUTE = re.compile(rf"({NAME})(?:\s*=\s*({QUOTED_VALUE}|[^\s\"'<>]+))?", re.ASCII)
 # HTML, 13.1.2: void elements have no end tag. In feeds, links have one.
 VOID = elements.VOID - {"link"}
-# The children of entries, in lower case: an earlier one without an end tag ends before them. Extensions have
-# a prefix, unlike HTML's elements.
+# The children of entries, in lower case: an earlier one without an end tag ends before them.
 FIELDS = frozenset(
     (
         *("title", "link", "description", "guid", "pubdate", "author", "category", "comments"),
