@@ -39,7 +39,7 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
         "fhcrawl.downloadermiddlewares.responses.RedirectMiddleware": 600,
         "scrapy.downloadermiddlewares.redirect.RedirectMiddleware": None,
         # Before RedirectMiddleware: a captured redirect or error is not the archive's own response.
-        "fhcrawl.downloadermiddlewares.mementos.MementosMiddleware": 605,
+        "fhcrawl.downloadermiddlewares.responses.MementosMiddleware": 605,
         # After RedirectMiddleware, which copies header fields.
         "fhcrawl.downloadermiddlewares.responses.ValidatorsMiddleware": 610,
     },
@@ -83,7 +83,7 @@ DOWNLOAD_HANDLERS = {
 # What cannot be switched off, and what would happen without it.
 ESSENTIAL = {
     "fhcrawl.downloadermiddlewares.guard.GuardMiddleware": "links could lead to any address",
-    "fhcrawl.downloadermiddlewares.mementos.MementosMiddleware": (
+    "fhcrawl.downloadermiddlewares.responses.MementosMiddleware": (
         "captures from web archives would be treated as current documents"
     ),
     "fhcrawl.downloadermiddlewares.responses.HttpCompressionMiddleware": (

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
+from collections.abc import Mapping
 from itertools import chain
+from pprint import pformat
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
 from weakref import WeakKeyDictionary
 
-from scrapy import signals
+from scrapy import logformatter, signals
 from scrapy.core import downloader, scheduler
 from scrapy.pqueues import DownloaderAwarePriorityQueue
+from scrapy.settings import overridden_settings
+from scrapy.utils.log import get_scrapy_root_handler
 
+from fhcrawl import settings as ours
 from fhcrawl.core.components import check_components
+from fhcrawl.crawling.failures import loss_of_error
 from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.addresses import registered_domain
+from fhcrawl.utils.text import PrintableFormatter
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable
@@ -24,7 +34,9 @@ if TYPE_CHECKING:
     from scrapy.core.engine import ExecutionEngine
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.settings import BaseSettings
     from twisted.internet.defer import Deferred
+    from typing_extensions import Self
 
 
 def requests_in_progress(engine: ExecutionEngine | None) -> set[Request]:
@@ -226,3 +238,56 @@ class Scheduler(scheduler.Scheduler):
     def done(self) -> list[str]:
         """Return the feeds that have been done since the last call; none if requests came from a JOBDIR."""
         return self._under_way.done(requests_in_progress(self._engine)) if self._counts_all else []
+
+
+UNREACHABLE = (ReasonKind.NO_HOST, ReasonKind.CONNECTION_REFUSED)
+
+
+def escape_records() -> None:
+    """Set a PrintableFormatter on Scrapy's root log handler, if there is one."""
+    handler = get_scrapy_root_handler()
+    if handler is not None:
+        handler.setFormatter(PrintableFormatter(handler.formatter))
+
+
+# A host that cannot be reached is reported with each of its documents.
+def reword_robots_error(record: logging.LogRecord) -> bool:
+    """Reword Scrapy's record of a robots.txt that could not be fetched: one line, with the reason."""
+    arguments: Any = record.args
+    if isinstance(arguments, Mapping) and "f_exception" in arguments:
+        loss = loss_of_error(arguments["f_exception"])
+        record.levelno = logging.INFO if loss.kind in UNREACHABLE else logging.WARNING
+        record.levelname = logging.getLevelName(record.levelno)
+        url = urljoin(arguments["request"].url, "/robots.txt")
+        record.msg, record.args = "%s %s; all URLs are treated as allowed", (url, loss.detail)
+        record.exc_info = record.exc_text = None
+    return True
+
+
+def leave_out_own_settings(settings: BaseSettings) -> None:
+    """Leave fhcrawl's own settings out of Scrapy's next record of settings that differ from its defaults."""
+    crawls = logging.getLogger("scrapy.crawler")
+
+    def leave_out(record: logging.LogRecord) -> bool:
+        if str(record.msg).startswith("Overridden settings"):
+            crawls.removeFilter(leave_out)
+            others = {
+                name: value for name, value in overridden_settings(settings) if vars(ours).get(name) != value
+            }
+            record.msg, record.args = "Settings that differ from fhcrawl's defaults: %s", (pformat(others),)
+        return True
+
+    crawls.addFilter(leave_out)
+
+
+# Scrapy has no setting for the class of its handler's formatter, nor for the records of its components.
+class LogFormatter(logformatter.LogFormatter):
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        # Scrapy may replace its handler until the spider is opened.
+        crawler.signals.connect(escape_records, signal=signals.spider_opened)
+        logging.getLogger("scrapy.downloadermiddlewares.robotstxt").addFilter(reword_robots_error)
+        leave_out_own_settings(crawler.settings)
+        # Else the scraper creates a record of each item for a handler that discards it.
+        logging.getLogger("scrapy.core.scraper").setLevel(crawler.settings["LOG_LEVEL"])
+        return cls()

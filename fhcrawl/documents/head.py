@@ -12,9 +12,17 @@ from lxml import etree
 
 from fhcrawl.documents import modules
 from fhcrawl.documents.dates import utc
-from fhcrawl.documents.identifiers import NO_CHARACTERS, OWN_ID, identifier
 from fhcrawl.documents.links import head_links
-from fhcrawl.documents.model import FeedDocument, HeadSource, Problem, Tombstone, UpdateSchedule
+from fhcrawl.documents.model import (
+    NO_CHARACTERS,
+    OWN_ID,
+    FeedDocument,
+    HeadSource,
+    Problem,
+    Tombstone,
+    UpdateSchedule,
+    identifier,
+)
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, ENTRIES, FH
 from fhcrawl.documents.xml.namespaces import braced

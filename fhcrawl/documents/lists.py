@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.formats.jsonfeed import Number
-from fhcrawl.documents.identifiers import WHITE_SPACE
+from fhcrawl.documents.model import WHITE_SPACE
 from fhcrawl.documents.xml.elements import LONGEST_URL, resolve
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind

@@ -17,25 +17,33 @@ from scrapy.exceptions import DownloadTimeoutError
 from scrapy.http import Response
 from scrapy.utils.gz import gzip_magic_number
 
+from fhcrawl import logical_feed
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import (
     context_of,
     find_context,
+    header,
     is_of_web_archive,
     is_own,
+    set_context,
     with_context,
 )
-from fhcrawl.crawling.failures import ResponseTooLarge, attempt_of
+from fhcrawl.crawling.failures import NotACapture, ResponseTooLarge, attempt_of
+from fhcrawl.documents.dates import utc
+from fhcrawl.documents.links import header_targets
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.extensions import Component
+from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.platforms import NOT_FOUND
 from fhcrawl.utils import addresses
+from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
     from scrapy.crawler import Crawler
     from typing_extensions import Self
+
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -301,3 +309,47 @@ class NoPageMiddleware:
             return response
         is_missing = software.is_denied(context.requested_url, response.status, response.body)
         return response.replace(status=NOT_FOUND) if is_missing else response
+
+
+OK = 200
+# The relations of an archive's own links: RFC 7089, 2.2.
+OWN = frozenset({"original", "timegate", "timemap", "memento"})
+TO_THE_SECOND = len("2003-12-13T18:30:02")
+
+
+class MementosMiddleware:
+    """Sets the time and the URL of a capture.
+
+    An archive may serve another capture than the requested one: the time of the response counts. This
+    middleware precedes retries and redirects: an archived 302 or 404 is not the archive's own response.
+    """
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Return the captured document.
+
+        :raises NotACapture: if the response is not a capture, or if it is a captured error
+        """
+        context = find_context(request)
+        if context is None or context.role is not Role.CAPTURE or not is_of_web_archive(context):
+            return response
+        if "Memento-Datetime" not in response.headers and response.status != OK:
+            return response
+        time = utc(header(response, "Memento-Datetime") or "")
+        if time is None:
+            raise NotACapture("is not a capture: the web archive does not say when it was made")
+        if response.status != OK:
+            raise NotACapture(f"is not a document, but a captured response with status {response.status}")
+        captured = min(f"{time[:TO_THE_SECOND]}Z", now())
+        position = logical_feed.position_of_capture(captured, -context.position.step)
+        set_context(request, replace(context, fetched=captured, position=position))
+        headers = response.headers.copy()
+        link_headers = headers.pop("Link", [])
+        url = context.requested_url
+        if of_document := [value for value in link_headers if not _is_of_archive(value, url)]:
+            headers.setlist("Link", of_document)
+        return response.replace(url=url, headers=headers)
+
+
+# The next capture is not the next page.
+def _is_of_archive(link_header: bytes, url: str) -> bool:
+    return any(relation in OWN for relation, _ in header_targets([link_header.decode("latin-1")], url))

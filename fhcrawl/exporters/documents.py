@@ -29,8 +29,8 @@ from fhcrawl.documents.dates import CANONICAL
 from fhcrawl.documents.formats import atom, rss
 from fhcrawl.documents.formats.atom import BASE64, CONTENT, ENTRY, OLD, PLACEHOLDER, is_base64
 from fhcrawl.documents.head import DELETED_ENTRY
-from fhcrawl.documents.identifiers import EXPORT, NO_CHARACTERS, OWN_ID, iri_of
 from fhcrawl.documents.metadata import MAIL, OF_THE_FEED, FeedMetadata, Person
+from fhcrawl.documents.model import EXPORT, NO_CHARACTERS, OWN_ID, iri_of
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import (
     ATOM,

@@ -15,9 +15,9 @@ from lxml import etree
 
 from fhcrawl.documents.formats.atom import PLACEHOLDER
 from fhcrawl.documents.head import DELETED_ENTRY, deleted_id
-from fhcrawl.documents.identifiers import EXPORT
 from fhcrawl.documents.links import head_links
 from fhcrawl.documents.lists import NAMESPACE
+from fhcrawl.documents.model import EXPORT
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, FH, XML_BASE
 from fhcrawl.exceptions import ExportError

@@ -33,7 +33,7 @@ from w3lib.url import (
 )
 
 from fhcrawl.documents.dates import elapsed
-from fhcrawl.documents.identifiers import identifier
+from fhcrawl.documents.model import identifier
 from fhcrawl.logical_feed.chain import TO_THE_SECOND
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fhcrawl.documents import identifiers
+from fhcrawl.documents import model
 from fhcrawl.documents.dates import shift
 from fhcrawl.logical_feed.chain import EARLIEST_WALK, FIRST_WALK
 from fhcrawl.reasons import OF_HOST
@@ -288,7 +288,7 @@ def identity(entry: Entry, document: FeedDocument, ids: str | None = None) -> st
 
 def _digest_of(entry: Entry) -> str | None:
     text = entry.summary if entry.title or entry.summary else entry.content
-    return identifiers.digest(entry.title, entry.published, text and _without_tokens(text))
+    return model.digest(entry.title, entry.published, text and _without_tokens(text))
 
 
 def _is_same_page(link: str, other: str | None) -> bool:

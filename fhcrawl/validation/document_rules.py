@@ -9,8 +9,8 @@ from urllib.parse import SplitResult, urlsplit
 from fhcrawl import logical_feed
 from fhcrawl.documents import TOO_MANY, detection
 from fhcrawl.documents.head import FLAGS, PREV
-from fhcrawl.documents.identifiers import IRI
 from fhcrawl.documents.links import HISTORY
+from fhcrawl.documents.model import IRI
 from fhcrawl.documents.xml import elements, encoding
 from fhcrawl.documents.xml.elements import ATOM, FH, OLD_ATOM, RSS_NAMESPACES
 from fhcrawl.logical_feed import Kind, Role, polling

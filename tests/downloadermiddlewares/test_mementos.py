@@ -11,7 +11,7 @@ from fhcrawl.crawling.context import WalkContext, context_of
 from fhcrawl.crawling.failures import NotACapture, RefusedUrl, loss_of_error
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
-from fhcrawl.downloadermiddlewares.mementos import MementosMiddleware
+from fhcrawl.downloadermiddlewares.responses import MementosMiddleware
 from fhcrawl.logical_feed import position_of_capture
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import Memento

@@ -10,7 +10,7 @@ import feedparser
 import pytest
 from lxml import etree
 
-from fhcrawl.documents.identifiers import OWN_ID
+from fhcrawl.documents.model import OWN_ID
 from fhcrawl.exporters.documents import XML_FORMATS, Head
 from fhcrawl.exporters.feeds import ArchiveSet
 from fhcrawl.items import FIELDS

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.formats.jsonfeed import Number, clean, line, lost_items, original, string, unique
-from fhcrawl.documents.identifiers import identifier
 from fhcrawl.documents.links import Links
-from fhcrawl.documents.model import Entry, FeedDocument, Problem, Tombstone
+from fhcrawl.documents.model import Entry, FeedDocument, Problem, Tombstone, identifier
 from fhcrawl.documents.modules import date_problem, enclosure, is_length
 from fhcrawl.documents.xml import elements
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.documents import head, modules
 from fhcrawl.documents.head import Vocabulary
-from fhcrawl.documents.identifiers import EXPORT, OWN_ID, identifier
-from fhcrawl.documents.model import Entry, Problem
+from fhcrawl.documents.model import EXPORT, OWN_ID, Entry, Problem, identifier
 from fhcrawl.documents.modules import enclosure, person
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, XHTML

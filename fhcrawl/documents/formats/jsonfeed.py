@@ -8,9 +8,8 @@ from json.decoder import JSONDecoder
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.documents.dates import utc
-from fhcrawl.documents.identifiers import NO_CHARACTERS, identifier
 from fhcrawl.documents.links import Links
-from fhcrawl.documents.model import Entry, FeedDocument, Problem
+from fhcrawl.documents.model import NO_CHARACTERS, Entry, FeedDocument, Problem, identifier
 from fhcrawl.documents.modules import date_problem, enclosure, is_length, shared
 from fhcrawl.documents.xml import elements
 from fhcrawl.exceptions import NotAFeedError

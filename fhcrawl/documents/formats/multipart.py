@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding
 
 from fhcrawl.documents.dates import utc
-from fhcrawl.documents.identifiers import WHITE_SPACE, identifier
 from fhcrawl.documents.links import QUOTED_PAIR, Links, header_links, header_targets
-from fhcrawl.documents.model import Entry, FeedDocument, Problem
+from fhcrawl.documents.model import WHITE_SPACE, Entry, FeedDocument, Problem, identifier
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
 

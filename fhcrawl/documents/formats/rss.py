@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from fhcrawl.documents import head, identifiers, modules
+from fhcrawl.documents import head, model, modules
 from fhcrawl.documents.formats import atom
 from fhcrawl.documents.head import Vocabulary
-from fhcrawl.documents.identifiers import identifier
-from fhcrawl.documents.model import Entry, Problem
+from fhcrawl.documents.model import Entry, Problem, identifier
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, ENTRIES, RDF_ROOT
 from fhcrawl.documents.xml.namespaces import braced
@@ -145,7 +144,7 @@ def _finish(entry: Entry, children: list[_Element], base: str, vocabulary: Vocab
 def _other_id(
     entry: Entry, own: tuple[str | None, str | None, str | None], children: list[_Element]
 ) -> str | None:
-    if digest := identifiers.digest(*own):
+    if digest := model.digest(*own):
         is_same = entry.link is None and own == (entry.title, entry.published, entry.summary)
         return None if is_same else digest
     others = (child for tag in IDENTIFIERS for child in children if child.tag == tag)

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 
 from lxml import etree
 
-from fhcrawl.documents import identifiers
+from fhcrawl.documents import model
 from fhcrawl.documents.xml import namespaces
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def line(element: _Element) -> str | None:
 
 
 def identifier(element: _Element) -> str | None:
-    return identifiers.identifier(element.text if not len(element) else "".join(_texts(element)))
+    return model.identifier(element.text if not len(element) else "".join(_texts(element)))
 
 
 def line_of(head: Head, tag: str) -> str | None:
@@ -212,7 +212,7 @@ def language_of(element: _Element) -> str | None:
 
 def resolve(reference: str, base: str) -> str:
     """Resolve a reference; one that cannot be resolved is returned unchanged."""
-    reference = reference.strip(identifiers.WHITE_SPACE)
+    reference = reference.strip(model.WHITE_SPACE)
     if reference.startswith(ABSOLUTE) or len(base) > LONGEST_BASE:
         return reference
     try:
@@ -223,7 +223,7 @@ def resolve(reference: str, base: str) -> str:
 
 def target(element: _Element, reference: str, base: str) -> str:
     """Resolve a reference on an element, given the base URL around it."""
-    reference = reference.strip(identifiers.WHITE_SPACE)
+    reference = reference.strip(model.WHITE_SPACE)
     # Most references are absolute and need no base URL.
     return reference if reference.startswith(ABSOLUTE) else resolve(reference, base_of(element, base))
 
