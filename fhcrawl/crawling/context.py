@@ -9,7 +9,10 @@ The keys of meta that are not Scrapy's are defined here too.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field, replace
+from datetime import timezone
+from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -335,3 +338,10 @@ def special_hosts_to_store(walk: WalkContext) -> int | None:
     if feed not in special:
         return None
     return FEED_IS_SPECIAL * special[feed] + SNAPSHOT_IS_SPECIAL * any(special.get(host) for host in snapshot)
+
+
+def timestamp_of(http_date: str) -> float | None:
+    with contextlib.suppress(ValueError, TypeError, IndexError, OverflowError):
+        date = parsedate_to_datetime(http_date)
+        return (date if date.tzinfo else date.replace(tzinfo=timezone.utc)).timestamp()
+    return None

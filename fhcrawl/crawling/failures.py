@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from dataclasses import replace
-from datetime import timezone
-from email.utils import parsedate_to_datetime
 from time import time
 from typing import TYPE_CHECKING
 
@@ -22,7 +19,7 @@ from scrapy.exceptions import (
 from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.internet.error import ConnectionClosed
 
-from fhcrawl.crawling.context import header, header_text
+from fhcrawl.crawling.context import header, header_text, timestamp_of
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import polling
 from fhcrawl.logical_feed.results import DocumentFailure, State
@@ -284,10 +281,3 @@ def retry_after(response: Response) -> float:
         timestamp_of((response.headers.get("Date") or b"").decode("latin-1")),
     )
     return 0.0 if until is None else min(until - (time() if now is None else now), polling.LONGEST)
-
-
-def timestamp_of(http_date: str) -> float | None:
-    with contextlib.suppress(ValueError, TypeError, IndexError, OverflowError):
-        date = parsedate_to_datetime(http_date)
-        return (date if date.tzinfo else date.replace(tzinfo=timezone.utc)).timestamp()
-    return None

@@ -29,9 +29,9 @@ from fhcrawl.crawling.context import (
     set_walk,
     special_hosts_from_store,
     special_hosts_to_store,
+    timestamp_of,
     with_context,
 )
-from fhcrawl.crawling.failures import timestamp_of
 from fhcrawl.documents import detection
 from fhcrawl.documents.dates import shift
 from fhcrawl.documents.formats import multipart

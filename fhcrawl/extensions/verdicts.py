@@ -67,7 +67,7 @@ class VerdictsExtension(Component):
             (ours.document_committed, self.document_read),
             (ours.document_unchanged, self.document_read),
             (ours.document_lost, self.document_lost),
-            (signals.spider_opened, self.spider_opened),
+            (signals.engine_started, self.engine_started),
             (signals.spider_closed, self.spider_closed),
             (signals.engine_stopped, self.engine_stopped),
         ):
@@ -87,7 +87,7 @@ class VerdictsExtension(Component):
         if fetch.role is Role.SUBSCRIPTION and failure is not None and failure.state is not State.KNOWN:
             self._unread.add(fetch.feed)
 
-    def spider_opened(self) -> None:
+    def engine_started(self) -> None:
         self._looks = create_looping_call(self._look)
         self._looks.start(LOOKS_AGAIN_SECONDS, now=False)
 

@@ -122,6 +122,7 @@ class Walk:
         self._begin_elsewhere = begin_elsewhere
         self._extension = StoreExtension.of(crawler)
         self._store = self._extension.store
+        self._recheck_budget = recheck_budget(crawler.settings)
         self._commits = CommitMiddleware.of(crawler)
         self._reader = ReaderExtension.of(crawler)
         self.captures: Captures | None = None  # the spider sets it if it reads captures
@@ -383,7 +384,7 @@ class Walk:
     # -- documents that were read before ------------------------------------------------------------------
 
     def _first_recheck(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
-        budget = recheck_budget(self._crawler.settings)
+        budget = self._recheck_budget
         if not budget.days or (context.last_reading is not None and context.last_reading.is_new):
             return
         documents, *doubts = self._store.chains.read_chain(fetch.feed)
