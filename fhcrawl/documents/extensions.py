@@ -1,4 +1,4 @@
-"""Reads what an entry says beyond the fields of `Entry`, from its original, as a tree of plain values.
+"""Reads the data of an entry that the fields of `Entry` lack, from its original, as a tree of plain values.
 
 XML: {prefix: {name: [node, …]}}, with a prefix of `namespaces` or a URI. JSON Feed: {"json": members}.
 """

@@ -68,7 +68,7 @@ DETAILS = ("title_type", "summary_type", "base", "language")
 class Entry:
     """An entry of one document. Strings are unchanged, and never ''; times are ISO 8601 in UTC ending in `Z`.
 
-    :param title_type, summary_type: like `content_type`; None if the format does not say
+    :param title_type, summary_type: like `content_type`; None if the format does not define it
     :param base, language: of the content, or of the entry; a `base` that is too long is None, a `language`
         that is declared as unknown is ''
     :param original: the element or the JSON object of the entry, in UTF-8
