@@ -226,8 +226,8 @@ def subscription_relation(document: FeedDocument, quirks: FeedQuirks = PLAIN) ->
     # recent entries in the feed." Publishers do not all write fh:archive; only an archive has an archive
     # after it.
     if document.archive or "next-archive" in links:
-        # Feed of multipart pages: "A page with a `next` link is immutable"; the last link leads to the newest
-        # page.
+        # Feed of multipart pages: "A page with a `next` link is immutable"; the last `next` link
+        # leads to the newest page.
         return "next-archive" if document.format == "multipart" and "current" not in links else "current"
     # RFC 5005, 3: only a document with a `previous` link is not the first of its series.
     return "first" if "previous" in links and "prev-archive" not in links else None
