@@ -1,4 +1,4 @@
-"""Rules of RFC 5005 about the documents of a chain: their links, and what neighbours say of each other."""
+"""Rules of RFC 5005 about the documents of a chain: their links, and contradictions between neighbours."""
 
 from __future__ import annotations
 
