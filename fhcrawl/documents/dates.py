@@ -98,7 +98,7 @@ US_ZONES = {
     "PT": "America/Los_Angeles",
     "AKT": "America/Anchorage",
 }
-# Names from feeds are no paths of files.
+# Names from feeds must not become file paths.
 _zones = lru_cache(maxsize=1)(available_timezones)
 
 # A weekday, in any language, is skipped: the date suffices.
@@ -132,7 +132,7 @@ BASIC = re.compile(
 ORDINAL = re.compile(
     rf"(?P<year>\d{{4}})-(?P<ordinal>\d{{3}})(?:(?:[Tt]|\s+){TIME})?(?:\s*{ZONE})?$", re.ASCII
 )
-# RFC 5322, 3.3 and 4.3; RFC 850, 2.1.4 has hyphens. PHP's 0000-00-00 is 30 Nov -0001, which is none.
+# RFC 5322, 3.3 and 4.3; RFC 850, 2.1.4 has hyphens. PHP formats 0000-00-00 as 30 Nov -0001: not a date.
 MAIL = re.compile(rf"{DAY}[\s,-]*{MONTH}(?:-|[\s,]*|\s*-\s+)(?P<year>\d{{2,4}})\b{AFTER}", re.ASCII)
 # ISO C's asctime, and the American order.
 ASCTIME = re.compile(rf"{MONTH}\s+{DAY}\s+{TIME}(?:\s*{ZONE})?\s+(?P<year>\d{{4}})$", re.ASCII)
@@ -141,7 +141,7 @@ NUMBERS = (EXTENDED, ORDINAL, BASIC)
 NAMES = (MAIL, ASCTIME, AMERICAN)
 OFFSET = re.compile(r"([+-])([01]?\d|2[0-3])(?::?([0-5]\d))?(?![\d:])", re.ASCII)
 LONGEST = 100
-# Zero values of software are in the years 0 and 1 (0000-00-00, 0001-01-01), and by year 0025, 2025 is meant.
+# Zero values of software are in the years 0 and 1 (0000-00-00, 0001-01-01); the year 0025 means 2025.
 EARLIEST = "1000"
 # The formats of nearly every feed, tried first: the other patterns take twice the time.
 USUAL_UTC = re.compile(
@@ -154,22 +154,22 @@ USUAL_MAIL = re.compile(
     rf"[A-Z][a-z][a-z], (\d\d?) ([A-Z][a-z][a-z]) (\d{{4}}) {USUAL_TIME} (?:GMT|{USUAL_ZONE})$", re.ASCII
 )
 
-# The time, or None; and what of it no specification of feeds defines, as a sentence, or None.
+# The time, or None; and what no feed specification defines about it, as a sentence, or None.
 Reading = tuple[str | None, str | None]
 UNREADABLE: Reading = (None, None)
 
 
 def utc(text: str) -> str | None:
-    """Return a time of RFC 3339 (RFC 4287, 3.3), RFC 822 (RSS 2.0) or a similar format in UTC.
+    """Convert a time of RFC 3339 (RFC 4287, 3.3), RFC 822 (RSS 2.0) or a similar format to UTC.
 
-    Returns None if a text is ambiguous (03/04/05), no time, or a time before the year 1000. A time without a
-    zone is taken as UTC, and an incomplete date as its first moment.
+    Returns None if the text is ambiguous (03/04/05), not a time, or a time before the year 1000. A time
+    without a zone is read as UTC, and an incomplete date as its first moment.
     """
     return read(text)[0]
 
 
 def read(text: str) -> Reading:
-    """Return a time like `utc`, and how it was read."""
+    """Convert a time like `utc`; return also a note on how it was interpreted."""
     text = text.strip()
     if USUAL_UTC.match(text):
         return text, None
@@ -233,8 +233,8 @@ def _in_english(text: str) -> str | None:
     first = WORD.match(text)
     # "mar." is Tuesday before a month, in French and other languages.
     if first and first["word"].lower() in FOREIGN_MONTHS:
-        others = (word["word"].lower() for word in WORD.finditer(text, first.end()))
-        text = text[first.end() :].lstrip() if any(other in FOREIGN_MONTHS for other in others) else text
+        following = (word["word"].lower() for word in WORD.finditer(text, first.end()))
+        text = text[first.end() :].lstrip() if any(word in FOREIGN_MONTHS for word in following) else text
     months = 0
 
     def replace(match: re.Match[str]) -> str:

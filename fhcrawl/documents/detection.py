@@ -30,7 +30,7 @@ JSON_FORMATS = (jsonfeed.read, activitystreams.read, jsonfeed.read_ghost)
 # RFC 6838, 4.2: type and subtype have no more than 127 characters each.
 LONGEST_MEDIA_TYPE = 255
 TOO_MANY = "too-many"  # the kind of problem
-MOST_PROBLEMS = 100_000  # of one document: nobody reads more
+MOST_PROBLEMS = 100_000  # of one document
 NEWEST = "~"  # later than every time
 LONGEST_TEXT = 10_000_000  # characters, as in libxml2
 
@@ -62,11 +62,11 @@ def read(
     :param content_type: the Content-Type header; its media type is used only for multipart and, with a
         `file:` URL, for a list of files
     :param links: the values of the Link headers; the document's own links take precedence
-    :param last_modified: the Last-Modified header: the update time of a multipart page
+    :param last_modified: the Last-Modified header, which is the update time of a multipart page
     :param keep_originals: keep the XML or JSON of each entry; entities of multipart have it in their fields
-    :param max_entries: maximum number of entries, of deletions, and of documents of a list; 0 is no limit.
-        The oldest ones are left out, with a problem of the kind TOO_MANY
-    :raises NotAFeedError: if the body is of no feed format, or a list of too many documents
+    :param max_entries: maximum number of entries, of deletions, and of documents of a list; 0 means no limit.
+        The oldest ones are dropped, with a problem of the kind TOO_MANY
+    :raises NotAFeedError: if the body is in no feed format, or is a list of too many documents
     :raises MemoryError:
     """
     document: FeedDocument | DocumentList
@@ -83,9 +83,9 @@ def read(
         document = _read_xml(parsing.parse(body, charset), url, keep_originals, keep_head)
     if isinstance(document, FeedDocument):
         if links:
-            own, others = Links(document.links, document.other_links), header_links(links, url)
-            for relation in (*others.first, *others.others):
-                for target in others.of(relation):
+            own, header = Links(document.links, document.other_links), header_links(links, url)
+            for relation in (*header.first, *header.others):
+                for target in header.of(relation):
                     own.add(relation, target)
         _limit(document, len(body), max_entries)
     return document
@@ -111,8 +111,8 @@ def _limit(document: FeedDocument, octets: int, max_entries: int) -> None:
         document.problems.append(Problem(TOO_MANY, "", f"{detail} (without times, the first)"))
 
 
-# Some documents list the oldest entries first. An entry without a time has that of the one before it; of
-# those with the same time, the first ones are kept.
+# Some documents list the oldest entries first. An entry without a time has that of the entry before
+# it; of those with the same time, the first are kept.
 def _newest(values: list[Any], limit: int, time_of: Callable[[Any], str | None]) -> tuple[list[Any], int]:
     if len(values) <= limit:
         return values, 0

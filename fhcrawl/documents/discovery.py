@@ -27,7 +27,7 @@ FEED_TYPES = frozenset(
 LONGEST_HEAD = 1024**2  # octets; a page takes many times its size in memory
 MOST_FEEDS = 100
 HOST = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*:)?//[^/?#]*", re.IGNORECASE)
-# Words in the titles and paths of feeds that are not the main one.
+# Words in the titles and paths of feeds other than the main feed.
 PARTS = tuple(
     re.compile(rf"(?<![a-z])(?:{words})(?![a-z])", re.IGNORECASE)
     for words in ("category|categories|tags?|author", "comments?")
@@ -36,7 +36,7 @@ PARTS = tuple(
 
 # HTML, 4.6.6.1: link type 'alternate'.
 def feed_links(body: bytes, url: str) -> list[str]:
-    """Return the absolute URLs of the first feeds that a page links to; those of comments come last."""
+    """Return the absolute URLs of the first feeds that a page links to, comment feeds last."""
     head = _Head()
     try:
         etree.fromstring(body[:LONGEST_HEAD], etree.HTMLParser(target=head))  # type: ignore[arg-type]
@@ -53,7 +53,7 @@ def _rank(link: dict[str, str]) -> int:
     return max((number for number, part in enumerate(PARTS, 1) if any(map(part.search, words))), default=0)
 
 
-# No tree is built: libxml2 would search all attributes of an element for each one that it adds.
+# No tree is built: libxml2 searches all attributes of an element whenever it adds another.
 class _Head:
     def __init__(self) -> None:
         self.base: str | None = None
@@ -81,14 +81,14 @@ XML_URL = re.compile(r"""\bxmlUrl\s*=\s*(["'])([^"'<>]*)\1""", re.IGNORECASE)
 
 
 class Fault(NamedTuple):
-    """A fault that is not repaired; `url` is the xmlUrl of the only outline of its line, or ''."""
+    """A fault that is not repaired; `url` is the xmlUrl if its line has exactly one outline, else ''."""
 
     message: str
     url: str = ""
 
 
 class Outline(NamedTuple):
-    """An outline of an OPML document; its start tag ends on `line`, names of attributes are in lower case."""
+    """An outline of an OPML document; its start tag ends on `line`, attribute names are in lower case."""
 
     line: int
     attributes: dict[str, str]
@@ -96,13 +96,13 @@ class Outline(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What readers show; '' if it has neither a text nor a title."""
+        """The text, else the title; '' if it has neither."""
         texts = (" ".join(self.attributes.get(name, "").split()) for name in ("text", "title"))
         return next(filter(None, texts), "")
 
 
 def read_opml(content: bytes) -> tuple[list[Outline], dict[int, Fault]]:
-    """Read the outlines of a document, repaired as a feed is, and the faults that are not repaired, by line.
+    """Read the outlines of a document, and the faults that are not repaired, by line.
 
     :raises NotAFeedError: if it is not OPML
     """
@@ -127,7 +127,7 @@ def _read_on(content: bytes, root: _Element, fault: str) -> tuple[_Element, dict
     if recovered is None:
         raise NotAFeedError(ReasonKind.NOT_A_FEED, fault)
     lines = text.split("\n")
-    # Later faults of a line follow from its first one.
+    # Later faults of a line are consequences of its first.
     messages = {error.line: error.message for error in reversed(parser.error_log)}
     faults = {}
     for line, message in messages.items():

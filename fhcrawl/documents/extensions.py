@@ -1,4 +1,4 @@
-"""Reads what an entry says beyond the fields of `Entry`, from its original, as a tree of plain values.
+"""Reads the data of an entry that the fields of `Entry` lack, from its original, as a tree of plain values.
 
 XML: {prefix: {name: [node, …]}}, with a prefix of `namespaces` or a URI. JSON Feed: {"json": members}.
 """
@@ -32,28 +32,26 @@ if TYPE_CHECKING:
 JSON = "json"
 # Below this number of levels, an element becomes markup, and a JSON value JSON text: encoders have limits.
 DEEPEST = 32
-VOCABULARIES = {one.entry: one for one in (atom.VOCABULARY, atom.OLD_VOCABULARY, *rss.VOCABULARIES.values())}
+VOCABULARIES = {
+    each.entry: each for each in (atom.VOCABULARY, atom.OLD_VOCABULARY, *rss.VOCABULARIES.values())
+}
 IN_UTC = re.compile(r"(?:Z|\bGMT|\bUTC?|[+-]00:?00)\s*$", re.IGNORECASE)
 
 
 class Node(TypedDict):
-    """An element; `value` is its text, or all of it as markup if it has text beside elements."""
-
-    value: str | None
+    value: str | None  # the text; as markup if there are elements in it
     attrs: dict[str, str]
     children: Children
 
 
 class Own(NamedTuple):
-    """What fields have of elements: attributes of those that occur `once`, or all of several (`often`)."""
-
     name: str
-    once: dict[str, frozenset[str]]
+    once: dict[str, frozenset[str]]  # attributes that fields contain of the first element with a tag
     often: dict[str, Callable[[_Element], bool]]
 
 
 def read(original: str | bytes | None) -> Tree | None:
-    """Return what an entry says beyond its fields; None if its original is not kept."""
+    """Return the data of an entry that its fields do not contain; None if its original is not kept."""
     if original is None:
         return None
     octets = original.encode("utf-8", "surrogatepass") if isinstance(original, str) else original
@@ -111,7 +109,7 @@ def _unsaid(
         else:
             is_said = name in own.often and own.often[name](child)
         if is_said and name in own.often and _is_alternate(child):
-            # There is one field for the first of them.
+            # The field contains only the first.
             is_said, has_link = not has_link, True
         if not is_said:
             yield child, names
@@ -122,7 +120,7 @@ def _is_leaf(element: _Element, names: Names) -> bool:
 
 
 def _is_moment(time: str | None) -> bool:
-    # A local time says more than the moment, which is all that a field has.
+    # A local time has more information than the field, which is in UTC.
     return not time or (IN_UTC.search(time) is not None and utc(time) is not None)
 
 
@@ -154,7 +152,7 @@ def _add(tree: Children, names: Names, node: Node) -> None:
 
 
 def _named(attributes: dict[Any, Any]) -> dict[str, str]:
-    # Those of an unknown namespace keep its URI in braces.
+    # Names in an unknown namespace keep its URI in braces.
     named = {}
     for key, value in attributes.items():
         namespace, _, name = str(key)[1:].rpartition("}") if str(key).startswith("{") else ("", "", str(key))
@@ -214,7 +212,7 @@ OWN_RSS = Own(
         "enclosure": lambda element: _is_plain_file(element, "url"),
     },
 )
-# Elements that fields have once, with their markup.
+# Elements whose markup a field contains, each once.
 WITH_MARKUP = frozenset({"summary", "content", "description"})
 # Atom 0.3: `created` fills a field if there is no `issued`.
 FIRST = {"created": "issued"}
@@ -242,7 +240,7 @@ def _have_only(*names: str) -> Callable[[Any, Any], bool]:
     )
 
 
-# Whether fields have all that a member says.
+# Whether the fields contain all data of a member.
 SAID: dict[str, Callable[[Any, Any], bool]] = {
     **dict.fromkeys(("id", "url", "title", "summary", "content_html", "language"), _is_text),
     # JSON Feed 1.1: an item can have both; the field has the HTML.

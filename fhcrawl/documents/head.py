@@ -48,7 +48,7 @@ ARCHIVE, COMPLETE, PREV = f"{FH}archive", f"{FH}complete", f"{FH}prev"
 DELETED_ENTRY = f"{braced('at')}deleted-entry"
 FLAGS = (f"{FH}stateful", f"{FH}incremental")
 INCREMENTAL = {"1": True, "true": True, "0": False, "false": False}
-# The content of these elements is not lost: a deleted entry, the entries of another feed.
+# Entries in these elements are not lost: a deleted entry, the entries of another feed.
 NOT_MISPLACED = (DELETED_ENTRY, f"{elements.ATOM}feed")
 LARGEST = 1024**2  # characters; of a longer head section, the elements or members that fit are kept
 
@@ -69,9 +69,9 @@ class Vocabulary(NamedTuple):
 
     :param dates: the children that are dates, as for `modules.date_problems`
     :param link: tag of links, besides atom:link
-    :param has_entries_anywhere: an RSS item has no namespace, unlike foreign markup
-    :param escaped: tags of an entry's children with escaped markup
-    :param substitutes: children that count where no other child has filled their field
+    :param has_entries_anywhere: entries are read anywhere: RSS items have no namespace, unlike foreign markup
+    :param escaped: tags of an entry's children that contain escaped markup
+    :param substitutes: children used if no other child has filled their field
     """
 
     format: str
@@ -84,7 +84,7 @@ class Vocabulary(NamedTuple):
     line: Callable[[_Element], str | None] = elements.line
     has_entries_anywhere: bool = False
     escaped: frozenset[str] = frozenset()
-    substitutes: dict[str, FieldReader] = {}  # noqa: RUF012 - a plain value, which nobody changes
+    substitutes: dict[str, FieldReader] = {}  # noqa: RUF012 - never modified
 
 
 def read(
@@ -96,7 +96,7 @@ def read(
     problems: list[Problem],
     beside: Head | None = None,
 ) -> FeedDocument:
-    """Read the head section of a document whose entries have been read; `beside` are its siblings."""
+    """Read the head section of a document whose entries are already read; `beside` are its siblings."""
     namespace = vocabulary.namespace
     for section in (head, beside or {}):
         detail = "it is outside of where this format has entries, and is skipped"
@@ -164,7 +164,7 @@ def deleted_id(element: _Element) -> str | None:
     return element.get(OWN_ID) or element.get("ref")
 
 
-# RFC 4287, 6.3: foreign markup is no error. But an entry of another format is not meant as foreign markup.
+# RFC 4287, 6.3: foreign markup is no error. But an entry of another format is not intended as foreign markup.
 def _misplaced(section: Head, vocabulary: Vocabulary) -> Iterator[_Element]:
     if not vocabulary.has_entries_anywhere:
         yield from (child for tag in section if tag in ENTRIES for child in section[tag])
@@ -174,7 +174,7 @@ def _misplaced(section: Head, vocabulary: Vocabulary) -> Iterator[_Element]:
 
 
 def entries_inside(element: _Element, tags: frozenset[str]) -> Iterator[_Element]:
-    """Yield the entries inside an element, or the element itself; not those inside another entry."""
+    """Yield the entries inside an element, or the element itself; entries inside entries are skipped."""
     if not len(element):
         yield from (element,) if element.tag in tags else ()
         return
@@ -256,7 +256,7 @@ def _remove_entries(parent: _Element, tags: frozenset[str], section: _Element) -
 
 
 def source_of_json(members: Object, problems: list[Problem]) -> HeadSource | None:
-    """Return the members of a feed's object besides its items; numbers in them become strings."""
+    """Return the members of a feed's object except its items; numbers become strings."""
     kept, length = {}, 0
     for name, value in members.items():
         own = len(json.dumps({name: value}, ensure_ascii=False))

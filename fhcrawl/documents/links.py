@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-# The relations that a walk uses (RFC 5005, 3 and 4): two URLs of one of them are contradictory.
+# The relations that a walk uses (RFC 5005, 3 and 4): two different URLs are contradictory.
 HISTORY = frozenset({"prev-archive", "next-archive", "current", "next", "previous", "prev", "first", "last"})
 MOST_OTHERS = 10
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
@@ -35,32 +35,31 @@ QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 
 @dataclass(slots=True)
 class Links:
-    """The first absolute URL of each short relation; `others` contradict it, for relations of HISTORY.
+    """The first absolute URL of each short relation.
 
-    There, '' is a link without a URL.
+    `others` are the URLs that contradict it, for relations of HISTORY; '' is a link without a URL.
     """
 
     first: dict[str, str] = field(default_factory=dict)
     others: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, relation: str, url: str) -> None:
-        """Add a link; the URL is absolute, without a fragment, and '' if the link has none."""
+        """Add a link; the URL is absolute and without a fragment, or '' if the link has none."""
         first = self.first.setdefault(relation, url) if url else None
         if url == first or relation not in HISTORY:
             return
-        others = self.others.get(relation, [])
-        if url in others or len(others) == MOST_OTHERS:
+        urls = self.others.get(relation, [])
+        if url in urls or len(urls) == MOST_OTHERS:
             return
         if first is None or _spelling(url) != _spelling(first):
-            self.others[relation] = [*others, url]
+            self.others[relation] = [*urls, url]
 
     def of(self, relation: str) -> list[str]:
-        """Return all URLs of a relation, the first one first."""
         first = [self.first[relation]] if relation in self.first else []
         return first + self.others.get(relation, [])
 
 
-# RFC 3986, 6.2.2 and 6.2.3; RFC 9110, 4.2.3: the URLs of one resource may differ in this.
+# RFC 3986, 6.2.2 and 6.2.3; RFC 9110, 4.2.3: equivalent URLs may differ in this.
 @lru_cache(maxsize=16)
 def _spelling(url: str) -> str:
     try:
@@ -78,7 +77,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def head_links(links: Iterable[_Element], base: str) -> Links:
-    """Return links by relation, without fragments, in which URLs of one document differ."""
+    """Return links by relation, without fragments, which do not distinguish documents."""
     by_relation = Links()
     for link in links:
         href = (link.get("href") or "").strip()
@@ -98,7 +97,7 @@ def header_links(values: Iterable[str], url: str) -> Links:
 
 
 def header_targets(values: Iterable[str], url: str) -> Iterator[tuple[str, str]]:
-    """Yield each relation of Link headers with its absolute target, fragment included; '' for none."""
+    """Yield each relation of Link headers with its absolute target, including the fragment; '' for none."""
     base = url.partition("#")[0]
     for value in values:
         for target, parameters in link_values(value):
@@ -114,7 +113,7 @@ def header_targets(values: Iterable[str], url: str) -> Iterator[tuple[str, str]]
 
 # RFC 8288, B.2, which stops at the first malformed link; this continues after the next comma.
 def link_values(value: str) -> Iterator[tuple[str | None, dict[str, str]]]:
-    """Yield the target and the parameters of each link of a value, as it has them; None for no target."""
+    """Yield the target, unresolved or None, and the parameters of each link of a header value."""
     position = _next_link(value, 0)
     while position < len(value):
         match = TARGET.match(value, position)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 URI_LIST = "text/uri-list"
 IS_LIST = "it is a list of documents"
 NAMESPACE = "urn:snapshot:"
-# Problems of a feed's entities that are not required of a snapshot's.
+# Problems that entities of a feed can have, but not those of a snapshot.
 NO_PROBLEMS = ("no-id", "no-operation")
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -34,7 +34,7 @@ LONGEST_LIST = 32 * 1024**2  # characters of all URLs
 
 
 class ListedDocument(NamedTuple):
-    """A document of a list. Its `key` changes when the document changes."""
+    """A document of a list; its `key` changes when the document changes."""
 
     key: str
     url: str
@@ -59,7 +59,7 @@ def is_folder(url: str, content_type: str | None) -> bool:
 
 # RFC 2483, 5: one URI per line; lines that begin with # are comments. A fragment is the state of a file.
 def read_folder(body: bytes, max_documents: int) -> DocumentList:
-    """:raises NotAFeedError: if it names more documents than the maximum (0 is no limit)"""
+    """:raises NotAFeedError: if it lists more documents than the maximum (0 means no limit)"""
     lines = [line for line in body.decode("ascii").splitlines() if line and not line.startswith("#")]
     _check_number(len(lines), max_documents)
     return DocumentList([ListedDocument(line, line.partition("#")[0]) for line in lines])
@@ -82,9 +82,9 @@ def as_feed(document: FeedDocument | DocumentList) -> FeedDocument:
 
 
 def read_snapshot(index: Object, url: str, max_pages: int) -> DocumentList | None:
-    """Read the index of a snapshot; return None if it is other JSON.
+    """Read the index of a snapshot; return None for other JSON.
 
-    :raises NotAFeedError: if it names too many pages, or its id or their URLs are too long
+    :raises NotAFeedError: if it lists too many pages, or its id or their URLs are too long
     """
     snapshot_id = _id(index.get("id"))
     pages = _pages(index)
@@ -108,13 +108,13 @@ def _prefix_with(snapshot_id: str) -> str:
 
 
 def snapshot_prefix(key: str) -> str | None:
-    """Return the prefix of a page's snapshot; None if the key is not of a snapshot's page."""
+    """Return the id prefix of the snapshot that a page belongs to; None for the key of another document."""
     return key[: key.rindex(":") + 1] if key.startswith(NAMESPACE) else None
 
 
-# Snapshot: "Its pages' entities have no Content-ID and no operation"; and no page leads to another.
+# Snapshot: "Its pages' entities have no Content-ID and no operation"; and no page links to another.
 def snapshot_page(document: FeedDocument, key: str) -> FeedDocument:
-    """Return a page of a snapshot, with ids for entities without one; the next snapshot has other ids."""
+    """Return a page of a snapshot; entities without an id get one that is unique to the snapshot."""
     # FeedDocument has the reverse order of the page.
     entries = list(document.entries)
     for position, entry in enumerate(reversed(entries)):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-# The value of PLACEHOLDER on authors that are the feed's, and not those of entries without authors.
+# The value of PLACEHOLDER on the feed's own authors, as opposed to those added for entries without authors.
 OF_THE_FEED = "feed"
 ATOM_NAMESPACES = (ATOM, OLD_ATOM)
 CHANNELS = {f"{namespace}channel": namespace for namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES)}
@@ -40,7 +40,7 @@ class Person(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A text; `type` is None if the format does not say it."""
+    """`type` is None if the format does not define it."""
 
     value: str
     type: str | None = None
@@ -48,7 +48,7 @@ class Text(NamedTuple):
 
 @dataclass(slots=True)
 class FeedMetadata:
-    """The metadata of a feed, whatever its format; URLs are absolute, `owner` is itunes:owner."""
+    """Metadata of a feed in any format; URLs are absolute, `owner` is itunes:owner."""
 
     id: str | None = None
     title: Text | None = None
@@ -65,7 +65,7 @@ class FeedMetadata:
 
 
 def read(original: str, url: str) -> FeedMetadata:
-    """Read the metadata of a feed from a HeadSource's original; `url` is that of its document."""
+    """Read the metadata of a feed from a HeadSource's original; `url` is the URL of the document."""
     parsed = parse(original)
     if parsed is None:
         return FeedMetadata() if original.startswith("<") else _read_json(json.loads(original), url)
@@ -73,7 +73,7 @@ def read(original: str, url: str) -> FeedMetadata:
 
 
 def parse(original: str) -> tuple[_Element, _Element, str] | None:
-    """Return the root of a head section, the section, and the format's namespace; None if it is no XML."""
+    """Return the root of a head section, the section, and the format's namespace; None if it is not XML."""
     try:
         root = parsing.parse_strict(original.encode())
     except XMLSyntaxError:
@@ -113,7 +113,7 @@ def _read_xml(root: _Element, section: _Element, namespace: str, url: str) -> Fe
     def text_of(element: _Element) -> tuple[_Element, str | None]:
         return element, elements.line(element)
 
-    # Each of iTunes' categories is followed by its subcategories.
+    # Subcategories of iTunes follow their category.
     of_itunes = (each.get("text") for outer in tagged("itunes:category") for each in outer.iter(outer.tag))
     links: Iterable[tuple[_Element, str | None]]
     images: Iterable[tuple[_Element, str | None]]
@@ -132,7 +132,7 @@ def _read_xml(root: _Element, section: _Element, namespace: str, url: str) -> Fe
         images = (text_of(url) for image in tagged("image") for url in image.iterchildren(f"{namespace}url"))
         categories = lines("category dc:subject")
     authors = _persons(tagged("atom:author"))
-    others = (lines(names) for names in ("itunes:author", "dc:creator", "managingEditor") if not is_atom)
+    fallbacks = (lines(names) for names in ("itunes:author", "dc:creator", "managingEditor") if not is_atom)
     declared = elements.language_of(section) or elements.language_of(root)
     return FeedMetadata(
         id=line("atom:id"),
@@ -142,7 +142,7 @@ def _read_xml(root: _Element, section: _Element, namespace: str, url: str) -> Fe
         language=declared or line("language dc:language"),
         image=reference(images) or reference((e, e.get("href")) for e in tagged("itunes:image")),
         icon=reference(map(text_of, tagged("atom:icon"))),
-        authors=authors or list(map(person_of, dict.fromkeys(next(filter(None, others), [])))),
+        authors=authors or list(map(person_of, dict.fromkeys(next(filter(None, fallbacks), [])))),
         owner=next(iter(_persons(tagged("itunes:owner"))), None),
         categories=jsonfeed.unique((each or "").strip() for each in (*categories, *of_itunes)),
         copyright=line("rights copyright" if is_atom else "copyright dc:rights"),
@@ -165,8 +165,8 @@ def _persons(persons: list[_Element]) -> list[Person]:
 
 
 def person_of(text: str) -> Person:
-    found = MAIL_AND_NAME.fullmatch(text) or NAME_AND_MAIL.fullmatch(text) or MAIL.fullmatch(text)
-    return Person(found["name"].strip() or None, found["email"]) if found else Person(text)
+    match = MAIL_AND_NAME.fullmatch(text) or NAME_AND_MAIL.fullmatch(text) or MAIL.fullmatch(text)
+    return Person(match["name"].strip() or None, match["email"]) if match else Person(text)
 
 
 def _read_json(feed: dict[str, Any], url: str) -> FeedMetadata:

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypedDict
 from urllib.parse import quote
 
 EXPORT = "{urn:x-fhcrawl:export}"  # the namespace of what `fhcrawl export` adds to documents
-OWN_ID = f"{EXPORT}id"  # attribute: an id that is no IRI
+OWN_ID = f"{EXPORT}id"  # attribute: an id that is not an IRI
 URN = "urn:x-fhcrawl:id:"
 # RFC 3987, 2.2: IRI = scheme ":" ihier-part …; RFC 9110, 4.2: http(s) has an authority.
 IRI = re.compile(
@@ -25,9 +25,10 @@ NO_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff
 
 
 def identifier(value: str | None) -> str | None:
-    """Return an id as it is stored, without XML's white space around it; None if nothing is left.
+    """Return an id as it is stored, without XML's white space around it; None if it is empty.
 
-    A character that cannot be stored becomes U+FFFD and its number in braces: different ids stay different.
+    A character that cannot be stored becomes U+FFFD and its number in braces, so that different ids stay
+    different.
     """
     if value is None or value.isspace():
         return None
@@ -37,14 +38,14 @@ def identifier(value: str | None) -> str | None:
     return value or None
 
 
-# RFC 4287, 4.2.6: "Its content MUST be an IRI". Feed readers resolve what is none against xml:base.
+# RFC 4287, 4.2.6: "Its content MUST be an IRI". Feed readers resolve any other id against xml:base.
 def iri_of(value: str) -> str:
-    """Return an id that is an IRI; for another one, a URN that holds it."""
+    """Return the id itself if it is an IRI, else a URN that contains it."""
     return value if IRI.fullmatch(value) else URN + quote(value, safe="", errors="surrogatepass")
 
 
 def digest(title: str | None, published: str | None, summary: str | None) -> str | None:
-    """Return an id for an entry without an id and a link; None without a title and a summary."""
+    """Return an id for an entry without an id and a link; None if it has no title and no summary."""
     if not (title or summary):
         return None
     parts = (title, published, summary)
@@ -67,11 +68,11 @@ DETAILS = ("title_type", "summary_type", "base", "language")
 class Entry:
     """An entry of one document. Strings are unchanged, and never ''; times are ISO 8601 in UTC ending in `Z`.
 
-    :param title_type, summary_type: like `content_type`; None if the format does not say
+    :param title_type, summary_type: like `content_type`; None if the format does not define it
     :param base, language: of the content, or of the entry; a `base` that is too long is None, a `language`
-        that is declared unknown ''
+        that is declared as unknown is ''
     :param original: the element or the JSON object of the entry, in UTF-8
-    :param digest: the result of `logical_feed.digest`, once that has been computed
+    :param digest: the result of `logical_feed.digest`, once it has been computed
     """
 
     id: str | None = None
@@ -153,7 +154,7 @@ class FeedDocument:
     :param fault: why the document is incomplete or not well-formed, as a sentence
     :param incremental: whether the document belongs to an archived feed by RFC 5005's drafts; without a
         `prev-archive` link it is the oldest document of the feed
-    :param total: number of entries that all pages of the feed have, as the document says
+    :param total: number of entries of all pages of the feed, as the document declares
     :param new_url: URL to which the feed has moved (itunes:new-feed-url)
     :param head: None if it is not kept, or if the format has none
     :param site: URL of the web page that an RSS channel belongs to

@@ -28,7 +28,7 @@ NAME = f"{ATOM}name"
 CONTENT, DCTERMS, ITUNES, MEDIA = map(braced, ("content", "dcterms", "itunes", "media"))
 DC = (braced("dc"), braced("dc10"))
 LONGEST_LENGTH = 19  # digits
-# Of a feed's authors that its entries get: each adds to the size of every entry.
+# Limits of the authors that entries inherit: each author adds to the size of every entry.
 MOST_SHARED_AUTHORS = 100
 LONGEST_SHARED_AUTHORS = 2000  # characters
 # Media RSS (rssboard.org/media-rss), medium. RFC 9110, 12.5.1: "type/*" is "all subtypes of that type".
@@ -36,12 +36,12 @@ FAMILIES = {"image": "image/*", "audio": "audio/*", "video": "video/*"}
 
 
 def fill(entry: Entry, element: _Element, base: str, fields: dict[str, FieldReader]) -> list[_Element]:
-    """Read the children of an entry's element; return those that have to be processed after all others."""
+    """Read the children of an entry's element; return those that must be processed after all others."""
     return [child for child in element if (read := fields.get(child.tag)) and read(entry, child, base)]
 
 
 def enclosure(url: str, media_type: str | None, length: str | None) -> Enclosure:
-    """Return an enclosure; a length (in octets) that is not a number becomes None."""
+    """`length` is in octets; one that is not a number becomes None."""
     digits = (length or "").strip()
     return Enclosure(url=url, type=media_type or None, length=int(digits) if is_length(digits) else None)
 
@@ -51,11 +51,11 @@ def is_length(digits: str) -> bool:
 
 
 def person(author: _Element) -> str | None:
-    """Return the name of a Person construct (RFC 4287, 3.2; Atom 0.3, 3.2), else its e-mail or its URI."""
+    """Return the name of a Person construct (RFC 4287, 3.2; Atom 0.3, 3.2), else its e-mail or URI."""
     # Publishers write RSS's author, which is a text, in Atom, and Atom's, which is a person, in RSS.
     if not len(author):
         return elements.line(author)
-    # Nearly every author.
+    # The usual case.
     if len(author) == 1 and author[0].tag == NAME:
         return elements.line(author[0])
     parts = {
@@ -65,13 +65,13 @@ def person(author: _Element) -> str | None:
 
 
 def shared(authors: list[str]) -> list[str]:
-    """Return the authors that the entries of a feed get; none if their names are too long."""
+    """Return the authors that the entries of a feed inherit; [] if their names are too long."""
     first = list(dict.fromkeys(authors))[:MOST_SHARED_AUTHORS]
     return first if sum(map(len, first)) <= LONGEST_SHARED_AUTHORS else []
 
 
 def inherit(entries: Sequence[Entry], authors: list[str], language: str | None) -> None:
-    """Give the authors and the language of a feed to its entries without their own."""
+    """Set the authors and the language of a feed on entries without their own."""
     for entry in entries if authors or language else ():
         entry.authors = entry.authors or list(authors)
         if entry.language is None:
@@ -126,7 +126,7 @@ def later(entry: Entry, element: _Element, base: str) -> bool:
 
 
 ENCODED = f"{CONTENT}encoded"
-# The readers of elements that count if an entry has none of the format's own, in order of precedence.
+# The readers of elements that count if an entry lacks the format's own, in order of precedence.
 SUBSTITUTES: dict[str, FieldReader] = {
     f"{ATOM}updated": updated,
     f"{DCTERMS}modified": updated,
@@ -178,23 +178,23 @@ def add_media(entry: Entry, children: Iterable[_Element], base: str) -> None:
     media = [(child, base) for child in children if child.tag in MEDIA_FIELDS]
     if not media:
         return
-    # media:group: it holds media:content elements, the same content in different forms.
+    # media:group contains media:content elements: the same content in different forms.
     grouped = [(each, _inside(each) if each[0].tag == f"{MEDIA}group" else []) for each in media]
     contents = [
         each for outer, inner in grouped for each in (outer, *inner) if each[0].tag == f"{MEDIA}content"
     ]
     urls = {enclosure["url"] for enclosure in entry.enclosures}
-    # media:content: url is the file's own URL; media with a player only have none.
+    # media:content: url is the file's own URL; media with only a player have no url.
     for content, url in _urls(contents, "content"):
         if url not in urls:
             urls.add(url)
             family = FAMILIES.get((content.get("medium") or "").strip().lower())
             entry.enclosures.append(enclosure(url, content.get("type") or family, content.get("fileSize")))
-    # What is said of one file among several is not said of the entry.
+    # The description of one file among several does not describe the entry.
     of_file = _inside(contents[0]) if len(contents) == 1 else ()
     around = [*media, *(each for _, inner in grouped for each in inner), *of_file]
     entry.title = entry.title or _first(around, "title", elements.line)
-    # An entry with content of its own needs no words on its files.
+    # An entry with its own content needs no description of its files.
     if entry.summary is None and entry.content is None:
         entry.summary = _first(around, "description", elements.html)
     # media:player: "allows the media object to be accessed through a web browser".
@@ -221,13 +221,13 @@ def _urls(around: Iterable[Placed], name: str) -> Iterator[Placed]:
 
 
 def without_repetition(entry: Entry) -> None:
-    """Keep each author and each category once, in their order."""
+    """Remove repeated authors and categories, in place; the order stays."""
     entry.categories = list(dict.fromkeys(entry.categories))
     entry.authors = list(dict.fromkeys(entry.authors))
 
 
 def unescaped(children: Iterable[_Element], tags: Container[str], name: str) -> Iterator[Problem]:
-    """Yield a problem for each element with one of the tags that should hold escaped markup and does not."""
+    """Yield a problem for each element with one of the tags whose markup is not escaped as required."""
     for child in children:
         # RFC 4287, 4.1.3.3: child elements are the content of the types xhtml, …+xml and …/xml.
         if (
@@ -244,7 +244,7 @@ def unescaped(children: Iterable[_Element], tags: Container[str], name: str) -> 
 def date_problems(
     entry: Entry, name: str, children: Iterable[_Element], labels: dict[str, tuple[str, str]]
 ) -> Iterator[Problem]:
-    """Yield a problem for each date that is unreadable, or that filled its field and needs an explanation."""
+    """Yield a problem for each date that is unreadable, or that filled its field after interpretation."""
     for child in children:
         if child.tag in labels:
             field, label = labels[child.tag]
@@ -252,7 +252,7 @@ def date_problems(
 
 
 def date_problem(name: str, label: str, text: Any, taken: str | None) -> Iterator[Problem]:
-    """Yield a problem like `date_problems`; `taken` is the time of the entry, from this or another date."""
+    """Yield a problem like `date_problems`; `taken` is the entry's time, from this or another date."""
     if taken is None:
         yield Problem("unreadable-date", name, f"its {label} is not a date: {text!r}")
         return

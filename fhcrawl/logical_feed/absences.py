@@ -1,6 +1,6 @@
-"""What the documents of a chain hold: which entries have changed in them, are gone, or have another id now.
+"""Compares the entries of documents: which have changed, are gone, or have another id now.
 
-Pure: values in, values out; there is no clock.
+Pure functions, without a clock.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # -- contents: digests of a document's link, and of each entry's id and content ---------------------------
 #
-# A document that is read again is compared with what it held, to tell which entries have changed in it since.
-# The digests are short: a publisher who makes a collision hides a change of an own entry.
+# A document that is read again is compared with its previous content, to find the entries that have changed.
+# The digests are short: a publisher who makes them collide only hides a change of their own entry.
 
 # Octets of the digest of an id, and of a content. The digest of the URL of the older document comes first.
 OF_ID, OF_CONTENT = 8, 4
@@ -41,9 +41,9 @@ def _digest_of_content(digest: str) -> bytes:
 
 
 def encode(versions: Iterable[Version], older_url: str | None, unsettled: Container[str] = ()) -> bytes:
-    """Return what a document holds, in its order.
+    """Encode the entries that a document contains, in its order.
 
-    :param unsettled: ids of entries that are to count as changed when the document is read next
+    :param unsettled: ids of entries that must count as changed when the document is read next
     """
     return digest_of_id(older_url or "") + b"".join(
         digest_of_id(v.id) + (UNKNOWN if v.id in unsettled else _digest_of_content(v.digest))
@@ -51,12 +51,12 @@ def encode(versions: Iterable[Version], older_url: str | None, unsettled: Contai
     )
 
 
-# An older document that it does not name was guessed.
+# The document links to no older document; if it has one, its URL was guessed.
 NAMES_NONE = digest_of_id("")
 
 
 def ids_of(held: bytes) -> Iterator[bytes]:
-    """Yield the digests of the ids of the entries that a document held, in its order."""
+    """Yield the digests of the ids in an encoded document, in its order."""
     return (held[begin : begin + OF_ID] for begin in range(HEAD, len(held), SIZE))
 
 
@@ -69,7 +69,7 @@ def _contents_of(held: bytes) -> dict[bytes, set[bytes]]:
 
 
 def unlike(versions: Iterable[Version], newer: bytes) -> set[str] | None:
-    """Return the ids of the entries of a page whose content differs from the newer page's with that id.
+    """Return the ids of the entries of a page whose content differs from the newer page's entry with that id.
 
     :return: None if the newer page does not have all ids of the page, or the page has none
     """
@@ -84,20 +84,21 @@ def unlike(versions: Iterable[Version], newer: bytes) -> set[str] | None:
 
 
 class EarlierReading:
-    """What an archive or a page held when it was last read, to compare it with what it holds now.
+    """The content of an archive or a page when it was last read, to compare with what it contains now.
 
-    An entry with the same content as before keeps the place of the document: an old copy never replaces the
-    newer version of another document. One whose content has changed was edited since: it counts as read by
-    this walk. While the subscription document has an entry, its version counts; another one that an archive
-    has counts when the archive is read next. An archive that is read for the first time, behind others that
-    were read before, has its place behind these; but an entry that another of them has lost since counts as
-    read by this walk, too.
+    An entry with the same content keeps the place of the document, so that an old copy never replaces the
+    newer version of another document. An entry whose content has changed was edited, and counts as read by
+    this walk. While the subscription document has an entry, its version counts; a different one in an archive
+    counts when the archive is read next. An archive that is read for the first time, behind others that were
+    read before, has its place behind these; but an entry that one of them has lost since counts as read by
+    this walk.
 
-    :param current: what the subscription document held when it was last read
-    :param place: the place of the document: of an archive or a checked page, when it was first read
+    :param held: the content when it was last read (`encode`)
+    :param current: the content of the subscription document when it was last read
+    :param place: the place of the document; for an archive or a checked page, when it was first read
     :param walk: number of the walk that reads it again
-    :param missing: if it is read for the first time, the digests of the ids of entries that archives or pages
-        have lost, and no document has
+    :param missing: for a first read, the digests of the ids of entries that archives or pages have lost, and
+        that no document has
     """
 
     def __init__(
@@ -124,11 +125,11 @@ class EarlierReading:
         return digest_of_id(version.id) in self._held
 
     def lost(self, held: bytes) -> list[bytes]:
-        """Return the digests of the ids that the document held, and does not hold now."""
+        """Return the digests of the ids that the document contained before, and does not contain now."""
         return list(self._held.keys() - set(ids_of(held)))
 
     def removed(self, held: bytes) -> dict[bytes, bytes] | None:
-        """Return `removed` of a plain feed; None too if it named an older document, which may have them."""
+        """Return `removed` of a plain feed; None too if it linked to an older document."""
         if not self._encoded:
             return {}
         is_plain = self._encoded.startswith(NAMES_NONE) and held.startswith(NAMES_NONE)
@@ -161,28 +162,27 @@ class EarlierReading:
         return False
 
 
-# -- absences: what the documents held at one moment ------------------------------------------------------
+# -- absences: the content of all documents at the same moment --------------------------------------------
 #
-# An entry that none of them held then is gone; and if the chain is that of a paged feed, it was the feed
-# then.
+# An entry that no document contained at that moment is gone; and the chain of a paged feed was then the feed.
 #
 # Entries move from document to document: to an older page when others are added, to a newer page when others
-# are deleted, from the subscription document to an archive. An entry that no document held when it was read
-# can have moved from a document that was read later to one that was read before. So each document has to be
-# seen twice, with the same content. Let there be a walk such that every archive (or page) was first seen as
-# it is now in an earlier walk, and was last seen so in this walk, or later. Then all of them were so at the
-# moment when this walk read the subscription document: what none of them holds, nor the subscription
-# document, was not published at that moment.
+# are deleted, from the subscription document to an archive. An entry that no document contained when it was
+# read can have moved from a document that was read later to a document that was read before. So each document
+# must be seen twice, with the same content. Let there be a walk such that every archive (or page) was first
+# seen with its current content in an earlier walk, and last seen with it in this walk or later. Then all of
+# them had this content when this walk read the subscription document: an entry that neither they nor the
+# subscription document contain was not published at that moment.
 #
-# A plain feed has one document, and drops its oldest entries. An entry that is missing there between two that
-# it still shows, in the same order, has not been dropped at the end: the publisher has removed it.
+# A plain feed has one document, and drops its oldest entries. An entry that is missing between two that it
+# still shows, in the same order, has not been dropped at the end: the publisher has removed it.
 
 
 class Seen(NamedTuple):
-    """When a document was seen, as it is known.
+    """When walks saw the current content of a document.
 
-    :param changed: number of the walk that first saw it so; None if that is not known
-    :param checked: number of the last walk that saw it so
+    :param changed: number of the first walk that saw it; None if unknown
+    :param checked: number of the last walk that saw it; None if unknown
     """
 
     changed: int | None
@@ -190,23 +190,23 @@ class Seen(NamedTuple):
 
 
 def snapshot_walk(documents: Collection[Seen], subscription: Seen) -> int | None:
-    """Return the last walk at whose beginning all documents of a chain were as they are known; None for none.
+    """Return the last walk at whose beginning all documents of a chain had their stored content, or None.
 
-    :param documents: all of the chain but the subscription document, which may have changed since
+    :param documents: the chain without the subscription document, which may have changed since
     """
-    changed = [one.changed for one in documents if one.changed is not None]
-    checked = [one.checked for one in (*documents, subscription) if one.checked is not None]
+    changed = [seen.changed for seen in documents if seen.changed is not None]
+    checked = [seen.checked for seen in (*documents, subscription) if seen.checked is not None]
     if not documents or len(changed) < len(documents) or len(checked) <= len(documents):
         return None
     return agreed_walk(Seen(max(changed), min(checked)))
 
 
-# RFC 5005, 3: "clients SHOULD NOT present paged feeds as coherent or complete". What one walk has read of
-# pages may never have been the feed: an entry that has moved to a page that was read before is in none of
-# them. But if a walk begins after each document was first seen as it is, and each was last seen so after
-# that, the documents were the feed at that moment. This does not hold if a document has changed and changed
-# back between, or a cache has kept an old one. The subscription document counts like the others: when it
-# changes, entries may leave it.
+# RFC 5005, 3: "clients SHOULD NOT present paged feeds as coherent or complete". The pages that a single walk
+# has read may never have been the feed: an entry that has moved to a page that was read before is in none of
+# them. But if a walk begins after each document was first seen with its current content, and each was last
+# seen with it after that, the documents were the feed at that moment. This fails if a document has changed
+# and changed back in between, or a cache has returned an old copy. The subscription document counts like the
+# others: when it changes, entries may leave it.
 def agreed_walk(chain: Seen) -> int | None:
     """As `snapshot_walk`, for the last `changed` and the first `checked` of all documents of a chain."""
     if chain.changed is None or chain.checked is None or chain.changed >= chain.checked:
@@ -214,15 +214,15 @@ def agreed_walk(chain: Seen) -> int | None:
     return chain.checked
 
 
-# A document that sorts its entries by rank or update time, or shows some at random, moves entries or puts new
-# ones between others. Newer entries may come below pinned ones, which have stayed at the top; and a document
-# that is shorter by an entry may show an older one at its end. What has a new entry in its place may have got
-# another id. An entry pinned at the end proves nothing: the one above it is the oldest of the others.
+# A document that sorts its entries by rank or update time, or shows random entries, moves entries or inserts
+# new ones between others. Newer entries may come below pinned ones, which stay at the top; and a document
+# that has lost an entry may show an older one at its end. An entry with a new entry in its place may have a
+# new id. An entry pinned at the end proves nothing: the entry above it is the oldest of the others.
 def removed(earlier: Sequence[bytes], shown: Sequence[bytes]) -> dict[bytes, bytes] | None:
     """Return the entries that the document of a plain feed has lost between two that it still shows.
 
-    :param earlier, shown: digests of the ids that it showed before, and that it shows now, in its order
-    :return: for each of them, the next older entry that it still shows; None if its order proves nothing
+    :param earlier, shown: digests of the ids shown before, and of those shown now, in document order
+    :return: for each entry, the next older one that is still shown; None if the order proves nothing
     """
     places = {key: place for place, key in enumerate(shown)}
     were = {key: place for place, key in enumerate(earlier)}
@@ -243,18 +243,18 @@ def removed(earlier: Sequence[bytes], shown: Sequence[bytes]) -> dict[bytes, byt
 
 
 def missed_since(missed: int, looked: int, changed: int | None, walk: int) -> int:
-    """Return since which walk no subscription document that was read had an entry that no document holds now.
+    """Return the walk since which no subscription document had an entry that no document has now.
 
-    :param missed: the same when the entry was last looked for, by the walk `looked`
-    :param changed: number of the walk that first saw the subscription document as it is
+    :param missed: the previous result, for the walk `looked` that last looked for the entry
+    :param changed: number of the first walk that saw the current content of the subscription document
     """
     return missed if changed is not None and changed <= looked + 1 else walk
 
 
 def unconfirmed(documents: Sequence[Seen], missed: int) -> list[int]:
-    """Return the indexes of the documents to be seen again before it is known that an entry is gone."""
-    since = max([missed, *(one.changed + 1 for one in documents if one.changed is not None)])
-    return [index for index, one in enumerate(documents) if one.checked is None or one.checked < since]
+    """Return the indexes of the documents that must be seen again before an entry is known to be gone."""
+    since = max([missed, *(seen.changed + 1 for seen in documents if seen.changed is not None)])
+    return [index for index, seen in enumerate(documents) if seen.checked is None or seen.checked < since]
 
 
 SECONDS_A_DAY = 24 * 60 * 60
@@ -263,8 +263,8 @@ SECONDS_A_DAY = 24 * 60 * 60
 class Budget(NamedTuple):
     """The user's limits (FHCRAWL_RECHECK).
 
-    :param days: in this time, each document is to be requested once; 0: none is checked
-    :param documents: how many documents of a feed are checked in one run
+    :param days: period in which each document is requested once; 0 disables the checks
+    :param documents: maximum number of documents of a feed that are checked in one run
     """
 
     days: int
@@ -272,10 +272,10 @@ class Budget(NamedTuple):
 
 
 # RFC 5005, 4: "The set of entries contained in an archive document published at a particular URI SHOULD NOT
-# change over time." Generators of static sites write all archives anew at each build. To check one each
-# `days / n` days, for n documents, spreads the requests over the runs. Of the documents that were not
-# requested for a time t, so many are due that as many were requested in t as this rate asks for, for any t:
-# archives that are new do not postpone the check of those that are old.
+# change over time." Generators of static sites rewrite all archives at each build. Checking one of n
+# documents every `days / n` days spreads the requests over the runs. For any time t, as many of the documents
+# that were not requested during t are due as this rate requires beyond those that were requested: new
+# archives do not postpone the check of old ones.
 def due_rechecks(
     requested: Sequence[str],
     now: str,
@@ -286,15 +286,15 @@ def due_rechecks(
     """Return the indexes of the documents to check now, in the order of the requests.
 
     If any is due, the newest document comes first, where edits are most likely, unless it would be the only
-    one, or its last request failed; then come those that have been unchecked for the longest time.
+    one or its last request failed; then come those that have been unchecked for the longest time.
 
     :param requested: when each document was last requested, the newest document first
-    :param doubted: indexes of documents that are to be checked whether they are due or not
+    :param doubted: indexes of documents that are checked even if they are not due
     """
     if not budget.days:
         return []
     period = budget.days * SECONDS_A_DAY
-    # A time in the future was recorded by a wrong clock.
+    # A time in the future comes from a wrong clock.
     ages = [age if age >= 0 else period for age in (elapsed(time, now) for time in requested)]
     longest_first = sorted(range(len(ages)), key=lambda index: -ages[index])
     owed = (
@@ -302,36 +302,35 @@ def due_rechecks(
     )
     chosen = longest_first[: max(owed, default=0)] if ages else []
     first = [0] if chosen and budget.documents > 1 and 0 not in failed else []
-    others = [index for index in longest_first if index in doubted]
-    return list(dict.fromkeys([*first, *chosen, *others]))[: budget.documents]
+    unsure = [index for index in longest_first if index in doubted]
+    return list(dict.fromkeys([*first, *chosen, *unsure]))[: budget.documents]
 
 
 # -- renames: entries whose id has changed ----------------------------------------------------------------
 #
-# A publisher has moved, and names its entries anew. Ids are compared as they are (RFC 4287, 4.2.6.1), so a
-# changed id makes another entry. That it is the same one is a guess, which is made only where two entries
-# that differ cannot look like this:
+# A publisher has moved, and changes the ids of its entries. Ids are compared character by character (RFC
+# 4287, 4.2.6.1), so a changed id makes a different entry. Two ids are assumed to be of the same entry only
+# where two different entries cannot look like this:
 #
-# - The ids differ in `http` and `https` alone, and no document holds both. The time of publication is the
-#   same; of entries without one, the title is.
+# - The ids differ only in `http` and `https`, and no document contains both. The time of publication is the
+#   same; without it, the title is the same.
 # - The ids differ in host (or in the authority of a `tag:` URI), title and time are the same, and no document
-#   holds the old id. A feed can bring together several hosts, whose posts have ids such as
-#   `http://host/?p=12`.
-# - Link, title and time are the same, no document holds the old id, and no third entry has this link. A link
-#   that more entries share, say to a home page, names none of them.
+#   contains the old id. A feed can combine several hosts, whose posts have ids such as `http://host/?p=12`.
+# - Link, title and time are the same, no document contains the old id, and no third entry has this link. A
+#   link that more entries share, for example to a home page, identifies none of them.
 #
-# What could be the new id of several entries, or several new ids of one, is none.
+# An ambiguous renaming, of several old or to several new ids, is ignored.
 
 WEB = re.compile(r"https?://[^/?#]*(.*)", re.DOTALL)
 # RFC 4151, 2.1: "tag:" authorityName "," date ":" specific
 TAG = re.compile(r"tag:[^,]*(,.*)", re.DOTALL)
-# What more than two entries share names none of them.
+# A key that more than two entries share identifies none of them.
 PAIR = 2
 ENOUGH = PAIR + 1
 
 
 class NamedEntry(NamedTuple):
-    """What tells whether two entries are the same one; the place is that of its newest version's document."""
+    """Identifies an entry under another id; `place` is that of its newest version's document."""
 
     id: str
     title: str | None
@@ -351,7 +350,7 @@ class NamedEntry(NamedTuple):
         return same and bool(self.title) and self._time is not None
 
     def shared(self) -> Iterator[Hashable]:
-        """Yield what it would share with itself under another id."""
+        """Yield the keys that two ids of the same entry have in common."""
         if self.title and self._time:
             if rest := _without_host(self.id):
                 yield "host", rest, self.title, self._time
@@ -360,7 +359,7 @@ class NamedEntry(NamedTuple):
 
 
 class Renaming(NamedTuple):
-    """An entry, and what is probably the same one with its former id; some differ in the scheme alone."""
+    """An entry, and its probable former id; with `by_scheme`, the ids differ only in the scheme."""
 
     new: NamedEntry
     old: NamedEntry
@@ -368,7 +367,7 @@ class Renaming(NamedTuple):
 
 
 def with_other_scheme(entry_id: str) -> str | None:
-    """Return an id with `https` in place of `http`, or `http` in place of `https`; None for another id."""
+    """Replace `http` with `https` in an id, or `https` with `http`; None for another id."""
     scheme, separator, rest = entry_id.partition("://")
     other = {"http": "https", "https": "http"}.get(scheme)
     return f"{other}://{rest}" if other and separator else None
@@ -380,10 +379,10 @@ def _without_host(entry_id: str) -> str | None:
 
 
 def renamings(arrivals: Iterable[NamedEntry], others: Iterable[NamedEntry]) -> list[Renaming]:
-    """Return the renamings that the entries of a feed suggest; what documents hold is not considered.
+    """Return the renamings that the entries of a feed suggest; the contents of documents are not considered.
 
-    :param arrivals: entries with ids that are new; what the newer of two of them was before may be the older
-    :param others: entries of the feed, each once; new ones among them are ignored
+    :param arrivals: entries with new ids; the former id of one may be that of an older arrival
+    :param others: entries of the feed, each once; arrivals among them are ignored
     """
     by_id = {entry.id: entry for entry in arrivals}
     new_ids = {with_other_scheme(entry_id): entry_id for entry_id in by_id}
@@ -419,13 +418,13 @@ def _may_differ_in_scheme(new: NamedEntry, old: NamedEntry) -> bool:
     return new.title == old.title
 
 
-def confirmed(found: Collection[Renaming], documents: Iterable[Collection[bytes]]) -> list[Renaming]:
-    """Return those of some renamings that the documents of a chain do not contradict.
+def confirmed(candidates: Collection[Renaming], documents: Iterable[Collection[bytes]]) -> list[Renaming]:
+    """Return those renamings that the documents of a chain do not contradict.
 
-    :param documents: the digests of the ids that each document held when it was last read, of these at least
-        those of the renamings
+    :param documents: the digests of the ids that each document had when it was last read, at least of those
+        in the renamings
     """
-    pairs = {digest_of_id(each.new.id): (each, digest_of_id(each.old.id)) for each in found}
+    pairs = {digest_of_id(each.new.id): (each, digest_of_id(each.old.id)) for each in candidates}
     held: set[bytes] = set()
     together: set[bytes] = set()
     for ids in documents:

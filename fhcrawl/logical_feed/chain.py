@@ -23,8 +23,8 @@ class FeedQuirks:
     """The user's settings for a publisher whose links deviate from RFC 5005.
 
     :param next_is_archive: `next` links lead to archives that do not change
-    :param reversed: relations are written backwards: next-archive leads to the older archive, `previous` to
-        the older page
+    :param reversed: relations are swapped: next-archive leads to the older archive, `previous` to the older
+        page
     """
 
     next_is_archive: bool = False
@@ -54,7 +54,7 @@ def _corrected(links: dict[str, Value], document: FeedDocument, quirks: FeedQuir
 
 
 class Contradiction(NamedTuple):
-    """Links of a document with one relation, of which at most one can be followed: '' names no document."""
+    """Links of a document with one relation, of which at most one is followed; '' is a link without a URL."""
 
     relation: str
     followed: str | None
@@ -62,17 +62,16 @@ class Contradiction(NamedTuple):
 
 
 def contradiction(document: FeedDocument, relation: str | None, quirks: FeedQuirks) -> Contradiction | None:
-    """Return the links that contradict the one of a relation, if there are any."""
     others = _corrected(document.other_links, document, quirks).get(relation or "")
     if relation is None or not others:
         return None
     return Contradiction(relation, relations(document, quirks).get(relation), others)
 
 
-# RFC 5005, 4: prev-archive is "a URI that refers to the immediately preceding archive document": that is one.
-# A document that another link names may hold entries that no other document does.
+# RFC 5005, 4: prev-archive is "a URI that refers to the immediately preceding archive document": there is
+# only one. A document that another link leads to may contain entries that no other document has.
 def older_contradiction(document: FeedDocument, quirks: FeedQuirks) -> Contradiction | None:
-    """Return the links that contradict the one to the older document; None if fh:complete is set."""
+    """Return the links that contradict the one to the older document; None with fh:complete."""
     if document.complete:
         return None
     if archives := contradiction(document, "prev-archive", quirks):
@@ -104,7 +103,7 @@ class ChainPosition(NamedTuple):
 
 # A capture counts as read by a walk before the first, at its date. The store's integers have 32 bits.
 def position_of_capture(date: str, depth: int) -> ChainPosition:
-    """Return the position of a captured document, behind `depth` links of a subscription document."""
+    """`depth` is the number of links from a subscription document to the captured document."""
     moment = datetime.fromisoformat(date[:TO_THE_SECOND]).replace(tzinfo=timezone.utc)
     return ChainPosition(min(max(int(moment.timestamp()), 0) + EARLIEST_WALK, FIRST_WALK - 1), -depth)
 
@@ -118,32 +117,29 @@ def captured(place: ChainPosition) -> str | None:
 
 
 class Role(str, Enum):
-    """The role of a document in its feed."""
-
     SUBSCRIPTION = "subscription"
     ARCHIVE = "archive"
     PAGE = "page"
-    # A document that a list names; the list itself is the subscription document, or the index of the
-    # snapshot that precedes the feed.
+    # A document of a list; the list itself is the subscription document, or the index of the snapshot that
+    # precedes the feed.
     PART = "part"
     INDEX = "index"
     # An earlier copy of a document, from a web archive; it is not part of the chain.
     CAPTURE = "capture"
-    # What a web archive says of the captures that it has of a document (RFC 7089, 1.2).
+    # A web archive's list of the captures of a document (RFC 7089, 1.2).
     TIMEMAP = "timemap"
     # A publisher's own list of entries, or a page that shows some of these; it is not part of the chain.
     LISTED = "listed"
 
 
-# The roles of the documents of a chain.
 CHAIN = (Role.SUBSCRIPTION, Role.ARCHIVE, Role.PAGE)
 
 
 class Link(NamedTuple):
-    """A link to another document of the feed, and the role of that document.
+    """A link to another document of the feed.
 
-    :param platform: name of the software (`platforms`) whose row has formed the URL: no link names the
-        document, and it may not exist
+    :param platform: name of the software (`platforms`) whose rule formed the URL: no document links to it,
+        and it may not exist
     """
 
     role: Role
@@ -161,7 +157,7 @@ class Kind(str, Enum):
 
 
 def kind(document: FeedDocument, quirks: FeedQuirks = PLAIN) -> Kind:
-    """Return how a feed publishes its history, by its subscription document."""
+    """`document` is the subscription document."""
     links = {*relations(document, quirks), *_corrected(document.other_links, document, quirks)}
     # RFC 5005, 2: "the feed document it occurs in is a complete representation of the logical feed's
     # entries."
@@ -195,7 +191,7 @@ def older_document(
 
 
 def last_page(document: FeedDocument, own: tuple[str, ...], quirks: FeedQuirks = PLAIN) -> str | None:
-    """Return the URL of the last page, if a page names it, is not it, and links to no older document."""
+    """Return the URL of the last page if a page links to it, is not it, and links to no older document."""
     links = relations(document, quirks)
     is_archive = document.complete or document.archive or document.incremental
     last = None if is_archive or {"next", "prev-archive"} & links.keys() else links.get("last")
@@ -203,10 +199,10 @@ def last_page(document: FeedDocument, own: tuple[str, ...], quirks: FeedQuirks =
 
 
 # RFC 5005, 4: "The set of entries contained in an archive document published at a particular URI SHOULD NOT
-# change over time. Likewise, the URI for a particular archive document SHOULD NOT change over time." Where it
-# has changed, the archives may have been divided anew since the subscription document was read: entries
-# of this one can be in a newer one now, which the walk has already read. The rest of the chain cannot rule
-# that out; only a subscription document that is read later, and leads there too, can.
+# change over time. Likewise, the URI for a particular archive document SHOULD NOT change over time." If it
+# has changed, the archives may have been divided differently since the subscription document was read:
+# entries of this archive can now be in a newer one, which the walk has already read. The rest of the chain
+# cannot exclude that; only a subscription document that is read later, and leads to it too, can.
 def may_be_another(document: FeedDocument, requested: str, reached: str) -> bool:
     """Return whether a redirect may have led to another document than the requested archive."""
     return document.links.get("self") != requested and _path(requested) != _path(reached)
@@ -218,27 +214,29 @@ def _path(url: str) -> tuple[str, str]:
 
 
 def subscription_link(document: FeedDocument, quirks: FeedQuirks = PLAIN) -> str | None:
-    """Return the URL of the subscription document if this document is another one."""
+    """Return the URL of the subscription document; None if this document is it."""
     relation = subscription_relation(document, quirks)
     return None if relation is None else relations(document, quirks).get(relation)
 
 
 def subscription_relation(document: FeedDocument, quirks: FeedQuirks = PLAIN) -> str | None:
-    """Return the relation that links to the subscription document if this document is another one."""
+    """Return the relation that links to the subscription document; None if this document is it."""
     links = relations(document, quirks)
     # RFC 5005, 4: "current - A URI that, when dereferenced, returns a feed document containing the most
-    # recent entries in the feed." Publishers do not all write fh:archive; only an archive has one after it.
+    # recent entries in the feed." Publishers do not all write fh:archive; only an archive has an archive
+    # after it.
     if document.archive or "next-archive" in links:
-        # Feed of multipart pages: "A page with a `next` link is immutable"; the last one leads to the newest.
+        # Feed of multipart pages: "A page with a `next` link is immutable"; the last `next` link
+        # leads to the newest page.
         return "next-archive" if document.format == "multipart" and "current" not in links else "current"
     # RFC 5005, 3: only a document with a `previous` link is not the first of its series.
     return "first" if "previous" in links and "prev-archive" not in links else None
 
 
-# RFC 5005, 4: a next-archive link leads to the archive document that comes after this one. A document with
-# such a link is not the newest, with or without fh:archive.
+# RFC 5005, 4: a next-archive link leads to the next newer archive document. A document with such a link is
+# not the newest, with or without fh:archive.
 def is_archive(document: FeedDocument, own: tuple[str, ...], quirks: FeedQuirks = PLAIN) -> bool:
-    """Return whether a document is an archive: it is marked as one, or names a newer document."""
+    """Return whether a document is marked as an archive, or links to a newer archive."""
     return document.archive or relations(document, quirks).get("next-archive") not in (None, *own)
 
 
@@ -255,7 +253,7 @@ def reaches(document: FeedDocument, since: str) -> bool:
     is_ordered = document.format == "multipart" and bool(times)
     if is_ordered and is_before(times[-1], since):
         return True
-    # A page's Last-Modified may be a file's, older than what is in it.
+    # A page's Last-Modified may be that of a file, older than its entries.
     return is_before(document.updated, since) and all(is_before(time, since) for time in times)
 
 
@@ -279,10 +277,10 @@ class NewerPage(NamedTuple):
 
 
 def as_newer_page(document: FeedDocument, own: tuple[str, ...], role: Role) -> NewerPage | None:
-    """Return the data to check the next older page against; None if this is no multipart page."""
+    """Return the data to check the next older page against; None if this is not a multipart page."""
     if document.format != "multipart":
         return None
-    # Page: `self` is required. The newest page is polled at another URL than its permanent one.
+    # Page: `self` is required. The newest page is polled at a URL that is not its permanent URL.
     self_url = document.links.get("self")
     urls = [*own, self_url] if self_url is not None else [] if role is Role.SUBSCRIPTION else list(own)
     times = [entry.updated for entry in document.entries if entry.updated]

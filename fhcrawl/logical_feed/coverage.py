@@ -43,34 +43,33 @@ from fhcrawl.logical_feed.chain import TO_THE_SECOND, Kind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-# Other feeds promise their history (RFC 5005, 2 and 4).
+# Complete and archived feeds provide their complete history (RFC 5005, 2 and 4).
 COVERED_KINDS = (Kind.SINGLE, Kind.PAGED)
-# Of a document with more entries, the newest are compared, as if it showed no more.
+# Of a document with more entries, only the newest are compared.
 WINDOW = 256
 # Octets of digests, and characters of both in base64.
 ID_SIZE, TIME_SIZE = 6, 3
 ID, MARK = 8, 12
-# Entries that are no longer shown return when newer ones are deleted: some are remembered.
+# Entries that are no longer shown return when newer ones are deleted: so many are remembered.
 REMEMBERED = 32
 MOST_SPANS = 50
 # Bursts are measured in intervals of this length at least; after a month, a burst counts half.
 SHORTEST_BURST = 60 * 60
 HALF_LIFE = 30 * 24 * 60 * 60
-# Half-lives after which nothing is left.
+# Half-lives after which a burst no longer counts.
 NEVER = 1_000
-# Where all entries are new, this many times as many are supposed to have come.
+# If all entries are new, this many times as many are assumed to have been published.
 AT_A_HOLE = 2
-# For how long a clock that has gone back is in doubt; a clock that was years ahead must not count for ever.
+# How long a clock that has gone back is doubted; a clock that was years ahead must not count for ever.
 DOUBT = 30 * 24 * 60 * 60
 # Before and after all times.
 MIN_TIME, MAX_TIME = "", "~"
-# Entries are dated before they are seen: captures are meant to have as much more in common as this part of an
-# entry takes on average.
+# Entries are dated before they are seen: captures should overlap by this part of an entry more.
 SPARE = 0.5
 
 
 def mark(entry_id: str, published: str | None, updated: str | None, digest: str) -> str:
-    """Return what a shown entry is recognised by: digests of its id, and of its times or else its content."""
+    """Return digests that identify a shown entry: of its id, and of its times or else its content."""
     times = f"{published} {updated}" if published or updated else digest
     return _digest(entry_id, ID_SIZE) + _digest(times, TIME_SIZE)
 
@@ -86,7 +85,7 @@ def marks_of(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A span of time between two reads in which no entry was missed."""
+    """A time span between two reads in which no entry was missed."""
 
     since: str
     until: str
@@ -97,8 +96,8 @@ class Hole:
     """The time between two reads in which entries may have been missed.
 
     :param after, before: times of the two reads
-    :param entries: how many it may have cost, by the usual rate of the feed; None if that is not known
-    :param number: of holes that this one stands for: old ones are merged, with the spans between them
+    :param entries: estimate of the missed entries, by the usual rate of the feed; None if unknown
+    :param number: number of merged holes: old ones are merged, with the spans between them
     """
 
     after: str
@@ -111,8 +110,8 @@ class Hole:
 class EarlierSpan(NamedTuple):
     """A span that a hole follows.
 
-    :param lost: estimate of the entries that the hole has cost; None if nothing is known
-    :param number: of holes that this one stands for
+    :param lost: estimate of the entries missed in the hole; None if unknown
+    :param number: number of merged holes
     """
 
     since: str
@@ -123,13 +122,13 @@ class EarlierSpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The time for which a feed is covered, and what the next read is compared with.
+    """The time for which a feed is covered, and the data that the next read is compared with.
 
     :param known: marks of the entries that the last read showed, in document order, then of some before them
-    :param shown: number of those, WINDOW at most
-    :param depth: the greatest number of known entries that stood above a new one
+    :param shown: number of those that the last read showed, WINDOW at most
+    :param depth: maximum number of known entries above a new one
     :param since, until: the current span; `until` is the time of the last read. If `since` is later, the
-        clock has gone back, and no span is known: see `_begin`
+        clock has gone back, and there is no current span: see `_with_hole`
     :param earlier: the spans before it, oldest first
     :param entries: number of new entries in all spans
     :param seconds: length of the earlier spans
@@ -162,7 +161,6 @@ class Coverage:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether an earlier read was later by the clock, so that no current span is known."""
         return self.since > self.until
 
     @property
@@ -171,7 +169,7 @@ class Coverage:
 
     @property
     def is_proof(self) -> bool:
-        """Whether the same entries in the next read are enough to be found again."""
+        """Whether the entries of the last read suffice to recognise them in the next one."""
         return self.shown > self.depth
 
     @property
@@ -180,14 +178,13 @@ class Coverage:
         return self.entries / max(1, self._seconds)
 
     def worst_rate(self, now: str) -> float:
-        """Return the highest rate that was seen, or the usual one; bursts of long ago count less."""
         if self.burst is None:
             return self.rate
         months = max(0, elapsed(self.burst, now)) / HALF_LIFE
         return max(self.rate, self.burst_entries / self.burst_seconds / math.exp2(min(months, NEVER)))
 
     def half_replaced_in(self, now: str) -> int | None:
-        """Return in how many seconds half of the shown entries may be replaced; None if nobody knows."""
+        """Return the seconds in which half of the shown entries may be replaced; None if unknown."""
         rate = self.worst_rate(now)
         return None if not rate else int(max(1, self.shown - self.depth) / 2 / rate)
 
@@ -205,29 +202,29 @@ def coverage_after(
 ) -> Coverage | None:
     """Return the coverage of a feed after a read that showed entries with these marks.
 
-    :param is_lossy: it shows an entry that cannot be kept
+    :param is_lossy: the read showed an entry that cannot be kept
     """
     first: dict[str, str] = {}
     for entry in shown[:WINDOW]:
         first.setdefault(entry[:ID], entry)
     marks = list(first.values())
     if not marks:
-        return before  # says nothing: entries may have come, and left it again
+        return before  # proves nothing: entries may have been added and removed since
     if before is None:
         return Coverage("".join(marks), len(marks), time, time)
-    known = marks_of(before.known)
-    numbers = {entry: number for number, entry in enumerate(known)}
-    ids = {entry[:ID] for entry in known}
+    earlier = marks_of(before.known)
+    numbers = {entry: number for number, entry in enumerate(earlier)}
+    ids = {entry[:ID] for entry in earlier}
     places = [numbers.get(entry) for entry in marks]
     is_new = [entry[:ID] not in ids for entry in marks]
-    gone = [entry for entry in known if entry[:ID] not in first][: len(marks) + REMEMBERED]
+    gone = [entry for entry in earlier if entry[:ID] not in first][: len(marks) + REMEMBERED]
     depth = max(before.depth, _depth(places, is_new))
-    is_seamless = not is_lossy and (_found_again(places) > depth or _shows_all(before, known, marks, depth))
+    is_seamless = not is_lossy and (_found_again(places) > depth or _shows_all(before, earlier, marks, depth))
     came = new = sum(is_new)
     if not before.is_doubtful and time >= before.until and is_seamless:
         after = replace(before, until=time, entries=before.entries + new)
     else:
-        # How many have come is not known: at least those that are shown.
+        # The number of new entries is unknown: at least those that are shown.
         after, came = _with_hole(before, new, time), AT_A_HOLE * new
     seconds = max(SHORTEST_BURST, elapsed(before.until, time))
     if came and came / seconds >= before.worst_rate(time):
@@ -235,7 +232,8 @@ def coverage_after(
     return replace(after, known="".join([*marks, *gone]), shown=len(marks), depth=depth)
 
 
-# New entries at the end prove nothing: all known ones may be pinned, or the document shows more than before.
+# New entries at the end prove nothing: all earlier ones may be pinned, or the document shows more than
+# before.
 def _depth(places: list[int | None], is_new: list[bool]) -> int:
     depth = above = above_new = 0
     for place, new in zip(places, is_new, strict=True):
@@ -255,21 +253,21 @@ def _found_again(places: list[int | None]) -> int:
     return number
 
 
-# Nothing has left the document at its end, unless a new entry came below all others, as none has before. What
-# is beyond the WINDOW is not known.
-def _shows_all(before: Coverage, known: Sequence[str], marks: list[str], depth: int) -> bool:
-    shown = known[: before.shown]
+# No entry has been dropped at the end of the document, unless a new entry was added below all others, which
+# has not happened before. Entries beyond the WINDOW are unknown.
+def _shows_all(before: Coverage, earlier: Sequence[str], marks: list[str], depth: int) -> bool:
+    shown = earlier[: before.shown]
     is_whole = max(len(shown), len(marks)) < WINDOW
     return is_whole and shown[-1] == marks[-1] and set(shown) <= set(marks) and depth < len(shown)
 
 
-# A clock that was ahead has not seen what is still to come: spans end before this read.
+# A clock that was ahead has not seen the future: spans end before this read.
 def _with_hole(before: Coverage, new: int, time: str) -> Coverage:
     since, spans = max(time, before.since, before.until), list(before.earlier)
     # If the clock was ahead before, a span begins with this read. If it is behind now, this read is the
-    # latest one, whatever the clock says: a span that begins with it would have that one's hole in it as
-    # soon as the clock is right. Nobody knows which. So no span begins before the clock has come to the
-    # latest time again, or a month has passed.
+    # latest one, whatever its time: a span that begins with it would contain this hole as soon as the clock
+    # is right. It is unknown which is the case. So no span begins before the clock has reached the latest
+    # time again, or a month has passed.
     if before.is_doubtful and elapsed(spans[-1].until, time) > DOUBT:
         since = time
     if not before.is_doubtful:
@@ -284,7 +282,7 @@ def _with_hole(before: Coverage, new: int, time: str) -> Coverage:
 
 
 def doubted(covered: Coverage, since: str) -> Coverage:
-    """Return the coverage with a hole before the last read, since the feed was last seen before it."""
+    """Return the coverage with a hole between `since`, when the feed was last seen, and the last read."""
     if covered.is_doubtful or covered.until <= since:
         return covered
     spans, begins, seconds = list(covered.earlier), covered.since, covered.seconds
@@ -298,7 +296,7 @@ def doubted(covered: Coverage, since: str) -> Coverage:
 
 
 def _few(spans: list[EarlierSpan]) -> tuple[EarlierSpan, ...]:
-    # The oldest spans are merged, with one hole in place of a span and the holes beside it.
+    # The oldest spans are merged: a single hole replaces a span and the holes beside it.
     while len(spans) >= MOST_SPANS:
         first, second = spans[:2]
         is_known = first.lost is not None and second.lost is not None
@@ -313,9 +311,9 @@ def _few(spans: list[EarlierSpan]) -> tuple[EarlierSpan, ...]:
 class CaptureRead(NamedTuple):
     """A capture that was read, or that could not be read.
 
-    :param time: when it was captured: Memento-Datetime, of the capture that was served
-    :param marks: those of its entries, in document order, WINDOW at most; None if it could not be read
-    :param oldest: when the last entry that has a time was published, or else updated
+    :param time: Memento-Datetime of the served capture
+    :param marks: marks of its entries, in document order, WINDOW at most; None if it could not be read
+    :param oldest: publication time, else update time, of the last entry that has one
     """
 
     time: str
@@ -324,12 +322,12 @@ class CaptureRead(NamedTuple):
 
 
 class Covered(NamedTuple):
-    """What captures and the feed's own reads cover.
+    """The time that captures and the feed's own reads cover.
 
     :param spans, holes: oldest first
-    :param read: when the feed itself was first read, as far as is known; None if it never was
-    :param is_proof: entries are shown in an order that proves something: see `Coverage`
-    :param doubted: when the feed itself was read last, if an earlier read was later by the clock
+    :param read: earliest stored time at which the feed itself was read; None if there is none
+    :param is_proof: the order of the entries proves something: see `Coverage`
+    :param doubted: when the feed itself was last read, if an earlier read was later by the clock
     """
 
     spans: list[Span]
@@ -342,7 +340,7 @@ class Covered(NamedTuple):
 def next_captures(
     times: Sequence[str], reads: Mapping[int, CaptureRead], live: Coverage | None, *, every: bool
 ) -> list[int]:
-    """Return the indexes of the captures that are worth reading next; [] if there are none.
+    """Return the indexes of the captures worth reading next; [] if there are none.
 
     :param times: of the captures with distinct contents, ascending
     :param live: the coverage of the feed by its own reads
@@ -360,9 +358,9 @@ def covered_by(
 ) -> Covered | None:
     """Return what captures and the feed's own reads cover; None if nothing was read.
 
-    Spans that have time in common are one: what came in it was seen in both.
+    Overlapping spans are merged, because both contain the entries of the time that they share.
 
-    :param of_several: the captures are of several URLs: those that show nothing new are ignored
+    :param of_several: the captures are of several URLs; those that show nothing new are ignored
     """
     compared = list(_compared(reads, live, of_several=of_several))
     if not compared:
@@ -389,7 +387,7 @@ def _hole(after: str, before: str, wider: Iterable[Hole]) -> Hole:
     return Hole(after, before, seconds, entries, around.number)
 
 
-# A URL that the feed has left may go on to show what it showed then: that proves nothing of the time since.
+# A URL that the feed has left may keep its last content, which proves nothing about the time since.
 def _compared(
     reads: Iterable[CaptureRead], live: Coverage | None, *, of_several: bool = False
 ) -> Iterator[tuple[CaptureRead, Coverage]]:
@@ -434,10 +432,9 @@ def _uncovered(left: str, right: str, live: Coverage | None) -> Iterator[tuple[s
 
 
 def _reach(read: CaptureRead, depth: int) -> str | None:
-    """Return when the earliest capture was made that is likely to join a later one; None if unknown."""
     if read.oldest is None or read.oldest > read.time:
         return None
-    # The capture that was made when the last entry had come shows that one on top, and no newer one.
+    # The capture made when the last entry was published shows that entry first, and no newer one.
     shown = len(read.marks or ())
     common = min(depth + SPARE, shown - 1)
     return shift(read.time[:TO_THE_SECOND], -elapsed(read.oldest, read.time) * (1 - common / shown))
@@ -453,7 +450,7 @@ def _choose(
     earlier = range(bisect_right(times, left), inside.start)[-1:]
     later = range(inside.stop, bisect_left(times, right))[:1]
     if not inside and after != left and before != right:
-        return []  # nor do these join if the reads did not
+        return []  # the reads did not join, so these do not either
     if later:
         return [*later]
     places = [*earlier, *inside]

@@ -49,7 +49,7 @@ MOST_POSTS = 100
 FIELDS = "id,guid,link,modified_gmt"
 TOTAL = re.compile(r"[0-9]{1,9}")
 TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
-# A hundred posts with these fields take about 30 KB; an API that ignores `_fields` sends their texts too.
+# A hundred posts with these fields take about 30 KB; an API that ignores `_fields` sends complete posts.
 MOST_OCTETS = 8 * 1024**2
 PAGE, ROUTE, POSTS = "paged", "rest_route", "wp/v2/posts"
 # The feeds of all posts, below the site's own URL. Feeds of a category, an author or comments have others.
@@ -62,8 +62,6 @@ MOST_PAGES_AGAIN = 100
 
 @dataclass(frozen=True, slots=True)
 class StoredResult:
-    """The result of a check, which the store keeps in JSON."""
-
     def to_json(self) -> str:
         return json.dumps(asdict(self))
 
@@ -76,9 +74,7 @@ class StoredResult:
 
 
 class Post(NamedTuple):
-    """A post.
-
-    :param id: of its entry in a feed
+    """:param id: of its entry in a feed
     :param modified: when it was last changed: ISO 8601 in UTC, to the second, without `Z`
     """
 
@@ -88,7 +84,7 @@ class Post(NamedTuple):
 
 
 class PostList(NamedTuple):
-    """A page of the list; `total` is the number of posts in the full list."""
+    """A page of the list; `total` is the number of posts in the complete list."""
 
     total: int
     posts: list[Post]
@@ -99,7 +95,7 @@ def first_page(url: str) -> str:
 
 
 def list_url(root: str, feed_url: str) -> str | None:
-    """Return the URL of the list of a feed's posts, by its API's; None for a feed of some posts only."""
+    """Return the URL of the list of posts; `root` is that of the API. None for a feed of some posts only."""
     api, feed = urlsplit(root), urlsplit(feed_url)
     site = api.path.rstrip("/").rpartition("/")[0] + "/"
     if (api.scheme, api.netloc) != (feed.scheme, feed.netloc) or not feed.path.startswith(site):
@@ -115,7 +111,7 @@ def list_url(root: str, feed_url: str) -> str | None:
 
 
 def read_posts(body: bytes, total: str | None, feed_url: str) -> PostList | None:
-    """Return a page of the list of posts, by the body and X-WP-Total; None if it is none."""
+    """Return a page of the list of posts; `total` is X-WP-Total. None if the body is not such a page."""
     if total is None or not TOTAL.fullmatch(total) or len(body) > MOST_OCTETS:
         return None
     try:
@@ -124,7 +120,7 @@ def read_posts(body: bytes, total: str | None, feed_url: str) -> PostList | None
         return None
     if not isinstance(items, list) or len(items) > MOST_POSTS:
         return None
-    # A post's link may be another post's guid: if that one's address has changed since it was published.
+    # A post's link may be the guid of another post whose address has changed since it was published.
     name = url_query_parameter(feed_url, "feed") or urlsplit(feed_url).path.rstrip("/").rpartition("/")[2]
     posts = [post for item in items if (post := _post(item, name in LINKS_ARE_IDS)) is not None]
     return PostList(int(total), posts) if len(posts) == len(items) else None
@@ -138,7 +134,7 @@ def _post(item: object, has_link_as_id: bool) -> Post | None:
             "link": str(link),
             "modified_gmt": str(time),
         }:
-            # The API escapes what is markup in XML, as feeds do.
+            # The API escapes the markup characters of XML, as feeds do.
             post_id = identifier(unescape(link if has_link_as_id else guid))
             if post_id is not None and TIME.fullmatch(time) and not isinstance(number, bool):
                 return Post(number, post_id, time)
@@ -146,8 +142,6 @@ def _post(item: object, has_link_as_id: bool) -> Post | None:
 
 
 class ListOrder(Enum):
-    """In which order a check reads the list, and pages of the feed: `orderby` of both, and `order`."""
-
     ALL = "id", "ID", "asc"
     MODIFIED = "modified", "modified", "desc"
     NEWEST = "id", "ID", "desc"
@@ -157,15 +151,16 @@ class ListOrder(Enum):
 class Listing(StoredResult):
     """The result of a check of the list.
 
-    :param walk: number of the walk that has made it; 0 if no check has come to its end
+    :param walk: number of the walk that checked it; 0 if no check was completed
     :param api: URL of the list
     :param size: number of entries on a page of the feed
     :param total: number of posts in the list
-    :param held: how many of them are stored as they are listed
-    :param known: how many of them are stored, as they are listed or as they were before
-    :param unlisted: how many live entries of the store are not in the list: the publisher has deleted them
-    :param foreign: how many entries the feed shows, or has shown, that never were in the list
-    :param newest: the last time of modification, apart from times to come, up to which posts were looked for
+    :param held: number of posts that are stored as they are listed
+    :param known: number of posts that are stored, as they are listed or in an earlier state
+    :param unlisted: number of live entries in the store that are not in the list: the publisher has deleted
+        them
+    :param foreign: number of entries in the feed, now or before, that never were in the list
+    :param newest: the last modification time, except future ones, up to which posts were looked for
     :param highest: the highest number of such a post
     """
 
@@ -182,12 +177,12 @@ class Listing(StoredResult):
 
     @classmethod
     def of_walk(cls, text: str | None, walk: int) -> Self | None:
-        """Return what was stored, if it is of a walk; None if a later one has not checked the list."""
+        """Return the stored result if it is of this walk; None if a later walk has not checked the list."""
         listing = cls.from_json(text)
         return listing if listing is not None and listing.walk == walk else None
 
     def anew(self) -> Self:
-        """Return this for a check that reads the list in full, and looks for all posts again."""
+        """Return this for a check that reads the complete list, and looks for all posts again."""
         return replace(self, newest="", highest=0)
 
     @property
@@ -196,16 +191,16 @@ class Listing(StoredResult):
 
     @property
     def is_whole(self) -> bool:
-        """Whether each post is stored as it was listed."""
+        """Whether each post is stored as listed."""
         return self.held == self.total
 
-    # Why a third kind of evidence, besides fh:complete and a chain walked to its end: the publisher names
-    # each entry by its id, with the time of its last change, so that every single one is looked for in the
-    # store. A number alone is no such evidence: it does not say which entries it counts. Where the feed shows
-    # what the list does not name (other types of posts), there may be more of these than anybody knows.
+    # A third kind of evidence, besides fh:complete and a chain walked to its end: the publisher lists the id
+    # of each entry with the time of its last change, so that every entry is looked for in the store. A number
+    # alone is not evidence: it does not tell which entries it counts. If the feed shows entries that the list
+    # does not have (other types of posts), the number of these is unknown.
     @property
     def is_evidence(self) -> bool:
-        """Whether each entry that the publisher lists is stored, and the feed shows no others."""
+        """Whether each listed post is stored, and the feed has no other entries."""
         return self.is_whole and not self.foreign
 
     @property
@@ -220,18 +215,18 @@ class Listing(StoredResult):
 
 @dataclass(frozen=True, slots=True)
 class ListCheck:
-    """A check under way, as a request carries it.
+    """A check in progress, as a request carries it.
 
     :param listing: the result so far
     :param feed_url: URL of the feed's first page
     :param is_unchanged: the subscription document is unchanged, and no other one was read
-    :param sought: the state of the list when pages of the feed were chosen, which have been read since; None
-        if there were none in this order
+    :param sought: the state of the list when the pages of the feed were chosen that have been read since;
+        None if there were none in this order
     :param page: number of the page of the list
     :param read: number of listed posts that the walk has read
     :param again: numbers of pages of the feed, in `order`, with posts that are missing or outdated
-    :param is_reading: the request is for the first of these; else it is for a page of the list
-    :param has_failed: one of the pages could not be read: it is looked for again by the next run
+    :param is_reading: the request is for the first page of `again`; else it is for a page of the list
+    :param has_failed: one of the pages could not be read; the next run looks for it again
     """
 
     listing: Listing
@@ -263,7 +258,7 @@ class ListCheck:
         )
 
     def after_page(self) -> ListCheck | None:
-        """Return how the check goes on after a page of the feed; None at the end of a failed one."""
+        """Return the check after a page of the feed; None at the end of a failed one."""
         if len(self.again) > 1:
             return replace(self, again=self.again[1:])
         return None if self.has_failed else self.restarted(self.order, self.state)
@@ -274,12 +269,12 @@ class ListCheck:
 
     @property
     def state(self) -> tuple[int, str, int]:
-        """What changes when posts of the list do, after all of it was read."""
+        """The values that change with the posts of the list, once it is read completely."""
         return self.listing.total, self.listing.newest, self.listing.highest
 
 
 class StoredEntries(NamedTuple):
-    """What the store has of a feed: its live entries, how many of these the walk has read, the last check."""
+    """Stored data of a feed: its live entries, how many of these the walk has read, the last check."""
 
     walk: int
     live: int
@@ -287,9 +282,9 @@ class StoredEntries(NamedTuple):
     before: Listing | None
 
 
-# An entry comes from a document that says when the newest change in it was made; in Atom, each entry says so
-# too. WordPress takes all these times from one clock. So a post that was modified after the document was made
-# is modified later than any time in it (except in the same second), however old a cache's copy of the
+# An entry comes from a document that has the time of its newest change; in Atom, each entry has it too.
+# WordPress takes all these times from the same clock. So a post that was modified after the document was made
+# has a later time than any in the document (except in the same second), however old a cached copy of the
 # document is, and whenever the walk has read it.
 def is_held(post: Post, live: Mapping[str, Winner]) -> bool:
     winner = live.get(post.id)
@@ -301,16 +296,16 @@ def is_held(post: Post, live: Mapping[str, Winner]) -> bool:
 def follow(
     check: ListCheck, listed: PostList, stored: Mapping[str, Winner], entries: StoredEntries, now: str
 ) -> ListCheck | Listing | None:
-    """Return how a check goes on after a page of the list, or its result; None if the list changes."""
+    """Return the check after a page of the list, or its result; None if the list changes during the check."""
     before, listing = entries.before, check.listing
     live = {entry_id: winner for entry_id, winner in stored.items() if winner.digest}
     if check.order is not ListOrder.NEWEST:
-        # A time to come is of a wrong clock, or a local one: later changes may have earlier times.
+        # A future time comes from a wrong or local clock: later changes may have earlier times.
         times = (post.modified for post in listed.posts if post.modified <= now)
         check = replace(check, listing=replace(listing, newest=max((listing.newest, *times))))
     missing = [index for index, post in enumerate(listed.posts) if not is_held(post, live)]
     if check.sought is None:
-        # Posts that could not be found before are not looked for again.
+        # Posts that were missing before are not looked for again.
         first = MOST_POSTS * (check.page - 1)
         pages = {
             (first + index) // listing.size + 1
@@ -345,10 +340,9 @@ def _reaches(check: ListCheck, listed: PostList, before: Listing) -> bool:
     return listed.total == check.listing.total and is_ordered and numbers[-1] <= before.highest
 
 
-# A post that was made since has a higher number than all before it, whatever its dates say. A draft or a
-# private post that was published since has a new time of modification, and a post that was scheduled has a
-# new date, so that the walk has read it. So all posts that were added are known, and the total says whether
-# others are gone.
+# A post that was created since has a higher number than all before it, whatever its dates. A draft or a
+# private post that was published since has a new modification time, and a scheduled post has a new date, so
+# that the walk has read it. So all added posts are found, and the total shows whether others are gone.
 def _unchanged(check: ListCheck, listed: PostList, entries: StoredEntries, before: Listing) -> Listing | None:
     total, highest = listed.total, listed.posts[0].number
     same = replace(before, walk=entries.walk)
@@ -372,22 +366,22 @@ def _count(
     is_full = len(listed.posts) == max(0, min(MOST_POSTS, total - first))
     if listed.total != total or not is_full or not all(a < b for a, b in pairwise(numbers)):
         return None
-    # Posts that have the same id, also on two pages of the list, are one entry: only one of them is kept.
+    # Posts with the same id, also on different pages of the list, are the same entry: only one is kept.
     by_id = {post.id: post for post in listed.posts}
     winners = [live[entry_id] for entry_id in by_id if entry_id in live]
     held = min(listing.held + sum(is_held(post, live) for post in by_id.values()), entries.live)
-    known = min(listing.known + len(winners), entries.live)
+    stored = min(listing.known + len(winners), entries.live)
     read = check.read + sum(winner.order.walk == entries.walk for winner in winners)
-    listing = replace(listing, total=total, held=held, known=known, highest=numbers[-1])
+    listing = replace(listing, total=total, held=held, known=stored, highest=numbers[-1])
     check = replace(check, listing=listing, read=read)
     if first + MOST_POSTS < total:
         return replace(check, page=check.page + 1)
     if check.again:
         return replace(check, is_reading=True)
-    # WordPress calls its feed unchanged (304) after a post was deleted that is on its first page.
-    unlisted, foreign = entries.live - known, 0 if check.is_unchanged else max(entries.read - read, 0)
-    # Only a walk that has read all pages tells how many entries are still shown that were never listed.
-    if read != known or check.is_unchanged:
+    # WordPress responds with 304 after a post on the first page of its feed was deleted.
+    unlisted, foreign = entries.live - stored, 0 if check.is_unchanged else max(entries.read - read, 0)
+    # Only a walk that has read all pages can count the entries that are still shown but were never listed.
+    if read != stored or check.is_unchanged:
         foreign = max(before.foreign, foreign) if before and before.has_ended else unlisted
     listing = replace(listing, walk=entries.walk, unlisted=unlisted, foreign=foreign)
     # Posts that have changed since, or moved to other pages of the feed, were not looked for.
@@ -403,12 +397,12 @@ MOST_REQUESTS, SITEMAP_SECONDS = 5, 30 * 24 * 60 * 60
 LONGEST_URL, MOST_PAGES = 2048, 50_000
 DIGITS = re.compile(r"[0-9]+")
 SCHEME = re.compile(r"^https?://(?:www\.)?", re.IGNORECASE)
-# What feeds add to their links, to count who comes from them.
+# Parameters that feeds add to their links, to count visitors.
 TRACKING = re.compile(r"[?&](?:utm_\w+|ref|source)=[^&]*", re.IGNORECASE)
-# One in so many entries has a shape that counts.
+# A shape counts if at least one in so many entries has it.
 LEAST_SHARE = 10
 INDEX_PAGE = re.compile(r"/index\.\w+$")
-# Which sitemaps of an index come first, and which are never read: those of news list the last two days.
+# Sitemaps of an index that come first, and those that are never read: news sitemaps list the last two days.
 OF_ENTRIES = re.compile(r"post|blog|article|entr|episode|stor", re.IGNORECASE)
 OF_NEWS = re.compile(r"news", re.IGNORECASE)
 
@@ -417,8 +411,8 @@ OF_NEWS = re.compile(r"news", re.IGNORECASE)
 class SitemapCheck:
     """A check of a site's sitemaps, as a request carries it.
 
-    :param left, requested: URLs of sitemaps that are to be read, and of those that have been, with this one
-    :param is_part: there are more than may be requested
+    :param left, requested: URLs of sitemaps still to be read, and of those requested, including this one
+    :param is_part: there are more sitemaps than may be requested
     """
 
     left: tuple[str, ...] = ()
@@ -439,7 +433,7 @@ class SitemapCheck:
 
 
 class Pages(NamedTuple):
-    """The pages of sitemaps that look like entries: their URLs, by key, and the keys that entries link to."""
+    """The pages of sitemaps that look like entries: their URLs by key, and the keys that entries link to."""
 
     listed: Mapping[str, str]
     kept: Collection[str]
@@ -453,9 +447,9 @@ class Pages(NamedTuple):
 class SitemapReport(StoredResult):
     """The result of the last check of the sitemaps.
 
-    :param read: when: ISO 8601 in UTC
-    :param listed: how many pages look like entries
-    :param kept: how many of them were stored
+    :param read: ISO 8601 in UTC
+    :param listed: number of pages that look like entries
+    :param kept: number of these that were stored
     :param is_part: not all sitemaps were read
     """
 
@@ -477,8 +471,7 @@ class SitemapReport(StoredResult):
 
 
 def is_sitemap_due(read: str | None, now: str) -> bool:
-    """Return whether it is time to read the sitemaps, by when they were last read."""
-    # A time in the future was recorded by a wrong clock.
+    # A time in the future comes from a wrong clock.
     return read is None or not 0 <= elapsed(read, now) < SITEMAP_SECONDS
 
 
@@ -486,7 +479,7 @@ def _key_of(url: str) -> str:
     return TRACKING.sub("", SCHEME.sub("", url).partition("#")[0]).rstrip("/")
 
 
-# Digits are those of dates and numbers; the last segment is the name of the entry. So `/2024/05/a-post/` and
+# Digits belong to dates and numbers; the last segment is the name of the entry. So `/2024/05/a-post/` and
 # `/2023/11/another/` are alike, and so are `/?p=12` and `/?p=7`; `/about/` and `/2024/05/` are not.
 def _shape_of(url: str) -> str:
     path, mark, query = _key_of(url).partition("?")
@@ -497,7 +490,7 @@ def _shape_of(url: str) -> str:
 
 
 def like_entries(pages: Iterable[str], links: list[str]) -> list[str]:
-    """Return those pages of a sitemap that look like entries, by the links of entries."""
+    """Return the pages of a sitemap that look like entries, judged by the links of entries."""
     # A page about the author may have been in the feed, too.
     counted = Counter(map(_shape_of, links)).items()
     shapes = {shape for shape, number in counted if LEAST_SHARE * number >= len(links)}
@@ -506,10 +499,10 @@ def like_entries(pages: Iterable[str], links: list[str]) -> list[str]:
     return [url for url in alike if has_index or not INDEX_PAGE.search(urlsplit(url).path)][:MOST_PAGES]
 
 
-# At the root of a site, a page about its author looks like an entry. But publishers list entries in sitemaps
-# of their own: so those count that list what is kept, and others that are named like these.
+# At the root of a site, a page about its author looks like an entry. But publishers have separate sitemaps
+# for entries: only sitemaps that list stored entries count, and others with similar names.
 def compare(sitemaps: Mapping[str, Iterable[str]], links: Iterable[str]) -> Pages:
-    """Return what sitemaps list of a feed: pages that look like entries, by the sitemap's URL."""
+    """Return the pages in sitemaps that look like entries of a feed, by the sitemap's URL."""
     linked = set(map(_key_of, links))
     by_sitemap = {name: {_key_of(page): page for page in pages} for name, pages in sitemaps.items()}
     families = {DIGITS.sub("0", name) for name, pages in by_sitemap.items() if linked & pages.keys()}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NOT_FOUND, TOO_MANY, SERVER_ERROR = 404, 429, 500
 NUMBER = re.compile(r"[0-9]{1,9}")
 YEAR = re.compile(r"[0-9]{4}")
-# What names the software: elements of Atom and RSS, or a comment. Bounded, for hostile documents.
+# Elements of Atom and RSS, or a comment, that name the software. Bounded, for hostile documents.
 GENERATOR = re.compile(
     rb"<(?:\w{1,20}:)?generator(?:Agent)?\b[^>]{0,300}>(?:\s*<!\[CDATA\[)?[^<]{0,200}"
     rb"|<!--\s*generator=[^>]{0,200}"
@@ -35,24 +35,24 @@ GENERATOR = re.compile(
 MOST_GENERATORS = 3
 ENTRY = re.compile(rb"<(?:\w{1,20}:)?(?:entry|item)[\s>]")
 LAST_ENTRY = (b"</entry>", b"</item>")
-# A software that is asked for all of its entries at once is asked for so many times as many as it shows.
+# If all entries are requested at once, this many times as many as the document shows are requested.
 TIMES_AS_MANY = 10
 # The time zone of a publisher's year is unknown.
 ZONE = timedelta(hours=14)
-# After so many periods of time without entries, one after another, there is none before them.
+# After so many consecutive periods of time without entries, no earlier ones are requested.
 MOST_EMPTY = 2
-# What Trac says of a page after the last one, in any language. Of its own faults it says something else.
+# Trac's message for a page after the last one, in any language; its own faults have other messages.
 TRAC_MESSAGE = re.compile(rb'<p class="message">[^<]{0,200}?\b([0-9]{1,9})\b')
 
 
 class Shown(NamedTuple):
-    """What a document shows.
+    """The data of a document from which the URL of the older one is formed.
 
     :param number: number of its entries
-    :param oldest: when the oldest of them was published, else updated; ISO 8601 in UTC
-    :param last_id: id of the last of them
+    :param oldest: publication time, else update time, of the oldest entry; ISO 8601 in UTC
+    :param last_id: id of the last entry
     :param is_page: it is not the subscription document
-    :param empty: how many documents in a row before it had no entries
+    :param empty: number of consecutive documents without entries before it
     :param size: number of entries of the subscription document; 0 if unknown
     :param site: URL of its web page
     """
@@ -74,19 +74,19 @@ if TYPE_CHECKING:
 class Platform:
     """A publishing software.
 
-    :param name: as people know it
+    :param name: for people
     :param form: returns the URL of the older document; None if there is none
-    :param generator: what its documents name as their generator
+    :param generator: the generator that its documents declare
     :param header: a name and the value of a response header, as a regular expression for `Name: value`
-    :param url: the URLs of its feeds that have older documents; without the other two, it is recognised by
-        its URL alone
+    :param url: the URLs of its feeds that have older documents; without `generator` and `header`, the URL
+        alone identifies it
     :param ends: statuses of a page that does not exist
-    :param denial: what the body of a 500 says of a page that does not exist, with its number as first group
-    :param repeats: the last page, or the page itself, comes again after the last page
-    :param moves: the URL of the older document depends on the entries shown: it differs after each new entry
+    :param denial: text in the body of a 500 for a page that does not exist, with its number as first group
+    :param repeats: after the last page, the server returns it again, or the page itself
+    :param moves: the URL of the older document depends on the entries shown, and changes with each new entry
     :param is_by_time: each page is a period of time, which may have no entries, or more than are shown
     :param has_api: the older document is a web page, which leads to an API with all entries (`api_of`)
-    :param pages: how its pages are named, for people
+    :param pages: the name of its pages, for people
     """
 
     name: str
@@ -103,19 +103,19 @@ class Platform:
     has_api: bool = False
 
     def is_denied(self, url: str, status: int, body: bytes) -> bool:
-        """Return whether an error says that the page at a URL does not exist."""
+        """Return whether an error response means that the page at a URL does not exist."""
         match = self.denial.search(body) if self.denial is not None and status == SERVER_ERROR else None
         return match is not None and match[1].decode() == url_query_parameter(url, "page")
 
     def older(self, url: str, shown: Shown) -> tuple[str | None, bool]:
         """Return the URL of the older document, None at the end, and whether the newer one may be cut.
 
-        A document is cut that shows only the newest entries of its period of time.
+        A document is cut if it shows only the newest entries of its period of time.
         """
         if not shown.number and not (self.is_by_time and shown.is_page):
             return None, False
         formed = self.form(url, shown)
-        # A page with more entries than the feed has another limit, or none.
+        # A page with more entries than the feed has another limit or no limit.
         is_full = shown.is_page and 0 < shown.size == shown.number
         return (None, is_full) if formed == url else (formed, is_full and self.is_by_time)
 
@@ -127,9 +127,8 @@ def _name(pair: str) -> str:
     return unquote(pair.partition("=")[0])
 
 
-# The rest of the URL stays as it is: a server may redirect from `Special%3ANewPages`, or have nothing there.
+# The rest of the URL is unchanged: for `Special%3ANewPages`, a server may redirect or respond with 404.
 def with_parameter(url: str, parameter: str, value: str) -> str:
-    """Return a URL with another value of a parameter of its query."""
     parts, new = urlsplit(url), f"{parameter}={quote(value, safe='')}"
     pairs = parts.query.split("&") if parts.query else []
     is_there = any(_name(pair) == parameter for pair in pairs)
@@ -138,14 +137,11 @@ def with_parameter(url: str, parameter: str, value: str) -> str:
 
 
 def _number(url: str, parameter: str, default: int) -> int | None:
-    """Return a parameter's number, or the default without the parameter; None if it is no number."""
     value = url_query_parameter(url, parameter) or str(default)
     return int(value) if NUMBER.fullmatch(value) else None
 
 
 def numbered(parameter: str, first: int = 1, is_of_entries: bool = False) -> Form:
-    """Form the URLs of pages with a number: of the page, or of the newer entries."""
-
     def form(url: str, shown: Shown) -> str | None:
         number = _number(url, parameter, first)
         step = shown.number if is_of_entries else 1
@@ -155,7 +151,6 @@ def numbered(parameter: str, first: int = 1, is_of_entries: bool = False) -> For
 
 
 def numbered_path(url: str, shown: Shown) -> str | None:
-    """Form the URL of the next page, whose number is the last segment of the path."""
     parts = urlsplit(url)
     folder, _, last = parts.path.rstrip("/").rpartition("/")
     if shown.is_page and not NUMBER.fullmatch(last):
@@ -164,9 +159,8 @@ def numbered_path(url: str, shown: Shown) -> str | None:
     return urlunsplit(parts._replace(path=path))
 
 
+# The time of the oldest entry shown; without a format, in milliseconds since 1970.
 def before(parameter: str, time_format: str) -> Form:
-    """Form URLs with the time of the oldest entry shown; without a format, in milliseconds since 1970."""
-
     def form(url: str, shown: Shown) -> str | None:
         moment = _moment(shown.oldest)
         if moment is None:
@@ -177,9 +171,8 @@ def before(parameter: str, time_format: str) -> Form:
     return form
 
 
+# The first group of `token` in the id of the last entry shown.
 def after(parameter: str, token: re.Pattern[str]) -> Form:
-    """Form URLs with the first group of a pattern in the id of the last entry shown."""
-
     def form(url: str, shown: Shown) -> str | None:
         match = token.search(shown.last_id or "")
         return None if match is None else with_parameter(url, parameter, match[1])
@@ -187,9 +180,8 @@ def after(parameter: str, token: re.Pattern[str]) -> Form:
     return form
 
 
+# The number of entries to show.
 def larger(parameter: str) -> Form:
-    """Form URLs with the number of entries to be shown."""
-
     def form(url: str, shown: Shown) -> str | None:
         requested = _number(url, parameter, 0)
         if requested is None or shown.number < requested:
@@ -200,9 +192,8 @@ def larger(parameter: str) -> Form:
     return form
 
 
+# A year before the last segment of the path, which must match `name`.
 def yearly(name: re.Pattern[str]) -> Form:
-    """Form URLs with a year before the last segment of the path, whose name is given."""
-
     def form(url: str, shown: Shown) -> str | None:
         parts = urlsplit(url)
         folder, _, last = parts.path.rpartition("/")
@@ -214,7 +205,7 @@ def yearly(name: re.Pattern[str]) -> Form:
         if not shown.is_page:
             path = f"{folder}/{moment.year:04}/{last}" if moment else None
         else:
-            # A server that shows the same whatever the year is has no years.
+            # A server that shows the same entries for each year ignores the year.
             is_own = shown.empty + 1 < MOST_EMPTY
             if shown.number:
                 is_own = moment is not None and int(year) in {(moment - ZONE).year, (moment + ZONE).year}
@@ -224,9 +215,8 @@ def yearly(name: re.Pattern[str]) -> Form:
     return form
 
 
-# The feeds of tags and authors name the site's home page too; its API has the posts of all.
+# The feeds of tags and authors link to the home page too, but its API has all posts.
 def home(url: str, shown: Shown) -> str | None:
-    """Form the URL of a site's home page, for the feed of all its posts."""
     if shown.is_page or shown.site is None:
         return None
     path = urlsplit(shown.site).path.rstrip("/")
@@ -241,7 +231,7 @@ ALL_POSTS = "posts/?key={}&limit=100&page=1&include=authors,tags&formats=html"
 
 
 def api_of(body: bytes, url: str) -> str | None:
-    """Return the URL of the first page of all posts, in the API that a home page of Ghost's names."""
+    """Return the URL of the first page of all posts in the API that a Ghost home page declares."""
     for script in SCRIPT.finditer(body):
         attributes = DATA.findall(script[1])
         data = {name.lower(): unescape(value.decode("utf-8", "replace")) for name, value in attributes}
@@ -389,19 +379,19 @@ PLATFORMS = (
         url=re.compile(r"^https?://dev\.to/feed(?:[/?#]|$)"),
     ),
 )
-# Pages of software that is not known. Page 2 is the probe, which shows whether a feed has any: there may be
-# none, whatever a server answers. A 429 says nothing.
+# Pages of unknown software. The request for page 2 shows whether a feed has pages: with any other response,
+# there may be none. A 429 proves nothing.
 NUMBERED = Platform("numbered pages", numbered("page"), "`?page=2`", repeats=True)
 PROBE = replace(NUMBERED, name="probe", ends=(*(s for s in range(400, 500) if s != TOO_MANY), SERVER_ERROR))
-# After so many seconds, a feed without pages may have some.
+# After so many seconds, a feed without pages is probed again.
 PROBED_AGAIN = 30 * 24 * 60 * 60
 NAMED = {platform.name: platform for platform in (*PLATFORMS, NUMBERED, PROBE)}
 
 
 def recognise(url: str, headers: Iterable[str], body: bytes) -> Platform | None:
-    """Return the software that has made a feed, if it has older documents at URLs that no link names.
+    """Return the software of a feed, if it has older documents at URLs that no document links to.
 
-    :param headers: the response's, each as `Name: value`
+    :param headers: of the response, each as `Name: value`
     """
     # RFC 4287, 4.2.11: an entry's source is another feed, with a generator of its own.
     first, last = ENTRY.search(body), max(map(body.rfind, LAST_ENTRY))

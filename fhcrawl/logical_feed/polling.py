@@ -24,14 +24,14 @@ WEIGHT = 0.25
 # A feed is polled twice in its average interval, so that the average can fall too.
 POLLS = 2
 LONGEST = 365 * 24 * 60 * 60  # seconds; longer intervals are ignored or cut
-DIGITS = 19  # of a number that are read; longer numbers exceed LONGEST anyway
+DIGITS = 19  # longer numbers exceed LONGEST anyway
 HOURS, DAYS = 24, 7
-# For how long 304 responses are believed: after that, a document is requested without conditions.
+# How long 304 responses are trusted: after that, a document is requested without conditions.
 TRUSTED_SECONDS = 8 * 24 * 60 * 60
 
 
 class Limits(NamedTuple):
-    """The user's limits: how many seconds after the last poll a feed is due, at least and at most."""
+    """The user's limits: seconds from the last poll until a feed is due, at least and at most."""
 
     shortest: int
     longest: int
@@ -42,11 +42,11 @@ class Poll(NamedTuple):
 
     :param polled: when its subscription document was last requested
     :param fresh: seconds from then for which its server declares it fresh; None if it does not
-    :param retry_after: time before which its server wants no request
+    :param retry_after: time before which its server accepts no request
     :param update_schedule: the schedule in the document
-    :param changed: when the feed was last found to have changed
-    :param interval: average seconds between two changes; None if there were not two
-    :param half_replaced: seconds in which half of the shown entries may be new; None if nobody knows
+    :param changed: when the last change of the feed was seen
+    :param interval: average seconds between two changes; None after fewer than two changes
+    :param half_replaced: seconds in which half of the shown entries may be new; None if unknown
     """
 
     polled: str
@@ -69,12 +69,12 @@ def interval(changed: str | None, average: int | None, news: str) -> int | None:
 
 
 def is_due_in_full(received: str | None, now: str) -> bool:
-    # The time may be in the future by a wrong clock.
+    # The time may be in the future because of a wrong clock.
     return received is None or abs(elapsed(received, now)) > TRUSTED_SECONDS
 
 
 def next_due(poll: Poll, gaps: Iterable[Reason], limits: Limits) -> str:
-    """Return when a feed is due again, within the limits; the gaps are why it is not complete."""
+    """Return when a feed is due again, within the limits; `gaps` are why it is not complete."""
     regular = max(_declared_interval(poll), _habitual(poll))
     # Missing documents are requested when their retry is due, even if the feed itself is not due yet.
     # The longer a document has been missing, the later it is tried again.
@@ -92,7 +92,7 @@ def next_due(poll: Poll, gaps: Iterable[Reason], limits: Limits) -> str:
 
 
 def is_held_back(poll: Poll) -> bool:
-    """Return whether a feed asks not to be polled for longer than it takes until all it shows is new."""
+    """Return whether a feed requests longer intervals than it takes to replace all entries that it shows."""
     return poll.half_replaced is not None and 2 * poll.half_replaced < _declared_interval(poll)
 
 
@@ -111,9 +111,9 @@ def _declared_interval(poll: Poll) -> int:
 def _habitual(poll: Poll) -> int:
     if poll.changed is None:
         return 0
-    # A feed quiet for longer than its average interval may stay quiet for as long again.
+    # A feed that has not changed for longer than its average interval may not change for as long again.
     habitual = max(poll.interval or 0, elapsed(poll.changed, poll.polled)) // POLLS
-    # But no entry is to come and be pushed out before the next poll.
+    # But no entry should be added and dropped before the next poll.
     return habitual if poll.half_replaced is None else min(habitual, poll.half_replaced)
 
 
@@ -130,7 +130,7 @@ def _not_skipped(due: str, update_schedule: UpdateSchedule, latest: str) -> str:
 
 
 def freshness(cache_control: str, expires: str | None, date: str | None, age: str | None) -> int | None:
-    """Return for how many seconds from now a response is fresh; None if its header fields do not say."""
+    """Return for how many seconds from now a response is fresh; None if its header fields do not tell."""
     named = (directive.partition("=") for directive in parse_http_list(cache_control))
     directives = {name.strip().lower(): value.strip().strip('"') for name, _, value in named}
     # RFC 9111, 5.2.2.4 and 5.2.2.5: a response that needs validation, or must not be stored, is never fresh.

@@ -31,10 +31,10 @@ CLOCK_TOLERANCE_SECONDS = 24 * 60 * 60
 
 
 class Order(NamedTuple):
-    """What an entry's versions are compared by: see `is_newer`.
+    """The sort key of an entry's versions: see `is_newer`.
 
-    The store keeps orders with all times that documents claim. Before two orders are compared, times that are
-    in the future are removed from both: see `counted`.
+    The store keeps orders with all times that documents claim. Before two orders are compared, times in the
+    future are removed from both: see `counted`.
 
     :param overrides: the versions of walks up to this one are older, except those of newer documents of the
         same walk, whatever their times
@@ -54,8 +54,8 @@ class Order(NamedTuple):
     # feed. If duplicate entries have the same update time-stamp, or no time-stamps are available, the entry
     # sourced from the most recently updated feed document SHOULD replace all other duplicates of that entry."
     # The most recently updated document is the one nearest to the newest subscription document: its own time
-    # goes back when its newest entry is deleted, or is left out after a move. The greatest `overrides` of all
-    # versions divides them into two groups, each with a total order: so the newest version, with that
+    # goes back when its newest entry is deleted, or is left out after a move. The greatest `overrides`
+    # divides all versions into two groups, each with a total order: so the newest version, with that
     # `overrides`, does not depend on the order in which versions are read.
     def is_newer(self, other: Order) -> bool:
         overrides = max(self.overrides, other.overrides)
@@ -72,8 +72,8 @@ class Order(NamedTuple):
     def over_earlier_walks(self) -> Order:
         return self._replace(overrides=self.walk - (self.step < 0))
 
-    # A wrong clock must not decide for ever, neither the publisher's nor that of the machine that read the
-    # document. So times are judged when orders are compared, and not when they are read.
+    # A wrong clock, the publisher's or that of the machine that read the document, must not have permanent
+    # effects. So times are checked when orders are compared, not when documents are read.
     def counted(self, latest: str) -> Order:
         """Return the order without a time after `latest` (`latest_time`)."""
         if self.time <= latest:
@@ -85,7 +85,7 @@ class Order(NamedTuple):
 
 
 def latest_time(now: str) -> str:
-    """Return the latest time to take into account: a day after `now`, comparable."""
+    """Return the latest time that counts: a day after `now`, comparable."""
     return comparable(shift(now, CLOCK_TOLERANCE_SECONDS))
 
 
@@ -100,8 +100,8 @@ def comparable(time: str | None) -> str:
 _document_time = lru_cache(1)(comparable)  # All entries of a document share it.
 
 
-# A version without a time in a document that every walk reads is what the publisher shows at that time: it
-# replaces what earlier walks have read. In an archive, it is as old as the archive.
+# A version without a time in a document that every walk reads is the current one: it replaces the versions of
+# earlier walks. In an archive, it is as old as the archive.
 def order(
     updated: str | None,
     document_updated: str | None,
@@ -153,7 +153,7 @@ class Version(NamedTuple):
 
     @property
     def stored_order(self) -> Order:
-        """The order that the store keeps: with all times that the document claims."""
+        """The order in the store, with all times that the document claims."""
         return self.claimed or self.order
 
 
@@ -162,8 +162,8 @@ class Winner(NamedTuple):
 
     :param order: by the times that are not in the future when it is compared
     :param digest: of its content; '' if the entry has been deleted
-    :param pending: whether it has a change that has not been exported yet
-    :param exported: if a change is pending, the digest last exported; None if none ever was
+    :param pending: whether it has a change that has not been exported
+    :param exported: if a change is pending, the digest last exported; None if none was
     :param uncounted: its time, if it is in the future
     :param document_time: its document's own update time, comparable; '' for none
     :param enclosures: in JSON
@@ -211,7 +211,7 @@ def _without_tokens(text: str | None) -> str:
 
 
 def file_of(url: str) -> str:
-    """Return what stays of the URL of a file if a server makes another one for each response."""
+    """Return the part of a file's URL that stays the same if a server changes it in each response."""
     _scheme, _, rest = url.partition("://")
     host, _, path = rest.partition("#")[0].partition("?")[0].partition("/")
     if not path:
@@ -224,7 +224,7 @@ def _files_of(enclosures: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def have_same_files(winner: Winner, enclosures: list[Enclosure]) -> bool:
-    """Return whether the enclosures of a stored version are the same ones, though with other URLs."""
+    """Return whether the enclosures of a stored version are the same files, though with other URLs."""
     if winner.enclosures is None:
         return False
     try:
@@ -234,10 +234,11 @@ def have_same_files(winner: Winner, enclosures: list[Enclosure]) -> bool:
         return False
 
 
-# Servers make URLs of media for one response: with a time, a signature or a session in the query, on one of
-# many hosts. If they counted, all entries would be updated by each read, and all pages read again.
+# Servers create the URLs of media for each response: with a time, a signature or a session in the query, or
+# on one of many hosts. If they counted, each read would update all entries, and all pages would be read
+# again.
 def digest(entry: Entry) -> str:
-    """Return the digest of an entry's content; the same digest is no change, whatever its times."""
+    """Return the digest of an entry's content, which does not depend on its times."""
     texts = [
         f"{len(entry.authors)} {len(entry.categories)}",
         entry.title or "",
@@ -257,14 +258,14 @@ def digest(entry: Entry) -> str:
 
 
 WITH_IDS = frozenset({"activitystreams", "atom", "ghost", "json", "multipart"})
-# What can identify the entries of a feed, if its user says so.
+# The elements that a user can choose to identify the entries of a feed.
 IDS = ("id", "link", "digest")
 
 
 def identity(entry: Entry, document: FeedDocument, ids: str | None = None) -> str | None:
     """Return the id of an entry within its feed; None if it lacks one that its format requires.
 
-    :param ids: one of `IDS`, if the user has chosen what identifies the feed's entries
+    :param ids: one of `IDS`, if the user has configured what identifies the feed's entries
     """
     if ids == "link" and entry.link is not None:
         return entry.link
@@ -280,7 +281,7 @@ def identity(entry: Entry, document: FeedDocument, ids: str | None = None) -> st
     if document.format in WITH_IDS:
         return None
     # RSS 2.0: the guid is optional, and so is everything else but a title or a description.
-    # A link to the site is of all items, or of none.
+    # A link to the site does not identify an item.
     if entry.link is not None and not _is_same_page(entry.link, document.site):
         return entry.link
     return _digest_of(entry) or entry.link
@@ -301,7 +302,7 @@ def decide(version: Version, winner: Winner | None) -> Outcome:
         return Outcome.NEW
     if version.digest == winner.digest:
         return Outcome.DUPLICATE
-    # A capture is older than the walk that has not found the entry any more, whatever its times say.
+    # A capture is older than the walk that no longer saw the entry, whatever its times.
     is_missed = not winner.digest and not winner.order.time
     if not version.order.is_newer(winner.order) or (is_missed and version.order.walk < FIRST_WALK):
         return Outcome.STALE
@@ -310,7 +311,7 @@ def decide(version: Version, winner: Winner | None) -> Outcome:
 
 # -- documents -------------------------------------------------------------------------------------------
 
-# The key of an entry's fields under which there are those that pipelines have added: a JSON object.
+# The key of an entry's fields for those that pipelines have added: a JSON object.
 PIPELINE_FIELDS = "+"
 
 
@@ -333,7 +334,7 @@ class CommitBatch:
     counts: Counter[str] = field(default_factory=Counter)
 
     def compare(self, stored: dict[str, Winner], deletions: list[Version]) -> None:
-        """Start from the stored versions, and apply deletions before entries are compared with them."""
+        """Load the stored versions, and apply deletions before entries are compared with them."""
         self.stored, self.winners = stored, dict(stored)
         for version in deletions:
             winner = self.winners.get(version.id)
@@ -380,18 +381,18 @@ def is_of_host(failure: DocumentFailure) -> bool:
 class Fetch:
     """A request for a document, and its response.
 
-    :param feed: URL of the subscription document, as the user gave it
+    :param feed: URL of the subscription document as configured
     :param key: the document's key in the store: its requested URL, or the deltafetch_key
-    :param fetched: when it was fetched, ISO 8601 in UTC; for a capture, when it was captured
-    :param latest: latest time to take into account, comparable; default: a day after `fetched`
+    :param fetched: ISO 8601 in UTC; of a capture, when it was captured
+    :param latest: latest time that counts, comparable; default: a day after `fetched`
     :param location: URL to request from now on, after permanent redirects; None: `requested_url`
-    :param special: whether the hosts that the user gave had special addresses: see `crawling.given_hosts`
+    :param special: whether the user's hosts had special addresses: see `crawling.given_hosts`
     :param freshness_lifetime: seconds for which the server declares a subscription document fresh
-    :param retry_after: time before which the server wants no request, ISO 8601 in UTC
+    :param retry_after: time before which the server accepts no request, ISO 8601 in UTC
     :param walk: number of the walk
-    :param capture_id: id of the capture in the store, if it is one
+    :param capture_id: id of a capture in the store
     :param is_check: an archive or page that was read before is requested again, to see whether it has changed
-    :param has_joined: the walk's subscription document reaches back to what was known before: see `joins`
+    :param has_joined: the walk's subscription document reaches back to what was read before: see `joins`
     """
 
     feed: str
@@ -427,33 +428,33 @@ class DocumentResult:
     :param moved_to: URL that an archive was redirected to, if it may be another document
     :param older_document: None at the end of the chain
     :param older_key: key of that document in the store; None: its URL
-    :param is_left_over: a page that an earlier walk has left unread, or a page older than that one
-    :param failure: why the document does not count as processed, if it does not
+    :param is_left_over: a page that an earlier walk has not read, or a page older than that one
+    :param failure: why the document does not count as processed, or None
     :param validators: ETag, Last-Modified, and the body digest of a subscription document
-    :param received: when the body of a document came that is unchanged; None if it did not (304)
+    :param received: when the body of an unchanged document was received; None if it was not (304)
     :param doubted_since: when the document was last received before the server sent a false 304 for it
-    :param held: what the document holds (`absences.encode`); None for one that is not read again, since it
-        never changes or is no document of a chain
-    :param lost: digests of the ids of the entries that it held before, and does not hold now. Of a
+    :param held: the content of the document (`absences.encode`); None for one that is not read again, because
+        it never changes or belongs to no chain
+    :param lost: digests of the ids of the entries that it contained before, and does not contain now. Of a
         plain feed, those that its publisher has removed, each with the next older one (`absences.removed`);
-        None if its document proves nothing, nor confirms what was missed before
-    :param update_schedule: how often a subscription document declares to change, as plain values
-    :param lost_entries: how many of its entries cannot be kept; CUT if its period of time may have others
-        that it does not show
+        None if its document proves nothing, and confirms no missing entry
+    :param update_schedule: the declared schedule of a subscription document, as plain values
+    :param lost_entries: number of its entries that cannot be kept; CUT if its period of time may have more
+        entries than it shows
     :param shared_id: an id of one of these, which another entry of the document has; None for none
-    :param breaks_span: a plain feed shows such an entry, if it shares its id for the first time
+    :param breaks_span: a plain feed shows an entry that shares its id for the first time
     :param uncounted: earliest time in it that is in the future, comparable; None if there is none
-    :param parts: the documents that a list names, in the order in which they are read; None for no list
+    :param parts: the documents of a list, in the order in which they are read; None for other documents
     :param replaces: prefix of the ids of a snapshot's entities; once all its parts are processed, they
         replace the entries of earlier snapshots
     :param present: the ids in a complete feed's document; None for other documents
     :param shown: marks (`coverage.mark`) of the entries of a plain feed's subscription document, or of a
         capture; else None
-    :param oldest: when the last entry of a capture that has a time was published, or else updated
-    :param total: number of entries that a subscription document says the feed has; None if it does not say
-    :param software: name of the software that has made it, which may have older pages (`platforms`); none of
-        them is requested
-    :param counts: additions to the crawl's stats, apart from the entries' outcomes
+    :param oldest: publication time, else update time, of the last entry of a capture that has one
+    :param total: number of the feed's entries that a subscription document declares; None if it does not
+    :param software: name of the software that made it, which may have older pages (`platforms`); none of them
+        is requested
+    :param counts: additions to the crawl's stats, except the entries' outcomes
     """
 
     fetch: Fetch
@@ -493,7 +494,7 @@ class DocumentResult:
 
 def has_changes(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
     """Return whether a document has a version that would change its entries stored by walks."""
-    # Stored captures do not count: they do not tell whether walks have read the older documents.
+    # Stored captures do not count: they do not show whether walks have read the older documents.
     of_walks = {i: winner for i, winner in stored.items() if winner.order.walk >= FIRST_WALK}
     outcomes = (decide(version, of_walks.get(version.id)) for version in result.versions)
     return any(outcome in (Outcome.NEW, Outcome.UPDATED) for outcome in outcomes) or any(
@@ -506,13 +507,14 @@ def _has_same_time(version: Version, winner: Winner) -> bool:
     return bool(version.order.time) and version.order.time == winner.order.time
 
 
-# RFC 5005, 4.1: what leaves the subscription document is in an archive. If the last entry of a document is
-# new, others may have come and left it since the last walk, into an archive that has grown since it was read.
-# One that is known above new ones proves nothing: it may be pinned. Nor does an edited one: it may stand
-# where it does because of the edit.
+# RFC 5005, 4.1: entries that leave the subscription document are in an archive. If the last entry of a
+# document is new, others may have been added and moved since the last walk, to an archive that has grown
+# since it was read. A stored entry above new ones proves nothing: it may be pinned. Nor does an edited one:
+# the edit may have moved it.
 def joins(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
-    """Return whether a document reaches back to what an earlier walk has read: its last entry is known."""
-    # What the subscription document shows is as old as this walk; it is contiguous with what was known.
+    """Return whether the last entry of a document was read by an earlier walk."""
+    # The entries of the subscription document are as old as this walk, and contiguous with those stored
+    # before.
     before = result.fetch.walk + result.fetch.has_joined
     for version in reversed(result.versions):
         winner = stored.get(version.id)
@@ -523,8 +525,8 @@ def joins(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
     return False
 
 
-# A version that has another time is another one. With the same time, its content may differ in each response:
-# publishers put tokens into the URLs of enclosures.
+# A version with another time is a different version. With the same time, its content may differ in each
+# response: publishers put tokens into the URLs of enclosures.
 def has_news(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
     """Return whether a document has an entry that no newer document of its walk has."""
 
@@ -537,10 +539,10 @@ def has_news(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
     return any(map(is_new, result.versions))
 
 
-# While pages are read, entries move on to later ones. A page that has only entries stored by this walk shows
-# that they have moved; it does not show that the older pages are known. Nor does a page without entries:
-# publishers may leave out entries (private ones, say) after they have divided them into pages. Nor do entries
-# that were on older pages before: a publisher who sorts by update time moves them in front of new ones.
+# While pages are read, entries move to later ones. A page that has only entries stored by this walk shows
+# that they have moved; it does not show that the older pages were read. Nor does a page without entries:
+# publishers may omit entries (for example private ones) after dividing them into pages. Nor do entries that
+# were on older pages before: a publisher who sorts by update time moves them before new ones.
 def must_follow(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
     """Return whether the pages older than this one must be read, even if an earlier walk has read them."""
     walk, step = result.fetch.position

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a verdict is not `complete`; the detail is the rest of a sentence that begins with the URL."""
+    """Why a verdict is not `complete`; `detail` continues a sentence that begins with the URL."""
 
     kind: ReasonKind
     url: str
@@ -36,15 +36,15 @@ class Verdict(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of a feed besides its documents.
+    """What is stored of a feed besides its documents.
 
     :param entries: number of its live entries in the store; without a subscription document, they are from
         captures
-    :param total: how many entries the subscription document says the feed has
-    :param software: what makes it, if its older pages, which no link names, are not requested
+    :param total: number of the feed's entries that the subscription document declares
+    :param software: its software, if its older pages, which no document links to, are not requested
     :param listing: result of the check of the publisher's list after the last walk
-    :param agreed: when all documents of the chain were as they are known (`absences.agreed_walk`), and their
-        links lead to its end; ISO 8601 in UTC
+    :param agreed: when all documents of the chain had their stored content (`absences.agreed_walk`), and
+        their links led to its end; ISO 8601 in UTC
     """
 
     entries: int = 0
@@ -58,8 +58,8 @@ class Evidence:
     def shows_all_pages(self) -> bool:
         return self.agreed is not None and (self.total is None or self.total <= self.entries)
 
-    # A publisher may count what no page shows, or what there was at another moment; and entries that are kept
-    # may be others than those that are counted. So a number alone makes no feed complete.
+    # A publisher may count entries that no page shows, or those of another moment; and the stored entries may
+    # be others than those counted. So a number alone does not make a feed complete.
     @property
     def in_words(self) -> str:
         text = "" if self.sitemap is None else self.sitemap.in_words
@@ -70,7 +70,7 @@ class Evidence:
         return f"; {text}" if text else ""
 
 
-# The verdicts as people read them, the worst one first.
+# The verdicts for people, the worst first.
 WORDS = (ReasonKind.NOT_READ.value, "incomplete", "lossy", "unknown", "complete")
 SAYS_NOTHING = "does not link to older entries"
 HAS_MOVED = "leads to another document: the publisher may have moved its archives during the crawl"
@@ -102,7 +102,7 @@ def verdict(
 ) -> tuple[Verdict, list[Reason]]:
     """Return the verdict on a feed, and the reasons why it is not `complete`.
 
-    :param kind: kind of the last subscription document; None if none has been read yet
+    :param kind: kind of the last subscription document; None if none has been read
     :param since: when that document was read, or else when the feed was first crawled
     :param covered: for how long a plain feed is covered; None if neither it nor a capture was read
     :param is_held_back: a plain feed or its server requests fewer polls than its holes would need
@@ -122,39 +122,39 @@ def verdict(
             is_numbered = evidence.software == NUMBERED.name
             why = ReasonKind.PLATFORM
             detail = HAS_NUMBERED_PAGES if is_numbered else HAS_OTHER_PAGES.format(evidence.software)
-        detail += evidence.in_words if covered is None else f"{evidence.in_words}; {_known(covered)}"
+        detail += evidence.in_words if covered is None else f"{evidence.in_words}; {_sentence(covered)}"
         plain = Reason(why, feed, detail, since)
         return Verdict.UNKNOWN, [*reasons, plain, *_holes(feed, covered, is_held_back)]
     if kind is Kind.PAGED and not is_listed and (reasons or not evidence.shows_all_pages):
-        # A walk reads the pages behind a hole in the first one: the hole is no reason.
+        # After a hole in the first page, a walk reads the older pages: the hole is not a reason.
         detail = IS_PAGED + evidence.in_words
         return Verdict.LOSSY, [*reasons, Reason(ReasonKind.PAGED, feed, detail, since)]
     return (Verdict.INCOMPLETE if reasons else Verdict.COMPLETE), reasons
 
 
-# What follows a semicolon differs from feed to feed.
-def _known(covered: Covered) -> str:
+# The text after a semicolon differs between feeds.
+def _sentence(covered: Covered) -> str:
     if covered.doubted is not None:
         return f"{CLOCK_WENT_BACK} {_minute(covered.doubted)}"
     if not covered.is_proof:
         return NO_ORDER
     first, last = covered.spans[0], covered.spans[-1]
     begin = first.since[:TO_THE_DAY]
-    known = f"nothing missed since {begin}; older entries unknown"
+    sentence = f"nothing missed since {begin}; older entries unknown"
     if covered.holes:
-        known = f"nothing missed since {_minute(last.since)}; entries before {begin} unknown"
+        sentence = f"nothing missed since {_minute(last.since)}; entries before {begin} unknown"
     read = covered.read or ""
     captured = f"; anything before {read[:TO_THE_DAY]} is from captures" if first.since < read else ""
-    return f"{known}{captured}"
+    return f"{sentence}{captured}"
 
 
 def _between(covered: Covered) -> str:
     since, until = covered.spans[0].since, covered.spans[-1].until
     if since == until:
         return ""
-    known = "holes between" if covered.holes else "nothing missed between"
-    known += f" {since[:TO_THE_DAY]} and {until[:TO_THE_DAY]}; entries before and after that unknown"
-    return f"; {known if covered.is_proof else NO_ORDER}"
+    sentence = "holes between" if covered.holes else "nothing missed between"
+    sentence += f" {since[:TO_THE_DAY]} and {until[:TO_THE_DAY]}; entries before and after that unknown"
+    return f"; {sentence if covered.is_proof else NO_ORDER}"
 
 
 def _holes(feed: str, covered: Covered | None, is_held_back: bool) -> Iterator[Reason]:

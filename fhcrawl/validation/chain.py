@@ -25,7 +25,7 @@ class Wanted(NamedTuple):
     """A document to fetch.
 
     :param number: its place in the chain
-    :param via: URL of the document that names it
+    :param via: URL of the document that links to it
     :param headers: header fields that make the request conditional
     """
 
@@ -33,13 +33,13 @@ class Wanted(NamedTuple):
     role: Role
     number: int
     via: str | None = None
-    headers: dict[str, str] = {}  # noqa: RUF012 - a plain value, which nobody changes
+    headers: dict[str, str] = {}  # noqa: RUF012 - never modified
 
 
 class Loss(NamedTuple):
     """Why a document could not be fetched or read, as a sentence without its subject.
 
-    :param is_limit: whether a limit of the user has left it out
+    :param is_limit: whether a limit of the user excluded it
     """
 
     detail: str
@@ -64,26 +64,18 @@ Version = tuple[Document, int, int]
 
 
 class EntryIndex:
-    """The entries of a chain, by digests of their ids.
-
-    :ivar changed_ids: entries that have the link of a newer one but another id: link, document and line
-    :ivar number: how many entries there are, each counted once
-    :ivar repeated: how many entries are in more than one document
-    :ivar is_full: whether there are more entries than are remembered
-    """
-
     def __init__(self) -> None:
         self.clashes: list[Clash] = []
+        # Entries that have the link of a newer one but another id: link, document and line.
         self.changed_ids: list[tuple[str, Document, int | None]] = []
-        self.number = self.repeated = 0
-        self.is_full = False
+        self.number = self.repeated = 0  # distinct entries; those in more than one document
+        self.is_full = False  # there are more entries than are remembered
         self._seen: dict[int, Version] = {}
         self._links: dict[int, int] = {}
 
     def add(self, document: Document) -> None:
-        """Add the entries of the next older document."""
         feed, elements = document.feed, document.markup.entries
-        # The reader can have left out an entry: then the elements are others.
+        # If the reader has dropped an entry, the elements do not match the entries.
         has_lines = len(elements) == len(feed.entries)
         own: dict[int, Version] = {}
         for position, entry in enumerate(feed.entries):
@@ -132,12 +124,11 @@ def _digest(text: str) -> int:
 class Chain:
     """All documents of a walk, from the subscription document to the oldest one.
 
-    :param missing: the document at which the chain is cut
-    :param loop: number of a document that the oldest one leads back to, also by a redirect, or is the same
-        as, and the URL of that link
+    :param missing: the document at which the chain breaks
+    :param loop: number of the document that the oldest one leads back to (also by a redirect) or equals, and
+        the URL of that link
     :param limit: the number of documents at which the walk was stopped
-    :param elsewhere: links that lead to no document of the chain: why the target could not be fetched; ''
-        if it could
+    :param elsewhere: links to documents outside the chain, with why the target could not be fetched, or ''
     """
 
     url: str
@@ -177,7 +168,7 @@ class Chain:
 
     # A crawl does the same; a rule on links reports those with http:.
     def secured(self, url: str, response: Fetched) -> str:
-        """Return the URL of a link in a document, with https: if it is on a host that was reached with it."""
+        """Return the URL of a link in a document, with https: if its host was reached with it."""
         return secured(url, [self.url], [self.url, response.url])
 
     def note_target(self, url: str, answer: Fetched | Loss) -> None:
@@ -197,12 +188,12 @@ class Chain:
         return url in self._urls or url in self.elsewhere
 
     def is_other(self, url: str) -> bool:
-        """Return whether a URL leads to a document that is not of the chain."""
+        """Return whether a URL leads to a document outside the chain."""
         return self.elsewhere.get(url) == ""
 
     @property
     def is_whole(self) -> bool:
-        """Whether the walk came to the chain's end, through complete documents."""
+        """Whether the walk reached the end of the chain, and all documents are complete."""
         is_cut = self.missing or self.loop or self.limit
         return not is_cut and all(document.is_whole for document in self.documents)
 
@@ -212,7 +203,7 @@ class Chain:
 
     @property
     def begins_with_archive(self) -> bool:
-        """Whether an archive's URL was given: the subscription document is unknown then."""
+        """Whether the walk started at an archive: the subscription document is unknown then."""
         return any(first.feed.archive or "next-archive" in first.links for first in self.documents[:1])
 
 

@@ -1,4 +1,4 @@
-"""Rules of RFC 5005 about the documents of a chain: their links, and what neighbours say of each other."""
+"""Rules of RFC 5005 about the documents of a chain: their links, and contradictions between neighbours."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TURNED = (
 )
 SHOWN = 100  # characters of an id
 DAY = 24 * 60 * 60
-# A gap that is so many times as long as the longest one within the documents is unusual.
+# A gap that is this many times as long as the longest gap within the documents is unusual.
 UNUSUAL = 3
 FEWEST = 5  # entries that show what is usual
 
@@ -75,10 +75,6 @@ def _cut(chain: Chain, missing: Wanted, loss: Loss) -> Finding:
 
 
 def _misled(chain: Chain, document: Document, relation: str, to: int, expected: str) -> str:
-    """Return a sentence if a link of a document is known to lead to another one, or nowhere; else ''.
-
-    :param to: number of the document that it should lead to
-    """
     url = document.links.get(relation)
     if url is None or chain.find(url) == to or not chain.is_seen(url):
         return ""
@@ -125,7 +121,7 @@ def _of_newest(chain: Chain, document: Document) -> Iterator[Finding]:
     first, url = chain.documents[0], document.links.get("next-archive")
     at = document.markup.link_lines.get("next-archive")
     if chain.begins_with_archive:
-        # Without a link to another one, it may be the subscription document, and marked wrongly.
+        # Without a link to another, it may be the subscription document with a wrong mark.
         if first.links.get("current") not in (None, *first.own):
             yield from _following(chain, document, first)
     elif url is not None and chain.find(url) == 0:
@@ -200,7 +196,7 @@ def pages(chain: Chain) -> Iterator[Finding]:
             continue
         back = {"previous": document.number - 1, "prev": document.number - 1, "first": 0}
         if not back.keys().isdisjoint(chain.documents[0].links.keys() - {"first"}):
-            del back["first"]  # the URL of a page was given, which is not the first one
+            del back["first"]  # the check started at a page that is not the first
         for relation, number in back.items():
             there = chain.documents[number].link_url
             if text := _misled(chain, document, relation, number, there):
@@ -208,7 +204,7 @@ def pages(chain: Chain) -> Iterator[Finding]:
                 yield error(text, at, f"Link to {there}.", document)
 
 
-# RFC 9110, 8.8 and 13.1: validators let a client ask whether a document has changed.
+# RFC 9110, 8.8 and 13.1: with validators, a client can check whether a document has changed.
 @of_chain("RFC 9110, 13.1")
 def conditional_requests(chain: Chain) -> Iterator[Finding]:
     """The server responds with 304 if a document has not changed."""
@@ -306,8 +302,8 @@ def order_of_documents(chain: Chain) -> Iterator[Finding]:
             yield advice(text, older.markup.head_line, fix, older)
 
 
-# RFC 5005, 4: archived feeds "enable clients to do this without losing entries". That no entry was lost
-# between two documents is certain only if they share one.
+# RFC 5005, 4: archived feeds "enable clients to do this without losing entries". It is certain only if
+# two documents share an entry that none was lost between them.
 @of_chain("RFC 5005, 4")
 def no_hole(chain: Chain) -> Iterator[Finding]:
     """The newest archive begins where the subscription document ends."""

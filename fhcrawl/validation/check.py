@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
     Steps = Generator[Wanted, Fetched | Loss, None]
 
-# The links back that name no URL of a document of the chain, and are requested to see where they lead.
+# Links back whose URL is of no document of the chain: they are requested to see where they lead.
 MOST_PROBES = 10
 BACK = ("next-archive", "current", "previous", "first", "self")
-# Findings of one rule in one document, and in all.
+# Findings of a rule in one document, and in all.
 MOST_OF_DOCUMENT, MOST_OF_RULE = 20, 1000
 ORDER = list(Severity)
 INTERRUPTED = Loss("was not read: the check was interrupted", is_limit=True)
@@ -45,11 +45,11 @@ WALKED = {
 
 
 class HistoryCheck:
-    """Checks the history of a feed: fetch what is `wanted`, and `take` the result, until nothing is.
+    """Checks the history of a feed: fetch what is `wanted` and `take` the result, until nothing is wanted.
 
     :param url: URL of the subscription document
-    :param max_documents: how many documents are read
-    :param max_entries: maximum number of entries of one document; 0 is no limit
+    :param max_documents: maximum number of documents that are read
+    :param max_entries: maximum number of entries of one document; 0 means no limit
     """
 
     def __init__(self, url: str, max_documents: int, max_entries: int = 0) -> None:
@@ -62,7 +62,7 @@ class HistoryCheck:
         self.wanted = next(self._steps, None)
 
     def take(self, answer: Fetched | Loss) -> None:
-        """Take the response to what was wanted, or why there is none, and choose what is wanted next."""
+        """Take the response to the last request, or why there is none, and choose what is wanted next."""
         try:
             self.wanted = self._steps.send(answer)
         except StopIteration:
@@ -156,7 +156,7 @@ class HistoryCheck:
         of_documents, self._findings = self._findings, []
         for rule, check in CHAIN_RULES.items():
             self._note(rule, check(self._chain), None)
-        # The chain's are first: without them, documents are lost.
+        # Links of the chain come first: without them, documents are lost.
         findings = [*self._findings, *of_documents]
         findings.sort(key=lambda finding: ORDER.index(finding.severity))
         return findings, self._summary(findings)

@@ -44,7 +44,7 @@ SHOWN = 100  # characters of an id
 PAGING = ("first", "last", "previous", "next")
 HISTORY_ELEMENTS = ("archive", "complete")
 DRAFTS = frozenset({*FLAGS, PREV})
-# What publishers write for the registered names, without hyphens and underscores.
+# Wrong names that publishers use, without hyphens and underscores, and the registered names.
 MISSPELT = {
     "prevarchive": "prev-archive",
     "previousarchive": "prev-archive",
@@ -68,7 +68,6 @@ LARGE, LARGE_ARCHIVE = MIB, 8 * MIB
 
 
 def _problems(document: Document, *kinds: str) -> Iterator[tuple[str, int | None]]:
-    """Yield the problems of some kinds as sentences, with the lines of their entries."""
     for problem in document.feed.problems:
         if problem.kind in kinds:
             at = document.markup.line_of(problem.entry) if problem.entry else None
@@ -98,7 +97,7 @@ def _media_type(document: Document) -> tuple[str, str]:
 # -- RFC 4287, RSS, JSON Feed and XML
 
 
-# XML 1.0, 2.1: a document that is not well-formed is no XML document.
+# XML 1.0, 2.1: a document that is not well-formed is not an XML document.
 @of_document("XML 1.0, 2.1")
 def well_formed(document: Document) -> Iterator[Finding]:
     """The document is well-formed and complete."""
@@ -254,7 +253,7 @@ def feed_head(document: Document) -> Iterator[Finding]:
         yield warning("The feed has no self link.", at, fix)
 
 
-# RFC 4287, 1.2, RSS 2.0, JSON Feed 1.1: what is written otherwise, each reader understands as it likes.
+# RFC 4287, 1.2, RSS 2.0, JSON Feed 1.1: readers interpret any other form differently.
 @of_document("RFC 4287; RSS 2.0; JSON Feed 1.1")
 def standard_form(document: Document) -> Iterator[Finding]:
     """Nothing is written as another format has it."""
@@ -306,8 +305,8 @@ def one_type(document: Document) -> Iterator[Finding]:
 @of_document("RFC 5005, 3 and 4")
 def one_link(document: Document) -> Iterator[Finding]:
     """A relation leads to one document."""
-    for relation, others in document.feed.other_links.items():
-        named = [url for url in others if url]
+    for relation, urls in document.feed.other_links.items():
+        named = [url for url in urls if url]
         first = document.feed.links.get(relation)
         if first is not None and named:
             fix = "Keep only one: readers cannot know which of them is meant."
@@ -319,8 +318,8 @@ def one_link(document: Document) -> Iterator[Finding]:
 @of_document("RFC 4287, 4.2.7.1")
 def link_target(document: Document) -> Iterator[Finding]:
     """A link of the history has a URL."""
-    for relation, others in document.feed.other_links.items():
-        if "" in others:
+    for relation, urls in document.feed.other_links.items():
+        if "" in urls:
             fix = "Write the URL of the document, or remove the link."
             yield error(f"Its {relation} link has no URL.", document.markup.link_lines.get(relation), fix)
 
@@ -472,9 +471,9 @@ def one_encoding(document: Document) -> Iterator[Finding]:
     declared = encoding.resolve(written[1].decode("latin-1")) if written else None
     mark = encoding.UTF_8 if body.startswith(codecs.BOM_UTF8) else None
     names = {"its byte order mark": mark, "Content-Type": charset or None, "its XML declaration": declared}
-    given = {where: name for where, name in names.items() if name}
-    if document.feed.format != "json" and len({*given.values()}) > 1:
-        text = ", but ".join(f"{where} says {name}" for where, name in given.items())
+    encodings = {where: name for where, name in names.items() if name}
+    if document.feed.format != "json" and len({*encodings.values()}) > 1:
+        text = ", but ".join(f"{where} says {name}" for where, name in encodings.items())
         yield warning(f"{text[0].upper()}{text[1:]}.", 1, "Keep the correct one.")
 
 

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class Severity(str, Enum):
-    """How bad a finding is, the worst first."""
+    """The worst first."""
 
-    ERROR = "error"  # a specification says MUST, or the history cannot be rebuilt
-    WARNING = "warning"  # a specification says SHOULD, or the history may be rebuilt wrongly
+    ERROR = "error"  # violates a MUST, or the history cannot be rebuilt
+    WARNING = "warning"  # violates a SHOULD, or the history may be rebuilt wrongly
     ADVICE = "advice"
     GOOD = "good"
 
@@ -47,8 +47,8 @@ class Needs(Enum):
 class Finding(NamedTuple):
     """What a rule yields.
 
-    :param rule, clause: '' until the check has added them
-    :param document: URL; None for the chain, and for the document that a rule is given
+    :param rule, clause: '' until the check sets them
+    :param document: URL; None for the chain, and for the document that a rule receives
     :param line: from 1; None if it is unknown, or the complete document is meant
     :param text: a sentence
     :param fix: what the publisher can do, as a sentence; '' for nothing
@@ -87,7 +87,7 @@ def _finding(
     return Finding(severity, "", "", url, line, text, fix)
 
 
-# What rules yield: a sentence, its line, what to do, and, from rules of the chain, the document.
+# Findings: a sentence, its line, what to do, and, from rules of the chain, the document.
 error = partial(_finding, Severity.ERROR)
 warning = partial(_finding, Severity.WARNING)
 advice = partial(_finding, Severity.ADVICE)
@@ -100,7 +100,8 @@ Check = Callable[..., Iterator[Finding]]
 class Rule(NamedTuple):
     """A rule, without its function.
 
-    :param needs: a document without it is not checked; by a rule of the chain, for what is missing
+    :param needs: a document without it is not checked; for a rule of the chain, it is needed to report what
+        is missing
     """
 
     name: str
@@ -124,7 +125,7 @@ def _register(
     return register
 
 
-# Decorators: they register a rule about one document, or about the chain, with its clause.
+# Decorators that register a rule about one document, or about the chain, with its clause.
 of_document = partial(_register, DOCUMENT_RULES)
 of_chain = partial(_register, CHAIN_RULES)
 
@@ -137,11 +138,11 @@ PERMANENT = (301, 308)
 class Fetched:
     """A response.
 
-    :param url: its URL, after redirects
+    :param url: after redirects
     :param headers: by names in lower case
     :param links: the values of the Link headers
     :param redirects: the statuses of the redirects that led to it
-    :param fetched: when it was fetched, ISO 8601 in UTC; '' if that does not matter
+    :param fetched: ISO 8601 in UTC; '' if it does not matter
     :param is_cut: whether it is shorter than announced
     """
 
@@ -156,21 +157,21 @@ class Fetched:
 
     @property
     def is_moved(self) -> bool:
-        """Whether it has moved to `url` for good (RFC 9110, 15.4.2 and 15.4.9)."""
+        """Whether it has moved to `url` permanently (RFC 9110, 15.4.2 and 15.4.9)."""
         return bool(self.redirects) and all(status in PERMANENT for status in self.redirects)
 
 
 CHANNELS = tuple(f"{namespace}channel" for namespace in (*elements.RSS_NAMESPACES, *elements.RDF_NAMESPACES))
-# Of one document, for each rule: nobody reads more.
+# Of one document, for each rule.
 MOST_ELEMENTS = 1000
 LONGEST_REL = 1000  # characters
 
 
 class Markup:
-    """The elements of an XML document as it was written, with their lines; none without a root.
+    """The elements of an XML document as written, with their lines; none without a root.
 
     :ivar head: atom:feed, or RSS's channel
-    :ivar entries: the elements of the entries, in document order
+    :ivar entries: in document order
     :ivar feed_id: the atom:id of the head section
     :ivar link_lines: the lines of the head section's links, by the relations that matter for history
     :ivar fault_line: where the document is not well-formed
@@ -199,7 +200,7 @@ class Markup:
         return islice(self.root.iter(*tags), MOST_ELEMENTS)
 
     def line_of(self, name: str) -> int | None:
-        """Return the line of an entry, by the name in a `Problem`: its id, or its position."""
+        """Return the line of an entry by its name in a `Problem`: its id, or its position."""
         kind, _, number = name.rpartition(" ")
         if kind in ("entry", "item") and number.isdecimal() and 0 < int(number) <= len(self.entries):
             return line(self.entries[int(number) - 1])
@@ -214,7 +215,7 @@ class Markup:
 
 
 def relations(link: _Element) -> list[str]:
-    """Return the short names of the relations of a link; none of an attribute that is too long."""
+    """Return the short names of the relations of a link; [] if the attribute is too long."""
     return elements.relations(link) if len(link.get("rel") or "") <= LONGEST_REL else []
 
 
@@ -223,14 +224,14 @@ def line(element: _Element | None) -> int | None:
 
 
 def read_markup(response: Fetched) -> Markup:
-    """Return the elements of a document, if it is well-formed XML.
+    """Return the elements of a document; none if it is not well-formed XML.
 
     :param response: with a body that `documents.read` has accepted, which checks more
     """
     content_type = response.headers.get("content-type")
     if detection.boundary(content_type) or jsonfeed.is_json(response.body):
         return Markup(None)
-    # Not the reader's repairs, which have other lines; but its namespaces.
+    # With the reader's namespaces, but without its repairs, which change lines.
     source, _repair = encoding.source(response.body, detection.declared(content_type)[1] or None)
     try:
         return Markup(parsing.parse_strict(repair.canonicalise(source)[0]))
@@ -242,13 +243,13 @@ def read_markup(response: Fetched) -> Markup:
 class Document:
     """A document of the chain; `Chain.add` sets the fields with defaults, and drops entries and elements.
 
-    :param number: its place in the chain; 0 is the subscription document, 1 the document that it names, …
-    :param links: the head section's links that matter for history, by relation; as a crawl follows them
+    :param number: its place in the chain; 0 is the subscription document, 1 the document that it links to, …
+    :param links: the head section's links that matter for history, by relation, as a crawl follows them
     :param digest: of its body
     :param oldest, newest: the times of its oldest and its newest entry; None if no entry has one
-    :param widest: the longest time between two entries that follow each other, in seconds
-    :param shared: how many of its entries are in the next newer document too
-    :param conditional: the status of the response to a conditional request; None if it was not made
+    :param widest: the longest time between two consecutive entries, in seconds
+    :param shared: number of its entries that the next newer document has too
+    :param conditional: the status of the response to a conditional request; None if none was made
     """
 
     number: int
@@ -273,7 +274,7 @@ class Document:
 
     @property
     def link_url(self) -> str:
-        """What links to it should name: the URL that it has moved to, else the requested one."""
+        """The URL that links to it should have: the one it has moved to, else the requested one."""
         return self.response.url if self.response.is_moved else self.requested_url
 
     @property
@@ -283,12 +284,12 @@ class Document:
 
     @property
     def is_archive(self) -> bool:
-        """Whether a prev-archive link has led to it."""
+        """Whether it was reached by a prev-archive link."""
         return self.role is Role.ARCHIVE
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has no fault that ends it, and the announced length: what is not in it, is missing."""
+        """Whether it has the announced length, and no fault that cuts it: it contains all its entries."""
         return self.feed.fault is None and not self.response.is_cut
 
     @property

@@ -38,7 +38,7 @@ class Target(NamedTuple):
 
 
 def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
-    """Read a collection, or a page of one, and remove its items; None if it is other JSON."""
+    """Read a collection or a page of one, and remove its items from `document`; None for other JSON."""
     collection = document.members
     types = _types(collection)
     contexts = [each for each in _list(collection.get("@context")) if isinstance(each, str)]
@@ -77,7 +77,7 @@ def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
     )
 
 
-# JSON-LD, 2.3: an array of one value may be written as that value.
+# JSON-LD, 2.3: an array with a single value may be written as that value.
 def _list(value: Any) -> list[Any]:
     if value is None:
         return []
@@ -85,8 +85,8 @@ def _list(value: Any) -> list[Any]:
 
 
 def _types(holder: Object) -> set[str]:
-    given = (each for each in _list(holder.get("type", holder.get("@type"))) if isinstance(each, str))
-    return {name.rpartition("#")[2].removeprefix("as:") for name in given}
+    types = (each for each in _list(holder.get("type", holder.get("@type"))) if isinstance(each, str))
+    return {name.rpartition("#")[2].removeprefix("as:") for name in types}
 
 
 def _take_items(page: Object) -> list[Any] | None:
@@ -175,32 +175,32 @@ class _Activities:
         return None
 
     def _posted(self, activity: Object, name: str) -> Entry | None:
-        given = _object(activity)
-        if isinstance(given, dict):
-            if "Tombstone" in _types(given):
-                self._delete(given, activity, name)
+        target = _object(activity)
+        if isinstance(target, dict):
+            if "Tombstone" in _types(target):
+                self._delete(target, activity, name)
                 return None
-            entry = None if _types(given) & ACTORS else self._post(given, activity, name)
+            entry = None if _types(target) & ACTORS else self._post(target, activity, name)
             if entry is not None and "Update" in _types(activity) and entry.updated is None:
                 entry.updated = self._time(activity, "published", name)
             return entry
-        if not _is_url(given):
+        if not _is_url(target):
             self._add_problem("entry-lost", name, "its activity has no object")
             return None
-        if given in (_id(each) for each in _list(activity.get("actor"))):
+        if target in (_id(each) for each in _list(activity.get("actor"))):
             return None
         self._add_problem("nonstandard", name, "its post is only a URL, which is not fetched")
         return Entry(
-            id=identifier(given),
-            link=elements.resolve(clean(given), self._url),
+            id=identifier(target),
+            link=elements.resolve(clean(target), self._url),
             published=self._time(activity, "published", name),
             authors=_names(activity.get("actor")),
         )
 
     def _post(self, post: Object, activity: Object, name: str) -> Entry:
         entry = self._content(post)
-        given = _id(post)
-        entry.id = identifier(given) if given else entry.link
+        post_id = _id(post)
+        entry.id = identifier(post_id) if post_id else entry.link
         name = entry.id or entry.title or name
         if entry.id is None:
             self._add_problem("no-id", name, "it has no id")
@@ -210,14 +210,14 @@ class _Activities:
         entry.authors = entry.authors or _names(activity.get("actor"))
         return entry
 
-    # ActivityPub, 7.11: an Announce is a share of another post, whose author is another one.
+    # ActivityPub, 7.11: an Announce shares another post, which has another author.
     def _announced(self, activity: Object, name: str) -> Entry:
-        given = _object(activity)
-        if isinstance(given, dict) and _types(given) & POSTED:
-            given = _object(given)
-        entry = self._content(given) if isinstance(given, dict) else Entry()
-        if _is_url(given):
-            entry.link = elements.resolve(clean(given), self._url)
+        post = _object(activity)
+        if isinstance(post, dict) and _types(post) & POSTED:
+            post = _object(post)
+        entry = self._content(post) if isinstance(post, dict) else Entry()
+        if _is_url(post):
+            entry.link = elements.resolve(clean(post), self._url)
         entry.id = identifier(_id(activity))
         if entry.id is None:
             self._add_problem("no-id", entry.link or name, "its Announce has no id")
@@ -253,15 +253,15 @@ class _Activities:
         files: list[Enclosure] = []
         for each in _list(post.get("attachment")):
             file = each if isinstance(each, dict) else {"url": each}
-            # Links are previews of web pages, unless they say that they are of a file.
+            # Links are previews of web pages, unless their media type is that of a file.
             targets = _targets(file.get("url"), self._url)[:1]
             targets = targets or [target for target in _targets(file, self._url) if target.is_media()]
             kind, size = line(file, "mediaType"), line(file, "size")
             files.extend(enclosure(t.url, t.media_type or kind, t.size or size) for t in targets)
         return files
 
-    def _delete(self, given: Any, activity: Object, name: str) -> None:
-        tombstone = given if isinstance(given, dict) else {"id": given}
+    def _delete(self, target: Any, activity: Object, name: str) -> None:
+        tombstone = target if isinstance(target, dict) else {"id": target}
         ref = identifier(_id(tombstone))
         if ref is None:
             self._add_problem("no-ref", name, "its Delete names no object")

@@ -33,7 +33,7 @@ PLAIN = ("text", "html", "text/html")
 BASE64 = ";base64"  # the end of a content type
 # Marks elements that `fhcrawl export` adds because RFC 4287 requires them; the value names their source.
 PLACEHOLDER = f"{EXPORT}stands-in"
-# Media types of Atom 0.3 that RFC 4287 has other names for.
+# Media types of Atom 0.3 that have other names in RFC 4287.
 SHORT_TYPES = {"text/plain": "text", "text/html": "html", "application/xhtml+xml": "xhtml"}
 NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
@@ -86,7 +86,7 @@ def _persons(authors: Iterable[_Element]) -> list[str]:
 def _title(entry: Entry, element: _Element, base: str) -> None:
     if entry.title is None and (title := elements.line(element)):
         kind = _type(element)
-        # XHTML loses its markup.
+        # The markup of XHTML is removed.
         entry.title, entry.title_type = title, kind if kind != "xhtml" else "text"
 
 
@@ -114,8 +114,8 @@ def _updated(entry: Entry, element: _Element, base: str) -> bool:
 
 # RFC 4287, 3.1.1: the type is "text", "html" or "xhtml". Publishers write it in another case.
 def _type(element: _Element) -> str:
-    given = (element.get("type") or "").strip() or "text"
-    return kind if (kind := given.lower()) in TYPES else given
+    declared = (element.get("type") or "").strip() or "text"
+    return kind if (kind := declared.lower()) in TYPES else declared
 
 
 def _summary(entry: Entry, element: _Element, base: str) -> bool:
@@ -162,7 +162,7 @@ def _content(entry: Entry, element: _Element, base: str) -> bool:
     return is_unescaped
 
 
-# RFC 4287, 4.1.3.3, 6: content of all other types MUST be Base64; text that is none is taken as it is.
+# RFC 4287, 4.1.3.3, 6: content of all other types MUST be Base64; other text is read unchanged.
 def _other_content(content: str | None, media_type: str) -> tuple[str | None, str]:
     kind = media_type.lower()
     if content is None or "/" not in kind or kind.startswith("text/") or kind.endswith(BASE64):
@@ -214,7 +214,7 @@ def _mode(element: _Element) -> str:
     return (element.get("mode") or "").strip().lower()
 
 
-# Atom 0.3, Content constructs: the mode is xml (the default), escaped or base64. Feeds without one escape.
+# Atom 0.3, Content constructs: the mode is xml (the default), escaped or base64. Feeds without a mode escape.
 def _construct(element: _Element) -> tuple[str | None, str | None]:
     kind, mode = _kind(element), _mode(element)
     text: str | None

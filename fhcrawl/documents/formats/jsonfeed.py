@@ -25,20 +25,20 @@ ITEMS = "items"
 
 
 class Number(str):
-    """The digits of a number as they are written."""
+    """The digits of a number as written."""
 
     __slots__ = ()
 
 
 class Json(NamedTuple):
-    """A JSON object without its `items`, if that is an array; `lost` counts items of replaced arrays."""
+    """A JSON object without its `items` array; `lost` counts the items of duplicate arrays."""
 
     members: Object
     items: list[Any] | None
     lost: int = 0
 
 
-# RFC 8259, 4: of members of the same name, many implementations report the last one only.
+# RFC 8259, 4: of members with the same name, many implementations report only the last.
 def _lost(pairs: list[tuple[str, Any]]) -> int:
     arrays = [value for name, value in pairs if name == ITEMS]
     return sum(len(value) for value in arrays[:-1] if isinstance(value, list))
@@ -77,7 +77,7 @@ def array(holder: Object, name: str) -> list[Any]:
 
 
 def string(holder: Object, name: str) -> str | None:
-    """Return a member that is a string or a number, and not blank."""
+    """Return a member that is a string or a number, and not blank; else None."""
     value = holder.get(name)
     return clean(value) if isinstance(value, str) and value and not value.isspace() else None
 
@@ -119,7 +119,7 @@ def is_json(body: bytes) -> bool:
 
 
 def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
-    """Read a JSON Feed, one without items as an empty feed with a fault; None if it is other JSON."""
+    """Read a JSON Feed; one without items is an empty feed with a fault. Returns None for other JSON."""
     feed, items = document.members, document.items
     # JSON Feed 1.1, version: the URL of the version of the format that the feed uses.
     problems: list[Problem] = []
@@ -200,7 +200,7 @@ def _new_entry(
     title = line(item, "title")
     published, updated = (utc(string(item, time) or "") for time in times)
     return Entry(
-        # JSON Feed 1.1, id: one that is a number is to be taken as a string.
+        # JSON Feed 1.1, id: a number is read as a string.
         id=identifier(item["id"]) if isinstance(item.get("id"), str) else None,
         title=title,
         link=elements.resolve(link, url) if link else None,
@@ -230,13 +230,13 @@ def _faults(entry: Entry, item: Object, name: str, times: tuple[str, str]) -> It
 
 # JSON Feed 1.0 has `author`; 1.1 has `authors`, which takes precedence.
 def author_names(holder: Object, name: str, problems: list[Problem]) -> list[str]:
-    """Return the names, else the URLs, of the authors of a feed or an item."""
-    given = [author for author in array(holder, "authors") if _is_author(author)]
-    if not given and _is_author(holder.get("author")):
-        given = [holder["author"]]
-    if any(isinstance(author, str) for author in given):
+    """Return the author names of a feed or an item; the URL of an author without a name."""
+    listed = [author for author in array(holder, "authors") if _is_author(author)]
+    if not listed and _is_author(holder.get("author")):
+        listed = [holder["author"]]
+    if any(isinstance(author, str) for author in listed):
         problems.append(Problem("nonstandard", name, "its author is a string; it is read as a name"))
-    authors = [{"name": author} if isinstance(author, str) else author for author in given]
+    authors = [{"name": author} if isinstance(author, str) else author for author in listed]
     return unique(line(author, "name") or line(author, "url") for author in authors)
 
 
@@ -251,7 +251,7 @@ def _language(holder: Object) -> str | None:
 
 # docs.ghost.org/content-api
 def read_ghost(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
-    """Read a page of Ghost's posts; None if it is other JSON. The posts are removed from `document`."""
+    """Read a page of Ghost's posts, and remove them from `document`; None for other JSON."""
     meta = document.members.get("meta")
     page = meta.get("pagination") if isinstance(meta, dict) else None
     if not isinstance(page, dict) or not page or not isinstance(document.members.get(GHOST_POSTS), list):
@@ -278,7 +278,7 @@ def _read_post(post: Object, number: int, url: str, problems: list[Problem]) -> 
     entry.authors = _ghost_names(post, "authors")
     # A tag whose name begins with # is internal; `include=tags` leaves it out, as the feed does.
     entry.categories = _ghost_names(post, "tags")
-    # As Media RSS has it in the feed.
+    # As media:content in the feed.
     if image := line(post, "feature_image"):
         entry.enclosures = [enclosure(elements.resolve(image, url), "image/*", None)]
     problems.extend(_faults(entry, post, _name(entry, number), GHOST_TIMES))

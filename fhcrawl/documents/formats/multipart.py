@@ -36,7 +36,7 @@ FOLD = re.compile(rb"\r?\n(?=[ \t])")  # RFC 5322, 2.2.3
 MESSAGE_ID = re.compile(r"\A<([^<>]*)>\Z")
 OPERATION = re.compile(r'(?:http-equiv\s*=\s*)?"?(PUT|DELETE|PATCH|POST)"?', re.IGNORECASE)
 MARKUP = re.compile(r"[^;]*\b(?:xml|html)\s*(?:;|$)", re.IGNORECASE)
-# Codecs of Python that are no charsets.
+# Codecs of Python that are not charsets.
 NO_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"})
 TO_THE_SECOND = len("2003-12-13T18:30:02")
 HISTORY = {"prev-archive": ("prev-archive", "prev", "previous"), "next-archive": ("next-archive", "next")}
@@ -56,8 +56,7 @@ def read(
 ) -> FeedDocument:
     """Read a page of a feed or of a snapshot.
 
-    A page lists its entities from older to newer; `entries` has the reverse order, `problems` that of the
-    page.
+    A page lists its entities from oldest to newest; `entries` has the reverse order, `problems` the page's.
 
     :raises NotAFeedError: if it has no boundary or no body, or if an entity's headers are too long
     """
@@ -90,7 +89,6 @@ def read(
 
 # Page: "the subtype should be `mixed`, and a consumer must accept every other subtype".
 def is_multipart(content_type: str | None) -> bool:
-    """Return whether a Content-Type header is multipart, of any subtype."""
     return MULTIPART.match(content_type or "") is not None
 
 
@@ -189,7 +187,7 @@ def _content(body: bytes, media_type: str) -> tuple[str | None, str | None]:
         text = body.decode(_codec(body, media_type))
     except (LookupError, ValueError):
         text = "\0"
-    # RFC 2045, 2.7 and 2.8: neither 7bit nor 8bit data, that is, no text, holds a NUL; but UTF-16 does.
+    # RFC 2045, 2.7 and 2.8: neither 7bit nor 8bit data, that is, no text, contains a NUL; but UTF-16 does.
     if "\0" in text:
         # RFC 9110, 8.3: without Content-Type, a recipient may assume "application/octet-stream".
         return b64encode(body).decode(), f"{media_type or 'application/octet-stream'};base64"

@@ -88,8 +88,8 @@ def _items_elsewhere(
     yield from zip(parsed.entries(parsed.root, tag, beside), repeat(around), strict=False)
     if channel in beside.get(channel.tag, ()):
         beside[channel.tag].remove(channel)
-    others = (child for section in sections for children in section.values() for child in children)
-    inside = (item for other in others for item in head.entries_inside(other, ENTRIES))
+    in_heads = (child for section in sections for children in section.values() for child in children)
+    inside = (item for child in in_heads for item in head.entries_inside(child, ENTRIES))
     places = dict.fromkeys(item.getparent() for item in inside if item.tag == tag)
     for place in places:
         if place is not None:
@@ -133,22 +133,22 @@ def _finish(entry: Entry, children: list[_Element], base: str, vocabulary: Vocab
     modules.substitute(entry, children, base, vocabulary.substitutes)
     urls = {enclosure["url"] for enclosure in enclosures}
     entry.enclosures = [*enclosures, *(each for each in entry.enclosures if each["url"] not in urls)]
-    others = (OTHER_AUTHORS[child.tag](child) for child in children if child.tag in OTHER_AUTHORS)
-    entry.authors = entry.authors or list(filter(None, others))
+    names = (OTHER_AUTHORS[child.tag](child) for child in children if child.tag in OTHER_AUTHORS)
+    entry.authors = entry.authors or list(filter(None, names))
     modules.add_media(entry, children, base)
     if not is_identified:
         entry.id = _other_id(entry, own, children)
 
 
-# Identity: an item whose own elements identify it keeps that id, whatever else is read of it.
+# Identity: an item whose own elements identify it keeps that id, whatever other elements it has.
 def _other_id(
     entry: Entry, own: tuple[str | None, str | None, str | None], children: list[_Element]
 ) -> str | None:
     if digest := model.digest(*own):
         is_same = entry.link is None and own == (entry.title, entry.published, entry.summary)
         return None if is_same else digest
-    others = (child for tag in IDENTIFIERS for child in children if child.tag == tag)
-    return next(filter(None, map(elements.identifier, others)), None)
+    identifiers = (child for tag in IDENTIFIERS for child in children if child.tag == tag)
+    return next(filter(None, map(elements.identifier, identifiers)), None)
 
 
 def _permalink(guid: str | None, about: str | None, again: list[_Element]) -> str | None:
@@ -180,7 +180,7 @@ def _description(entry: Entry, element: _Element, base: str) -> bool:
     return len(element) > 0
 
 
-# The text alone identifies the item, if nothing else does.
+# Only the text identifies the item, if nothing else does.
 def _unescaped_description(entry: Entry, element: _Element, base: str) -> None:
     if elements.text(element) in (None, entry.summary) and (summary := elements.html(element)):
         entry.summary, entry.summary_type = summary, "html"
@@ -206,7 +206,7 @@ FIELDS: dict[str, FieldReader] = {
 OTHER_AUTHORS = {f"{ATOM}author": modules.person, f"{modules.ITUNES}author": elements.line}
 # Identifiers of items whose own elements do not identify them.
 IDENTIFIERS = (f"{ATOM}id", *(f"{dc}identifier" for dc in (*modules.DC, modules.DCTERMS)))
-# In order of precedence. RSS 1.0, 6.1: its modules are used for what its own elements do not have.
+# In order of precedence. RSS 1.0, 6.1: its modules supply what its own elements lack.
 SUBSTITUTES: dict[str, FieldReader] = {
     f"{ATOM}title": modules.title,
     **{f"{dc}title": modules.title for dc in (*modules.DC, modules.DCTERMS)},
@@ -218,7 +218,7 @@ SUBSTITUTES: dict[str, FieldReader] = {
     f"{ATOM}published": modules.published,
     f"{ATOM}link": atom.FIELDS[f"{ATOM}link"],
     f"{ATOM}category": atom.FIELDS[f"{ATOM}category"],
-    # `_other_id` reads them.
+    # Read by `_other_id`.
     **dict.fromkeys(IDENTIFIERS, modules.later),
 }
 # RFC 5005, B: the update time of a feed is its lastBuildDate; its draft 08 has pubDate, RSS 1.0 dc:date.

@@ -39,7 +39,7 @@ CONTAINERS = frozenset(
         RDF_ROOT,
     }
 )
-# With and without a namespace: programs write xmlns="" where the parent's namespace is meant.
+# With and without a namespace: programs write xmlns="" instead of the parent's namespace.
 ENTRIES = frozenset(
     {
         *(f"{namespace}entry" for namespace in ("", ATOM, OLD_ATOM)),
@@ -70,9 +70,9 @@ ABSOLUTE = ("http://", "https://")
 LONGEST_BASE = 2083  # characters; resolved references repeat it
 LONGEST_URL = 10_000  # characters; no server accepts more
 LONGEST_LANGUAGE = 100
-# Tags, and references to characters: a text with one of them is markup.
+# A text with a tag or a character reference is markup.
 MARKUP = re.compile(r"<[A-Za-z/!][^<>]*>|&(?:#\d+|#x[0-9A-Fa-f]+|\w+);", re.ASCII)
-# HTML, 13.1.2: void elements have no end tag, and others need one.
+# HTML, 13.1.2: void elements have no end tag; all others need an end tag.
 VOID = frozenset(
     {
         *("area", "base", "br", "col", "embed", "hr", "img"),
@@ -83,7 +83,7 @@ VOID = frozenset(
 
 # When lxml moves an element out of a tree, it searches a growing list of namespaces.
 def remove(element: _Element, parent: _Element) -> None:
-    """Remove a child from its parent and free its descendants, to which there must be no references."""
+    """Remove a child from its parent and free its descendants; no references to these may exist."""
     element.clear()
     parent.remove(element)
 
@@ -99,12 +99,12 @@ def first(element: _Element, tag: str) -> _Element | None:
 
 # With a document type declaration, `get` searches all namespaces in scope for a default value.
 def has_attribute(element: _Element, name: str) -> bool:
-    """Return whether an element has an attribute with a namespace; `get` is slow if it has not."""
-    return name in element.keys()  # noqa: SIM118 - elements are no dicts
+    """Check for an attribute with a namespace; `get` is slow if the element does not have it."""
+    return name in element.keys()  # noqa: SIM118 - elements are not dicts
 
 
 def text(element: _Element) -> str | None:
-    """Return all text inside an element, unchanged; None if it is only white space."""
+    """Return all text inside an element, unchanged; None if it is blank."""
     value = element.text if not len(element) else "".join(_texts(element))
     return value if value and not value.isspace() else None
 
@@ -119,7 +119,7 @@ def _texts(element: _Element) -> Iterator[str]:
 
 
 def line(element: _Element) -> str | None:
-    """Return the text of an element that holds one line (a title, a name), stripped."""
+    """Return the text of a one-line element (a title, a name), stripped; None if it is blank."""
     value = element.text if not len(element) else "".join(_texts(element))
     return (value.strip() or None) if value else None
 
@@ -134,14 +134,14 @@ def line_of(head: Head, tag: str) -> str | None:
 
 
 def line_in(element: _Element, tag: str) -> str | None:
-    """Return the stripped text of the first child of an element with a tag."""
+    """Return the stripped text of the first child with a tag."""
     child = first(element, tag)
     return None if child is None else line(child)
 
 
 # RFC 4287, 3.1.1.2: "Any markup within MUST be escaped", as in RSS. HTML would read <a/> as a start tag.
 def html(element: _Element) -> str | None:
-    """Return the text of an element that holds escaped markup; child elements are serialised as HTML."""
+    """Return the text of an element that contains escaped markup; child elements are serialised as HTML."""
     if not len(element):
         return text(element)
     own = {XHTML, f"{{{element.nsmap.get(None, '')}}}"}
@@ -161,9 +161,9 @@ def _escaped(piece: str | None) -> str:
 
 
 def markup(element: _Element, *namespaces_of_html: str) -> str | None:
-    """Return the content of an element as serialised markup; None if it is empty.
+    """Return the content of an element as serialised markup; None if it is blank.
 
-    XHTML elements, and those of the given namespaces, lose their namespace: it can be read as HTML.
+    XHTML elements, and those of `namespaces_of_html`, lose their namespace, so that they can be read as HTML.
     """
     for descendant in element.iterdescendants(*(f"{each}*" for each in (XHTML, *namespaces_of_html))):
         if ":" not in local_name(descendant):
@@ -173,7 +173,7 @@ def markup(element: _Element, *namespaces_of_html: str) -> str | None:
 
 
 def with_own_namespaces(element: _Element, with_tail: bool = False) -> str:
-    """Serialise an element, with only the namespaces that it uses."""
+    """Serialise an element with only the namespaces that it uses."""
     own = copy.deepcopy(element)
     if isinstance(own.tag, str):
         etree.cleanup_namespaces(own)
@@ -181,19 +181,19 @@ def with_own_namespaces(element: _Element, with_tail: bool = False) -> str:
 
 
 def base_of(element: _Element, base: str) -> str:
-    """Return the base URL inside an element (RFC 4287, 2; XML Base), given the one around it."""
+    """Return the base URL inside an element (RFC 4287, 2; XML Base); `base` is the one around it."""
     own = element.get(XML_BASE)
     return resolve(own, base) if own else base
 
 
 def base_inside(element: _Element, url: str) -> str:
-    """Return the base URL inside an element, given that of its document."""
+    """Return the base URL inside an element; `url` is that of its document."""
     path = (*reversed([*element.iterancestors()]), element)
     return reduce(lambda base, around: base_of(around, base), path, url)
 
 
 def note_context(entry: Entry, element: _Element, base: str) -> str:
-    """Set the base URL and the language of an entry to those of an element; return the base."""
+    """Set the base URL and the language of an entry from an element; return the base."""
     names = element.keys()
     if XML_BASE in names:
         base = base_of(element, base)
@@ -205,13 +205,13 @@ def note_context(entry: Entry, element: _Element, base: str) -> str:
 
 
 def language_of(element: _Element) -> str | None:
-    """Return the xml:lang of an element; '' if that is empty, None if it has none, or too long a one."""
+    """Return the xml:lang of an element, which may be ''; None if it is absent or too long."""
     value = element.get(XML_LANG) if has_attribute(element, XML_LANG) else None
     return value.strip() if value is not None and len(value) <= LONGEST_LANGUAGE else None
 
 
 def resolve(reference: str, base: str) -> str:
-    """Resolve a reference; one that cannot be resolved is returned unchanged."""
+    """Resolve a reference; an invalid one is returned unchanged."""
     reference = reference.strip(model.WHITE_SPACE)
     if reference.startswith(ABSOLUTE) or len(base) > LONGEST_BASE:
         return reference
@@ -222,7 +222,7 @@ def resolve(reference: str, base: str) -> str:
 
 
 def target(element: _Element, reference: str, base: str) -> str:
-    """Resolve a reference on an element, given the base URL around it."""
+    """Resolve a reference on an element; `base` is the base URL around it."""
     reference = reference.strip(model.WHITE_SPACE)
     # Most references are absolute and need no base URL.
     return reference if reference.startswith(ABSOLUTE) else resolve(reference, base_of(element, base))

@@ -37,8 +37,8 @@ WINDOWS_1252_TABLE = "".join(bytes([byte]).decode(WINDOWS_1252, "ignore") or chr
 
 
 def _python_name(label: str) -> str | None:
-    known = webencodings.lookup(label)
-    return resolve_encoding(label if known is None else known.codec_info.name)
+    encoding = webencodings.lookup(label)
+    return resolve_encoding(label if encoding is None else encoding.codec_info.name)
 
 
 # Python's names of https://encoding.spec.whatwg.org/#names-and-labels; others are dangerous.
@@ -46,7 +46,7 @@ KNOWN = frozenset(map(_python_name, LABELS.values())) - {"utf-16-le", "utf-16-be
 
 
 def source(body: bytes, charset: str | None) -> tuple[bytes, str | None]:
-    """Return a document for the parser, in UTF-8 without a byte order mark, and how it was repaired."""
+    """Return a document for the parser, in UTF-8 without a byte order mark, and its repair or None."""
     if charset is None and USUAL_DECLARATION.match(body):
         return body, None
     if body.startswith(codecs.BOM_UTF8):
@@ -59,13 +59,13 @@ def source(body: bytes, charset: str | None) -> tuple[bytes, str | None]:
 
 # RFC 7303, 3: a byte order mark is authoritative, then the parameter, then the declaration.
 def text(body: bytes, charset: str | None) -> tuple[str, str | None]:
-    """Return the text of a document, by the first declared encoding that fits, and its repair."""
+    """Decode a document with the first declared encoding that fits; return also its repair or None."""
     if wide := detect_wide(body):
         encoding, start = wide
         decoded, repair = body[start:].decode(encoding, "replace"), None
     else:
         mark = body.startswith(codecs.BOM_UTF8)
-        # RFC 7303, 3.3: the mark is authoritative. Without one, UTF-8 may be a false declaration.
+        # RFC 7303, 3.3: the mark is authoritative. Without it, a declaration of UTF-8 may be false.
         candidates = [UTF_8] if mark else list(_candidates(body, charset))
         decoded, repair = _decode(body.removeprefix(codecs.BOM_UTF8), candidates, mark)
     return decoded.lstrip("\ufeff \t\r\n"), repair
@@ -90,8 +90,8 @@ def _decode(body: bytes, candidates: list[str], is_authoritative: bool) -> tuple
     return decoded, "; ".join(filter(None, (f"it is not UTF-8 and is read as {read_as}", repair)))
 
 
-# In an encoding of one byte per character, nearly any bytes are text: a false declaration would be noticed
-# only by a byte that is none, and one entry would change the ids of all.
+# In an encoding of one byte per character, nearly all bytes are characters: only an undefined byte would
+# reveal a false declaration, and a single entry would change the ids of all.
 @lru_cache(maxsize=64)
 def _has_one_byte(encoding: str) -> bool:
     decoded = BEYOND_ASCII.decode(encoding, "replace")
@@ -99,11 +99,11 @@ def _has_one_byte(encoding: str) -> bool:
 
 
 # Publishers copy entries of several encodings into one document, whose encoding then changes; ids must not.
-def _own_id(encoding: str, found: re.Match[bytes]) -> bytes:
-    tag, data, raw = found.groups()
+def _own_id(encoding: str, match: re.Match[bytes]) -> bytes:
+    tag, data, raw = match.groups()
     read = raw.decode(UTF_8, "ignore")
     if read.encode() != raw:
-        return found[0]
+        return match[0]
     if data:
         inside, _end, behind = read.partition("]]>")
         read = escape(inside) + behind
@@ -120,7 +120,7 @@ def _is_mostly_utf_8(body: bytes) -> bool:
     return characters > faults or not faults
 
 
-# RFC 7303, 3, and the Encoding Standard, 4.2: labels as in browsers. RFC 7303, 3.2: UTF-8 as the last one.
+# RFC 7303, 3, and the Encoding Standard, 4.2: labels as in browsers. RFC 7303, 3.2: UTF-8 comes last.
 def _candidates(body: bytes, charset: str | None) -> Iterator[str]:
     if charset and (encoding := resolve(charset)):
         yield encoding
@@ -132,7 +132,7 @@ def _candidates(body: bytes, charset: str | None) -> Iterator[str]:
 
 @lru_cache(maxsize=64)
 def resolve(label: str) -> str | None:
-    """Return Python's name of an encoding by its label in the Encoding Standard; None for UTF-16, too."""
+    """Return Python's name for an encoding label of the Encoding Standard; None for UTF-16 too."""
     label = label.strip().lower()
     if not label.isascii() or "\0" in label:
         return None
@@ -140,7 +140,7 @@ def resolve(label: str) -> str | None:
     return encoding if encoding in KNOWN else None
 
 
-# XML 1.0, F.1: the first characters of a document are known. A contradictory declaration is ignored.
+# XML 1.0, F.1: the first characters show the encoding. A contradictory declaration is ignored.
 def detect_wide(body: bytes) -> tuple[str, int] | None:
     """Return an encoding of two or four bytes per character, and the length of its byte order mark."""
     encoding, mark = read_bom(body)

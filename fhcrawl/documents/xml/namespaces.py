@@ -25,7 +25,7 @@ KNOWN = {
     "wfw": "http://wellformedweb.org/CommentAPI/",
     "xhtml": "http://www.w3.org/1999/xhtml",
 }
-# RSS 0.91, 0.92 and 2.0 have no namespace; some feeds use one of these.
+# RSS 0.91, 0.92 and 2.0 have no namespace, but some feeds declare one of these.
 RSS = (
     "http://backend.userland.com/rss2",
     "http://backend.userland.com/rss",
@@ -45,15 +45,15 @@ CANONICAL = {spelling(uri): uri for uri in (*KNOWN.values(), *RSS, *RSS_090)}
 
 
 # Namespaces in XML 1.0, 2.3: "The two IRIs are treated as strings, and they are identical if and only if the
-# strings are identical". Publishers know them as addresses, of which these are spellings of one.
+# strings are identical". Publishers treat them as addresses, and write several spellings of the same address.
 @lru_cache(maxsize=256)
 def canonical(uri: str) -> str:
-    """Return the canonical URI of a namespace; one that is unknown is returned unchanged."""
+    """Return the canonical URI of a namespace; an unknown one is returned unchanged."""
     return CANONICAL.get(spelling(uri), uri)
 
 
 def braced(prefix: str) -> str:
-    """Return the namespace of one of our prefixes as it begins a tag."""
+    """Return the namespace of a prefix in braces, as tags of lxml begin with it."""
     return f"{{{KNOWN[prefix]}}}"
 
 
@@ -112,5 +112,5 @@ PREFIXES = {
 
 @lru_cache(maxsize=1000)
 def prefix_of(uri: str) -> str | None:
-    """Return the prefix of a namespace, in any spelling (see `canonical`); None if unknown."""
+    """Return the prefix of a namespace in any spelling (see `canonical`); None if unknown."""
     return PREFIXES.get(spelling(uri))

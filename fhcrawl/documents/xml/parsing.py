@@ -41,15 +41,15 @@ OPTIONS: dict[str, object] = {
 
 
 def new_parser(recover: bool = False) -> etree.XMLParser:
-    """Return a parser; one that recovers returns None as the root if there is no element."""
+    """Create a parser; one that recovers returns None as the root if the document has no element."""
     return etree.XMLParser(recover=recover, **OPTIONS)  # type: ignore[arg-type]
 
 
-# Parsers are reusable, also by several threads (they lock); a new one for each small document costs time.
+# Parsers can be shared, also by threads (they lock); a new parser for each small document is slow.
 STRICT = new_parser()
 
 
-# lxml reports that libxml2 has no memory by a syntax error.
+# lxml raises a syntax error if libxml2 is out of memory.
 @contextlib.contextmanager
 def _memory_errors() -> Iterator[None]:
     try:
@@ -67,7 +67,6 @@ def parse_strict(body: bytes, parser: etree.XMLParser = STRICT) -> _Element:
 
 
 def parse_to_fault(body: bytes) -> _Element | None:
-    """Return the tree up to the fault, without the incomplete element; None if no element has begun."""
     parser = etree.XMLPullParser(events=("start", "end"), **OPTIONS)  # type: ignore[arg-type]
     events = cast("Iterator[tuple[str, _Element]]", parser.read_events())
     root: _Element | None = None
@@ -87,7 +86,7 @@ def parse_to_fault(body: bytes) -> _Element | None:
             _follow(events, unclosed)
         parser.close()
     _follow(events, unclosed)
-    # The outermost unclosed element that is no container of entries.
+    # The outermost unclosed element that is not a container of entries.
     for element in unclosed:
         parent = element.getparent()
         if parent is not None and element.tag not in elements.CONTAINERS:
@@ -130,7 +129,7 @@ QUOTED_TEXT = compiled(QUOTED)
 XMLNS = compiled(r"\sxmlns[\s:]")
 # A section, which has no references; or a tag with the text after it, or text.
 PIECE = compiled(rf"{repair.SECTION}|<?[^<]+")
-# Complete constructs of an entity, or the begin of one that has no end in it.
+# Complete constructs of an entity, or the beginning of a construct that does not end in it.
 CONSTRUCT = compiled(rf"""{repair.COMPLETE_SECTION}|<[^!?<>](?:[^<>"']|{QUOTED})*>|<""")
 VALUE_OR_END = compiled(f"{QUOTED}|>")
 REFERENCE = compiled(r"""&([^#;&<\s'"][^;&<\s'"]*);""")
@@ -145,7 +144,7 @@ DECLARATIONS = etree.XMLParser(encoding="utf-8", resolve_entities=False, no_netw
 # XML 1.0, 4.4.2 and 4.4.3: internal entities are included, external ones need not be. libxml2 would parse
 # elements of an entity without the namespaces in scope at the reference.
 def resolve_entities(text: str, is_lenient: bool = False) -> tuple[str, list[Problem], str | None]:
-    """Replace references by the content of internal entities, and remove the document type declaration.
+    """Replace references with the content of internal entities, and remove the document type declaration.
 
     References to HTML's entities that may be declared externally are resolved as in HTML; others become text.
 
@@ -166,7 +165,7 @@ def resolve_entities(text: str, is_lenient: bool = False) -> tuple[str, list[Pro
         entities = _declared_texts(COMMENT.sub("", doctype), len(text))
         description = "its document type declaration is malformed; only entities without markup are read"
     resolved = entities.resolve(text[end:])
-    # libxml2 uses those of namespaces.
+    # libxml2 applies default values of namespace declarations.
     if namespaces := "".join(declaration for declaration in attributes if "xmlns" in declaration):
         resolved = f"<!DOCTYPE _ [{namespaces}]>{resolved}"
     problems = []
@@ -201,7 +200,7 @@ def _declared(doctype: str, size: int) -> tuple[Entities, list[str]]:
     declarations = tree.docinfo.internalDTD.iterentities() if "<!ENTITY" in doctype else ()
     read = [(each.name, each.content) for each in declarations]
     # lxml does not tell parameter entities apart. XML 1.0, 4.3.2: an internal entity is content; a comment
-    # that only begins in one would hide what follows the reference.
+    # that only begins in it would hide what follows the reference.
     unread = {
         name
         for name, content in read
@@ -256,7 +255,7 @@ class Entities:
         name = match[1]
         if name in PREDEFINED:
             return match[0]
-        # XML 1.0, 4.1, "No Recursion". What the entity stands for is missing.
+        # XML 1.0, 4.1, "No Recursion". The replacement text is dropped.
         if name in self._contents and name not in self._around and len(self._around) < DEEPEST:
             return self._content(name, is_quoted)
         if name not in self._contents and name not in self._names_unread:
@@ -296,7 +295,7 @@ LONGEST_NAMESPACES = 2000
 
 
 class Parsed(NamedTuple):
-    """A document; `fault` is why it is incomplete, `originals` receives its entries in UTF-8."""
+    """`fault` is why the document is incomplete; `originals` receives its entries in UTF-8."""
 
     root: _Element
     fault: str | None
@@ -305,7 +304,7 @@ class Parsed(NamedTuple):
     keeps_head: bool = False
 
     def entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
-        """Yield the children that are entries, and remove each afterwards; others go to `head`."""
+        """Yield the children that are entries, and remove each afterwards; other children go to `head`."""
         original_of = None if self.originals is None else _serializer(parent)
         child = next(parent.iterchildren(), None)
         while child is not None:
@@ -323,7 +322,7 @@ class Parsed(NamedTuple):
 def _serializer(parent: _Element) -> Callable[[_Element], bytes]:
     uris = parent.nsmap.values()
     is_crowded = len(uris) > MANY_NAMESPACES or sum(map(len, uris)) > LONGEST_NAMESPACES
-    # RFC 4287, 2: both apply to the descendants of the element too. One that is too long is not repeated.
+    # RFC 4287, 2: both apply to the descendants of the element too. A value that is too long is not repeated.
     base = elements.base_inside(parent, "")
     base = base if len(base) <= elements.LONGEST_BASE else ""
     languages = (each.get(elements.XML_LANG) for each in (parent, *parent.iterancestors()))
@@ -418,7 +417,7 @@ def _repaired(body: bytes, charset: str | None, broken: Parsed | None) -> Parsed
 
 
 def repaired(text: str) -> tuple[str, list[str], list[Problem]]:
-    """Return a text without entities and with repairs, descriptions of these, and problems of entities."""
+    """Return the text without entities and with repairs, descriptions of these, and problems of entities."""
     text, repairs = repair.repair(text)
     resolved, unresolved, description = resolve_entities(text, is_lenient=True)
     if resolved == text:

@@ -43,7 +43,7 @@ DOCTYPE = "<!DOCTYPE"
 PREDEFINED = frozenset({"amp", "lt", "gt", "quot", "apos"})  # XML 1.0, 4.6
 
 
-# A loop, because one expression would backtrack over every division of white space.
+# A loop, because a single expression would backtrack over every division of white space.
 def prolog_end(text: str) -> int:
     position = 0
     while match := MISC.match(text, position):
@@ -52,7 +52,7 @@ def prolog_end(text: str) -> int:
 
 
 def html_characters(name: str) -> str | None:
-    """Return the characters of one of HTML's entities as references; None if there is no such entity."""
+    """Return the characters of an HTML entity as references; None if there is no such entity."""
     characters = html5.get(f"{name};")
     return None if characters is None else "".join(f"&#{ord(each)};" for each in characters)
 
@@ -93,9 +93,9 @@ def _declarations(body: bytes) -> Iterator[bytes]:
 
 
 def canonicalise(body: bytes) -> tuple[bytes, tuple[Problem, ...]]:
-    """Write the known namespaces of a document as their canonical URIs; supply that of an Atom root.
+    """Replace supported namespaces with their canonical URIs; supply a missing one of an Atom root.
 
-    Returns also a problem for each namespace that is not written as its author has it.
+    Returns also a problem for each namespace that has been changed.
     """
     supplied = _with_atom_root(body)
     if supplied is None and not any(map(_other_spelling, set(_declarations(body)))):
@@ -115,8 +115,8 @@ def canonicalise(body: bytes) -> tuple[bytes, tuple[Problem, ...]]:
 
     body = START_TAG.sub(with_canonical, supplied or body)
     details = [] if supplied is None else ["its root has no namespace and is read as Atom's"]
-    others = [(written, meant) for written, meant in renamed.items() if written not in ACCEPTED]
-    details += [f"its namespace {written} is read as {meant}" for written, meant in others[:MOST_NAMED]]
+    misspelt = [(written, meant) for written, meant in renamed.items() if written not in ACCEPTED]
+    details += [f"its namespace {written} is read as {meant}" for written, meant in misspelt[:MOST_NAMED]]
     return body, tuple(Problem("repaired", "", detail) for detail in details)
 
 
@@ -127,7 +127,7 @@ def _other_spelling(declaration: bytes) -> tuple[str, str] | None:
     return (written, meant) if meant != written else None
 
 
-# RFC 4287, 1.2: Atom's elements have its namespace. A feed element without one and without an entry may be
+# RFC 4287, 1.2: Atom's elements have its namespace. A feed element without it and without an entry may be
 # anything.
 def _with_atom_root(body: bytes) -> bytes | None:
     start = body.find(b"<feed", 0, LONGEST_PROLOG)
@@ -166,7 +166,7 @@ OF_MESSAGES = frozenset(
 
 
 def without_junk(body: bytes) -> bytes | None:
-    """Remove what scripts write before a document, except a declaration; None if it has nothing of it."""
+    """Remove script output before a document, except a declaration; None if there is nothing to remove."""
     # In Latin-1, and with comments blanked, positions stay the same.
     start = COMMENT.sub(lambda match: " " * len(match[0]), body[:LONGEST_JUNK].decode("latin-1"))
     document = DOCUMENT.search(start)
@@ -185,10 +185,10 @@ def without_junk(body: bytes) -> bytes | None:
 
 # --- characters, references and prefixes
 
-# In these an ampersand is no markup.
+# In these, an ampersand is not markup.
 DOCUMENT_TYPE = rf"{DOCTYPE}[^\[>]*(?:>|\[.*?(?:\]\s*>|\Z)|\Z)"
 NO_MARKUP = rf"{SECTION}|{DOCUMENT_TYPE}"
-# XML 1.0, 2.8. A malformed declaration is removed: the encoding is known by now.
+# XML 1.0, 2.8. A malformed declaration is removed: the text is already decoded.
 SOUND_DECLARATION = re.compile(
     r"""<\?xml\s+version\s*=\s*(["'])1\.[0-9]+\1(\s+encoding\s*=\s*(["'])[A-Za-z][\w.-]*\3)?"""
     r"""(\s+standalone\s*=\s*(["'])(yes|no)\5)?\s*\?>""",
@@ -372,9 +372,9 @@ TOKEN = re.compile(
     re.ASCII | re.DOTALL,
 )
 ATTRIBUTE = re.compile(rf"({NAME})(?:\s*=\s*({QUOTED_VALUE}|[^\s\"'<>]+))?", re.ASCII)
-# HTML, 13.1.2: void elements have no end tag. In feeds, links have one.
+# HTML, 13.1.2: void elements have no end tag. In feeds, links have an end tag.
 VOID = elements.VOID - {"link"}
-# The children of entries, in lower case: an earlier one without an end tag ends before them.
+# The children of entries, in lower case: an earlier child without an end tag ends before them.
 FIELDS = frozenset(
     (
         *("title", "link", "description", "guid", "pubdate", "author", "category", "comments"),
@@ -385,7 +385,7 @@ FIELDS = frozenset(
 
 
 def balanced(entry: str) -> str:
-    """Return an entry, with sound references and characters, whose tags are balanced as in HTML."""
+    """Balance the tags of an entry as HTML does; its references and characters must be valid."""
     tag = TOKEN.match(entry)
     start, end = tag.end() if tag else 0, entry.rindex("<")
     tokens = [*TOKEN.finditer(entry, start, end)]
@@ -417,7 +417,7 @@ class Balancer:
         # HTML, 13.1.2.3: without quotes, a slash belongs to the value.
         is_empty = rest.endswith("/") and (rest == "/" or rest[-2] in " \t\r\n\"'")
         attributes = _attributes(rest[:-1] if is_empty else rest)
-        # No child of an entry holds another one of its name.
+        # A child of an entry never contains another of its name.
         is_field = self._is_unclosed and (key in FIELDS or ":" in key)
         ended = self.end() if self._open and (is_field or key == self._open[0].lower()) else ""
         if is_empty or (self._open and key in VOID):
