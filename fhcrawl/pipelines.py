@@ -56,7 +56,7 @@ class EntryVersion(EntryItem):
         return object.__new__, (EntryItem,), dict(self)
 
 
-# Libraries choose the rules for an item by the name of its class.
+# Libraries look up the rules of an item by its class name.
 EntryVersion.__name__ = EntryVersion.__qualname__ = EntryItem.__name__
 
 
@@ -99,7 +99,6 @@ class PendingDocument:
         self._check()
 
     def on_item_done(self, version: Version, item: object, error: BaseException | None) -> None:
-        """Add what the last pipeline returned, or DROPPED, to the batch, or mark the document as failed."""
         self._on_the_way -= 1
         if error is not None:
             self.mark_failed(
@@ -186,8 +185,7 @@ class DuplicatesPipeline:
         raise DropItem(f"{outcome.value} version of {version.id!r}", log_level="DEBUG")
 
 
-# Scrapy reports each item, but not that all items of a response are done; nor does it report a lost item if
-# that was cancelled.
+# Scrapy has no signal for the end of all items of a response, nor for an item that is lost to a cancellation.
 class ItemPipelineManager(pipelines.ItemPipelineManager):
     """Calls the entry's document when the entry is accepted, dropped, or lost to an error."""
 
@@ -204,7 +202,7 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
             item.pending.on_item_done(item.version, DROPPED, None)
             raise
         except CancelledError as error:
-            # Something that a pipeline waits for was cancelled. Scrapy would end this response's task only.
+            # A pipeline awaited a cancelled task. Scrapy would end only the task of this response.
             cancelled = RuntimeError("a pipeline was cancelled")
             item.pending.on_item_done(item.version, None, cancelled)
             raise cancelled from error

@@ -41,12 +41,12 @@ CONTEXT = "fhcrawl_context"
 # whether a processed document is skipped.
 DELTAFETCH_KEY = "deltafetch_key"
 DELTAFETCH_ENABLED = "deltafetch_enabled"
-# Keys of fhcrawl's. One of these is set for a host that the user gave or allowed: it may have any address;
-# it is read for the first time, so that its addresses now are noted; it had no special address before.
+# fhcrawl's own keys, which mark a host of the user's: it may have any address; it is looked up for the first
+# time, and its addresses are stored; it had no special address before.
 ANY_ADDRESS = "fhcrawl_any_address"
 FIRST_USE = "fhcrawl_first_use"
 WAS_PUBLIC = "fhcrawl_was_public"
-# The end of the name of the download slot that the index of a web archive has besides that of its host.
+# Suffix of the download slot for the index of a web archive; its captures use the slot of the host.
 INDEX_SLOT = "/index"
 # The size of a response in octets before it was decompressed.
 RECEIVED = "fhcrawl_received"
@@ -59,7 +59,7 @@ class WalkContext:
     :param feed: URL of the subscription document, as the user gave it
     :param run: number of the crawl
     :param options: the user's options of the feed; `snapshot` is the snapshot that the feed continues
-    :param since: when that snapshot was made, ISO 8601 in UTC; it holds all older entries
+    :param since: when that snapshot was made, ISO 8601 in UTC; it contains all older entries
     :param page_size: number of entries of the subscription document; 0 if it was not read in this run
     :param begun: when the feed's first request was made, in seconds since 1970 (FHCRAWL_MAX_SECONDS)
     :param octets: size of what was downloaded for the feed in this run (FHCRAWL_MAX_BYTES)
@@ -83,7 +83,7 @@ class WalkContext:
 
 @dataclass(frozen=True)
 class LastReading:
-    """What the store knows of a document from when it was last read.
+    """The stored state of a document that was read before.
 
     :param is_new: the feed has never been read
     :param body_digest: `requests.body_digest` of the last response; None to read the document again anyway
@@ -160,7 +160,7 @@ class RequestContext:
     :param archive: URL of the archive to read if a request with `is_given` fails
     :param is_last: the request for that archive, which is then read as an archive
     :param platform: as in `Link`, of the link that led here
-    :param has_joined: the subscription document of the walk reaches back to what was known: `results.joins`
+    :param has_joined: the subscription document of the walk reaches back to stored entries: `results.joins`
     :param left_over: an earlier walk left this page, or a newer page of the chain, unread
     :param barren: how many documents in a row before this one were read without news (`results.has_news`)
     :param empty: how many documents in a row before this one had no entries
@@ -211,8 +211,8 @@ class RequestContext:
     @property
     def is_new(self) -> bool:
         """Whether the request is for a subscription document of a feed that has never been read."""
-        known = self.referral if self.last_reading is None else self.last_reading
-        return known is not None and known.is_new
+        source = self.referral if self.last_reading is None else self.last_reading
+        return source is not None and source.is_new
 
     @property
     def software(self) -> Platform | None:
@@ -220,7 +220,7 @@ class RequestContext:
 
     @property
     def is_probe(self) -> bool:
-        """Whether the request is to see whether a feed has numbered pages."""
+        """Whether the request checks if a feed has numbered pages."""
         return self.platform == PROBE.name
 
     @property
@@ -268,7 +268,7 @@ def header(response: Response, name: str) -> str | None:
 
 
 # RFC 9110, 5.5: "a recipient of CR, LF, or NUL within a field value MUST either reject the message or replace
-# each of those characters with SP". Twisted leaves NUL to us.
+# each of those characters with SP". Twisted does not replace NUL.
 def header_text(value: bytes) -> str:
     return value.replace(b"\0", b" ").decode("latin-1")
 
@@ -318,15 +318,15 @@ def is_fixed(host: str) -> bool:
     return special_name(host) or literal(host) is not None
 
 
-def special_hosts_from_store(known: WalkStart, index: str | None) -> dict[str, bool]:
+def special_hosts_from_store(start: WalkStart, index: str | None) -> dict[str, bool]:
     """Return `WalkContext.special_hosts` as stored; `index` is the URL of the snapshot's index."""
-    if known.special is None:
+    if start.special is None:
         return {}
-    found = {}
-    snapshot = known.snapshot
+    hosts = {}
+    snapshot = start.snapshot
     if snapshot is not None and snapshot.is_read and snapshot.url == index:
-        found[origin(snapshot.url).host] = bool(known.special & SNAPSHOT_IS_SPECIAL)
-    return {**found, origin(known.feed).host: bool(known.special & FEED_IS_SPECIAL)}
+        hosts[origin(snapshot.url).host] = bool(start.special & SNAPSHOT_IS_SPECIAL)
+    return {**hosts, origin(start.feed).host: bool(start.special & FEED_IS_SPECIAL)}
 
 
 def special_hosts_to_store(walk: WalkContext) -> int | None:

@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 
 CHALLENGE = "is behind a browser challenge, which a crawler cannot solve"
-# Header fields, and the values that say so.
+# Header fields, and their values in the response of a challenge.
 HEADERS = {
     "cf-mitigated": {b"challenge"},  # Cloudflare
     "x-vercel-mitigated": {b"challenge"},
     "x-amzn-waf-action": {b"challenge", b"captcha"},
 }
-# In the beginning of a page; names of paths and variables that ordinary pages of these services do not have.
+# Markers at the beginning of a page: paths and variables that do not occur in these services' ordinary pages.
 MARKERS = (
     rb"<title[^>]*>\s*Just a moment\.\.\.",  # Cloudflare
     # Anubis; the apostrophe of "you're" can be a reference.
@@ -76,7 +76,7 @@ class RefusedUrl(FhcrawlError, IgnoreRequest):  # noqa: N818
 class LimitReached(FhcrawlError, IgnoreRequest):  # noqa: N818
     """A request beyond a limit of the user's settings.
 
-    :param wait: for how many seconds the server asks not to be sent requests
+    :param wait: seconds during which the server wants no requests
     """
 
     def __init__(self, message: str, wait: float = 0, kind: ReasonKind = ReasonKind.LIMIT) -> None:
@@ -121,7 +121,7 @@ EXCEPTIONS = {
 }
 # In HttpCompressionMiddleware's message, which begins with the URL.
 DECOMPRESSION = "exceeded DOWNLOAD_MAXSIZE"
-# In that, and in those of DownloadCancelledError.
+# In that message, and in those of DownloadCancelledError.
 MAXSIZE = re.compile(r"(?:max size|DOWNLOAD_MAXSIZE) \((\d+)")
 ROBOTS = "Forbidden by robots.txt"
 
@@ -144,9 +144,9 @@ def loss_of_error(error: BaseException | None) -> DocumentFailure:
 def _failure(error: BaseException | None) -> tuple[State, ReasonKind, str]:
     if isinstance(error, HttpError):
         return _refused(error.response)
-    for exception, said in EXCEPTIONS.items():
+    for exception, failure in EXCEPTIONS.items():
         if isinstance(error, exception):
-            return said
+            return failure
     if isinstance(error, RefusedUrl):
         return State.REFUSED, error.kind, f"is not fetched: {error}"
     if isinstance(error, LimitReached):
@@ -177,7 +177,7 @@ def _name(error: BaseException | None) -> str:
 
 
 def wait_of(failure: Failure) -> float:
-    """Return for how many seconds the server asks not to be sent requests; 0 if it does not ask."""
+    """Return how many seconds to wait before the next request to the server; 0 for no wait."""
     error = failure.value
     if isinstance(error, HttpError):
         return wait_asked(error.response)
@@ -205,10 +205,10 @@ def _ignored(error: IgnoreRequest | DownloadCancelledError) -> tuple[State, Reas
     )
 
 
-# -- pauses that servers ask for -------------------------------------------------------------------------
+# -- pauses that servers request -------------------------------------------------------------------------
 
 FORBIDDEN, TOO_MANY = 403, 429
-# Seconds, where a server asks for a pause and does not say how long.
+# Seconds; for a server that requests a pause without a duration.
 PAUSE = 60.0
 RATE_LIMITS = ("RateLimit", "X-RateLimit", "X-Rate-Limit")
 NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
@@ -217,14 +217,14 @@ RESET = re.compile(r"\b(?:t|reset)\s*=\s*([0-9]+)")
 MILLISECONDS = 1e11  # larger numbers are not seconds since 1970
 
 
-# RFC 6585, 4: 429 is "too many requests". Some servers send 403 where they mean it.
+# RFC 6585, 4: 429 is "too many requests". Some servers send 403 instead.
 def wait_asked(response: Response) -> float:
-    """Return for how many seconds a response asks that its server be sent no requests; 0 if it does not ask.
+    """Return the seconds until the next request that a response allows; 0 for no wait.
 
-    A 429 always asks, and so does a 403 with rate limit fields that leave no request.
+    A 429 always requires a wait, as does a 403 whose rate limit fields allow no more requests.
     """
-    asked = retry_after(response)
-    if asked <= 0 and response.status in (FORBIDDEN, TOO_MANY):
+    seconds = retry_after(response)
+    if seconds <= 0 and response.status in (FORBIDDEN, TOO_MANY):
         is_too_many = response.status == TOO_MANY
         resets = [
             0.0 if reset is None else reset
@@ -232,18 +232,18 @@ def wait_asked(response: Response) -> float:
             if remaining == 0 or (remaining is None and is_too_many)
         ]
         if resets or is_too_many:
-            asked = max(resets, default=0.0)
-            asked = asked if asked > 0 else PAUSE
-    return min(max(asked, 0.0), polling.LONGEST)
+            seconds = max(resets, default=0.0)
+            seconds = seconds if seconds > 0 else PAUSE
+    return min(max(seconds, 0.0), polling.LONGEST)
 
 
 # draft-ietf-httpapi-ratelimit-headers: `RateLimit: "policy";r=0;t=30`; until -07 `limit=100, remaining=0,
-# reset=30`, and until -05 fields of their own, as others had them with X- before.
+# reset=30`, and until -05 separate fields; older servers send these with the prefix X-.
 def _rate_limits(response: Response) -> Iterator[tuple[float | None, float | None]]:
-    given = ", ".join(header_text(value) for value in response.headers.getlist("RateLimit"))
+    fields = ", ".join(header_text(value) for value in response.headers.getlist("RateLimit"))
     texts = [
         (match and match[1], reset and reset[1])
-        for policy in (given.split(",") if ";" in given else [given])
+        for policy in (fields.split(",") if ";" in fields else [fields])
         for match, reset in [(REMAINING.search(policy), RESET.search(policy))]
     ]
     texts += [(header(response, f"{n}-Remaining"), header(response, f"{n}-Reset")) for n in RATE_LIMITS]
@@ -253,7 +253,7 @@ def _rate_limits(response: Response) -> Iterator[tuple[float | None, float | Non
 
 
 def _reset(response: Response, text: str | None) -> float | None:
-    number = timestamp_of(text or "") if (given := _number(text)) is None else given
+    number = timestamp_of(text or "") if (seconds := _number(text)) is None else seconds
     if number is None or number <= polling.LONGEST:
         return number
     if number > MILLISECONDS:
@@ -269,7 +269,7 @@ def _number(text: str | None) -> float | None:
 
 # RFC 9110, 10.2.3: Retry-After = HTTP-date / delay-seconds.
 def retry_after(response: Response) -> float:
-    """Return how many seconds a response asks to wait; 0 without a valid Retry-After.
+    """Return the seconds in Retry-After; 0 without a valid Retry-After.
 
     A date is compared with the response's `Date`, since the clocks of two machines differ.
     """

@@ -62,7 +62,7 @@ def read(job: Job) -> FeedDocument | DocumentList:
         raise
     if isinstance(document, documents.DocumentList):
         return document
-    # URLs too long to fetch stay too long.
+    # A URL that is too long to fetch must stay too long.
     clean_links(document, lambda url: without_credentials(url)[: LONGEST_URL + 1])
     document.problems = list(map(_shortened, document.problems))
     for entry in document.entries:
@@ -71,15 +71,15 @@ def read(job: Job) -> FeedDocument | DocumentList:
 
 
 def clean_links(document: FeedDocument, clean: Callable[[str], str]) -> None:
-    """Replace the URLs of a document's links; links that have the same URL then are one."""
+    """Replace the URLs of a document's links, and remove links that become duplicates."""
     # A link can have many relations: each URL is cleaned once.
     cleaned = {url: clean(url) for url in set(document.links.values())}
     document.links.update({name: cleaned[url] for name, url in document.links.items()})
-    for name, others in document.other_links.items():
-        others[:] = [url for url in dict.fromkeys(map(clean, others)) if url != document.links.get(name)]
+    for name, urls in document.other_links.items():
+        urls[:] = [url for url in dict.fromkeys(map(clean, urls)) if url != document.links.get(name)]
 
 
-# Problems are for the log, and may quote long texts.
+# Problems are logged, and may quote long texts.
 def _shortened(problem: Problem) -> Problem:
     if len(problem.entry) + len(problem.detail) <= LONGEST_PROBLEM:
         return problem
@@ -92,7 +92,6 @@ def put_job(file: int, job: Job) -> None:
 
 
 def put_answer(file: int, answer: FeedDocument | DocumentList | Exception) -> None:
-    """Write an answer to a file, in place of its content."""
     with _opened(file, "wb") as written:
         if not isinstance(answer, documents.FeedDocument):
             pickle.dump((answer, ()), written, pickle.HIGHEST_PROTOCOL)
@@ -120,8 +119,8 @@ def take_answer(file: int) -> FeedDocument | DocumentList:
         return document
 
 
-# Allocating memory for each document would take longer than all the rest: so there is no buffer larger than
-# pickle's frames, and a small file is not truncated.
+# Allocating memory takes longer than everything else here: no buffer is larger than a frame of pickle, and a
+# small file is not truncated.
 @contextmanager
 def _opened(file: int, mode: str) -> Iterator[Any]:
     with open(file, mode, closefd=False) as opened:
@@ -133,9 +132,9 @@ def _opened(file: int, mode: str) -> Iterator[Any]:
 
 @contextmanager
 def limited_memory(octets: int) -> Iterator[None]:
-    """Limit the address space of this process to its present size and more octets; 0 is no limit."""
+    """Limit the address space of this process to its present size plus `octets`; 0 is no limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    # There is no /proc on macOS, and no limit either.
+    # macOS has no /proc, and ignores the limit.
     with suppress(OSError, ValueError):
         pages = int(Path("/proc/self/statm").read_text().partition(" ")[0])
         size = pages * resource.getpagesize() + octets
@@ -149,7 +148,6 @@ def limited_memory(octets: int) -> Iterator[None]:
 
 
 def limit_time(seconds: int) -> None:
-    """Make the kernel end this process (SIGXCPU) when it has used some more seconds of CPU."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
     with suppress(ValueError):  # the hard limit is lower
@@ -157,7 +155,7 @@ def limit_time(seconds: int) -> None:
 
 
 def serve(file: int, turns: BinaryIO, answers: BinaryIO, seconds: int = 0) -> None:
-    """Replace each job by its answer, in turn with the other process, until that closes the pipe.
+    """Replace each job with its answer, in turn with the other process, until that one closes the pipe.
 
     The process ends if a document takes more memory than there is, or more seconds of CPU than are allowed.
     """
@@ -171,7 +169,7 @@ def serve(file: int, turns: BinaryIO, answers: BinaryIO, seconds: int = 0) -> No
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
         except OSError as error:
-            # There is no room for the answer, but there is for the error, in place of the job.
+            # The disk is full; the error fits in place of the job.
             put_answer(file, error)
         answers.write(TURN)
         answers.flush()

@@ -116,7 +116,7 @@ def list_result(
     body_digest = requests.body_digest(response, context_of(response).walk)
     result = DocumentResult(
         fetch,
-        # Snapshot: the index lists the whole state at `createdAt`; the list of a folder does not.
+        # The index of a snapshot lists the whole state at `createdAt`; the list of a folder does not.
         kind=(Kind.SINGLE if listed.prefix is None else Kind.COMPLETE).value,
         updated=listed.created_at,
         parts=listed.documents,
@@ -142,13 +142,13 @@ def elsewhere(
 ) -> tuple[str, DocumentFailure | None] | None:
     """Return where the subscription document is, if this is an archive document or a page after the first.
 
-    :param limit: how many pages of a multipart feed are followed to the newest one; 0 is no limit
+    :param limit: maximum number of links to follow to the newest page of a multipart feed; 0 is no limit
     :return: its URL, and what was wrong with this document, or with documents before it
     """
     context = context_of(response)
     own, quirks = (fetch.requested_url, fetch.url), requests.quirks_of(context.walk.options)
     current = subscription_link(document, quirks)
-    # The target of a permanent redirect may be an archive by now; the user's URL is requested then.
+    # The target of a permanent redirect may have become an archive: request the user's URL instead.
     if current is None and not document.complete and logical_feed.is_archive(document, own, quirks):
         current = fetch.feed
     if fetch.role is not Role.SUBSCRIPTION or current is None or current in own or context.is_last:
@@ -159,8 +159,8 @@ def elsewhere(
     is_far = bool(allowed) and number >= allowed
     if is_far or current == mark or not requests.is_fetchable(current):
         return None
-    others = contradiction(document, subscription_relation(document, quirks), quirks)
-    return current, _contradictory(others) if others else _loss_on_the_way(context)
+    urls = contradiction(document, subscription_relation(document, quirks), quirks)
+    return current, _contradictory(urls) if urls else _loss_on_the_way(context)
 
 
 def _loss_on_the_way(context: RequestContext) -> DocumentFailure | None:
@@ -174,10 +174,10 @@ def read_document(
     earlier: EarlierReading | None = None,
     store: Store | None = None,
 ) -> tuple[DocumentResult, list[Version | None]]:
-    """Return the result of a document, and the version of each entry; None for entries that are left out.
+    """Return the result of a document, and the version of each entry; None for entries that are skipped.
 
-    :param earlier: what is known of the document from before
-    :param store: if the document is of the chain: to find the older page if no link names it
+    :param earlier: what was stored of the document before
+    :param store: only for a document of the chain: to find its older page if no link names it
     """
     read = _Reading(fetch, response, document, earlier, store)
     return read.result(), read.versions
@@ -283,8 +283,8 @@ class _Reading:
                 detail = "is an archive document or a page that does not lead to the newest document"
                 return DocumentFailure(State.INVALID, ReasonKind.NO_CURRENT, detail)
         # The links of a capture do not belong to the feed's chain today.
-        others = None if self.fetch.role is Role.CAPTURE else older_contradiction(document, self.quirks)
-        return _contradictory(others) if others else None
+        urls = None if self.fetch.role is Role.CAPTURE else older_contradiction(document, self.quirks)
+        return _contradictory(urls) if urls else None
 
     def _older(
         self, since: str, failure: DocumentFailure | None
@@ -309,18 +309,18 @@ class _Reading:
         newer = self.context.newer
         if newer is None or self.document.format != "multipart":
             return Counter()
-        found = list(disagreements(self.document, self.own, newer))
-        self.document.problems.extend(found)
-        return Counter(f"fhcrawl/neighbour/{problem.kind}" for problem in found)
+        problems = list(disagreements(self.document, self.own, newer))
+        self.document.problems.extend(problems)
+        return Counter(f"fhcrawl/neighbour/{problem.kind}" for problem in problems)
 
     def _of_chain(self, result: DocumentResult) -> DocumentResult:
         older, earlier = result.older_document, self.earlier
         unsettled = earlier.unsettled if earlier is not None else ()
-        # A page from which no link leads to the last one is not known to be the end.
+        # A page that does not link to the last page may not be the end.
         named = older.url if older else last_page(self.document, self.own, self.quirks)
         held = absences.encode(result.versions, named, unsettled)
         is_known = earlier is not None and result.failure is None
-        # Entries that have to be looked at again, even if the document stays the same.
+        # These entries must be compared again even if the document does not change.
         validators = None if unsettled else (*requests.validators(self.response), None)
         lost = self._lost(result, earlier, held) if is_known and earlier is not None else {}
         is_no_page = self.context.is_probe and not result.versions
@@ -331,7 +331,7 @@ class _Reading:
     ) -> Mapping[bytes, bytes | None] | None:
         if self.fetch.role is not Role.SUBSCRIPTION or result.older_document is not None:
             return dict.fromkeys(earlier.lost(held))
-        # A feed without older documents only shows its last entries.
+        # A feed without older documents contains only its latest entries.
         is_of_events = self.document.format == "multipart" or self.walk.since is not None
         if result.kind != Kind.SINGLE.value or is_of_events:
             return {}
@@ -453,7 +453,7 @@ class _Reading:
             return False
         return self.walk.options.platforms and self._form_older(self.fetch, row, store)[0] is not None
 
-    # If the user does not want these pages, the result only notes that there may be some.
+    # If these pages are disabled, the result only records that there may be some.
     def _with_unlinked(self, result: DocumentResult, store: Store) -> DocumentResult:
         fetch, options, row = result.fetch, self.walk.options, self.row
         if result.kind != Kind.SINGLE.value or result.older_document or result.failure:
@@ -473,23 +473,23 @@ class _Reading:
             return result
         if not options.platforms or (row is NUMBERED and not options.probe):
             return replace(result, software=row.name)
-        known = self._known_older(result, row, url, store)
-        link = None if known is None else Link(Role.PAGE, known, row.name)
+        older_url = self._stored_older_url(result, row, url, store)
+        link = None if older_url is None else Link(Role.PAGE, older_url, row.name)
         return replace(result, older_document=link, older_key=url if row.has_api else None)
 
-    def _known_older(self, result: DocumentResult, row: Platform, url: str, store: Store) -> str | None:
+    def _stored_older_url(self, result: DocumentResult, row: Platform, url: str, store: Store) -> str | None:
         fetch, earlier = result.fetch, self.earlier
         if row.has_api:
             # The API that a home page leads to has the key of the home page.
             stored = store.documents.find(fetch.feed, url)
             return url if stored is None else stored.url
-        # What the feed showed before, and does not show now, is in the store. So the older page of the
-        # earlier feed is that of this one too, if the two overlap: all pages behind it stay what they were.
+        # Entries that have left the feed are in the store. If the feed overlaps with its earlier state, the
+        # older page is still the same, as are all pages behind it.
         if row.moves and earlier is not None and fetch.role is Role.SUBSCRIPTION:
             overlaps = any(map(earlier.has_id, result.versions))
             return (store.documents.find_formed(fetch.feed, fetch.key, row.name) or url) if overlaps else url
         if row.is_by_time and fetch.is_check:
-            # What the documents before it held is known to the walk only.
+            # Only a walk has read the entries of the documents before this one.
             return store.documents.find_formed(fetch.feed, fetch.key, row.name)
         return url
 
@@ -522,7 +522,7 @@ def numbered_pages(store: Store, feed: str, options: FeedOptions) -> tuple[Platf
 
 
 def is_missing(response: Response) -> bool:
-    """Return whether the response says that a page does not exist whose URL was formed."""
+    """Return whether a page with a constructed URL does not exist."""
     context = context_of(response)
     row = context.software
     # A redirect leads to the last page, or to the first one.
@@ -537,10 +537,10 @@ def no_page() -> FeedDocument:
     )
 
 
-# A server may ignore what is added to a URL. A linked page that is like the first one is a fault of the
-# publisher's, and so is a numbered page: entries may have moved on to the next one.
+# A server may ignore a parameter that was added to a URL. A linked page with the first page's entries is an
+# error of the publisher, as is a numbered page: its entries may have moved to the next page.
 def is_end(response: Response, result: DocumentResult, newer: Role) -> bool | None:
-    """Return whether a page that is like the newer one before it is the end; None if that says nothing."""
+    """Return whether a page that repeats the newer one is the end; None if that proves nothing."""
     row = context_of(response).software
     if row is PROBE:
         return True
@@ -560,10 +560,10 @@ def api(response: Response) -> str | None:
     return url if url is not None and requests.is_fetchable(url) else None
 
 
-# Texts that differ in each response leave validators as they are (RFC 9110, 8.8.1: weak ones), and a
-# publisher may have edited an entry since: only what a server must not answer with 304 is looked into.
+# Weak validators may stay the same if insignificant text differs (RFC 9110, 8.8.1), and an entry may have
+# been edited meanwhile: only new entries prove that a 304 would have been wrong.
 def has_hidden_news(response: Response, result: DocumentResult, earlier: EarlierReading | None) -> bool:
-    """Return whether a request without conditions has brought entries that 304 responses may have hidden."""
+    """Return whether an unconditional request returned entries that 304 responses may have hidden."""
     last = context_of(response).last_reading
     if last is None or last.received is None or last.validated_url is None or result.failure is not None:
         return False
@@ -586,9 +586,9 @@ def log_problems(result: DocumentResult, document: FeedDocument) -> None:
         logger.warning("%s %s", url, result.failure.detail)
     if document.complete and {"prev-archive", "next"} & document.links.keys():
         logger.warning("%s has fh:complete but links to other documents; these links are not followed", url)
-    said = result.failure and result.failure.kind
-    others = (problem for problem in document.problems if problem.kind != said)
-    by_kind = sorted(others, key=lambda problem: problem.kind)
+    stored_kind = result.failure and result.failure.kind
+    unstored = (problem for problem in document.problems if problem.kind != stored_kind)
+    by_kind = sorted(unstored, key=lambda problem: problem.kind)
     for _kind, group in groupby(by_kind, key=lambda problem: problem.kind):
         problems = list(group)
         logger.warning(
@@ -600,15 +600,15 @@ def log_problems(result: DocumentResult, document: FeedDocument) -> None:
         )
 
 
-# A link of a few octets may be resolved against a base of 2,000, and each entry may take the feed's authors.
+# A short link may be resolved against a base of 2,000 octets, and each entry may inherit the feed's authors.
 def _inherited(entry: Entry, url: str) -> int:
     enclosures = sum(len(enclosure["url"]) for enclosure in entry.enclosures) if entry.enclosures else 0
     base = 0 if entry.base is None or entry.base == url else len(entry.base)
     return base + len(entry.link or "") + sum(map(len, entry.authors)) + enclosures
 
 
-# The date of a capture is known: times in it that are later never count. A walk compares with the machine's
-# clock, which may be corrected.
+# Times after the date of a capture are never used. A walk compares times with the machine's clock, which may
+# be corrected later.
 def _version(
     fetch: Fetch, entry_id: str, claimed: Order, digest: str, original: bytes | None = None
 ) -> Version:

@@ -1,4 +1,4 @@
-"""Makes the requests of a walk, and reads what their responses say besides the document."""
+"""The requests of a walk, and the header fields of their responses."""
 
 from __future__ import annotations
 
@@ -75,27 +75,26 @@ CONDITIONAL = {**ALWAYS, "handle_httpstatus_list": [NOT_MODIFIED]}
 
 
 def status_meta(platform: str | None) -> dict[str, Any]:
-    """Return the meta of the request for an older document of a software (`Link.platform`)."""
     ends = NAMED[platform].ends if platform in NAMED else ()
-    # Scrapy requests again what answers 5xx.
+    # Scrapy retries 5xx responses.
     retry = {"dont_retry": True} if max(ends, default=0) >= SERVER_ERROR else {}
     return {"handle_httpstatus_list": list(ends), **retry} if ends else {}
 
 
-def first(known: WalkStart, options: FeedOptions) -> Iterator[Request]:
+def first(start: WalkStart, options: FeedOptions) -> Iterator[Request]:
     """Yield the first requests of a walk: for the subscription document, or for the index of a snapshot.
 
     Yield the request for the first unread page of a snapshot too.
     """
-    stored = known.snapshot
+    stored = start.snapshot
     index = options.snapshot or (stored.url if stored else None)
     walk = WalkContext(
-        known.feed,
-        known.run,
+        start.feed,
+        start.run,
         replace(options, snapshot=index),
-        special_hosts=special_hosts_from_store(known, index),
-        number=known.walk,
-        sitemaps=known.has_due_sitemap,
+        special_hosts=special_hosts_from_store(start, index),
+        number=start.walk,
+        sitemaps=start.has_due_sitemap,
     )
     if stored is not None and stored.is_read and stored.url == index:
         walk = replace(walk, since=stored.created_at)
@@ -103,27 +102,27 @@ def first(known: WalkStart, options: FeedOptions) -> Iterator[Request]:
             yield part(stored.part, walk)
         index = None
     if index is None:
-        yield subscription(known, walk)
+        yield subscription(start, walk)
     else:
-        yield _request(walk, index, Role.SUBSCRIPTION, ChainPosition(known.walk, 0), ALWAYS)
+        yield _request(walk, index, Role.SUBSCRIPTION, ChainPosition(start.walk, 0), ALWAYS)
 
 
-def subscription(known: WalkStart, walk: WalkContext) -> Request:
+def subscription(start: WalkStart, walk: WalkContext) -> Request:
     """Return the request for a subscription document, conditional unless the user's options have changed."""
-    if known.body_digest is not None and known.body_digest.partition(" ")[2] != options_key(walk):
-        known = known.anew()
+    if start.body_digest is not None and start.body_digest.partition(" ")[2] != options_key(walk):
+        start = start.anew()
     last_reading = LastReading(
-        is_new=known.crawled is None,
-        body_digest=known.body_digest,
-        validated_url=known.validated_url,
-        etag=known.etag,
-        last_modified=known.last_modified,
-        older_document=known.older_document,
-        received=_received(known.received, known.validated_url),
-        is_listed=known.is_listed,
+        is_new=start.crawled is None,
+        body_digest=start.body_digest,
+        validated_url=start.validated_url,
+        etag=start.etag,
+        last_modified=start.last_modified,
+        older_document=start.older_document,
+        received=_received(start.received, start.validated_url),
+        is_listed=start.is_listed,
     )
-    place = ChainPosition(known.walk, 0)
-    return _request(walk, known.location, Role.SUBSCRIPTION, place, CONDITIONAL, last_reading=last_reading)
+    place = ChainPosition(start.walk, 0)
+    return _request(walk, start.location, Role.SUBSCRIPTION, place, CONDITIONAL, last_reading=last_reading)
 
 
 def _received(received: str | None, validated_url: str | None) -> str | None:
@@ -193,12 +192,12 @@ def api(fetch: Fetch, response: Response, url: str) -> Request:
 def elsewhere_again(fetch: Fetch, context: RequestContext, failure: DocumentFailure) -> Iterator[Request]:
     """Yield the request for another URL of a document after a failure, if there is one."""
     walk = context.walk
-    # The target of a permanent redirect may have been removed, or the redirect have been a mistake. A server
-    # that sends Retry-After is still in use.
+    # The target of a permanent redirect may have been removed, or the redirect may have been a mistake. A
+    # server that sends Retry-After is still in use.
     is_elsewhere = fetch.requested_url not in (fetch.feed, walk.options.snapshot) and context.via is None
     if fetch.role is Role.SUBSCRIPTION and is_elsewhere and fetch.retry_after is None:
         yield _request(walk, fetch.feed, Role.SUBSCRIPTION, fetch.position, ALWAYS, is_given=True)
-    # The API refuses the key that its home page had then.
+    # The API rejects the key that its home page contained then.
     is_api = context.is_of_api and context.referral is None and fetch.key != fetch.requested_url
     if is_api and failure.kind in REFUSALS:
         home = replace(context, requested_url=fetch.key, is_given=True)
@@ -260,47 +259,47 @@ def part(step: DocumentRef, walk: WalkContext, documents: int = 1) -> Request:
     return _request(walk, step.url, step.role, step.position, {DELTAFETCH_KEY: step.key}, documents=documents)
 
 
-def check(found: CheckedDocument, walk: WalkContext, others: list[int], documents: int) -> Request:
+def check(checked: CheckedDocument, walk: WalkContext, next_checks: list[int], documents: int) -> Request:
     """Return the request for a document that has been read, to see whether it has changed.
 
-    :param others: ids of the documents to be checked after it
+    :param next_checks: ids of the documents to be checked after it
     """
-    known = found.document
+    document = checked.document
     # A probe that has found no page is not checked.
-    platform = NUMBERED.name if known.platform == PROBE.name else known.platform
+    platform = NUMBERED.name if document.platform == PROBE.name else document.platform
     ends = status_meta(platform).get("handle_httpstatus_list", [])
     meta = {
         **ALWAYS,
-        DELTAFETCH_KEY: known.key,
+        DELTAFETCH_KEY: document.key,
         "handle_httpstatus_list": [NOT_MODIFIED, *ends],
         "dont_retry": True,
     }
     return _request(
         walk,
-        known.url,
-        known.role,
-        known.position,
+        document.url,
+        document.role,
+        document.position,
         meta,
         CHECK_PRIORITY,  # the walk comes first
         documents=documents,
-        last_reading=_last_reading(found),
-        checks=others,
+        last_reading=_last_reading(checked),
+        checks=next_checks,
         platform=platform,
     )
 
 
-def _last_reading(found: CheckedDocument) -> LastReading:
+def _last_reading(checked: CheckedDocument) -> LastReading:
     return LastReading(
-        validated_url=found.validated_url,
-        etag=found.etag,
-        last_modified=found.last_modified,
-        received=_received(found.received, found.validated_url),
+        validated_url=checked.validated_url,
+        etag=checked.etag,
+        last_modified=checked.last_modified,
+        received=_received(checked.received, checked.validated_url),
     )
 
 
-def again(request: Request, found: CheckedDocument) -> Request:
-    key, url, _role, position, *_ = found.document
-    last = _last_reading(found)
+def again(request: Request, checked: CheckedDocument) -> Request:
+    key, url, _role, position, *_ = checked.document
+    last = _last_reading(checked)
     context = replace(context_of(request), requested_url=url, position=position, last_reading=last)
     meta = {**request.meta, **CONDITIONAL, DELTAFETCH_KEY: key}
     return with_context(request, context, **request_target(url, context.walk), meta=meta)
@@ -326,23 +325,23 @@ def in_place_of(request: Request, step: DocumentRef, via: str | None) -> Request
 
 
 def capture(
-    found: Memento, depth: int, url: str, walk: WalkContext, documents: int = 0, is_in_warc: bool = False
+    memento: Memento, depth: int, url: str, walk: WalkContext, documents: int = 0, is_in_warc: bool = False
 ) -> Request:
     """Return the request for a capture in a WARC file, or in a web archive.
 
     :param depth: number of links from a subscription document to it
     :param url: of the file, with the offset of the record as its fragment; or that the web archive has for it
     """
-    # A version with a date in the future must not take precedence for ever.
-    time = min(found.time, now())
+    # A version with a date in the future must not take precedence forever.
+    time = min(memento.time, now())
     context = RequestContext(
         walk,
-        found.url,
+        memento.url,
         Role.CAPTURE,
         logical_feed.position_of_capture(time, depth),
         documents=documents,
         fetched=time,
-        capture_id=found.id,
+        capture_id=memento.id,
         is_in_warc=is_in_warc,
     )
     return _of_archive(context, url, **{DELTAFETCH_KEY: url})
@@ -426,7 +425,7 @@ def unstored(
 
 
 def fetch_from_request(request: Request, wait: float = 0) -> Fetch:
-    """Return the fetch of a request without a response, whose server asks for a pause of `wait` seconds."""
+    """Return the fetch of a request without a response, whose server requires a pause of `wait` seconds."""
     fetch = _fetch(request, request.url)
     return replace(fetch, retry_after=shift(fetch.fetched, int(wait))) if wait > 0 else fetch
 
@@ -481,12 +480,11 @@ def _location(request: Request, location: str, url: str) -> str:
 
 
 def quirks_of(options: FeedOptions) -> FeedQuirks:
-    """Return how the publisher deviates from RFC 5005, as the user's options say."""
+    """Return how the publisher deviates from RFC 5005, from the user's options."""
     return FeedQuirks(options.next == "archive", options.reversed)
 
 
 def options_key(walk: WalkContext) -> str:
-    """Return the options that change how documents are parsed, as a text; '' for the defaults."""
     says = {
         "next": walk.options.next,
         "reversed": walk.options.reversed,
@@ -517,7 +515,6 @@ def own_headers(walk: WalkContext, url: str) -> dict[str, str]:
 
 
 def request_target(url: str, walk: WalkContext) -> dict[str, Any]:
-    """Return the URL and the user's headers for a document, as arguments of `Request`."""
     fetched = url if is_fetchable(url) else UNFETCHABLE_URL
     return {"url": fetched, "headers": own_headers(walk, fetched)}
 
@@ -535,10 +532,10 @@ def is_fetchable(url: str) -> bool:
     return bool(named) or parts.scheme not in ("http", "https")
 
 
-# RFC 9110, 8.8: a validator is of a representation of one resource. Where a redirect has another target than
-# before, that server would compare the validators with another document's.
+# RFC 9110, 8.8: a validator identifies a representation of one resource. If a redirect has a new target, the
+# server would compare the validators with those of another document.
 def conditions(request: Request) -> dict[str, bytes]:
-    """Return the header fields that make a request conditional, with the octets that were received."""
+    """Return the header fields of a conditional request, with the octets that were received."""
     context = find_context(request)
     last = None if context is None else context.last_reading
     url = None if last is None or last.received is not None else last.validated_url
@@ -550,10 +547,10 @@ def conditions(request: Request) -> dict[str, bytes]:
 
 # RFC 9110, 8.8.1: a strong validator changes with "the representation data that would be observable in the
 # content"; Link headers are no content. A multipart page gets its `next` when it is sealed, with the same
-# body. 8.8.2.1: a Last-Modified later than the response itself is no time of a modification: whoever sends it
-# back may get a 304 for ever.
+# body. 8.8.2.1: a Last-Modified later than the response itself is not the time of a modification: a
+# client that sends it may get 304 responses forever.
 def validators(response: Response) -> tuple[str | None, str | None]:
-    """Return ETag and Last-Modified, as received; None each if they say nothing of the links or the time."""
+    """Return ETag and Last-Modified as received; None if they do not cover the links, or are invalid."""
     in_headers = header_links(links(response), response.url)
     is_multipart = multipart.is_multipart(header(response, "Content-Type"))
     if is_multipart or not HISTORY.isdisjoint({*in_headers.first, *in_headers.others}):
@@ -571,16 +568,16 @@ def validators(response: Response) -> tuple[str | None, str | None]:
 # RFC 9111, 3.2: the header fields of a 304 response replace the stored ones. But servers send it with a media
 # type that is not the document's, or without the charset; neither is evidence of a change.
 def corrects_charset(response: Response, body_digest: str) -> bool:
-    """Return whether a 304 response names another charset than that in which the document was read."""
+    """Return whether a 304 response declares another charset than the one of the stored document."""
     media_type, charset = _declared(response)
-    _digest, known_type, known_charset = f"{body_digest.partition(' ')[0]};;".split(";")[:3]
-    return bool(charset) and media_type == known_type and charset != known_charset
+    _digest, stored_type, stored_charset = f"{body_digest.partition(' ')[0]};;".split(";")[:3]
+    return bool(charset) and media_type == stored_type and charset != stored_charset
 
 
 def is_unchanged(response: Response, body_digest: str) -> bool:
     """Return whether a document is unchanged, by its status or by its bytes."""
-    known, _, _way = body_digest.partition(" ")
-    return response.status == NOT_MODIFIED or _body_digest(response) == known
+    stored_digest, _, _way = body_digest.partition(" ")
+    return response.status == NOT_MODIFIED or _body_digest(response) == stored_digest
 
 
 def body_digest(response: Response, walk: WalkContext) -> str:

@@ -39,14 +39,14 @@ COMMENT = re.compile(r"(?:^|\s)#")
 WHITE_SPACE = re.compile(r"\s")
 # What may be a host: a name with a dot, or localhost; then a port, a path and so on.
 HOST = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+)(?::[0-9]+)?(?:[/?#]|$)")
-# URLs with the schemes that name a program, as web pages have them: feed://example.org/ or feed:https://example.org/.
+# URLs whose scheme opens a feed reader, as in web pages: feed://example.org/ or feed:https://example.org/.
 FEED_SCHEME = re.compile(r"(?:feed|itpc|pcast|podcast):(?://)?", re.IGNORECASE)
 OTHER_SCHEME = re.compile(r"https?:|[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-# What follows a URL on its line, rather than belongs to it.
+# Text after a URL on the same line.
 MORE_WORDS = re.compile(r"""\s(?:["'<]|\S*://)""")
-# User name and password of what is not a URL, in which they may contain any character.
+# User name and password in an invalid URL, where they may contain any character.
 INVALID_USER = re.compile(r"^(?=[^@]*@)((?:[^:/?#]+:)?//)?(?!mailto:)[^@]*:.*@", re.DOTALL)
-# A comma between URLs, rather than within one.
+# A comma between URLs, not within one.
 COMMA = re.compile(r",(?=\s|$|https?://|file:)")
 BETWEEN = re.compile(r"[,\s]+")
 # The suffixes of lists of feeds.
@@ -76,7 +76,7 @@ class FeedOptions:
     :param probe: request page 2 once, to see whether a feed of unknown software has numbered pages
     :param merge_renamed: delete entries under ids that they had before
     :param web_archive: URL of the web archive whose captures of the feed are read
-    :param ids: what identifies entries, one of `versions.IDS`; None: what the store says, or `id`
+    :param ids: what identifies entries, one of `versions.IDS`; None: the stored value, or `id`
     """
 
     next: str | None = None
@@ -146,44 +146,44 @@ def from_arguments(
     for url in (feed or "").split():
         listed[_checked(url, "")] = FeedOptions()
     if feeds:
-        others = from_file(base / feeds, may_list_files)
-        listed.update({u: options for u, options in others.items() if u not in listed or options.plain()})
-        listed.add_notes(others)
+        from_list = from_file(base / feeds, may_list_files)
+        listed.update({u: options for u, options in from_list.items() if u not in listed or options.plain()})
+        listed.add_notes(from_list)
     if not listed:
         raise ArgumentError("No feed to crawl; use fhcrawl crawl https://example.org/index.atom")
     _add_options(listed, snapshot, ids)
     return listed
 
 
-def chosen(stored: Subscriptions, given: Listed, due_at: str | None) -> Listed:
-    """Return the feeds to crawl: the given ones, or the subscribed feeds.
+def chosen(stored: Subscriptions, requested: Listed, due_at: str | None) -> Listed:
+    """Return the feeds to crawl: the requested ones, or without any, the subscribed feeds.
 
     :param due_at: only those that are due at this time; None for all
     """
-    if not given:
+    if not requested:
         return {url: FeedOptions(**options) for url, options in stored.read(due_at).items()}
-    known = with_subscribed(given, stored.read_options(given))
+    candidates = with_subscribed(requested, stored.read_options(requested))
     if due_at is None:
-        return known
-    due = stored.find_due(known)
-    return {url: options for url, options in known.items() if (due.get(url) or "") <= due_at}
+        return candidates
+    due = stored.find_due(candidates)
+    return {url: options for url, options in candidates.items() if (due.get(url) or "") <= due_at}
 
 
-def why_none(stored: Subscriptions, given: Listed, only_due: bool) -> str:
-    """Return why `chosen` has found no feeds, as a sentence."""
+def why_none(stored: Subscriptions, requested: Listed, only_due: bool) -> str:
+    """Return a sentence that explains why `chosen` returned no feeds."""
     if not only_due:
         return NOTHING_SUBSCRIBED
-    listed = filter(None, stored.find_due(given).values())
-    first = min(listed, default=None) if given else stored.find_first_due()
+    listed = filter(None, stored.find_due(requested).values())
+    first = min(listed, default=None) if requested else stored.find_first_due()
     return f"No feed is due; the next one is due at {first}" if first else "No feed is due"
 
 
-def with_subscribed(given: Listed, subscribed: dict[str, dict[str, Any]]) -> Listed:
+def with_subscribed(requested: Listed, subscribed: dict[str, dict[str, Any]]) -> Listed:
     return {
         url: replace(FeedOptions(**subscribed[url]), **options.plain())
         if url in subscribed and options == FeedOptions(snapshot=options.snapshot, ids=options.ids)
         else options
-        for url, options in given.items()
+        for url, options in requested.items()
     }
 
 
@@ -223,9 +223,9 @@ def from_words(words: Iterable[str], may_list_files: bool = False) -> FeedList:
         if "://" in word or FEED_SCHEME.match(word):
             listed[_checked(word, "fhcrawl subscribe")] = FeedOptions()
         elif Path(word).exists():
-            others = from_file(Path(word), may_list_files)
-            listed.update(others)
-            listed.add_notes(others)
+            from_list = from_file(Path(word), may_list_files)
+            listed.update(from_list)
+            listed.add_notes(from_list)
         else:
             raise ArgumentError(
                 f"{_shown(word)} is neither a file nor the URL of a feed; "
@@ -267,7 +267,7 @@ def _listed_url(line: _Line, may_list_files: bool) -> str:
     if line.fault:
         raise ArgumentError(f"{line.where}{line.fault}")
     url = _checked(_as_url(line.url), line.where)
-    # Lists come from others, who need not have access to this machine's files.
+    # The author of a list may have no right to read this machine's files.
     if not may_list_files and urlsplit(url).scheme == "file":
         raise ArgumentError(
             f"{line.where} is a local file, {url}; use fhcrawl crawl URL or fhcrawl subscribe URL, or allow "
@@ -312,8 +312,8 @@ def _from_opml(content: bytes, path: Path) -> Iterator[_Line]:
         where = f"{path}, line {outline.line}{title}"
         url = outline.attributes.get("xmlurl", "").strip()
         if url:
-            given = {OPML_ATTRIBUTES[n]: v for n, v in outline.attributes.items() if n in OPML_ATTRIBUTES}
-            yield _Line(where, url, given, outline.title)
+            values = {OPML_ATTRIBUTES[n]: v for n, v in outline.attributes.items() if n in OPML_ATTRIBUTES}
+            yield _Line(where, url, values, outline.title)
         elif outline.is_leaf and outline.line in faults:
             named.add(outline.line)
             fault = faults[outline.line]
@@ -333,8 +333,8 @@ def _from_toml(content: bytes, path: Path) -> Iterator[_Line]:
         raise ArgumentError(
             f"{path} is not a list of feeds in TOML ({error}); an example:\n{TOML_EXAMPLE}"
         ) from error
-    for number, (url, given) in enumerate(listed, 1):
-        yield _Line(f"{path}, feed {number}", url, given)
+    for number, (url, values) in enumerate(listed, 1):
+        yield _Line(f"{path}, feed {number}", url, values)
 
 
 def parse_toml(content: bytes) -> dict[str, Any]:
@@ -349,29 +349,29 @@ def parse_toml(content: bytes) -> dict[str, Any]:
     return tomllib.loads(content.decode("utf-8-sig"))
 
 
-def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
-    unknown = given.keys() - NAMES
+def _options(values: dict[str, Any], feed: str, where: str) -> FeedOptions:
+    unknown = values.keys() - NAMES
     if unknown:
         raise ArgumentError(
             f"{where}: there is no option {min(unknown)}; valid options: {', '.join(sorted(NAMES))}"
         )
-    following = given.get("next")
+    following = values.get("next")
     if following not in (None, "archive", "page"):
         raise ArgumentError(f"{where}: next must be archive or page, not {following}")
-    headers, archive = given.get("headers", {}), given.get("web_archive")
+    headers, archive = values.get("headers", {}), values.get("web_archive")
     if not isinstance(headers, dict) or not all(isinstance(v, str) for v in headers.values()):
         raise ArgumentError(f'{where}: headers must be a table of strings: headers = {{Name = "value"}}')
     return FeedOptions(
         next=following,
-        reversed=flag(str(given.get("reversed", False)), f"{where}: reversed"),
-        limit=_number(given.get("limit"), where),
+        reversed=flag(str(values.get("reversed", False)), f"{where}: reversed"),
+        limit=_number(values.get("limit"), where),
         headers=headers,
-        snapshot=_snapshot(given.get("snapshot"), feed, f"{where}: snapshot"),
-        platforms=flag(str(given.get("platforms", True)), f"{where}: platforms"),
-        probe=flag(str(given.get("probe", False)), f"{where}: probe"),
-        merge_renamed=flag(str(given.get("merge_renamed", False)), f"{where}: merge_renamed"),
+        snapshot=_snapshot(values.get("snapshot"), feed, f"{where}: snapshot"),
+        platforms=flag(str(values.get("platforms", True)), f"{where}: platforms"),
+        probe=flag(str(values.get("probe", False)), f"{where}: probe"),
+        merge_renamed=flag(str(values.get("merge_renamed", False)), f"{where}: merge_renamed"),
         web_archive=archive and archive_of(str(archive), f"{where}: web_archive"),
-        ids=ids_of(given.get("ids"), f"{where}: ids"),
+        ids=ids_of(values.get("ids"), f"{where}: ids"),
     )
 
 
@@ -394,7 +394,7 @@ def is_number(text: str) -> bool:
 
 
 def flag(value: str, where: str) -> bool:
-    """Return a Boolean of TRUE and FALSE."""
+    """Parse one of TRUE or FALSE, in any case; raise ArgumentError for other text."""
     if value.lower() not in TRUE + FALSE:
         raise ArgumentError(f"{where} must be 1 or 0, not {value}")
     return value.lower() in TRUE
@@ -426,7 +426,7 @@ def _as_url(word: object) -> object:
     except ValueError:
         return word
     word = word.translate(dict.fromkeys(map(ord, "\t\n\r")))
-    return WHITE_SPACE.sub(lambda found: quote(found[0]), word) if is_clear else word
+    return WHITE_SPACE.sub(lambda match: quote(match[0]), word) if is_clear else word
 
 
 def _web_url(url: str) -> str:

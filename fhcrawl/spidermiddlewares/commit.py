@@ -63,16 +63,16 @@ class CommitMiddleware(Component):
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
-        found = crawler.get_spider_middleware(cls)
-        if found is None:
+        middleware = crawler.get_spider_middleware(cls)
+        if middleware is None:
             raise FhcrawlError(f"{cls.__name__} is not in SPIDER_MIDDLEWARES")
-        return found
+        return middleware
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         feed = feed_of(response)
-        if feed is None:  # a response to a request of a subclass's own
+        if feed is None:  # a response to a subclass's own request
             async for output in result:
                 yield output
             return
@@ -92,7 +92,7 @@ class CommitMiddleware(Component):
             del self._pending[response]
             self._reader.forget(response)
             pending.exhausted()
-            # Until the answer, Scrapy counts the response as in progress: the crawl does not end.
+            # Scrapy counts the response as in progress until the answer, so the crawl does not end.
             if pending.answer is not None:
                 await pending.answer
             pending.is_left = True
@@ -103,7 +103,7 @@ class CommitMiddleware(Component):
             loss = DocumentFailure(State.FAILED, ReasonKind.ERROR, detail)
             self._extension.unrecorded_failures[feed] = loss
 
-    # Nothing here may raise: the next document of the feed waits for the end of this turn.
+    # Must not raise: the next document of the feed waits for the end of this turn.
     def _line_up(self, feed: str, response: Response) -> PendingDocument:
         turn = asyncio.get_running_loop().create_future()
 
@@ -186,7 +186,7 @@ class CommitMiddleware(Component):
         self._send(signals.document_unchanged, result=result)
 
     def record_doubt(self, fetch: Fetch, since: str, failure: DocumentFailure | None = None) -> None:
-        """Store that a server has sent 304 for a document that has changed, or why that is not known."""
+        """Store that a server sent 304 for a changed document, or why this could not be checked."""
         if failure is None:
             logger.warning(
                 "%s: the server responded 304 (not modified) to a request with the validators of %s, "
@@ -197,7 +197,7 @@ class CommitMiddleware(Component):
         self._store_result(self._store.documents.note_doubt, doubted)
 
     def record_check(self, result: DocumentResult) -> None:
-        """Store that a document that was requested again is unchanged, or why that is not known."""
+        """Store that a rechecked document is unchanged, or why this could not be checked."""
         failure = result.failure
         if failure is not None:
             url = result.fetch.requested_url
@@ -213,7 +213,6 @@ class CommitMiddleware(Component):
         result: DocumentResult,
         failure: DocumentFailure = NOT_NOTED,
     ) -> None:
-        """Call a method of the store; on an error, skip the feed, with a failure for the end of the run."""
         try:
             note(result)
         except LeaseError as error:
@@ -222,7 +221,6 @@ class CommitMiddleware(Component):
             self._extension.give_up(result.fetch.feed, failure, error)
 
     def _finish(self, pending: PendingDocument) -> None:
-        """Send the commit of a document, or store its failure if it was not compared."""
         result, batch = pending.result, pending.batch
         if result is None:
             return
@@ -244,7 +242,6 @@ class CommitMiddleware(Component):
             self._store.wait()
 
     def _committed(self, result: DocumentResult, batch: CommitBatch, outcome: int | Exception) -> None:
-        """Process the outcome of a commit: the number of deleted entries, or an error."""
         if isinstance(outcome, LeaseError):
             self._extension.yield_to_other(result.fetch.feed, outcome)
             return

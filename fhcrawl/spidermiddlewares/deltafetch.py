@@ -117,9 +117,9 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         # An archive that may have grown; the commit of the newer document marks it as unread.
         result = None if pending is None else pending.result
         has_joined = pending is None or result is None or joins(result, pending.batch.stored)
-        known = None if is_read and has_joined else self._store.chains.find_by_key(feed, key)
-        if known is not None:
-            return requests.again(request, known)
+        stored = None if is_read and has_joined else self._store.chains.find_by_key(feed, key)
+        if stored is not None:
+            return requests.again(request, stored)
         if is_read:
             self._skip(request)
         return None if end.step is None else self._replace(request, end.step, key)
@@ -129,9 +129,9 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         via = context.via if step.key == key else find_referrer(context.walk.feed, step.key)
         return requests.in_place_of(request, step, via)
 
-    # Pages change, and their entries move to later pages: that a page is processed proves nothing. The walk
+    # Pages change, and their entries move to later pages, so a processed page does not end the walk. It
     # ends only after a page without changes, if all later pages have been read. It does not end after a page
-    # that an earlier walk left unread: entries that were new then have moved on, to an unknown page.
+    # that an earlier walk left unread: the new entries of that time have moved to an unknown page.
     def _follow_page(
         self, request: Request, response: Response, pending: PendingDocument | None, key: str
     ) -> Request | None:
@@ -145,7 +145,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         end = None if follows else self._store.documents.find_end(feed, key, Role.PAGE, run)
         is_read = end is not None and end.step is None and not end.loop
         if end is not None and end.step is not None and end.is_behind_empty:
-            # The pages up to there have been read; that run of pages without news is not read again.
+            # The pages up to that one were read without news, and are not read again.
             return self._replace(request, end.step, key)
         if pending is not None and result is not None:
             is_left_over = context_of(response).left_over or self._is_left_over(result.fetch)

@@ -50,13 +50,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SETTING, EVERY = "FHCRAWL_WEB_ARCHIVE", "FHCRAWL_ALL_CAPTURES_ENABLED"
-# Octets of digests, and characters of these in base64.
+# Size of digests in octets, and in base64 characters.
 DIGEST_SIZE, DIGEST = 9, 12
 # Seconds after which the TimeMaps of an archive are requested again.
 TIMEMAP_AGE = 30 * 24 * 60 * 60
 # Consecutive failures after which an archive gets no more requests in a run.
 MOST_FAILURES = 5
-# How many URLs of a subscription document there may be: each capture can name another one.
+# Maximum number of URLs of a subscription document: each capture can name another one.
 MOST_URLS = 10
 # Failures that may mean that a server does not support the kind of index that was requested.
 UNKNOWN_INDEX = frozenset(map(ReasonKind.http, (400, 403, 404, 405, 410, 501))) | {
@@ -96,7 +96,7 @@ class _Queue:
 
     def choose(self, timemaps: list[TimeMap]) -> bool:
         live = self.mementos.find_coverage(self.feed)
-        # A URL that the feed has left may go on to show what it showed then: each is compared with itself.
+        # A former URL of the feed may still return its old content: captures are compared per URL.
         for timemap in timemaps:
             if timemap.id in self.finished:
                 continue
@@ -137,15 +137,15 @@ class _Queue:
         return capture.read
 
 
-# The store has the captures of all URLs that were looked for, and for each feed, in the TimeMap of its URL,
-# which files were searched: a digest of the URLs, and one of each file's path, size and time. Those files are
-# not opened again unless they have captures that are still to be read.
+# The store contains the captures of all URLs that were searched for. The TimeMap of a feed's URL lists the
+# searched files: a digest of the URLs, and a digest of each file's path, size and time. These files are not
+# opened again unless they have unread captures.
 class _InFiles(_Queue):
     def __init__(self, captures: Captures, feed: str) -> None:
         super().__init__(captures, feed)
-        # Of the wanted URLs, by their names; those that are not in the store have the id 0.
+        # By `name_of` of the URL; the id is 0 for TimeMaps that are not in the store.
         self.timemaps: dict[str, TimeMap] = {}
-        self._searched: list[str] = []  # digest of the URLs that were looked for, and those of files
+        self._searched: list[str] = []  # digest of the searched URLs, then those of files
         self._sum = 0
         for timemap in self.mementos.find_timemaps(feed, WARC_FILES):
             self._add(timemap)
@@ -161,7 +161,7 @@ class _InFiles(_Queue):
         if name not in self.timemaps or timemap.id:
             self.timemaps[name] = timemap
 
-    # The same in any order of the URLs.
+    # Independent of the order of the URLs.
     @property
     def _digest(self) -> str:
         return b64encode(self._sum.to_bytes(DIGEST_SIZE, "big")).decode()
@@ -196,7 +196,7 @@ class _InFiles(_Queue):
         if captures:
             self.mementos.add(self.feed, timemap, captures, None)
 
-    # Before the captures are read: those that are not are found in the store.
+    # Stored before the captures are read: unread ones are in the store, too.
     def _note_files(self) -> None:
         self._searched = [self._digest, *sorted({*self.captures.opened, *self.searched_files})]
         self.mementos.add(self.feed, self.timemaps[name_of(self.feed)], [], "".join(self._searched))
@@ -230,7 +230,7 @@ def _octets(text: str) -> bytes:
 @dataclass
 class _Archive:
     url: str
-    index: int | None = None  # the kind that it supports, if that is known
+    index: int | None = None  # kind of index that it supports; None until a response shows it
     failures: int = 0  # consecutive
     is_skipped: bool = False
 
@@ -245,7 +245,7 @@ class _TimeMapReading:
     timemap: TimeMap
     index: int
     requested: str  # URL of the last request
-    since: str = ""  # the first time that was requested, as the index has it
+    since: str = ""  # earliest requested time, in the format of the index
     pages: list[str] = field(default_factory=list)  # URLs of all pages, of which `read` were read
     read: int = 0
     count: int = 0  # of captures
@@ -261,11 +261,11 @@ class _InArchive(_Queue):
         self.is_skipped = False
         documents = list(captures.store.documents.read_urls(feed))
         timemaps = self.mementos.find_timemaps(feed, archive.url)
-        # When the last request for one of the TimeMaps failed; '' if none did.
+        # Time of the last failed request for a TimeMap; '' if none failed.
         self.last_failure = max((timemap.failed or "" for timemap in timemaps), default="")
-        # Of the URLs whose captures are wanted: their depth, by what archives do not distinguish.
+        # Depth of each URL whose captures are read, by `indexes.key`.
         self.wanted = {indexes.key(timemap.url): timemap.depth for timemap in timemaps}
-        # Those that were read by walks are not wanted.
+        # URLs that walks have read: their captures are not requested.
         self.walked = {
             url
             for url, role, state in documents
@@ -298,7 +298,7 @@ class _InArchive(_Queue):
             place = indexes.capture_url(self.archive.url, capture.time, capture.url)
             yield requests.capture(capture, self.depth, place, self.walk, self.requests)
 
-    # First the TimeMaps, then the captures that are worth reading.
+    # TimeMaps first, then captures.
     def _choose(self) -> None:
         timemaps = self.mementos.find_timemaps(self.feed, self.archive.url)
         due = [timemap for timemap in timemaps if _is_due(timemap) and timemap.id not in self.failed_timemaps]
@@ -386,7 +386,7 @@ class _InArchive(_Queue):
 
 
 def _is_due(timemap: TimeMap) -> bool:
-    # A time in the future is of a wrong clock.
+    # A time in the future was recorded by a wrong clock.
     return timemap.read is None or not 0 <= elapsed(timemap.read, now()) < TIMEMAP_AGE
 
 
@@ -426,7 +426,7 @@ class Captures:
 
             self.index = CaptureIndex(self.opened.values(), len(self.opened) == len(self._files))
 
-    # Digests of the files in which nothing can be found for any of the feeds.
+    # Digests of the files without unread captures of any feed.
     def _searched(self) -> set[str]:
         searched = set(self._files)
         try:
@@ -439,7 +439,6 @@ class Captures:
         return searched
 
     async def build(self) -> None:
-        """Read the index of the WARC files."""
         if not self._files:
             return
         count = await run_in_thread(self.index.build)
@@ -449,7 +448,6 @@ class Captures:
             logger.info(message, closed)
 
     def close(self) -> None:
-        """Close the index of the WARC files."""
         if self._files:
             self.index.close()
 
@@ -498,7 +496,7 @@ class Captures:
     def _open_archive(self, url: str) -> _Archive:
         archive = self._archives[url] = _Archive(url)
         until = self.store.mementos.find_wait(url)
-        # A time that is too far away is of a wrong clock.
+        # A time that is too far ahead was recorded by a wrong clock.
         if until is not None and 0 < elapsed(now(), until) <= LONGEST:
             archive.skip(f"it wants no requests before {until}")
         return archive
@@ -520,7 +518,7 @@ class Captures:
         result, versions = reading.read_document(fetch, response, document)
         if queue and result.older_document is not None:
             queue.want(result.older_document.url, 1 - fetch.position.step)
-        # A podcast has moved; an archive of it has not.
+        # Only a subscription document announces the new URL of its podcast.
         if queue and document.new_url is not None and not fetch.position.step:
             queue.want(document.new_url, 0)
         # The links of a capture do not belong to the feed's chain today.
@@ -538,7 +536,7 @@ class Captures:
             yield from self._stored(fetch, queue.parse_timemap(response, fetch))
 
     def lose(self, failure: Failure) -> Iterator[Request]:
-        """Note why a request has failed; yield the next one."""
+        """Record the failure of a request; yield the next one."""
         fetch = requests.fetch_from_request(failure.request)  # type: ignore[attr-defined]
         reason, is_in_files = loss_of(failure), _is_in_files(fetch)
         if fetch.capture_id is not None and (is_in_files or reason.state is not State.KNOWN):
@@ -548,7 +546,7 @@ class Captures:
         if queue := self._queue(fetch):
             yield from self._stored(fetch, queue.lose(fetch, reason, wait_of(failure)))
 
-    # None for a request from before a restart.
+    # None if the request was made before a restart.
     def _queue(self, fetch: Fetch) -> _InFiles | _InArchive | None:
         queues = self._in_files if _is_in_files(fetch) else self._in_archives
         return queues.get(fetch.feed)
@@ -569,8 +567,8 @@ def _is_in_files(fetch: Fetch) -> bool:
     return fetch.key.startswith(WARC_FILES)
 
 
-# Another request for a capture that was served would bring the same. Whether a body was cut off on its way
-# or in the archive, the next request for it tells.
+# Another request for the same capture would return the same content. A truncated body is requested once more,
+# since it may be complete in the archive.
 def _outcome(fetch: Fetch, response: Response, failure: DocumentFailure) -> DocumentFailure:
     if "dataloss" in response.flags and not _is_in_files(fetch):
         return replace(failure, state=State.FAILED, kind=ReasonKind.CUT_OFF)

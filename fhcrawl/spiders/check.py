@@ -35,7 +35,7 @@ WITHOUT = {
     "EXTENSIONS": tuple(path for path, order in COMPONENTS["EXTENSIONS"].items() if order is not None),
 }
 REPLACED = {
-    # One request at a time cannot exceed a limit; fhcrawl's asks for the store.
+    # Sequential requests cannot exceed a limit; fhcrawl's classes need the store.
     "DOWNLOADER": "scrapy.core.downloader.Downloader",
     "SCHEDULER": "scrapy.core.scheduler.Scheduler",
     "ITEM_PROCESSOR": "scrapy.pipelines.ItemPipelineManager",
@@ -45,7 +45,7 @@ FIELDS = ("Content-Type", "Cache-Control", "Expires", "Date", "Age", "ETag", "La
 
 
 def remove_store(settings: BaseSettings) -> None:
-    """Take the store, and what belongs to it, out of the settings of a crawl."""
+    """Remove the store, and the components that use it, from the settings of a crawl."""
     for name, paths in WITHOUT.items():
         for path in paths:
             settings[name].set(path, None, "cmdline")
@@ -55,9 +55,9 @@ def remove_store(settings: BaseSettings) -> None:
 
 
 class CheckSpider(Spider):
-    """Fetches what a check wants, one document at a time, as politely as a crawl.
+    """Fetches the documents of a check, one at a time, as politely as a crawl.
 
-    It has no name, so that it is no spider of a project: the command `check` runs it.
+    It has no name, so that `scrapy list` omits it: the command `check` runs it.
 
     :param check: the check; the command reads its findings when the crawl has ended
     """

@@ -32,7 +32,7 @@ DAY = len("2003-12-13")
 UNSAFE = frozenset('<>:"/\\|?*')  # not allowed in names on Windows
 LONGEST_TITLE = 150  # octets; most file systems allow names of 255
 ENDING = re.compile(r"\.\w{1,5}", re.ASCII)
-# Endings of programs that send files, and no files' own.
+# Suffixes of programs that send files, not of the files.
 PROGRAMS = frozenset({".php", ".asp", ".aspx", ".cgi", ".jsp"})
 
 
@@ -45,9 +45,9 @@ class EnclosureFile(NamedTuple):
 
 
 def files_of(entries: Iterable[Mapping[str, Any]]) -> list[EnclosureFile]:
-    """Return the enclosures of entries; where names are the same, each gets a digest of its entry's id.
+    """Return the enclosures of entries; equal names get a digest of the entry's id.
 
-    A name does not depend on the other entries otherwise, so that it stays the same when there are new ones.
+    Other names do not depend on other entries, so that they stay the same when entries are added.
     """
     enclosures = [(e, n, enclosure) for e in entries for n, enclosure in enumerate(e["enclosures"])]
     names = [_name(entry, enclosure) for entry, _, enclosure in enclosures]
@@ -83,10 +83,10 @@ def _safe(text: str) -> str:
 class EnclosuresSpider(Spider):
     """Downloads files as politely as a crawl requests documents; a file appears once it is complete.
 
-    It has no name, so that it is no spider of a project: the command `download` runs it.
+    It has no name, so that `scrapy list` omits it: the command `download` runs it.
     """
 
-    # Each response is held in memory. DOWNLOAD_TIMEOUT is for all of it.
+    # Each response is in memory. DOWNLOAD_TIMEOUT covers the whole download.
     custom_settings = {  # noqa: RUF012 - as Scrapy declares it
         "CONCURRENT_REQUESTS": 4,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 1,

@@ -71,7 +71,7 @@ class HistorySpider(Spider):
         self.only_due = due
         self.deltafetch_reset = deltafetch_reset
         self.warc = warc
-        self.has_captures_left = bool(warc)  # no feed is done before its captures are read
+        self.has_captures_left = bool(warc)  # a feed is not finished before its captures are read
         self.idle_reason = ""  # why a crawl has no feeds
 
     @classmethod
@@ -90,17 +90,17 @@ class HistorySpider(Spider):
         due: str | bool = False,
         deltafetch_reset: str | bool = False,
         warc: str | None = None,
-        **others: Any,
+        **arguments: Any,
     ) -> dict[str, Any]:
         """Return the parsed arguments; raise ArgumentError if one is invalid."""
-        base = base_of(settings, others)
+        base = base_of(settings, arguments)
         listed = subscriptions.from_arguments(
             feed, feeds, snapshot, ids, base, settings.getbool(LISTED_FILES)
         )
         reset = subscriptions.flag(str(deltafetch_reset), "-a deltafetch_reset")
         only_due = subscriptions.flag(str(due), "-a due")
         files = warc_files(warc, base) if warc is not None else []
-        return {**others, "feeds": listed, "due": only_due, "deltafetch_reset": reset, "warc": files}
+        return {**arguments, "feeds": listed, "due": only_due, "deltafetch_reset": reset, "warc": files}
 
     @cached_property
     def feeds(self) -> Listed:
@@ -130,17 +130,17 @@ class HistorySpider(Spider):
             self.crawler.stats.inc_value(REFUSED)
         await self._open_captures()
         urls = list(feeds)
-        given = ((feed, feeds[feed].plain()) for feed in urls if feed not in self.walk.renamed)
-        while some := dict(islice(given, FEEDS_AT_ONCE)):
-            begun = list(extension.begin_walks(some))
+        options_by_url = ((feed, feeds[feed].plain()) for feed in urls if feed not in self.walk.renamed)
+        while batch := dict(islice(options_by_url, FEEDS_AT_ONCE)):
+            begun = list(extension.begin_walks(batch))
             try:
                 self._add_titles(stored, begun)
             except StoreError as error:
                 extension.fail(error)
                 return
-            for known in begun:
-                with extension.under_way.begun(known.feed):
-                    for request in self.first(known, feeds[known.feed]):
+            for start in begun:
+                with extension.under_way.begun(start.feed):
+                    for request in self.first(start, feeds[start.feed]):
                         yield request
             # Let requests in progress continue; otherwise, they would wait until all feeds have begun.
             await asyncio.sleep(0)
@@ -149,19 +149,19 @@ class HistorySpider(Spider):
         titles = self._given.titles
         stored.add_titles({k.feed: titles[k.feed] for k in begun if k.feed in titles})
 
-    def first(self, known: WalkStart, options: FeedOptions) -> Iterator[Request]:
+    def first(self, start: WalkStart, options: FeedOptions) -> Iterator[Request]:
         if not self.settings.getbool("FHCRAWL_PLATFORMS_ENABLED"):
             options = replace(options, platforms=False)
         if not self.settings.getbool("FHCRAWL_SITEMAPS_ENABLED"):
-            known = replace(known, has_due_sitemap=False)
+            start = replace(start, has_due_sitemap=False)
         if self.settings.getbool("FHCRAWL_PROBE"):
             options = replace(options, probe=True)
-        options = replace(options, ids=known.ids)
-        # Even if the feed is unchanged.
+        options = replace(options, ids=start.ids)
+        # Probe even if the feed is unchanged.
         store = StoreExtension.of(self.crawler).store
-        if options.probe and reading.numbered_pages(store, known.feed, options) == (PROBE, True):
-            known = known.anew()
-        return self._requests(requests.first(known, options))
+        if options.probe and reading.numbered_pages(store, start.feed, options) == (PROBE, True):
+            start = start.anew()
+        return self._requests(requests.first(start, options))
 
     def _begin_elsewhere(self, feed: str, options: FeedOptions, is_under_way: bool) -> Iterator[Request]:
         if self.walk.captures is not None:
@@ -197,7 +197,6 @@ class HistorySpider(Spider):
             await self.walk.captures.build()
 
     def read_captures(self) -> None:
-        """Request the first capture of each feed, when all walks have ended."""
         if self.walk.captures is None or not self.has_captures_left:
             return
         self.has_captures_left = False

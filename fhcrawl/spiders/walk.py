@@ -90,11 +90,11 @@ if TYPE_CHECKING:
     Output = Iterator[Request | EntryVersion]
 
 logger = logging.getLogger(__name__)
-# Seconds after which a feed behind a challenge is due: each request is one more of what it is to keep away.
+# Seconds after which a feed behind a challenge is due: the challenge is meant to keep such requests away.
 CHALLENGED_AGAIN = 24 * 60 * 60
-# The documents with whose fetch a walk can end.
+# A walk can end after the fetch of such a document.
 ENDING = (Role.SUBSCRIPTION, Role.PAGE)
-# The relation of the link to WordPress's API, in the headers of each response but a 304.
+# Relation of the Link header to WordPress's API; 304 responses do not have it.
 API_RELATION = "https://api.w.org/"
 DEFAULT_PAGE_SIZE = 10
 GZIP = b"\x1f\x8b"
@@ -126,9 +126,9 @@ class Walk:
         self._commits = CommitMiddleware.of(crawler)
         self._reader = ReaderExtension.of(crawler)
         self.captures: Captures | None = None  # the spider sets it if it reads captures
-        # The last document that was read of each feed, by the URL that it links to.
+        # Per feed: the last document that was read, and the URL that it links to.
         self._newer: dict[str, tuple[str | None, NewerDocument | None]] = {}
-        # The feeds to which other URLs have led, and new feeds that have moved, by where they are now.
+        # Feeds that other URLs have led to; and the new feeds that have moved, by their present location.
         self.renamed: set[str] = set()
         self._locations: dict[str, str] = {}
         self._rows = {
@@ -160,7 +160,7 @@ class Walk:
             return iter(()) if self.captures is None else self.captures.lose(failure)
         reason = loss_of(failure)
         if context.is_probe:
-            # It is no failure of the feed's; a later run tries again.
+            # Not a failure of the feed; a later run tries again.
             reason = replace(reason, state=State.KNOWN)
         fetch = requests.fetch_from_request(request, wait_of(failure))
         return self._rows[context.purpose].lose(fetch, request, reason)
@@ -236,7 +236,7 @@ class Walk:
         earlier = None if is_first else read_earlier(fetch.feed, fetch.key, fetch.position, number)
         result, versions = reading.read_document(fetch, response, document, earlier, self._store)
         if context.is_probe and result.failure is not None:
-            # Whatever is wrong with the page: its contents do not count.
+            # The page is ignored, whatever the failure.
             yield from self._not_a_page(fetch, response, result.failure)
             return
         newer = None if fetch.is_check else self._repeated(result, document, versions, context.is_probe)
@@ -265,7 +265,7 @@ class Walk:
         fetch, link = result.fetch, result.older_document
         is_subscription = fetch.role is Role.SUBSCRIPTION
         if is_subscription:
-            # The requests that are made after this carry it.
+            # Copied to the requests that are made after this.
             walk = context_of(response).walk
             set_walk(response, replace(walk, page_size=len(result.versions)))
         if link is not None and result.held is not None and link.role is Role.PAGE:
@@ -303,8 +303,8 @@ class Walk:
         elif links is not None and walk.sitemaps:
             yield from self._first_sitemap(fetch, response, links)
 
-    # A page that has lost entries since it was read last shows those of the page before it because as many
-    # were published meanwhile: what it had is on a later page.
+    # A page that has lost entries since it was last read repeats the page before it because as many entries
+    # were published meanwhile: its former entries are on a later page.
     def _repeated(
         self, result: DocumentResult, document: FeedDocument, versions: list[Version | None], by_id: bool
     ) -> NewerDocument | None:
@@ -329,10 +329,6 @@ class Walk:
     def _barren(
         self, context: RequestContext, result: DocumentResult, stored: Mapping[str, Winner], was_read: bool
     ) -> int:
-        """Return how many documents in a row have been read without news, with this one.
-
-        :param was_read: an earlier walk has read it: it does not count
-        """
         if result.fetch.role is Role.SUBSCRIPTION or has_news(result, stored):
             return 0
         is_covered = result.fetch.role is Role.ARCHIVE and context.documents <= context.walk.page_size
@@ -388,8 +384,8 @@ class Walk:
         if not budget.days or (context.last_reading is not None and context.last_reading.is_new):
             return
         documents, *doubts = self._store.chains.read_chain(fetch.feed)
-        # Out of turn, to see whether an entry that an archive has lost is gone, or whether links of several
-        # walks only seem to be a loop; but not what cannot be had.
+        # Recheck out of turn if an archive has lost an entry, which may be gone, or if links from several
+        # walks form a loop, which may not exist; but not documents whose last request failed.
         walk = max((walk for walk in doubts if walk is not None), default=None)
         doubted = [] if walk is None else absences.unconfirmed([each.seen for each in documents], walk)
         doubted = [index for index in doubted if documents[index].is_there]
@@ -438,7 +434,7 @@ class Walk:
         return iter(())
 
     def _lose_doubted(self, fetch: Fetch, request: Request, failure: DocumentFailure) -> Iterator[Request]:
-        # Whether 304 responses have hidden something is not known.
+        # 304 responses may or may not have hidden changes.
         self._commits.record_doubt(fetch, context_of(request).doubted_since or "", failure)
         return iter(())
 
@@ -475,8 +471,8 @@ class Walk:
 
     def _lose_part(self, fetch: Fetch, request: Request, failure: DocumentFailure) -> Iterator[Request]:
         context = context_of(request)
-        others = list(self._give_up(fetch, request, failure))
-        yield from others if failure.state is State.KNOWN else self._next_part(fetch, context)
+        requests_after = list(self._give_up(fetch, request, failure))
+        yield from requests_after if failure.state is State.KNOWN else self._next_part(fetch, context)
 
     def _next_part(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
         step = self._store.documents.find_next_part(fetch.feed, fetch.key)
@@ -528,7 +524,7 @@ class Walk:
         following = listings.follow(check, listed, stored, entries, fetch.fetched)
         with self._owned(fetch):
             # A 304 does not name the API: without this, an unchanged feed would not be checked by a later run
-            # if this check does not come to its end.
+            # if this check does not finish.
             if entries.before is None or not entries.before.has_ended:
                 note(fetch.feed, Listing(0, check.listing.api, check.listing.size))
             if isinstance(following, ListCheck):
@@ -561,11 +557,13 @@ class Walk:
     def _first_sitemap(
         self, fetch: Fetch, response: Response, links: Iterable[str | None]
     ) -> Iterator[Request]:
-        known = [link for link in links if link] or self._store.sitemaps.read_links(fetch.feed)
-        sites = Counter(f"{parts.scheme}://{parts.netloc}" for parts in map(urlsplit, known) if parts.netloc)
+        entry_links = [link for link in links if link] or self._store.sitemaps.read_links(fetch.feed)
+        sites = Counter(
+            f"{parts.scheme}://{parts.netloc}" for parts in map(urlsplit, entry_links) if parts.netloc
+        )
         for site, number in sites.most_common(1):
-            # Of a feed that links to many sites, none has all entries.
-            if 2 * number < len(known):
+            # If a feed links to many sites, no site has all entries.
+            if 2 * number < len(entry_links):
                 return
             named = politeness.sitemaps(self._crawler, site) or [f"{site}/sitemap.xml"]
             check = SitemapCheck().with_more(filter(requests.is_fetchable, named))
@@ -613,7 +611,7 @@ class Walk:
     # -- the feed that a new subscription document belongs to ---------------------------------------------
 
     def _name_of(self, fetch: Fetch, context: RequestContext) -> str:
-        # Once for each feed: the answers of a server need not be consistent.
+        # Only once per feed: a server's redirects may be inconsistent.
         is_renamed = fetch.feed in self.renamed
         if fetch.role is not Role.SUBSCRIPTION or not context.is_new or is_renamed:
             return fetch.feed
@@ -626,13 +624,13 @@ class Walk:
         for url in dict.fromkeys(filter(None, (fetch.requested_url, own, fetch.location))):
             stored = stored or self._store.feeds.find_at(url, fetch.feed)
         if stored is None and own == fetch.feed != fetch.location:
-            # What has been read is not in the store before it is committed.
+            # The store does not have the location before the commit.
             self._locations[fetch.location or own] = own
         return stored or own
 
     def _crawl_as(self, name: str, fetch: Fetch, response: Response) -> Iterator[Request]:
         feed, walk, extension = fetch.feed, context_of(response).walk, self._extension
-        # The new name must not make a host one that the user gave.
+        # The host of the new name is not one that the user has entered.
         is_there = addresses.origin(name) == addresses.origin(feed)
         special = fetch.special and fetch.special & FEED_IS_SPECIAL if is_there else 0
         try:
@@ -645,9 +643,9 @@ class Walk:
         self.renamed.add(name)
         extension.skipped_feeds.add(feed)
         is_as_safe = addresses.may_have_headers(name, feed)
-        given = walk.options if is_as_safe else replace(walk.options, headers={})
+        options_given = walk.options if is_as_safe else replace(walk.options, headers={})
         stored = self._store.subscriptions.read_options([name]).get(name, {})
-        options = FeedOptions(**{**stored, **given.plain()})
+        options = FeedOptions(**{**stored, **options_given.plain()})
         yield from self._begin_elsewhere(name, options, is_under_way)
 
 
@@ -655,8 +653,8 @@ def _was_conditional(response: Response) -> bool:
     return bool(requests.conditions(request_of(response)))
 
 
+# The URLs of a sitemap, and whether these are sitemaps; raises one of MALFORMED.
 def read_sitemap(body: bytes) -> tuple[list[str], bool]:
-    """Return the URLs that a sitemap names, and whether these are sitemaps; raise one of MALFORMED."""
     if body.startswith(GZIP):
         body = gunzip(body, max_size=requests.MOST_OCTETS)
     if not body.lstrip(BLANK).startswith(b"<"):

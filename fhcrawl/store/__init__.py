@@ -103,7 +103,6 @@ class Store:
             self._database.close()
 
     def end_run(self) -> None:
-        """End the run, if one has begun."""
         ended, self._database.leases = self._database.leases, None
         if ended is not None:
             with self._database.transaction() as connection:
@@ -138,7 +137,7 @@ class Store:
         return run
 
     def next_number(self) -> int:
-        """Return a new number, for walks that may read the documents again that this run has read."""
+        """Return a new run number, for walks that may reread documents of this run."""
         with self._database.transaction() as connection:
             return leases.next_number(connection)
 
@@ -148,6 +147,6 @@ class Store:
         return self._database.require_leases().pause
 
     def renew(self) -> None:
-        """Renew the lease of the run, if it is time to."""
+        """Renew the lease of the run, unless it was renewed within `pause`."""
         with self._database.transaction() as connection:
             self._database.require_leases().renew(connection)

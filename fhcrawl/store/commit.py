@@ -70,8 +70,8 @@ BEHIND = id_of_document("behind_key")
 SUBSCRIPTION = "(SELECT feeds.subscription_id FROM feeds WHERE feeds.id = :feed_id)"
 
 # An archive keeps its first position in the chain; documents that every walk reads move. The link of a
-# document that cannot be read any more still holds, as does the order of a list. A future `since` was
-# recorded by a wrong clock. What was not read to its end is not compared with what is read next.
+# document that cannot be read any more is still valid, as is the order of a list. A future `since` was
+# recorded by a wrong clock. A document that was not read to its end is not compared with the next one.
 IS_READ = f"(excluded.state = 'processed' OR excluded.reason = '{ReasonKind.LOOP.value}')"
 OF_REQUEST = (
     *("url", "role", "state", "run", "updated", "lost_entries", "shared_id", "reason", "detail"),
@@ -97,7 +97,7 @@ ON CONFLICT (feed_id, KEY(key)) DO UPDATE SET {overwritten(OF_REQUEST)},
         THEN documents.moved_walk ELSE excluded.moved_walk END
 """
 # A document that a link or a list names; an existing row keeps its state, unless it was read in another role,
-# say as an earlier subscription document: it does not hold for the new role.
+# such as an earlier subscription document: that state is not valid for the new role.
 OF_ROLE = ("role", "state", "walk", "step", "reason", "detail", "since")
 KNOWN_COLUMNS = ("feed_id", "key", "url", "lost_entries", *OF_ROLE)
 KEEP_STATE = "ON CONFLICT (feed_id, KEY(key)) DO UPDATE SET " + ", ".join(
@@ -116,8 +116,8 @@ UNREAD_ANY_PAGE = f"""
 UPDATE documents SET {assigned(("state", "reason", "detail", "since", "walk", "step"))}
 WHERE feed_id = :feed_id AND role = 'page' AND state = 'processed'
 """
-BEHIND_THIS = """(SELECT one.behind_id FROM documents AS one
-    WHERE one.feed_id = :feed_id AND KEY(one.key) = KEY(:key) AND one.behind_id <> one.id)"""
+BEHIND_THIS = """(SELECT linking.behind_id FROM documents AS linking
+    WHERE linking.feed_id = :feed_id AND KEY(linking.key) = KEY(:key) AND linking.behind_id <> linking.id)"""
 UNREAD_PAGE = f"{UNREAD_ANY_PAGE} AND id IN {BEHIND_THIS}"
 # Marks an archive as unread that was read before, and may have grown.
 UNREAD_ARCHIVE = f"""
@@ -126,18 +126,17 @@ WHERE feed_id = :feed_id AND role = 'archive' AND state = 'processed' AND run IS
     AND id = {BEHIND_THIS}
 """
 # An earlier subscription document may have linked to the page, or no document links to it at the moment.
-_leading = (
-    "SELECT one.behind_id FROM documents AS one WHERE one.feed_id = :feed_id AND one.behind_id IS NOT NULL"
-)
+_leading = """SELECT linking.behind_id FROM documents AS linking
+    WHERE linking.feed_id = :feed_id AND linking.behind_id IS NOT NULL"""
 UNREAD_PAGES = f"""{UNREAD_ANY_PAGE}
-    AND (id IN ({_leading} AND one.role = 'subscription') OR id NOT IN ({_leading}))"""
+    AND (id IN ({_leading} AND linking.role = 'subscription') OR id NOT IN ({_leading}))"""
 
 NOTE_LOST = f"""
 {insertion("absences", ("feed_id", "key", "below", "role", "walk", "since"), looked=":walk")}
 ON CONFLICT (feed_id, key) DO UPDATE SET
     {overwritten(("id", "below", "role", "walk", "looked", "since", "gone"))}
 """
-# What only the order of a plain feed's entries has proved, until another walk confirms it.
+# Absences that only the order of a plain feed's entries indicates, until another walk confirms them.
 FORGET_UNCONFIRMED = "DELETE FROM absences WHERE feed_id = :feed_id AND below IS NOT NULL AND gone IS NULL"
 # A subscription document that was a list, and is a feed now, has no parts any more, unless the index of a
 # snapshot names them.
@@ -168,7 +167,7 @@ class StoredState(NamedTuple):
 
     :param whole: the newest versions of all entries of the feed, by id, if the document is a complete feed's
     :param unlisted: ids of documents that an earlier version of the list named, and this one does not
-    :param ends_earlier: a page has lost its link to the older one, and is to be read again
+    :param ends_earlier: a page has lost its link to the older one, and must be read again
     :param covered: for how long a plain feed is covered; None if it never was read
     :param head: digest of the feed's head, if it is in memory
     """
@@ -182,11 +181,11 @@ class StoredState(NamedTuple):
 
     @classmethod
     def read(cls, database: Database, result: DocumentResult, batch: CommitBatch) -> StoredState:
-        """Read what matters for a document; of most documents, only the feed's id in memory does."""
+        """Read the state for a document; most documents need only the feed's id, which is in memory."""
         whole, unlisted, ends_earlier, covered, head = {}, [], False, None, None
         fetch, feed_id = result.fetch, database.feed_ids.get(result.fetch.feed)
         has_one = (result.present, result.parts, result.shown, result.doubted_since)
-        if feed_id is None or any(one is not None for one in has_one) or _is_last_page(result):
+        if feed_id is None or any(value is not None for value in has_one) or _is_last_page(result):
             with database.lookup() as connection:
                 feed_id = database.find_id(connection, fetch.feed)
                 if result.present is not None and result.failure is None:
@@ -204,7 +203,7 @@ class StoredState(NamedTuple):
                 if result.shown is not None or result.doubted_since is not None:
                     covered = read_coverage(connection, [feed_id]).get(feed_id)
         if result.head is not None:
-            # Once: this commit may replace the head.
+            # Removed, since this commit may replace the head.
             head = database.head_digests.pop(feed_id, None)
         return cls(feed_id, whole, unlisted, ends_earlier, covered, head)
 
@@ -218,8 +217,8 @@ def _is_last_page(result: DocumentResult) -> bool:
 class Commit:
     """Writes one document.
 
-    No statement needs another one's result, so that they can be sent together; except when a snapshot
-    replaces another one.
+    No statement needs the result of another one, so that all can be sent together, unless a snapshot replaces
+    another one.
     """
 
     def __init__(
@@ -279,7 +278,6 @@ class Commit:
         self._write_memento()
 
     def write_confirmation(self) -> None:
-        """Write that a feed's subscription document has not changed."""
         fetch, result, walk = self._fetch, self._result, self._fetch.position.walk
         self._execute(CONFIRM_COVERAGE, time=fetch.fetched)
         # RFC 9111, 4.3.4: a 304 response updates the stored header fields; those that it lacks stay.
@@ -289,7 +287,7 @@ class Commit:
             times | self._validators() | {name: value for name, value in kept.items() if value is not None}
         )
         if result.older_document is not None and result.older_document.role is Role.PAGE:
-            # The pages that this walk goes on to read are older than what the subscription document holds.
+            # The pages that this walk reads next are older than the entries of the subscription document.
             self._execute(
                 f"""UPDATE entries SET order_walk = :walk,
                         order_overrides = CASE order_overrides
@@ -308,7 +306,7 @@ class Commit:
             received=result.received,
         )
 
-    # What was read of the document stays, whatever became of it: it is only not known to be as it was.
+    # After a failure, the stored content is kept; only the time of the last check stays the same.
     def write_check(self) -> None:
         """Write that the document was requested again, and is the same, unless the request failed."""
         fetch = self._fetch
@@ -369,8 +367,8 @@ class Commit:
             "held": result.held,
         }
         # Entries move from page to page, under the same URLs: if a page has changes, the older pages must be
-        # read again. They count as unread at once, so that a crash of this run hides nothing from the next
-        # one. A check leaves the pages behind this one to their own checks.
+        # read again. They count as unread at once, so that the next run reads them even if this one crashes.
+        # A check does not affect the pages behind this one, which have their own checks.
         follows = (
             not fetch.is_check
             and fetch.role in (Role.SUBSCRIPTION, Role.PAGE)
@@ -479,7 +477,7 @@ class Commit:
             **({} if fetch.special is None else {"special": fetch.special}),
         }
 
-    # A head that is incomplete, say because it is cut off, does not replace another one.
+    # An incomplete head, such as a truncated one, does not replace another one.
     def _write_head(self) -> None:
         head = self._result.head
         if head is None or head.digest == self._before.head:
@@ -501,16 +499,16 @@ class Commit:
     # -- snapshots --------------------------------------------------------------------------------
 
     def _forget_other_snapshots(self) -> None:
-        others = "feed_id = :feed_id AND role = 'index' AND KEY(key) <> KEY(:key)"
+        other_indexes = "feed_id = :feed_id AND role = 'index' AND KEY(key) <> KEY(:key)"
         # If this snapshot is older than another one, the feed's older documents have to be read again.
-        is_older = f"EXISTS (SELECT 1 FROM documents WHERE {others} AND updated > :updated)"
+        is_older = f"EXISTS (SELECT 1 FROM documents WHERE {other_indexes} AND updated > :updated)"
         values = {**UNREAD, "updated": self._result.updated or "", "since": self._fetch.fetched}
         for statement in (
             f"""UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since
             WHERE feed_id = :feed_id AND role IN ('archive', 'page') AND {is_older}""",
             f"""UPDATE feeds SET etag = NULL, last_modified = NULL, validated_url = NULL, body_digest = NULL
             WHERE id = :feed_id AND {is_older}""",
-            f"DELETE FROM documents WHERE {others}",
+            f"DELETE FROM documents WHERE {other_indexes}",
         ):
             self._execute(statement, **values)
 
@@ -538,7 +536,7 @@ class Commit:
             else f"DELETE FROM entries WHERE {earlier} AND entries.digest = '' AND NOT {is_pending}",
             f"""INSERT INTO changes (feed_id, id, exported_digest)
             SELECT feed_id, id, digest FROM entries WHERE {live} AND NOT {is_pending}""",
-            # No export has these, or the last one said that they are deleted.
+            # No export contains these, or the last one contained their deletions.
             f"""DELETE FROM changes WHERE feed_id = :feed_id AND coalesce(exported_digest, '') = ''
             AND EXISTS (SELECT 1 FROM entries WHERE {live} AND {CHANGE_OF_ENTRY})""",
         ):
@@ -562,8 +560,7 @@ class Commit:
         is_as_exported = {i: version.digest == exported[i] for i, (version, _) in batch.accepted.items()}
         changed = {i: digest for i, digest in exported.items() if not is_as_exported[i]}
         _write_changes(connection, feed_id, changed, [i for i in exported if is_as_exported[i]])
-        # New entries, whose former ids are looked for at the end of the walk. In the first walk, no id has
-        # changed.
+        # The end of the walk searches for former ids of new entries. In the first walk, no id has changed.
         if self._fetch.walk > FIRST_WALK and self._result.held is not None:
             new = [i for i in batch.accepted if not (i in batch.stored and batch.stored[i].digest)]
             execute_all(
@@ -632,14 +629,14 @@ def delete_entries(
     :param place: of the document by which they are deleted
     :param stored: the newest stored versions, by id
     """
-    known = {v.id: stored[v.id] for v in deletions if v.id in stored}
-    live = {entry_id: winner for entry_id, winner in known.items() if winner.digest}
-    _note_uncounted(connection, feed_id, place, stored, known)
+    stored_deletions = {v.id: stored[v.id] for v in deletions if v.id in stored}
+    live = {entry_id: winner for entry_id, winner in stored_deletions.items() if winner.digest}
+    _note_uncounted(connection, feed_id, place, stored, stored_deletions)
     if keeps_versions:
         _keep_versions(connection, feed_id, list(live))
     # Entries that were deleted before they were read.
     nothing = dict.fromkeys((*CONTENT, *TIMES)) | dict.fromkeys(JSON_FIELDS, ())
-    unseen = {v.id: _entry_row(feed_id, v, nothing) for v in deletions if v.id not in known}
+    unseen = {v.id: _entry_row(feed_id, v, nothing) for v in deletions if v.id not in stored_deletions}
     insert_all(connection, entries, OVERWRITE_ENTRY, list(unseen.values()))
     execute_all(
         connection,
@@ -647,7 +644,7 @@ def delete_entries(
         [
             {"feed_id": feed_id, "id": v.id, **dict(zip(ORDER, v.stored_order, strict=True))}
             for v in deletions
-            if v.id in known
+            if v.id in stored_deletions
         ],
     )
     never_exported = [i for i, w in live.items() if w.pending and not w.exported]

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 FEEDS_REMEMBERED = 10_000
 
-# How long to wait for a silent server: its machine is gone then, or it has been stopped.
+# How long to wait for a silent server, which may be stopped, or whose machine may be down.
 ANSWER_SECONDS = 120
 
 
@@ -84,7 +84,6 @@ class Pipeline:
             loop.add_reader(driver, self.wait)
 
     def wait(self) -> None:
-        """Wait for the pending transaction, if there is one."""
         collect, self._collect = self._collect, None
         if collect is not None:
             collect()
@@ -123,7 +122,7 @@ class Database:
     :param place: its URL, without passwords
     :param pipeline: for PostgreSQL, sends transactions without waiting for the commit; None for SQLite
     :param leases: of the current run; None until a run begins
-    :param feed_ids: by URL, as far as this process has looked them up
+    :param feed_ids: by URL; only those that this process has looked up
     :param head_digests: digests of feeds' heads that this process has written or read, by feed id
     """
 
@@ -167,7 +166,6 @@ class Database:
         return database
 
     def close(self) -> None:
-        """Wait for all answers, and close all connections."""
         if self.pipeline is not None:
             self.pipeline.wait()
         self._engine.dispose()
@@ -179,18 +177,18 @@ class Database:
         return self._begin(self._writer)
 
     def snapshot(self) -> AbstractContextManager[Connection]:
-        """Begin a transaction that only reads, and waits for no writer."""
+        """Begin a read-only transaction, which does not wait for writers."""
         return self._begin(self._engine)
 
     def still(self) -> AbstractContextManager[Connection]:
-        """Begin a transaction that only reads, in which all statements see one state of the database."""
+        """Begin a read-only transaction in which all statements see the same state of the database."""
         if self.pipeline is None:
             return self._begin(self._engine)
         return self._begin(self._engine.execution_options(isolation_level="REPEATABLE READ"))
 
     @contextmanager
     def lookup(self) -> Iterator[Connection]:
-        """Connect for statements that only read, without the round trips of a transaction."""
+        """Connect for read-only statements, without the round trips of a transaction."""
         self.wait()
         with self._sentences(), self._reader.connect() as connection:
             yield connection
@@ -201,7 +199,7 @@ class Database:
         with self._sentences(), engine.begin() as connection:
             yield connection
 
-    # -- what is kept in memory --------------------------------------------------------------------
+    # -- state in memory --------------------------------------------------------------------------
 
     def require_leases(self) -> Leases:
         """Return the leases of the run; raise StoreError if none has begun."""
@@ -210,7 +208,7 @@ class Database:
         return self.leases
 
     def find_id(self, connection: Connection, feed: str) -> int:
-        """Return the id of a feed; raise StoreError if the store does not know it."""
+        """Return the id of a feed; raise StoreError if it is not in the store."""
         feed_id = self.feed_ids.get(feed)
         if feed_id is None:
             feed_id = connection.scalar(select(feeds.c.id).where(is_of(feed)))
@@ -220,10 +218,10 @@ class Database:
         return feed_id
 
     def find_ids(self, connection: Connection, urls: Iterable[str]) -> list[int]:
-        """Return the ids of those of some feeds that the store knows."""
+        """Return the ids of the feeds that are in the store."""
         ids = {url: self.feed_ids.get(url) for url in urls}
-        if others := [url for url, feed_id in ids.items() if feed_id is None]:
-            rows = connection.execute(select(feeds.c.url, feeds.c.id).where(is_one_of(others)))
+        if unresolved := [url for url, feed_id in ids.items() if feed_id is None]:
+            rows = connection.execute(select(feeds.c.url, feeds.c.id).where(is_one_of(unresolved)))
             ids |= {row.url: row.id for row in rows}
         return [feed_id for feed_id in ids.values() if feed_id is not None]
 
@@ -244,7 +242,6 @@ class Database:
             pipeline.send(write, answered)
 
     def wait(self) -> None:
-        """Wait for the commit of the transaction that was sent last."""
         if self.pipeline is not None:
             self.pipeline.wait()
 
@@ -291,8 +288,8 @@ def copy_rows(source: Connection, target: Connection, place: str) -> dict[str, i
 
 def _copy_table(source: Connection, target: Connection, table: Table) -> int:
     rows = source.execution_options(yield_per=opening.ROWS_AT_ONCE).execute(select(table))
-    for some in rows.partitions():
-        target.execute(table.insert(), [row._asdict() for row in some])
+    for batch in rows.partitions():
+        target.execute(table.insert(), [row._asdict() for row in batch])
     number = table.autoincrement_column
     if target.dialect.name == schema.POSTGRESQL and number is not None:
         # The next row gets the number after the greatest one.
@@ -302,7 +299,7 @@ def _copy_table(source: Connection, target: Connection, table: Table) -> int:
 
 
 class Repository:
-    """Base class of what reads and writes one kind of data in a store."""
+    """Base class for access to one kind of data in a store."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

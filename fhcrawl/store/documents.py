@@ -58,7 +58,6 @@ class DocumentRef(NamedTuple):
 
     @classmethod
     def of(cls, row: Row[Any]) -> DocumentRef:
-        """Return the document of a row of `documents`."""
         position = ChainPosition(row.walk, row.step)
         return cls(row.key, row.url, Role(row.role), position, row.run, row.platform)
 
@@ -130,7 +129,6 @@ class Documents(Repository):
         self.keeps_versions = False
 
     def find(self, feed: str, key: str) -> DocumentRef | None:
-        """Return a document of a feed; None if it is not known."""
         row = self._first(f"SELECT * FROM documents WHERE {OF_KEY}", feed, key=key)
         return None if row is None else DocumentRef.of(row)
 
@@ -171,14 +169,14 @@ class Documents(Repository):
         return None if row is None else NewerDocument(Role(row.role), bytes(row.held))
 
     def find_formed(self, feed: str, key: str, platform: str) -> str | None:
-        """Return the URL of the older page of a document, if not a link but `platform` names it."""
+        """Return the URL of a document's older page if it was constructed by `platform`, not linked."""
         formed = f"""SELECT url FROM documents
             WHERE platform = :platform AND id = (SELECT behind_id FROM documents WHERE {OF_KEY})"""
         row = self._first(formed, feed, key=key, platform=platform)
         return None if row is None else row.url
 
     def find_probe(self, feed: str) -> tuple[bool, str | None]:
-        """Return whether a feed is known to have numbered pages, and when a probe for them was answered.
+        """Return whether numbered pages of a feed are stored, and when a probe for them was answered.
 
         :return: (False, None) for a feed that has never been probed, or that was not `single` last
         """
@@ -249,15 +247,14 @@ class Documents(Repository):
         self._write(result, batch, Commit.write, done)
 
     def note_failure(self, result: DocumentResult) -> None:
-        """Store that a document could not be fetched or read; the older documents stay known."""
+        """Store that a document could not be fetched or read; its links to older documents are kept."""
         self._written(result, CommitBatch(), Commit.write_failure)
 
     def note_confirmation(self, result: DocumentResult) -> None:
-        """Store that a feed's subscription document has not changed."""
         self._written(result, CommitBatch(), Commit.write_confirmation)
 
     def note_check(self, result: DocumentResult) -> None:
-        """Store that a document was checked, and has not changed, or could not be read."""
+        """Store that a document was rechecked, and is unchanged or could not be read."""
         self._written(result, CommitBatch(), Commit.write_check)
 
     def note_doubt(self, result: DocumentResult) -> None:
@@ -305,7 +302,7 @@ class Chains(Repository):
     """The documents of chains that have been read, to be requested again: `store.chains`."""
 
     def read_chain(self, feed: str) -> KnownChain:
-        """Return what is known of a feed's chain, to choose the documents that are checked."""
+        """Return the stored chain of a feed, from which documents to recheck are chosen."""
         subscription = "documents.id = (SELECT subscription_id FROM feeds WHERE feeds.id = :feed_id)"
         chain = f"""{with_chain(subscription, with_gaps=True)}
             SELECT documents.*,
@@ -334,7 +331,7 @@ class Chains(Repository):
     def find_by_key(self, feed: str, key: str) -> CheckedDocument | None:
         """Return a document of a feed that has been read; None if there is none, or if it never changes.
 
-        It is processed, or was until a newer document did not reach back to what was known.
+        It is processed, or was until a newer document did not reach back to stored entries.
         """
         was_read = f"{OF_KEY} AND held IS NOT NULL AND (state = 'processed' OR detail = :detail)"
         with self._database.lookup() as connection:
@@ -342,7 +339,7 @@ class Chains(Repository):
             return _find_checked(connection, was_read, feed_id=feed_id, key=key, detail=MAY_HAVE_GROWN)
 
     def read_earlier(self, feed: str, key: str, place: ChainPosition, walk: int) -> EarlierReading | None:
-        """Return what is known of a document from before this walk; see `EarlierReading`."""
+        """Return the stored state of a document from before this walk; None if there is none."""
         contents = """SELECT documents.held, current.held AS current
             FROM documents JOIN feeds ON feeds.id = documents.feed_id
                 LEFT JOIN documents AS current ON current.id = feeds.subscription_id
@@ -350,7 +347,7 @@ class Chains(Repository):
         row = self._first(contents, feed, key=key)
         if row is not None and row.held is not None:
             return EarlierReading(bytes(row.held), bytes(row.current or b""), place, walk)
-        # What this walk has come to has a place in this walk.
+        # The document was first found by this walk.
         if place.walk >= walk:
             return None
         missing = "SELECT key FROM absences WHERE feed_id = :feed_id AND role <> 'subscription'"
@@ -388,7 +385,6 @@ def first_unread(
 
 
 def document_behind(connection: Connection, row: Row[Any]) -> Row[Any] | None:
-    """Return the row of the document to which that of a row links."""
     older = execute(connection, "SELECT * FROM documents WHERE id = :id", {"id": row.behind_id})
     return older.first()  # type: ignore[no-any-return]
 

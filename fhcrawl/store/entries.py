@@ -76,7 +76,6 @@ class StoredVersion(NamedTuple):
 
     @classmethod
     def of(cls, row: Row[Any]) -> StoredVersion:
-        """Return the version of a row of `with_changes`."""
         return cls(_whole_fields(row), row.original, row.time, not row.digest)
 
 
@@ -113,15 +112,14 @@ class Entries(Repository):
         """Return the newest versions of some entries of a feed, by id, judged by times up to `latest`."""
         with self._database.lookup() as connection:
             feed_id = self._database.find_id(connection, feed)
-            found = statements.execute_among(connection, statements.WINNERS, feed_id, ids) if ids else ()
-            return statements.winners(found, latest)
+            rows = statements.execute_among(connection, statements.WINNERS, feed_id, ids) if ids else ()
+            return statements.winners(rows, latest)
 
     def find_labels(self, feed: str, ids: list[str]) -> dict[str, Label]:
-        """Return title and times of some entries of a feed, by id."""
         with self._database.lookup() as connection:
             feed_id = self._database.find_id(connection, feed)
-            found = statements.execute_among(connection, LABELS, feed_id, ids) if ids else ()
-            return {row[0]: Label(*row[1:]) for row in found}
+            rows = statements.execute_among(connection, LABELS, feed_id, ids) if ids else ()
+            return {row[0]: Label(*row[1:]) for row in rows}
 
     def read(self, urls: Iterable[str] = (), has_details: bool = False) -> Iterator[dict[str, Any]]:
         """Yield the live entries of some feeds, or of all: feed by feed, oldest first.
@@ -144,16 +142,16 @@ class Entries(Repository):
         order = f"{by_counted_order('entries', direction)}, entries.id {direction}"
         statement = _with_changes("KEY(feeds.url) = KEY(:url)", order)
         values: dict[str, object] = {"url": feed, "latest": latest_time(now())}
-        with self._database.snapshot() as connection, stream(connection, statement, values) as found:
-            yield from map(StoredVersion.of, found)
+        with self._database.snapshot() as connection, stream(connection, statement, values) as rows:
+            yield from map(StoredVersion.of, rows)
 
     def read_kept_versions(self, feed: str, entry_id: str) -> list[KeptVersion]:
         """Return the current version of an entry, then its earlier ones, newest first."""
         with self._database.snapshot() as connection:
             wanted = {"feed_id": self._database.find_id(connection, feed), "id": entry_id}
             of_entry = "feed_id = :feed_id AND KEY(id) = KEY(:id)"
-            found = statements.execute(connection, f"SELECT * FROM entries WHERE {of_entry}", wanted)
-            current = found.all()
+            rows = statements.execute(connection, f"SELECT * FROM entries WHERE {of_entry}", wanted)
+            current = rows.all()
             before = statements.execute(
                 connection,
                 f"SELECT * FROM versions WHERE {of_entry} ORDER BY {by_counted_order('versions', 'DESC')}",
@@ -172,8 +170,8 @@ def _stream_entries(
     order = f"entries.feed_id, {by_counted_order('entries')}, entries.id"
     statement = _with_changes(where, order, only_changed, has_details)
     fields_of = _whole_fields if has_details else _exported_fields
-    with stream(connection, statement, {**values, "latest": latest_time(now())}) as found:
-        yield from map(fields_of, found)
+    with stream(connection, statement, {**values, "latest": latest_time(now())}) as rows:
+        yield from map(fields_of, rows)
 
 
 def _with_changes(where: str, order: str, only_changed: bool = False, has_details: bool = True) -> str:

@@ -54,8 +54,6 @@ class StoredHead(NamedTuple):
 
 
 class VerdictRecord(NamedTuple):
-    """The verdict on a feed at the end of its walk, as the database keeps it."""
-
     feed: str
     verdict: Verdict
     reasons: list[Reason]
@@ -122,7 +120,7 @@ class Feeds(Repository):
     """The feeds with their verdicts: `store.feeds`."""
 
     def read(self, run: int | None = None, urls: Iterable[str] = ()) -> Iterator[Feed]:
-        """Yield feeds with verdicts, by URL: those that a run still holds, or the given ones, or all."""
+        """Yield feeds with verdicts, by URL: those that a run has not released, those at `urls`, or all."""
         where = "true" if run is None else "run = :run AND released IS NULL"
         with self._database.snapshot() as connection:
             values: dict[str, object] = {"run": run}
@@ -130,20 +128,18 @@ class Feeds(Repository):
                 values["feeds"] = self._database.find_ids(connection, chosen)
                 where += " AND id = ANY(:feeds)"
             statement = f"SELECT * FROM feeds WHERE {where} ORDER BY url"
-            with stream(connection, statement, values, FEEDS_AT_ONCE) as found:
-                for some in found.partitions(FEEDS_AT_ONCE):
+            with stream(connection, statement, values, FEEDS_AT_ONCE) as rows:
+                for batch in rows.partitions(FEEDS_AT_ONCE):
                     with self._database.snapshot() as other:
-                        read = list(verdicts.read(other, some))
+                        read = list(verdicts.read(other, batch))
                     # The caller may be slow; no transaction of `other` stays open meanwhile.
                     yield from read
 
     def count(self) -> int:
-        """Return the number of feeds."""
         with self._database.snapshot() as connection:
             return connection.scalar(select(func.count()).select_from(feeds)) or 0
 
     def has(self, feed: str) -> bool:
-        """Return whether the store knows a feed."""
         with self._database.snapshot() as connection:
             return connection.scalar(select(feeds.c.id).where(is_of(feed))) is not None
 
@@ -155,31 +151,30 @@ class Feeds(Repository):
             moved = """SELECT url FROM feeds
                 WHERE KEY(location) = KEY(:url) AND location <> url AND url <> :besides
                 ORDER BY id LIMIT 1"""
-            found = execute(connection, moved, {"url": url, "besides": besides}).scalar()
-        return None if found is None else str(found)
+            row_url = execute(connection, moved, {"url": url, "besides": besides}).scalar()
+        return None if row_url is None else str(row_url)
 
     def read_duplicates(self) -> list[tuple[str, str]]:
         """Return the feeds that have several names in the store: the one to keep, with each other one."""
         with self._database.snapshot() as connection:
             return subscriptions.duplicates(connection)
 
-    def merge(self, kept: str, others: Iterable[str]) -> dict[str, int]:
+    def merge(self, kept: str, duplicates: Iterable[str]) -> dict[str, int]:
         """Merge feeds into another one, whose own entries stay as they are; their names leave the store.
 
         :return: for each, the number of live entries that the kept feed did not have
-        :raises StoreError: if a crawl has one of them, or the store does not know it; then nothing changes
+        :raises StoreError: if a crawl has one of them, or it is not in the store; then nothing changes
         """
         with self._database.transaction() as connection:
-            return {url: _merge(connection, kept, url) for url in others}
+            return {url: _merge(connection, kept, url) for url in duplicates}
 
     def read_kind(self, feed: str) -> Kind | None:
-        """Return the kind of a feed when it was last read; None if it never was."""
         with self._database.snapshot() as connection:
             kind = connection.scalar(select(feeds.c.kind).where(is_of(feed)))
         return None if kind is None else Kind(kind)
 
     def read_stored_entries(self, feed: str, walk: int) -> StoredEntries:
-        """Return how many entries a feed has, and what the last check of its publisher's list has found."""
+        """Return how many entries a feed has, and the result of the last check of its publisher's list."""
         counts = """SELECT feeds.listing, count(entries.id) AS live,
                 coalesce(sum(CASE WHEN entries.order_walk = :walk THEN 1 ELSE 0 END), 0) AS read
             FROM feeds LEFT JOIN entries ON entries.feed_id = feeds.id AND entries.digest <> ''
@@ -198,7 +193,7 @@ class Feeds(Repository):
         return bool(is_other)
 
     def note_listing(self, feed: str, listing: Listing) -> None:
-        """Store what a check of the publisher's list has found; `LeaseError` if the feed is taken over."""
+        """Store the result of a check of the publisher's list; `LeaseError` if the feed is taken over."""
         with self._database.transaction() as connection:
             number = self._checked_id(connection, feed)
             connection.execute(feeds.update().where(feeds.c.id == number).values(listing=listing.to_json()))
@@ -208,8 +203,8 @@ class Feeds(Repository):
         columns = (feeds.c.url, heads.c.original, heads.c.document)
         joined = select(*columns).join_from(heads, feeds, feeds.c.id == heads.c.feed_id)
         with self._database.snapshot() as connection:
-            found = connection.execute(joined.where(is_one_of(urls)))
-            return {row.url: StoredHead(row.original, row.document) for row in found}
+            rows = connection.execute(joined.where(is_one_of(urls)))
+            return {row.url: StoredHead(row.original, row.document) for row in rows}
 
     def read_times(self, feed: str) -> tuple[str, str]:
         """Return when a feed was first crawled, and the newest time of its entries; '' for none."""
@@ -221,7 +216,6 @@ class Feeds(Repository):
         return since, f"{newest}Z" if newest else ""
 
     def read_details(self, feed: str) -> Details:
-        """Return a summary of a feed's documents and entries."""
         with self._database.snapshot() as connection:
             feed_id = self._database.find_id(connection, feed)
             row = connection.execute(select(feeds).where(feeds.c.id == feed_id)).one()
@@ -249,7 +243,10 @@ class Feeds(Repository):
             latest,
             chain,
             snapshot,
-            sum(one.id not in in_place and one.role != Role.LISTED.value for one in by_id.values()),
+            sum(
+                document.id not in in_place and document.role != Role.LISTED.value
+                for document in by_id.values()
+            ),
             gap_before,
             missing,
         )
@@ -268,7 +265,7 @@ class Feeds(Repository):
         :param released: let other crawls claim the feeds from now on
         :param forgets_unread: delete feeds that could never be read, unless they are subscribed
         """
-        by_url = {one.feed: one for one in records}
+        by_url = {record.feed: record for record in records}
         with self._database.transaction() as connection:
             ids = self._database.find_ids(connection, by_url)
             of_run = select(feeds).where(feeds.c.id.in_(ids), feeds.c.run == run)
@@ -308,18 +305,18 @@ def _merge(connection: Connection, kept: str, other: str) -> int:
     return subscriptions.merge(connection, rows[other], rows[kept])
 
 
-# If no version of an entry comes from the document at which the chain breaks off, the newer documents count,
-# one by one.
+# If no entry has a version from the document at which the chain ends, the next newer document with entries is
+# used.
 def _gap_before(connection: Connection, live: dict[str, object], chain: Sequence[Document]) -> str | None:
     at = next((n for n, document in enumerate(chain) if document.state != State.PROCESSED.value), 0)
     if not at:
         return None
     oldest = f"""SELECT order_walk, order_step, min({TIME}) AS time
         {OF_LIVE} AND {TIME} <> '' GROUP BY order_walk, order_step"""
-    found = execute(connection, oldest, live).all()
-    by_document = {(row.order_walk, row.order_step): row.time for row in found}
+    rows = execute(connection, oldest, live).all()
+    by_document = {(row.order_walk, row.order_step): row.time for row in rows}
     # An entry that did not change keeps the walk in which the subscription document first had it.
-    first = [row.time for row in found if row.order_step == chain[0].step]
+    first = [row.time for row in rows if row.order_step == chain[0].step]
     read = (by_document.get((document.walk, document.step)) for document in reversed(chain[1 : at + 1]))
     return next(filter(None, read), min(first, default=None))
 
@@ -336,14 +333,13 @@ class Sitemaps(Repository):
     """What the sitemaps of feeds' sites list, and which of it is kept: `store.sitemaps`."""
 
     def read_links(self, feed: str) -> list[str]:
-        """Return the links of a feed's live entries."""
         with self._database.lookup() as connection:
             return _links(connection, self._database.find_id(connection, feed))
 
     def note(self, feed: str, url: str, pages: list[str], is_first: bool) -> None:
         """Store the pages of a sitemap that look like entries; `LeaseError` if the feed is taken over.
 
-        :param is_first: it is the first one of a check: what earlier checks have stored is deleted
+        :param is_first: it is the first one of a check: the pages from earlier checks are deleted
         """
         with self._database.transaction() as connection:
             number = self._checked_id(connection, feed)
@@ -354,7 +350,7 @@ class Sitemaps(Repository):
                 connection.execute(sitemaps.insert().values(row))
 
     def finish(self, feed: str, read: str, is_part: bool) -> SitemapReport:
-        """Store and return what a check has found; `LeaseError` if the feed is taken over.
+        """Store and return the result of a check; `LeaseError` if the feed is taken over.
 
         :param read: when the last sitemap was read: ISO 8601 in UTC
         :param is_part: not all sitemaps were read
@@ -362,9 +358,9 @@ class Sitemaps(Repository):
         with self._database.transaction() as connection:
             number = self._checked_id(connection, feed)
             pages = _compare_sitemaps(connection, number)
-            found = SitemapReport(read, len(pages.listed), len(pages.kept), is_part)
-            connection.execute(feeds.update().where(feeds.c.id == number).values(sitemap=found.to_json()))
-        return found
+            report = SitemapReport(read, len(pages.listed), len(pages.kept), is_part)
+            connection.execute(feeds.update().where(feeds.c.id == number).values(sitemap=report.to_json()))
+        return report
 
     def find_missing(self, feed: str) -> list[str]:
         """Return the URLs of the pages that look like entries of a feed, and that no entry links to."""

@@ -1,9 +1,9 @@
 """Leases: which crawl may write to a feed, one at a time.
 
 A feed belongs to the last run that began to walk it, until that run has finished with it (`released`) or is
-dead. A run holds a lock while its process lives: in PostgreSQL, an advisory lock of its session; beside a
-SQLite file, `flock` on the file `NAME-runNUMBER`. A suspended process, or one on a machine that is gone, may
-hold it for long: its lease expires unless it is renewed. The clock is the database's.
+dead. A run has a lock while its process lives: in PostgreSQL, an advisory lock of its session; beside a
+SQLite file, `flock` on the file `NAME-runNUMBER`. Since a suspended process, or one on an unreachable
+machine, may keep its lock for long, its lease expires unless it is renewed, by the clock of the database.
 """
 
 from __future__ import annotations
@@ -65,7 +65,6 @@ class Leases:
 
     @property
     def pause(self) -> float:
-        """Seconds between renewals."""
         return self._seconds / RENEWALS
 
     def begin(self, connection: Connection) -> None:
@@ -100,7 +99,6 @@ class Leases:
         self._renewed = time.monotonic()
 
     def end(self, connection: Connection) -> None:
-        """End the lease."""
         connection.execute(runs.update().where(runs.c.id == self.run).values(expires=0))
         self._lock.close()
 

@@ -1,4 +1,4 @@
-"""What web archives and WARC files have of feeds: their captures, and which of them were read."""
+"""The captures of feeds in web archives and WARC files, and which of them were read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ class Captures(Repository):
     """The captures in WARC files: `store.captures`."""
 
     def find(self, url: str) -> Capture | None:
-        """Return the last capture of a URL; None if there is none."""
         return self._find("KEY(url) = KEY(:value)", url)
 
     def find_body(self, digest: str) -> Capture | None:
@@ -49,12 +48,12 @@ class Captures(Repository):
 
 
 READ, UNREAD = State.PROCESSED.value, State.KNOWN.value
-# Cut off when it was requested; when it is so again, that is final.
+# The response was truncated; a second truncated response is final.
 CUT_OFF, FINAL = State.FAILED.value, State.INVALID.value
-# Could not be had when it was requested last: it is requested again after the others.
+# The last request failed: it is requested again after the others.
 AGAIN = "again"
 POSTPONE = f"UPDATE mementos SET state = '{AGAIN}' WHERE id = :id AND state = '{UNREAD}'"
-# If the archive has served another capture of the TimeMap instead, that one is read too.
+# If the archive served another capture of the TimeMap instead, that one counts as read, too.
 SETTLE = f"""
 UPDATE mementos SET captured = :captured, marks = :marks, oldest = :oldest,
     state = CASE WHEN :state = '{CUT_OFF}' AND state = '{CUT_OFF}' THEN '{FINAL}' ELSE :state END
@@ -91,8 +90,6 @@ class TimeMap(NamedTuple):
 
 
 class Memento(NamedTuple):
-    """A capture that a web archive has."""
-
     id: int
     url: str
     time: str  # by the archive's index
@@ -128,7 +125,7 @@ class Mementos(Repository):
         :param listed: URL, time and digest of each, and whether it is a revisit
         :param read: when the index was read, if this is its end
         """
-        # The last one counts.
+        # In the dictionary, the last capture of each digest replaces the others.
         ordered = sorted(listed, key=lambda capture: (not capture[3], capture[1]))
         chosen = {digest: (url, time, int(is_revisit)) for url, time, digest, is_revisit in ordered}
         with self._database.transaction() as connection:
@@ -168,7 +165,7 @@ class Mementos(Repository):
             return read_coverage(connection, [feed_id]).get(feed_id)
 
     def find_wait(self, archive: str) -> str | None:
-        """Return until when an archive wants no requests; None if that is unknown."""
+        """Return the end of the pause that an archive requires; None without one."""
         query = "SELECT max(retry_after) FROM timemaps WHERE archive = :archive"
         with self._database.lookup() as connection:
             until: str | None = execute(connection, query, {"archive": archive}).scalar()

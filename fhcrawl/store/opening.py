@@ -84,7 +84,6 @@ def parsed(url: str | URL, name: str = "FHCRAWL_STORE_URL") -> URL:
 
 
 def engine(url: URL) -> Engine:
-    """Return an engine whose connections are configured for the store."""
     if url.get_backend_name() == schema.SQLITE:
         patience = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
         engine = create_engine(url, connect_args=patience)
@@ -108,7 +107,6 @@ def reader(engine: Engine) -> Engine:
 
 
 def writer(engine: Engine) -> Engine:
-    """Return an engine for transactions that write."""
     return engine.execution_options(**{BEGINS: IMMEDIATE})
 
 
@@ -157,10 +155,10 @@ def identity(engine: Engine) -> tuple[int, int] | None:
     if engine.dialect.name != "sqlite" or not engine.url.database:
         return None
     try:
-        found = Path(engine.url.database.removeprefix("file://")).stat()
+        status = Path(engine.url.database.removeprefix("file://")).stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def file_of(url: str | URL) -> Path | None:
@@ -195,7 +193,7 @@ def make_file(url: URL) -> None:
     path = file_of(url)
     if path is None or str(url.database).startswith("file:"):
         return
-    with contextlib.suppress(OSError):  # it exists, or SQLite says why it cannot be created
+    with contextlib.suppress(OSError):  # it exists, or SQLite reports why it cannot be created
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
@@ -259,8 +257,8 @@ def stream(
     """Execute a statement; its rows are read in batches, without a limit of time, inside a `with` block."""
     if connection.dialect.name == schema.POSTGRESQL:
         connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
-    with contextlib.closing(statements.execute(connection, sql, values, at_once)) as found:
-        yield found
+    with contextlib.closing(statements.execute(connection, sql, values, at_once)) as rows:
+        yield rows
 
 
 def shown(url: URL) -> str:
@@ -276,7 +274,6 @@ def cause(error: BaseException) -> str:
 
 
 def advice(error: BaseException) -> str:
-    """Return the advice for a database error."""
     if isinstance(error, ImportError):
         return NO_DRIVER
     words = cause(error)

@@ -205,8 +205,8 @@ versions = Table(
     UniqueConstraint("feed_id", "id", "digest").ddl_if(SQLITE),
 )
 
-# What a document of a chain has held, and lost: entries that no other document holds either may be gone at
-# the publisher.
+# Entries that a document of a chain has lost: those that no other document contains may be gone at the
+# publisher.
 absences = Table(
     "absences",
     metadata,
@@ -222,7 +222,7 @@ absences = Table(
     UniqueConstraint("feed_id", "key"),
 )
 
-# Entries whose id has changed, and new entries, of which the end of the walk is to find out.
+# Entries whose id has changed, and new entries, which the end of the walk compares with the former ones.
 renames = Table(
     "renames",
     metadata,
@@ -251,7 +251,7 @@ heads = Table(
     Column("document", Text, nullable=False, comment="URL of the document that it came from"),
 )
 
-# What `fhcrawl.logical_feed.coverage` knows of plain and paged feeds.
+# The state of `fhcrawl.logical_feed.coverage` for plain and paged feeds.
 coverage = Table(
     "coverage",
     metadata,
@@ -300,7 +300,7 @@ captures = Table(
     UniqueConstraint("url").ddl_if(SQLITE),
 )
 
-# What a web archive has of a document of a feed (RFC 7089), and the captures that are worth reading.
+# The captures of a feed's documents in web archives and WARC files (RFC 7089).
 timemaps = Table(
     "timemaps",
     metadata,
@@ -411,13 +411,11 @@ VIEWS = ("live_entries", "absent_entries", "renamed_entries", "feed_verdicts", "
 
 
 def drop_views(connection: Connection) -> None:
-    """Drop the views, so that their tables can be changed."""
     for name in VIEWS:
         connection.exec_driver_sql(f"DROP VIEW IF EXISTS {name}")
 
 
 def create_views(connection: Connection) -> None:
-    """Create the views."""
     gaps = GAPS[connection.dialect.name]
     for statement in (LIVE_ENTRIES, ABSENT_ENTRIES, RENAMED_ENTRIES, FEED_VERDICTS, gaps):
         connection.exec_driver_sql(statement.strip())

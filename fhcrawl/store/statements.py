@@ -86,16 +86,16 @@ def _translated(sql: str, database: str) -> tuple[str, tuple[str, ...]]:
 def execute(
     connection: Connection, sql: str, values: Mapping[str, object] | None = None, at_once: int | None = None
 ) -> Any:
-    """Execute a statement with named values; read all rows, or some at once."""
+    """Execute a statement with named values; fetch all rows, or `at_once` at a time."""
     sql, names = _translated(sql, connection.dialect.name)
-    # For this statement only; an option of the connection would hold for those after it.
+    # For this statement only; an option of the connection would apply to all later ones.
     options = None if at_once is None else {"yield_per": at_once}
     bound = _bound(connection, names, values or {})
     return connection.exec_driver_sql(sql, bound, execution_options=options)
 
 
 def execute_all(connection: Connection, sql: str, rows: Sequence[Mapping[str, object]]) -> None:
-    """Execute a statement once for each of some rows of named values."""
+    """Execute a statement once for each row of named values."""
     if rows:
         sql, names = _translated(sql, connection.dialect.name)
         connection.exec_driver_sql(sql, [_bound(connection, names, values) for values in rows])
@@ -104,10 +104,10 @@ def execute_all(connection: Connection, sql: str, rows: Sequence[Mapping[str, ob
 def _bound(
     connection: Connection, names: tuple[str, ...], values: Mapping[str, object]
 ) -> tuple[object, ...]:
-    found = (values[name] for name in names)
+    bound = (values[name] for name in names)
     if connection.dialect.name == SQLITE:
-        return tuple(json.dumps(value) if isinstance(value, list) else value for value in found)
-    return tuple(found)
+        return tuple(json.dumps(value) if isinstance(value, list) else value for value in bound)
+    return tuple(bound)
 
 
 def insert_all(
@@ -151,15 +151,15 @@ def execute_among(
     :param insert, end: what comes before and after it, to insert what is found
     """
     if connection.dialect.name == SQLITE:
-        found = f"{query} AND entries.id = ANY(:ids)"
+        select = f"{query} AND entries.id = ANY(:ids)"
     else:
         # It may be planned before the feed has entries, and must not read whole feeds later: each id is a
         # lookup of its own.
-        found = (
+        select = (
             "SELECT one.* FROM unnest(CAST(:ids AS TEXT[])) AS wanted (id)"
             f" JOIN LATERAL ({query} AND KEY(entries.id) = KEY(wanted.id) LIMIT 1) AS one ON true"
         )
-    return execute(connection, f"{insert} {found} {end}", {"feed_id": feed_id, "ids": ids})
+    return execute(connection, f"{insert} {select} {end}", {"feed_id": feed_id, "ids": ids})
 
 
 def some_at_once(ids: list[str]) -> Iterator[list[str]]:
@@ -174,7 +174,7 @@ def is_of(url: str) -> ColumnElement[bool]:
 
 
 def is_one_of(urls: list[str]) -> ColumnElement[bool]:
-    """Return the condition that a feed has one of some URLs."""
+    """Return the condition that a feed has one of the URLs."""
     return Keyed(feeds.c.url).in_([Keyed(literal(url)) for url in urls])
 
 
@@ -199,7 +199,7 @@ FROM entries LEFT JOIN changes ON {CHANGE_OF_ENTRY}
 WHERE entries.feed_id = :feed_id
 """
 # How many entries more than are kept a feed has by the publisher's count: by `:total`, else by the stored
-# one. A publisher may count what no document shows, and what has been deleted is kept.
+# one. A publisher may count unpublished entries, and deleted entries are kept.
 UNKEPT = """(coalesce(CAST(:total AS BIGINT), feeds.total)
     - (SELECT count(*) FROM entries WHERE entries.feed_id = :feed_id AND entries.digest <> ''))"""
 
@@ -222,15 +222,15 @@ def insertion(table: str, names: Iterable[str], **computed: str) -> str:
 
 def id_of_document(key: str) -> str:
     """Return a subquery for the id of the document with a key; NULL if the key is NULL."""
-    of_key = f"known.feed_id = :feed_id AND KEY(known.key) = KEY(:{key})"
-    return f"(SELECT known.id FROM documents AS known WHERE {of_key})"
+    of_key = f"target.feed_id = :feed_id AND KEY(target.key) = KEY(:{key})"
+    return f"(SELECT target.id FROM documents AS target WHERE {of_key})"
 
 
 def with_chain(start: str, with_gaps: bool = False) -> str:
     """Return the CTE of a chain's documents, newest first, to the first unprocessed one; safe in loops.
 
     :param start: condition of the documents at which chains begin
-    :param with_gaps: go on behind unprocessed documents, as far as their links are known
+    :param with_gaps: continue behind unprocessed documents whose links are stored
     """
     return f"""
     WITH RECURSIVE chain (id, behind_id, state) AS (
@@ -257,7 +257,7 @@ class Capture(NamedTuple):
     :param record: WARC-Record-ID
     :param date: WARC-Date
     :param file: absolute path; ends in `.open` while the file is being written
-    :param file_id: WARC-Record-ID of its warcinfo record, which tells apart files of the same name
+    :param file_id: WARC-Record-ID of its warcinfo record, which distinguishes files with the same name
     """
 
     url: str
@@ -269,15 +269,14 @@ class Capture(NamedTuple):
 
 
 def find_document(connection: Connection, feed_id: int, key: str) -> Row[Any] | None:
-    """Return the row of a document; None if it is not known."""
     of_key = "SELECT * FROM documents WHERE feed_id = :feed_id AND KEY(key) = KEY(:key)"
     row: Row[Any] | None = execute(connection, of_key, {"feed_id": feed_id, "key": key}).first()
     return row
 
 
-def winners(found: Iterable[Sequence[Any]], latest: str) -> dict[str, Winner]:
+def winners(rows: Iterable[Sequence[Any]], latest: str) -> dict[str, Winner]:
     """Return the newest versions in the result of `WINNERS`, by id, judged by times up to `latest`."""
-    return {row[0]: _winner(Order(*row[1:7]), latest, *row[7:]) for row in found}
+    return {row[0]: _winner(Order(*row[1:7]), latest, *row[7:]) for row in rows}
 
 
 def _winner(

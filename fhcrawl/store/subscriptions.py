@@ -87,7 +87,7 @@ class Subscriptions(Repository):
         """Delete feeds with all that is stored of them, in one transaction.
 
         :return: for each, the number of its live entries
-        :raises StoreError: if a crawl has one of them, or the store does not know it; then nothing changes
+        :raises StoreError: if a crawl has one of them, or it is not in the store; then nothing changes
         """
         return self._delete(_delete_stored, urls)
 
@@ -110,17 +110,16 @@ class Subscriptions(Repository):
 
     def read_options(self, urls: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Return the options of those feeds that are subscribed with options."""
-        found: dict[str, dict[str, Any]] = {}
+        options_by_url: dict[str, dict[str, Any]] = {}
         with self._database.snapshot() as connection:
-            for some in some_at_once(list(urls)):
+            for batch in some_at_once(list(urls)):
                 of_feeds = select(feeds.c.url, feeds.c.options).where(
-                    is_one_of(some), feeds.c.options.is_not(None)
+                    is_one_of(batch), feeds.c.options.is_not(None)
                 )
-                found |= {url: json.loads(options) for url, options in connection.execute(of_feeds)}
-        return found
+                options_by_url |= {url: json.loads(options) for url, options in connection.execute(of_feeds)}
+        return options_by_url
 
     def exist(self) -> bool:
-        """Return whether any feed is subscribed."""
         with self._database.snapshot() as connection:
             return bool(connection.scalar(select(exists().where(feeds.c.subscribed.is_not(None)))))
 
@@ -132,13 +131,13 @@ class Subscriptions(Repository):
         return due
 
     def find_due(self, urls: Iterable[str]) -> dict[str, str | None]:
-        """Return when the feeds of some URLs that the store knows are due, subscribed or not; None: now."""
-        found: dict[str, str | None] = {}
+        """Return when stored feeds are due, by URL, whether subscribed or not; None: now."""
+        due_by_url: dict[str, str | None] = {}
         with self._database.snapshot() as connection:
-            for some in some_at_once(list(urls)):
-                of_feeds = select(feeds.c.url, _due(time_now())).where(is_one_of(some))
-                found |= {url: due for url, due in connection.execute(of_feeds)}  # noqa: C416 - a row is no pair for mypy
-        return found
+            for batch in some_at_once(list(urls)):
+                of_feeds = select(feeds.c.url, _due(time_now())).where(is_one_of(batch))
+                due_by_url |= {url: due for url, due in connection.execute(of_feeds)}  # noqa: C416 - a row is no pair for mypy
+        return due_by_url
 
 
 def _add_titles(connection: Connection, titles: Mapping[str, str]) -> None:
@@ -197,7 +196,6 @@ def forget_unread(connection: Connection, rows: Iterable[Row[Any]]) -> None:
 
 
 def delete_rows(connection: Connection, feed_ids: list[int]) -> None:
-    """Delete feeds with all that is stored of them."""
     of_feeds = (heads, absences, renames, sitemaps, changes, versions, entries, documents, coverage)
     for table in (*of_feeds, mementos, timemaps):
         connection.execute(table.delete().where(table.c.feed_id.in_(feed_ids)))
@@ -228,7 +226,7 @@ def due(row: Row[Any]) -> str | None:
 
 
 def answer_row(result: DocumentResult) -> dict[str, object]:
-    """Return the columns that say when a feed changes, by its server and its document."""
+    """Return the columns for the change rate that a feed's server and document declare."""
     fetch, schedule = result.fetch, result.update_schedule
     rhythm = None if schedule is None else json.dumps(schedule)
     return {"polled": fetch.fetched, "fresh_seconds": fetch.freshness_lifetime, "rhythm": rhythm}
@@ -237,7 +235,7 @@ def answer_row(result: DocumentResult) -> dict[str, object]:
 def plan_row(
     row: Row[Any], covered: Coverage | None, reasons: Iterable[Reason], limits: Limits
 ) -> dict[str, object]:
-    """Return the columns that say when a feed is due again; {} if it was never polled: it is due now."""
+    """Return the columns for a feed's next due time; {} if it was never polled: it is due now."""
     if row.polled is None:
         return {}
     poll = _poll(row, covered)
@@ -246,7 +244,7 @@ def plan_row(
 
 
 def is_held_back(row: Row[Any], covered: Coverage) -> bool:
-    """Return whether what a plain feed or its server asks for leaves holes: `polling.is_held_back`."""
+    """Return whether the poll interval of a feed or its server causes holes: `polling.is_held_back`."""
     return row.polled is not None and polling.is_held_back(_poll(row, covered))
 
 
@@ -266,8 +264,7 @@ _is_missing = (
 )
 _version = ", ".join(column.name for column in versions.c if column.name != "feed_id")
 MOVE = (
-    # What was exported of an entry by the name of the duplicate is not exported as new by that of the kept
-    # feed.
+    # An entry that was exported for the duplicate is not exported as new for the kept feed.
     """UPDATE changes SET exported_digest = (
         SELECT CASE WHEN moved.id IS NULL THEN nullif(entries.digest, '') ELSE moved.exported_digest END
         FROM entries LEFT JOIN changes AS moved
@@ -290,16 +287,16 @@ MOVE = (
 
 
 def lock(connection: Connection, *urls: str) -> dict[str, Row[Any]]:
-    """Lock feeds, and return their rows by URL; without those that the store does not know."""
+    """Lock feeds, and return their rows by URL; feeds that are not in the store are missing."""
     # In the order of `Walks.begin`, so that two crawls do not deadlock.
-    given = select(feeds).where(is_one_of([*urls])).order_by(feeds.c.id).with_for_update()
-    return {row.url: row for row in connection.execute(given)}
+    query = select(feeds).where(is_one_of([*urls])).order_by(feeds.c.id).with_for_update()
+    return {row.url: row for row in connection.execute(query)}
 
 
 def duplicates(connection: Connection) -> list[tuple[str, str]]:
     """Return the feeds that are stored under two names: the one to keep, and the other one."""
     # Two feeds that have moved to one URL, and a feed that has moved to the URL of another one.
-    found = execute(
+    rows = execute(
         connection,
         """SELECT moved.location AS location, moved.url AS url, other.url AS other, other.id AS other_id
         FROM feeds AS moved JOIN feeds AS other ON KEY(other.url) = KEY(moved.location)
@@ -309,12 +306,12 @@ def duplicates(connection: Connection) -> list[tuple[str, str]]:
         FROM feeds AS moved JOIN feeds AS other ON KEY(other.location) = KEY(moved.location)
         WHERE moved.location <> moved.url AND other.location <> other.url AND other.id < moved.id""",
     ).all()
-    # The feed that has its own URL; else the one that is known longest.
+    # The feed that has its own URL; else the one that was stored first.
     kept = {
         row.location: row.other
-        for row in sorted(found, key=lambda row: (row.other == row.location, -row.other_id))
+        for row in sorted(rows, key=lambda row: (row.other == row.location, -row.other_id))
     }
-    names = {(row.location, name) for row in found for name in (row.url, row.other)}
+    names = {(row.location, name) for row in rows for name in (row.url, row.other)}
     return [(kept[location], name) for location, name in sorted(names) if kept[location] != name]
 
 

@@ -145,15 +145,15 @@ class Feed:
 def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
     """Yield feeds with their verdicts; not more than a statement can have parameters."""
     feed_ids = [feed.id for feed in feeds]
-    some: dict[str, object] = {"feeds": feed_ids, "not_fetched": NOT_FETCHED, "names_none": NAMES_NONE}
-    some["starts"] = _start_numbers(connection, feeds)
-    chains = _by_feed(execute(connection, CHAINS, some))
-    states = _by_feed(execute(connection, STATES, some))
+    values: dict[str, object] = {"feeds": feed_ids, "not_fetched": NOT_FETCHED, "names_none": NAMES_NONE}
+    values["starts"] = _start_numbers(connection, feeds)
+    chains = _by_feed(execute(connection, CHAINS, values))
+    states = _by_feed(execute(connection, STATES, values))
     have_parts = any(row.role == Role.PART.value for of_feed in states.values() for row in of_feed)
-    parts = _by_feed(execute(connection, PARTS, some) if have_parts else ())
-    left_parts = {row.feed_id: row for row in execute(connection, LEFT_PARTS, some)} if have_parts else {}
-    counts = {(row.feed_id, row.name): row for row in execute(connection, COUNTS, some)}
-    obtained = _by_feed(execute(connection, OBTAINED, some))
+    parts = _by_feed(execute(connection, PARTS, values) if have_parts else ())
+    left_parts = {row.feed_id: row for row in execute(connection, LEFT_PARTS, values)} if have_parts else {}
+    counts = {(row.feed_id, row.name): row for row in execute(connection, COUNTS, values)}
+    obtained = _by_feed(execute(connection, OBTAINED, values))
     own = read_coverage(connection, feed_ids)
     covered = _with_captures(connection, feed_ids, own)
     for feed in feeds:
@@ -161,7 +161,7 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
         absent, renamed = (counts.get((feed.id, name)) for name in ("absent", "renamed"))
         number = live.number if live else 0
         kind = _kind(feed, chain)
-        known = covered.get(feed.id) if kind is None or kind in COVERED_KINDS else None
+        feed_covered = covered.get(feed.id) if kind is None or kind in COVERED_KINDS else None
         listing = Listing.of_walk(feed.listing, feed.walk)
         # The publisher's list proves more than the pages do.
         agreed = _agreed(chain) if kind is Kind.PAGED and listing is None else None
@@ -172,7 +172,7 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
             feed.crawled or feed.since,
             [*_gaps(feed, chain, parts[feed.id]), *_left(feed, left_parts.get(feed.id))],
             Evidence(number, feed.total, feed.software, listing, agreed, sitemap),
-            covered=known,
+            covered=feed_covered,
             is_held_back=feed.id in own and subscriptions.is_held_back(feed, own[feed.id]),
         )
         documents: dict[str, int] = {}
@@ -195,23 +195,23 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
             live and live.oldest,
             live and live.newest,
             feed.not_modified_ignored,
-            known.spans if known else [],
-            known.holes if known else [],
+            feed_covered.spans if feed_covered else [],
+            feed_covered.holes if feed_covered else [],
             agreed if reached is Verdict.COMPLETE else None,
             sitemap,
             _obtained(feed, obtained[feed.id]),
         )
 
 
-def _obtained(feed: Row[Any], found: list[Row[Any]]) -> list[str]:
-    ways = {(row.way, WAYS.get(row.way) or PAGES.get(row.name, f"{row.name} pages")) for row in found}
+def _obtained(feed: Row[Any], rows: list[Row[Any]]) -> list[str]:
+    ways = {(row.way, WAYS.get(row.way) or PAGES.get(row.name, f"{row.name} pages")) for row in rows}
     listing = Listing.from_json(feed.listing)
     if listing is not None and listing.has_ended:
         ways.add((LIST, WAYS[LIST]))
     return [name for _, name in sorted(ways)]
 
 
-# From when the last of the documents was first seen as it is, until the first of these checks, all were so.
+# From the last change of a document until the earliest of the last checks, all documents were unchanged.
 def _agreed(chain: list[Row[Any]]) -> str | None:
     for row in chain:
         is_seen = None not in (row.checked, row.checked_walk, row.changed_walk, row.names_none)
@@ -226,13 +226,16 @@ def _agreed(chain: list[Row[Any]]) -> str | None:
 def _start_numbers(connection: Connection, rows: Sequence[Row[Any]]) -> list[int]:
     never_read = [row.id for row in rows if row.subscription_id is None]
     starts = "SELECT id FROM documents WHERE feed_id = ANY(:feeds) AND role = 'subscription'"
-    found = execute(connection, starts, {"feeds": never_read}) if never_read else ()
-    return [*(row.subscription_id for row in rows if row.subscription_id is not None), *(r.id for r in found)]
+    start_rows = execute(connection, starts, {"feeds": never_read}) if never_read else ()
+    return [
+        *(row.subscription_id for row in rows if row.subscription_id is not None),
+        *(r.id for r in start_rows),
+    ]
 
 
-def _by_feed(found: Iterable[Row[Any]]) -> ByFeed:
+def _by_feed(rows: Iterable[Row[Any]]) -> ByFeed:
     of_feed: ByFeed = defaultdict(list)
-    for row in found:
+    for row in rows:
         of_feed[row.feed_id].append(row)
     return of_feed
 
@@ -273,7 +276,7 @@ def _gaps(feed: Row[Any], chain: list[Row[Any]], parts: list[Row[Any]]) -> Itera
         yield Reason(*_loss(row), row.fetched)
 
 
-# It proves nothing.
+# An unanswered probe proves nothing.
 def _is_unanswered_probe(row: Row[Any]) -> bool:
     return row.platform == PROBE.name and not row.is_known
 
@@ -288,17 +291,17 @@ def _loss(row: Row[Any]) -> tuple[ReasonKind, str, str]:
     return ReasonKind.SHARED_ID, row.url, f"{detail}; several entries have the same id, such as {shared}"
 
 
-def _left(feed: Row[Any], found: Row[Any] | None) -> Iterator[Reason]:
-    if found is not None:
-        documents_have = "document that has" if found.number == 1 else "documents that have"
-        detail = f"links to {found.number:,} more {documents_have} not been fetched yet"
-        yield Reason(ReasonKind.KNOWN, found.url or feed.url, detail, found.since)
+def _left(feed: Row[Any], left_parts: Row[Any] | None) -> Iterator[Reason]:
+    if left_parts is not None:
+        documents_have = "document that has" if left_parts.number == 1 else "documents that have"
+        detail = f"links to {left_parts.number:,} more {documents_have} not been fetched yet"
+        yield Reason(ReasonKind.KNOWN, left_parts.url or feed.url, detail, left_parts.since)
 
 
 def _with_captures(
     connection: Connection, feed_ids: list[int], own: Mapping[int, Coverage]
 ) -> dict[int, Covered]:
-    found = {feed_id: covered_by((), read) for feed_id, read in own.items()}
+    covered_by_id = {feed_id: covered_by((), read) for feed_id, read in own.items()}
     # Captures of other documents than subscription documents show nothing of what was new.
     captures = execute(
         connection,
@@ -313,5 +316,5 @@ def _with_captures(
         for row in rows:
             reads.append(CaptureRead(row.captured, marks_of(row.marks)))
             urls.add(row.url)
-        found[feed_id] = covered_by(reads, own.get(feed_id), of_several=len(urls) > 1)
-    return {feed_id: covered for feed_id, covered in found.items() if covered is not None}
+        covered_by_id[feed_id] = covered_by(reads, own.get(feed_id), of_several=len(urls) > 1)
+    return {feed_id: covered for feed_id, covered in covered_by_id.items() if covered is not None}

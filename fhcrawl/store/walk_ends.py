@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 # New entries that are compared with all entries of the feed together.
 ARRIVALS_AT_ONCE = 10_000
-# Up to so many, the database narrows down the entries to compare with: databases limit parameters.
+# Maximum number of new entries for which the database selects the candidates: databases limit parameters.
 FEW = 200
 
 ENTRIES = """
@@ -66,7 +66,7 @@ class WalkEnd(NamedTuple):
     """What the end of a walk has changed in a feed.
 
     :param deleted: how many entries were deleted
-    :param renamed: how many entries have another id than before, as far as this was not known
+    :param renamed: how many entries have another id than before, without those stored earlier
     :param example: the id of one of them, and its former id
     :param merged: how many entries were deleted under their former ids
     """
@@ -91,7 +91,7 @@ class WalkEnds(Repository):
         """
         ends = {}
         with self._database.snapshot() as connection:
-            found = execute(
+            rows = execute(
                 connection,
                 """SELECT id, EXISTS (SELECT 1 FROM renames WHERE feed_id = feeds.id) AS has_renames
                 FROM feeds
@@ -101,7 +101,7 @@ class WalkEnds(Repository):
                 ORDER BY id""",
                 {"feeds": self._database.find_ids(connection, urls), "run": run},
             ).all()
-        for feed_id, has_renames in found:
+        for feed_id, has_renames in rows:
             with self._database.transaction() as connection:
                 of_run = select(feeds).where(feeds.c.id == feed_id, feeds.c.run == run).with_for_update()
                 if (feed := connection.execute(of_run).first()) is not None:
@@ -151,8 +151,8 @@ class _EndedWalk:
         return set().union(*self._ids_by_document(wanted))
 
     def _delete(self, ids: list[str]) -> int:
-        found = statements.execute_among(self._connection, statements.WINNERS, self._feed.id, ids)
-        winners = statements.winners(found, latest_time(now()))
+        rows = statements.execute_among(self._connection, statements.WINNERS, self._feed.id, ids)
+        winners = statements.winners(rows, latest_time(now()))
         live = {entry_id: winner for entry_id, winner in winners.items() if winner.digest}
         place = ChainPosition(self._feed.walk, 0)
         deletions = [absence(entry_id, place) for entry_id in live]
@@ -177,11 +177,11 @@ class _EndedWalk:
         noted: list[dict[str, Any]] = []
         for key, entry_id in missing.items():
             row = absent[key]
-            # What the feed's chain has lost before it became a plain feed may be in documents that have left
-            # it.
+            # Entries that were lost before the feed became a plain feed may be in documents that have left
+            # its chain.
             proof = None if self._is_plain and row.below is None else snapshot
             since = missed_since(row.walk, row.looked, subscription.changed_walk, self._feed.walk)
-            # What could not be read of this subscription document may have been the entry.
+            # An unreadable entry of this subscription document may be the missing one.
             if subscription.lost_entries or subscription.state != State.PROCESSED.value:
                 since = self._feed.walk + 1
             gone = row.gone or (now() if proof is not None and since <= proof else None)
@@ -204,8 +204,8 @@ class _EndedWalk:
             self._connection, FORGET_ABSENCE, [{"feed_id": self._feed.id, "key": key} for key in keys]
         )
 
-    # An entry that is missing above another one is known to be removed only while that one is shown: the
-    # document may have dropped both since.
+    # An entry that is missing above another one is certainly removed only while the document contains that
+    # one: otherwise, the document may have dropped both.
     def _unproven(self, absent: Mapping[bytes, Row[Any]], contained: Collection[bytes]) -> set[bytes]:
         if not absent:
             return set()
@@ -236,8 +236,8 @@ class _EndedWalk:
         return None if subscription.checked is None else subscription.checked - 1
 
     # A page that no link names, and that is missing (404), is the end, or an error; and caches answer any
-    # page with the first one. That there are no more pages is known only if those that were read contain all
-    # that the publisher lists.
+    # page with the first one. There are certainly no more pages only if those that were read contain all
+    # entries that the publisher lists.
     def _has_all_pages(self) -> bool:
         is_linked = all(row.role != Role.PAGE.value for row in self._chain)
         # The pages of an API link to each other.
@@ -257,10 +257,10 @@ class _EndedWalk:
             {BOTH_LIVE} AND renames.feed_id = :feed_id AND {HAS_RETURNED}"""
         )
         for arrivals in self._arrivals():
-            found = self._compare(arrivals)
-            self._note_renamings(found)
-            number += len(found)
-            example = example or next(((pair.new.id, pair.old.id) for pair in found), None)
+            renamed = self._compare(arrivals)
+            self._note_renamings(renamed)
+            number += len(renamed)
+            example = example or next(((pair.new.id, pair.old.id) for pair in renamed), None)
         self._execute("DELETE FROM renames WHERE feed_id = :feed_id AND former_id IS NULL")
         return number, example, self._merge_renamed()
 
@@ -270,31 +270,31 @@ class _EndedWalk:
         live, after = f"{ENTRIES} AND digest <> ''", ""
         while ids := list(self._execute(arrivals, after=after, limit=ARRIVALS_AT_ONCE).scalars()):
             after = ids[-1]
-            found = statements.execute_among(self._connection, live, self._feed.id, ids)
-            yield [_named(row) for row in found]
+            rows = statements.execute_among(self._connection, live, self._feed.id, ids)
+            yield [_named(row) for row in rows]
 
     def _compare(self, arrivals: list[NamedEntry]) -> list[Renaming]:
         # The publisher has deleted an entry with a tombstone: it is not the one that is new. One that a
         # complete feed does not have any more can be.
-        others = f"""{ENTRIES} AND (digest <> '' OR order_tombstone = 0) AND NOT EXISTS (
+        query = f"""{ENTRIES} AND (digest <> '' OR order_tombstone = 0) AND NOT EXISTS (
             SELECT 1 FROM renames
             WHERE renames.feed_id = entries.feed_id AND KEY(renames.former_id) = KEY(entries.id))"""
         values: dict[str, object] = {"feed_id": self._feed.id}
         if len(arrivals) <= FEW:
-            others += (
+            query += (
                 " AND (id = ANY(:ids) OR link = ANY(:links) OR coalesce(published, updated) = ANY(:times))"
             )
             values["ids"] = [other for new in arrivals if (other := with_other_scheme(new.id))]
             values["links"] = [new.link for new in arrivals if new.link is not None]
             values["times"] = [time for new in arrivals if (time := new.published or new.updated)]
-        found = execute(self._connection, others, values, ROWS_AT_ONCE)
-        pairs = renamings(arrivals, map(_named, found))
+        rows = execute(self._connection, query, values, ROWS_AT_ONCE)
+        pairs = renamings(arrivals, map(_named, rows))
         wanted = {digest_of_id(entry.id) for pair in pairs for entry in (pair.new, pair.old)}
         return confirmed(pairs, self._ids_by_document(wanted)) if pairs else []
 
-    def _note_renamings(self, found: list[Renaming]) -> None:
+    def _note_renamings(self, renamed: list[Renaming]) -> None:
         same = {"feed_id": self._feed.id, "since": self._feed.crawled}
-        pairs = [{**same, "id": pair.new.id, "former_id": pair.old.id} for pair in found]
+        pairs = [{**same, "id": pair.new.id, "former_id": pair.old.id} for pair in renamed]
         for statement in (
             # An id that returns is not a former one any more; those before it belong to the newest one.
             "DELETE FROM renames WHERE feed_id = :feed_id AND KEY(former_id) = KEY(:id)",
@@ -304,15 +304,15 @@ class _EndedWalk:
         ):
             execute_all(self._connection, statement, pairs)
 
-    # What a document still contains is no duplicate of its publisher's making, and would be read again.
+    # An entry that a document still contains is not a duplicate, and would be read again.
     def _merge_renamed(self) -> int:
         if not self._feed.merge_renamed or not self._is_complete:
             return 0
-        found = self._execute(
+        rows = self._execute(
             f"""SELECT renames.former_id {BOTH_LIVE}
             AND renames.feed_id = :feed_id AND NOT {HAS_RETURNED}"""
         )
-        former = {digest_of_id(former_id): former_id for (former_id,) in found}
+        former = {digest_of_id(former_id): former_id for (former_id,) in rows}
         contained = self._contained(former.keys()) if former else set()
         ids = [entry_id for key, entry_id in former.items() if key not in contained]
         return self._delete(ids) if ids else 0

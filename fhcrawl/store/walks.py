@@ -49,8 +49,8 @@ IN_DOUBT = f"""
 SELECT DISTINCT documents.feed_id FROM documents JOIN feeds ON feeds.id = documents.feed_id
 WHERE documents.feed_id = ANY(:feeds) AND ({MOVED} OR {COUNTS_OTHERWISE})
 """
-# What a clock that was ahead has read may have replaced versions of any document, by times that are in the
-# future by a correct clock.
+# Documents that were read while the clock was ahead may have replaced versions of other documents, by times
+# that are in the future.
 HAVE_REPLACED = """
 SELECT DISTINCT feed_id FROM documents
 WHERE feed_id = ANY(:feeds) AND state = 'processed' AND fetched > :latest AND EXISTS (
@@ -134,18 +134,18 @@ class Walks(Repository):
 
         :param urls: `FEEDS_AT_ONCE` at most
         :param merging: feeds whose entries are deleted under ids that have changed
-        :param ids: what identifies the entries of a feed, where the user says so. If it was something else
-            until now, all documents of the feed count as unread
+        :param ids: what identifies the entries of a feed, if the user has set it. If this has
+            changed, all documents of the feed count as unread
         :return: by URL; a `LeaseError` if another crawl has the feed, or its changes are being exported
         """
         # Sorted, so that two crawls that begin with the same feeds do not deadlock.
         new = [{"url": url, "since": now} for url in sorted(urls)]
         leases = self._database.require_leases()
         digest = select(heads.c.digest).where(heads.c.feed_id == feeds.c.id).scalar_subquery()
-        given = select(feeds, digest.label("head_digest")).where(is_one_of(urls))
+        query = select(feeds, digest.label("head_digest")).where(is_one_of(urls))
         with self._database.transaction() as connection:
             execute_all(connection, ADD_FEED, new)
-            rows = connection.execute(given.order_by(feeds.c.id).with_for_update()).all()
+            rows = connection.execute(query.order_by(feeds.c.id).with_for_update()).all()
             refusals = leases.refusals(connection, rows)
             refusals |= _unsettled(connection, [row for row in rows if row.id not in refusals], run)
             ours = [row for row in rows if row.id not in refusals]
@@ -161,17 +161,17 @@ class Walks(Repository):
                 doubtful = {"feeds": list(in_doubt), "latest": latest}
                 replaced = list(execute(connection, HAVE_REPLACED, doubtful).scalars())
                 execute(connection, ASK_AGAIN, {**UNREAD, **doubtful, "replaced": replaced, "since": now})
-            known = _states(connection, ours, run, in_doubt)
+            states = _states(connection, ours, run, in_doubt)
             for row in ours:
                 former = row.ids if row.id in changed and row.crawled else None
-                known[row.id] = replace(known[row.id], ids=changed.get(row.id, row.ids), former_ids=former)
+                states[row.id] = replace(states[row.id], ids=changed.get(row.id, row.ids), former_ids=former)
             if merged := [row.id for row in ours if row.url in merging]:
                 execute(
                     connection, "UPDATE feeds SET merge_renamed = 1 WHERE id = ANY(:feeds)", {"feeds": merged}
                 )
         self._database.feed_ids.update({row.url: row.id for row in rows})
         self._database.head_digests.update({row.id: row.head_digest for row in ours if row.head_digest})
-        return {row.url: refusals.get(row.id) or known[row.id] for row in rows}
+        return {row.url: refusals.get(row.id) or states[row.id] for row in rows}
 
     def read(self, feed: str) -> WalkStart:
         """Return the stored state of a feed whose walk has begun."""
@@ -181,9 +181,9 @@ class Walks(Repository):
             return _states(connection, [row], row.run, in_doubt)[row.id]
 
     def rename(self, feed: str, name: str, now: str, special: int | None) -> bool:
-        """Let a new feed of this run be the feed of another URL; what the store has of it moves there.
+        """Merge a new feed of this run into the feed of another URL, which is created if there is none.
 
-        :param special: what the run knows of the other URL's host, if no feed has that URL: `feeds.special`
+        :param special: `feeds.special` of the other URL's host; stored if no feed has that URL yet
         :return: whether this run has the other feed already
         :raises LeaseError: if another crawl has one of them; it may have the other one if nothing is to move
         """
@@ -215,12 +215,12 @@ class Walks(Repository):
                     execute(connection, statement, {**UNREAD, **values, "since": now})
 
 
-# A file may already have a change that is not marked as exported: if it changed again, no export would tell.
+# A file may already have a change that is not marked as exported: another change would never be exported.
 def _unsettled(connection: Connection, rows: Sequence[Row[Any]], run: int) -> dict[int, UnsettledError]:
     numbers = [row.id for row in rows if row.run not in (run, NO_RUN)]
     delivered = select(feeds.c.id).where(feeds.c.id.in_(numbers), IS_DELIVERED_BY_ITS_RUN)
-    found = connection.scalars(delivered) if numbers else ()
-    return {number: UnsettledError(CUT_OFF) for number in found}
+    delivered_ids = connection.scalars(delivered) if numbers else ()
+    return {number: UnsettledError(CUT_OFF) for number in delivered_ids}
 
 
 def _in_doubt(connection: Connection, rows: list[Row[Any]], latest: str) -> set[int]:
@@ -232,8 +232,8 @@ def _states(
     connection: Connection, rows: list[Row[Any]], run: int, in_doubt: set[int]
 ) -> dict[int, WalkStart]:
     of_feeds = "SELECT * FROM documents WHERE feed_id = ANY(:feeds) AND role = 'index'"
-    found = execute(connection, of_feeds, {"feeds": [row.id for row in rows]})
-    snapshots = {index.feed_id: _snapshot(connection, index) for index in found}
+    indexes = execute(connection, of_feeds, {"feeds": [row.id for row in rows]})
+    snapshots = {index.feed_id: _snapshot(connection, index) for index in indexes}
     read = _numbered(connection, (row.subscription_id for row in rows))
     read = {number: row for number, row in read.items() if row.state == State.PROCESSED.value}
     older = _numbered(connection, (row.behind_id for row in read.values()))
@@ -280,5 +280,5 @@ def _snapshot(connection: Connection, index: Row[Any]) -> StoredSnapshot:
 
 def _numbered(connection: Connection, numbers: Iterable[int | None]) -> dict[int, Row[Any]]:
     wanted = [number for number in numbers if number is not None]
-    found = execute(connection, "SELECT * FROM documents WHERE id = ANY(:numbers)", {"numbers": wanted})
-    return {row.id: row for row in found}
+    rows = execute(connection, "SELECT * FROM documents WHERE id = ANY(:numbers)", {"numbers": wanted})
+    return {row.id: row for row in rows}
