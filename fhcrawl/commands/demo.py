@@ -194,8 +194,8 @@ To crawl a feed of your own:
 
 
 def _program() -> str:
-    here, found = Path(sys.argv[0]).with_name("fhcrawl"), shutil.which("fhcrawl")
-    if not here.exists() or (found and here.samefile(found)):
+    here, installed = Path(sys.argv[0]).with_name("fhcrawl"), shutil.which("fhcrawl")
+    if not here.exists() or (installed and here.samefile(installed)):
         return "fhcrawl"
     below = here.is_relative_to(Path.cwd())
     return shlex.quote(str(here.relative_to(Path.cwd()) if below else here))
@@ -209,7 +209,6 @@ class Publisher:
     root: str
 
     def document(self, path: str) -> str | None:
-        """Return the feed document at a path; None if there is none."""
         if path == "/index.atom":
             newest = self.months * ENTRIES_A_MONTH
             entries = [(number, False) for number in range(newest, newest - SHOWN, -1)]

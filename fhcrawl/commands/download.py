@@ -66,7 +66,7 @@ class Command(command.Command):
             self.exitcode = self.exitcode or 1
 
 
-# The reader of a pipe may have gone; the files are downloaded all the same.
+# If the reader of the pipe has closed it, the files are still downloaded.
 def _say(line: str, file: TextIO | None) -> None:
     if file is not None:
         with contextlib.suppress(OSError, UnicodeError):
