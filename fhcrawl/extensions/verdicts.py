@@ -75,7 +75,6 @@ class VerdictsExtension(Component):
 
     @property
     def words(self) -> set[str]:
-        """The verdicts on the feeds of the run so far, as people read them."""
         return set(self._summary.verdicts)
 
     def document_read(self, result: DocumentResult) -> None:
@@ -83,7 +82,7 @@ class VerdictsExtension(Component):
 
     def document_lost(self, result: DocumentResult) -> None:
         fetch, failure = result.fetch, result.failure
-        # Not one that is left for a later run.
+        # A document for a later run does not count.
         if fetch.role is Role.SUBSCRIPTION and failure is not None and failure.state is not State.KNOWN:
             self._unread.add(fetch.feed)
 
@@ -116,15 +115,15 @@ class VerdictsExtension(Component):
         if self._looks is not None and self._looks.running:
             self._looks.stop()
         extension = StoreExtension.of(self._crawler)
-        # After a shutdown, the user knows that feeds are unread.
+        # After a shutdown, unread feeds are expected.
         if self._unread and not self._is_any_read and reason != "shutdown":
             self._crawler.stats.set_value(UNREAD, len(self._unread))
         # A crawl that ended early may be resumed with requests of these feeds.
         forgets = reason == "finished" and self._may_forget()
         try:
             feeds = extension.store.feeds.read(extension.run)
-            while some := list(islice(feeds, FEEDS_AT_ONCE)):
-                self._report(extension, some, forgets)
+            while batch := list(islice(feeds, FEEDS_AT_ONCE)):
+                self._report(extension, batch, forgets)
         except StoreError as error:
             extension.fail(error)
         for url, failure in extension.unrecorded_failures.items():
@@ -198,7 +197,7 @@ class VerdictsExtension(Component):
         if progress is not None and progress.tell(summary):
             return
         if self._crawler.settings.getbool("FHCRAWL_SUMMARY_ENABLED"):
-            # A file that a scheduled crawl appends to is as it should be.
+            # A scheduled crawl that appends to files often has nothing to append.
             has_note = summary.note and exporter is not None and not exporter.only_appends
             with contextlib.suppress(OSError):  # stderr is closed
                 look = Look.of(sys.stderr)
