@@ -65,12 +65,12 @@ class PendingDocument:
 
     :param before: done when this document may be read; None if no document of the feed precedes it
     :param turn: done when the next document of the feed may be read
-    :param fetch: the request and the response; None if they are not known
+    :param fetch: the request and the response; None if unknown
     :param result: the content of the document; None until the spider has parsed it
     :param batch: the entries that the pipelines returned
     :param is_compared: the spider has parsed the document, and its entries were compared with the store
     :param answer: done when the commit has succeeded or failed; None until it is sent
-    :param is_left: `process_spider_output` has ended, and waits no longer for the answer
+    :param is_left: `process_spider_output` has ended, and no longer waits for the answer
     """
 
     def __init__(
@@ -99,7 +99,6 @@ class PendingDocument:
         self._check()
 
     def on_item_done(self, version: Version, item: object, error: BaseException | None) -> None:
-        """Add what the last pipeline returned, or DROPPED, to the batch, or mark the document as failed."""
         self._on_the_way -= 1
         if error is not None:
             self.mark_failed(
@@ -128,7 +127,6 @@ class PendingDocument:
         self.batch.accept(version, fields)
 
     def mark_failed(self, kind: ReasonKind, detail: str) -> None:
-        """Add a failure, unless there is one, so that the document is not marked as processed."""
         result = self.result
         if result is None and self.fetch is not None:
             result = DocumentResult(self.fetch)
@@ -204,7 +202,7 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
             item.pending.on_item_done(item.version, DROPPED, None)
             raise
         except CancelledError as error:
-            # Something that a pipeline waits for was cancelled. Scrapy would end this response's task only.
+            # Something that a pipeline awaits was cancelled. Scrapy would end only the task of this response.
             cancelled = RuntimeError("a pipeline was cancelled")
             item.pending.on_item_done(item.version, None, cancelled)
             raise cancelled from error
