@@ -71,7 +71,7 @@ PARSER = etree.XMLParser(
 UNBOUNDED_PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
 
 
-# XML 1.0, 2.2: the store has none of these characters unless one of the user's pipelines has added them.
+# XML 1.0, 2.2: the store contains these characters only if a pipeline of the user has added them.
 def cleaned(value: Any) -> Any:
     """Replace the characters that XML does not allow in a field's value by U+FFFD."""
     if isinstance(value, str):
@@ -386,7 +386,7 @@ UNKNOWN_TIME = "1970-01-01T00:00:00Z"
 _BEGIN, _END = f'<atom:content xmlns:atom="{ATOM[1:-1]}" xmlns=""', "</atom:content>"
 
 
-# RFC 4287, 4.2.6: an atom:id is an IRI. An id that is none is an attribute of it too.
+# RFC 4287, 4.2.6: an atom:id is an IRI. Any other id is also written as an attribute.
 def _identify(value: str) -> _Element:
     element = etree.Element(f"{ATOM}id", nsmap={None: ATOM[1:-1], "fx": EXPORT[1:-1]})  # type: ignore[dict-item]
     element.text = iri_of(value)
@@ -646,7 +646,7 @@ def _channel_elements(source: FeedHead) -> Iterator[_Element]:
     yield from (element for element in source.own("category") if elements.text(element))
 
 
-# RSS 2.0: the optional elements of a channel; those that name the document or its times are left out.
+# RSS 2.0: the optional elements of a channel; except those for the URL or times of the document.
 ONCE = (
     *("language", "copyright", "managingEditor", "webMaster", "generator", "docs", "ttl", "rating"),
     *("textInput", "skipHours", "skipDays"),

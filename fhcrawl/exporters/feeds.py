@@ -1,4 +1,4 @@
-"""Writes feeds of the store: complete documents, archive sets, and lists of feeds; and what they contain."""
+"""Writes feeds of the store: complete documents, archive sets, and lists of feeds."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ class ArchiveSet:
         self._begin_at(max(self._numbers(), default=0) + 1)
 
     def _begin_at(self, number: int) -> None:
-        # The numbers of the archives: the oldest is the one after `_left`. Others are left over.
+        # The numbers of the archives; the oldest is the one after `_left`. Lower numbers are obsolete files.
         self._left = self._number = number - 1
         self._latest = ""
         self._index.execute("DELETE FROM known")

@@ -338,7 +338,7 @@ def _with_all_fields(item: Any, fields: Any) -> Any:
 
 
 EXCEL = "FHCRAWL_CSV_EXCEL_ENABLED"
-# Excel takes UTF-8 for the encoding of its country, unless the file begins with a byte order mark.
+# Excel reads UTF-8 in its regional encoding unless the file begins with a byte order mark.
 SECONDS = len("2003-12-13T18:30:02")
 UTF_8, WITH_MARK = "utf-8", "utf-8-sig"
 # What spreadsheets read as the beginning of a formula, with full-width forms and leading white space.
