@@ -230,7 +230,7 @@ def _width(column: Column, rows: Sequence[Row]) -> int:
     return max(len(column.heading), *(cell_len(column.cell(row)) for row in rows))
 
 
-# By prefixes of stats. `scrapy crawl` exits with code 1 if there is such a stat.
+# By prefix of the stat. `scrapy crawl` exits with code 1 if such a stat exists.
 FAILURES = {
     "fhcrawl/disk/full": "A disk was nearly full (see the log): free up space, then run it again.",
     "fhcrawl/cluster/failed": "Redis has failed (see the log): fix it, then run it again.",
@@ -393,7 +393,7 @@ class Summary:
             self._number_of_plain += 1
             self._plain.append(row)
             if self._number_of_plain > MOST_PLAIN:
-                self._plain = [_together(self._plain, self._number_of_plain)]
+                self._plain = [_merged_row(self._plain, self._number_of_plain)]
         elif self._of_run and len(self._rows) >= MOST_FEEDS:
             self._more += 1
         else:
@@ -456,7 +456,7 @@ class Summary:
         return f"{number:,} {'feed' if number == 1 else 'feeds'}: {', '.join(parts)}{changes}"
 
 
-def _together(rows: list[Row], number: int) -> Row:
+def _merged_row(rows: list[Row], number: int) -> Row:
     dates = [date for row in rows for date in (row.oldest, row.newest) if date]
     return rows[0]._replace(
         feed="",
