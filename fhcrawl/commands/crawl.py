@@ -260,11 +260,11 @@ class Command(command.Command, crawl.Command):
     def _checked_crawler(self, spider: str, opts: argparse.Namespace) -> Crawler:
         from fhcrawl.spiders.history import HistorySpider
 
-        there = self.crawler_process.spider_loader.list()
+        spiders = self.crawler_process.spider_loader.list()
         if "://" in spider:
-            raise ArgumentError(f"The spider must come before the URL: scrapy crawl {there[0]} {spider}")
-        if spider not in there:
-            raise ArgumentError(f"There is no spider {spider}; available spiders: {', '.join(there)}")
+            raise ArgumentError(f"The spider must come before the URL: scrapy crawl {spiders[0]} {spider}")
+        if spider not in spiders:
+            raise ArgumentError(f"There is no spider {spider}; available spiders: {', '.join(spiders)}")
         crawler = self._create_crawler(spider)
         if issubclass(crawler.spidercls, HistorySpider):
             if not has_addon(crawler.settings):

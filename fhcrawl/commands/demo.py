@@ -145,17 +145,17 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         document = self.server.publisher.document(self.path)
         if document is None:
-            self._answer(404, b"", {})
+            self._send(404, b"", {})
             return
         body = document.encode()
         etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
         headers = {"Content-Type": "application/atom+xml", "ETag": etag}
         if self.headers.get("If-None-Match") == etag:
-            self._answer(304, b"", headers)
+            self._send(304, b"", headers)
         else:
-            self._answer(200, body, headers)
+            self._send(200, body, headers)
 
-    def _answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+    def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -194,11 +194,11 @@ To crawl a feed of your own:
 
 
 def _program() -> str:
-    here, installed = Path(sys.argv[0]).with_name("fhcrawl"), shutil.which("fhcrawl")
-    if not here.exists() or (installed and here.samefile(installed)):
+    script, installed = Path(sys.argv[0]).with_name("fhcrawl"), shutil.which("fhcrawl")
+    if not script.exists() or (installed and script.samefile(installed)):
         return "fhcrawl"
-    below = here.is_relative_to(Path.cwd())
-    return shlex.quote(str(here.relative_to(Path.cwd()) if below else here))
+    below = script.is_relative_to(Path.cwd())
+    return shlex.quote(str(script.relative_to(Path.cwd()) if below else script))
 
 
 # RFC 5005, 4.1: a subscription document, and monthly archives. Every ninth entry is revised two months later,

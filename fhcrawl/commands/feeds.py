@@ -118,16 +118,16 @@ def as_json(
     :param has_missing: with the URLs of pages that are not kept
     :param changes: numbers to add, by the feed's URL
     """
-    same = defaultdict[str, list[str]](list)
+    duplicates = defaultdict[str, list[str]](list)
     for kept, other in store.feeds.read_duplicates():
-        same[kept].append(other)
-        same[other].append(kept)
-    separator, left = "[", iter(feeds)
-    while batch := list(islice(left, FEEDS_AT_ONCE)):
+        duplicates[kept].append(other)
+        duplicates[other].append(kept)
+    separator, remaining = "[", iter(feeds)
+    while batch := list(islice(remaining, FEEDS_AT_ONCE)):
         heads = store.feeds.read_heads([feed.feed for feed in batch])
         for feed in batch:
             metadata = _metadata(heads.get(feed.feed))
-            row = {**dataclasses.asdict(feed), "duplicates": same.get(feed.feed, []), **metadata}
+            row = {**dataclasses.asdict(feed), "duplicates": duplicates.get(feed.feed, []), **metadata}
             row |= changes.get(feed.feed, {})
             if has_missing:
                 row["missing"] = store.sitemaps.find_missing(feed.feed)
