@@ -183,7 +183,7 @@ class FeedExporter(feedexport.FeedExporter):
         if isinstance(slot.storage, FileFeedStorage):
             slot.storage.recover = self._prepare
             self._paths[template] = slot.storage.target
-            # A named pipe's reader waits for its end, and Scrapyd's jobs link to their items.
+            # The reader of a named pipe waits for its end; Scrapyd links its jobs to their items.
             slot.store_empty |= slot.storage.is_named_pipe or hasattr(spider, SCRAPYD_JOB)
         slot.uri = without_credentials(slot.uri)  # the log shows it
         return slot
@@ -230,7 +230,7 @@ class FeedExporter(feedexport.FeedExporter):
                     self.slots[number] = self._open_slot(slot.uri_template, spider, slot)
 
     async def _close_slots(self, spider: Spider) -> None:
-        # Other targets are closed only if that succeeds: what they are sent cannot be undone.
+        # Other targets are closed only if that succeeds: a delivery to them cannot be undone.
         files = [slot for slot in self.slots if isinstance(slot.storage, FileFeedStorage)]
         remaining = [slot for slot in self.slots if slot not in files]
         for slot in files:
@@ -327,7 +327,7 @@ def _takes_more(slot: FeedSlot) -> bool:
 
 
 class ItemExporter(feedexport.FeedExporter):
-    """Exports items at once, as Scrapy does, to the places of FEEDS whose `item_classes` are no entries."""
+    """Exports items at once, as Scrapy does, to places of FEEDS whose `item_classes` are not entries."""
 
     def __init__(self, crawler: Crawler) -> None:
         if all(map(takes_entries, crawler.settings.getdict("FEEDS").values())):

@@ -1,4 +1,4 @@
-"""Progress of a crawl: live on a terminal, else in log lines."""
+"""Progress of a crawl: a live display on a terminal, otherwise log lines."""
 
 from __future__ import annotations
 
@@ -334,8 +334,8 @@ def open_screen(render: Callable[[ConsoleDimensions], RenderableType], has_log: 
     console = console_of(sys.stderr)
     if console is None or any(isinstance(handler.stream, Screen) for handler in handlers):
         return None
-    here = [handler for handler in handlers if handler.stream in (sys.stderr, sys.stdout)]
-    return Screen(console, render, here, has_log)
+    on_terminal = [handler for handler in handlers if handler.stream in (sys.stderr, sys.stdout)]
+    return Screen(console, render, on_terminal, has_log)
 
 
 # Only `refresh` redraws the display.

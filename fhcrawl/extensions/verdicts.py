@@ -127,7 +127,7 @@ class VerdictsExtension(Component):
         except StoreError as error:
             extension.fail(error)
         for url, failure in extension.unrecorded_failures.items():
-            self._tell(url, Verdict.UNKNOWN, [Reason(failure.kind, url, failure.detail, now())], 0)
+            self._log_verdict(url, Verdict.UNKNOWN, [Reason(failure.kind, url, failure.detail, now())], 0)
             self._summary.add_unknown(url, failure.kind, failure.detail)
         self._summary.idle = getattr(self._crawler.spider, "idle_reason", "")
         self._summary.left = self._crawler.stats.get_value(LEASED, 0)
@@ -155,7 +155,7 @@ class VerdictsExtension(Component):
         progress = self._crawler.get_extension(ProgressExtension)
         for feed, (url, verdict, reasons) in zip(feeds, records, strict=True):
             extension.unrecorded_failures.pop(url, None)
-            self._tell(url, verdict, reasons, feed.entries)
+            self._log_verdict(url, verdict, reasons, feed.entries)
             counts = None if progress is None else progress.progress.of(url)
             self._summary.add(feed, verdict, reasons, counts)
             if self.told is not None:
@@ -178,7 +178,7 @@ class VerdictsExtension(Component):
                 logger.warning(RENAMED_ENTRIES, url, end.renamed, former, new, more)
         return bool(ends)
 
-    def _tell(self, url: str, verdict: Verdict, reasons: list[Reason], entries: int) -> None:
+    def _log_verdict(self, url: str, verdict: Verdict, reasons: list[Reason], entries: int) -> None:
         self._crawler.stats.inc_value(f"fhcrawl/feed/{verdict.value}")
         level = logging.INFO if verdict is Verdict.COMPLETE else logging.WARNING
         word = shown_verdict(in_words(verdict, reasons))
@@ -228,7 +228,7 @@ class VerdictsExtension(Component):
 def _verdict_record(feed: Feed, failure: DocumentFailure | None) -> VerdictRecord:
     if failure is None:
         return VerdictRecord(feed.feed, feed.verdict, feed.reasons)
-    # It could not be stored.
+    # The failure could not be stored.
     detail = f"has a document that {failure.detail}"
     reasons = [*feed.reasons, Reason(failure.kind, feed.feed, detail, now())]
     return VerdictRecord(feed.feed, Verdict.INCOMPLETE, reasons)
