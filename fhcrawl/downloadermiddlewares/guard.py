@@ -108,7 +108,7 @@ class GuardMiddleware:
     # The key to set in the meta of a request for a host of the user's; None for another host.
     def _key(self, request: Request, context: RequestContext | None, where: Origin) -> str | None:
         if context is not None:
-            key = _key_of_given(request, context, where)
+            key = _key_of_user_host(request, context, where)
             if key is not None:
                 self._feeds[where] = key
             return key
@@ -118,7 +118,7 @@ class GuardMiddleware:
         return self._feeds.get(where) if all(addresses.origin(hop) == where for hop in hops) else None
 
 
-def _key_of_given(request: Request, context: RequestContext, where: Origin) -> str | None:
+def _key_of_user_host(request: Request, context: RequestContext, where: Origin) -> str | None:
     if is_of_web_archive(context):
         # A name may resolve to another address later: an archive on this network must be listed by address.
         return ANY_ADDRESS if is_fixed(where.host) else None

@@ -43,7 +43,7 @@ SETTINGS = {
 NOUNS = {Role.LISTED: Role.PAGE, Role.TIMEMAP: Role.CAPTURE}
 SECONDS = "FHCRAWL_MAX_SECONDS"
 # A publisher may write nothing for more than a year, with an archive for each month. Calendars and lists of
-# pages that never end link to an older document for ever.
+# pages that never end link to older documents forever.
 MOST_BARREN = 20
 
 
@@ -186,7 +186,7 @@ class DiskMiddleware(Component):
             # The folder of an export is created when the export is written.
             disk = os.statvfs(next(path for path in (folder, *folder.parents) if path.exists()))
             free = disk.f_bavail * disk.f_frsize
-            # A file system without a disk (a cloud's, for example) has no size: 0 are needed.
+            # A file system without a disk (a cloud's, for example) has no size, so that no space is required.
             needed = min(self._least, int(disk.f_blocks * disk.f_frsize * ENOUGH))
             if free < needed:
                 self._log(folder, content, free, needed)

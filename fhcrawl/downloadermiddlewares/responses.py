@@ -78,14 +78,14 @@ class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
         self._limit = crawler.settings.getint("DOWNLOAD_MAXSIZE")
 
     def process_response(self, request: Request, response: Response, *_: Any) -> Request | Response:
-        done = self._decompressed(request, _as_it_begins(response))
+        decompressed = self._decompressed(request, _with_actual_encoding(response))
         for _undeclared in range(MOST_UNDECLARED):
-            if not gzip_magic_number(done):
+            if not gzip_magic_number(decompressed):
                 break
-            headers = done.headers.copy()
+            headers = decompressed.headers.copy()
             headers["Content-Encoding"] = "gzip"
-            done = self._decompressed(request, done.replace(headers=headers))
-        return done
+            decompressed = self._decompressed(request, decompressed.replace(headers=headers))
+        return decompressed
 
     def _decompressed(self, request: Request, response: Response) -> Response:
         # Scrapy removes the header when it decompresses the body.
@@ -99,7 +99,7 @@ class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
 
 # Some archives and crawlers keep decompressed bodies with the original header, and some servers declare twice
 # what they have compressed once: declare gzip as the last coding, once, only if the body begins with it.
-def _as_it_begins(response: Response) -> Response:
+def _with_actual_encoding(response: Response) -> Response:
     names = _names(response.headers.getlist("Content-Encoding"))
     if names[-1] not in GZIP_NAMES:
         return response
