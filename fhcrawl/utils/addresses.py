@@ -129,13 +129,13 @@ def special(address: Address) -> str | None:
     """Return the kind of a special address with its article ('a loopback'); None for a public address."""
     if isinstance(address, IPv4Address):
         return next((kind for network, kind in SPECIAL_IPV4.items() if address in network), None)
-    inside = _inside(address)
-    if inside:
-        return next(filter(None, map(special, inside)), None)
+    embedded = _embedded(address)
+    if embedded:
+        return next(filter(None, map(special, embedded)), None)
     return next((kind for network, kind in SPECIAL_IPV6.items() if address in network), None)
 
 
-def _inside(address: IPv6Address) -> list[IPv4Address]:
+def _embedded(address: IPv6Address) -> list[IPv4Address]:
     bits = int(address)
     last = bits & 0xFFFF_FFFF
     if address in MAPPED or address in NAT64:
@@ -219,11 +219,11 @@ class AllowedHosts:
         return f"it is at {kind} address ({address})"
 
     def _has_address(self, address: Address, port: int) -> bool:
-        inside = _inside(address) if isinstance(address, IPv6Address) and address in MAPPED else []
+        embedded = _embedded(address) if isinstance(address, IPv6Address) and address in MAPPED else []
         return any(
             candidate in network and allowed in (None, port)
             for network, allowed in self.networks
-            for candidate in (address, *inside)
+            for candidate in (address, *embedded)
         )
 
 
@@ -253,8 +253,8 @@ def has_credentials(url: str) -> bool:
 
 def may_have_headers(url: str, origin_url: str) -> bool:
     """Return whether the user's headers for another URL, which may be credentials, may be sent to a URL."""
-    parts, own = urlsplit(url), urlsplit(origin_url)
-    return parts.netloc == own.netloc and parts.scheme in (own.scheme, "https")
+    parts, origin_parts = urlsplit(url), urlsplit(origin_url)
+    return parts.netloc == origin_parts.netloc and parts.scheme in (origin_parts.scheme, "https")
 
 
 def normalised(url: str) -> str:
@@ -295,7 +295,7 @@ def is_downgrade(url: str, user_urls: Iterable[str], before: Iterable[str]) -> b
 
 # Behind a proxy that ends TLS, many publishers write links with http:.
 def secured(url: str, user_urls: Iterable[str], before: Iterable[str]) -> str:
-    """Return a URL with https: if it is a downgrade without a port of its own; parameters as there."""
+    """Return a URL with https: if it is a downgrade (`is_downgrade`) with the default port."""
     with contextlib.suppress(ValueError):
         parts = urlsplit(url)
         if parts.port in (None, PORTS["http"]) and is_downgrade(url, user_urls, before):
