@@ -50,8 +50,8 @@ MIME = ("mime", "mimetype")
 class Listed(NamedTuple):
     url: str  # of the captured document
     time: str  # ISO 8601 in UTC
-    # Of its body, as the index has it; its time and URL if the index has none; of a WARC record without one,
-    # its place and date: files are written anew.
+    # Of the body, in the form of the index; the time and URL if the index has none. For a WARC record without
+    # a digest: its place and date, because files are rewritten.
     digest: str
     is_revisit: bool = False  # without a body of its own
 
@@ -139,7 +139,7 @@ def _of_rows(rows: Iterable[Row], url: str, is_cut: bool) -> IndexPage:
         number += 1
         stamp = _text(row, TIME)
         last = max(last, stamp) if STAMP.fullmatch(stamp) else last
-        capture = _listed(row, stamp, url)
+        capture = _parse_row(row, stamp, url)
         if capture is not None:
             captures.append(capture)
     return IndexPage(captures, last, has_more or number >= MAY_BE_PART, unread=unread)
@@ -208,7 +208,7 @@ def _text(row: dict[str, Any], names: tuple[str, ...]) -> str:
     return next((value for name in names if isinstance(value := row.get(name), str)), "")
 
 
-def _listed(row: dict[str, Any], stamp: str, url: str) -> Listed | None:
+def _parse_row(row: dict[str, Any], stamp: str, url: str) -> Listed | None:
     # A revisit has the status of the capture that it repeats, that of its own response (304), or none.
     is_revisit = _text(row, MIME) == REVISIT
     if not is_revisit and _text(row, STATUS) not in (OK, "-", ""):
@@ -221,11 +221,11 @@ def _listed(row: dict[str, Any], stamp: str, url: str) -> Listed | None:
     has_digest = (
         digest != "-" and 0 < len(digest) <= LONGEST_DIGEST and digest.isascii() and digest.isprintable()
     )
-    return Listed(captured, time, digest if has_digest else _instead(time, captured), is_revisit)
+    return Listed(captured, time, digest if has_digest else _substitute_digest(time, captured), is_revisit)
 
 
 # A redirect from http: to https: is often captured in the same second as where it leads.
-def _instead(time: str, url: str) -> str:
+def _substitute_digest(time: str, url: str) -> str:
     return f"{time} {url}"[:LONGEST_DIGEST]
 
 
@@ -276,7 +276,7 @@ def _of_timemap(text: str, own: str, url: str) -> IndexPage:
         if match is None or time is None:
             unread += 1
         elif _is_of(match[2], url):
-            captures.append(Listed(match[2], time, _instead(time, match[2])))
+            captures.append(Listed(match[2], time, _substitute_digest(time, match[2])))
     if not is_timemap:
         raise NoIndexError("it is not a TimeMap")
     pages.pop(own, None)
