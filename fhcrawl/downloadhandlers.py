@@ -164,7 +164,7 @@ class GuardedDownloadHandler(BaseDownloadHandler):
                 "FHCRAWL_ALLOWED_PRIVATE_HOSTS",
             ) from error
 
-    # For later requests, it is noted whether some of the addresses of a host that the user gave are special.
+    # Records, for later requests, whether a host that the user gave has a special address.
     async def _use_first(self, request: Request, host: str, has_special: bool) -> Response:
         handler = self._anywhere if has_special else self._checked
         response = await handler.download_request(request)

@@ -103,11 +103,11 @@ class EntryItem(MutableMapping[str, Any]):
 
 # The fields that exports have only if they are chosen.
 OPTIONAL_FIELDS = [*DETAILS]
-# Those that are computed from the original when they are exported, and that items lack.
+# Fields of exports that are computed from the original; items do not have them.
 ORIGINAL, EXTENSIONS, FORMER_IDS = COMPUTED_FIELDS = ("original", "extensions", "former_ids")
 ALL_FIELDS = [f.name for f in fields(EntryItem)]
 FIELDS = [name for name in ALL_FIELDS if name not in OPTIONAL_FIELDS]
-# Attributes of `EntryVersion`, which are no fields.
+# Attributes of `EntryVersion` that are not fields.
 INTERNAL = frozenset({"version", "pending"})
 KNOWN = frozenset({*ALL_FIELDS, *INTERNAL})
 

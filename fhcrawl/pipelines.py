@@ -1,4 +1,4 @@
-"""The item pipelines: the one that drops duplicates, and what notifies documents of the outcome."""
+"""The item pipelines: drops duplicates, and reports the outcome of each entry to its document."""
 
 from __future__ import annotations
 
