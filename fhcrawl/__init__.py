@@ -1,4 +1,4 @@
-"""fhcrawl rebuilds the whole history of a web feed (RFC 5005) and says whether it is whole."""
+"""Reconstructs the complete history of web feeds (RFC 5005), and reports whether it is complete."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """Return the add-on, `fhcrawl.Addon`, whose module is imported only when it is needed."""
     if name == "Addon":
         return import_module("fhcrawl.core.addons").Addon
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.utils import interrupts
 
-# Most of the time of short commands; Scrapy, which takes longer, is imported only where it is needed.
+# These imports take most of the time of short commands. Scrapy, which takes longer, is imported where needed.
 try:
     import shtab
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
     from fhcrawl.core.command import Command
 
-# Commands whose names are those of commands of Scrapy, and so not those of their modules.
+# Commands with the name of a Scrapy command: their modules have other names.
 MODULES = {"check": "checkhistory", "settings": "showsettings"}
-# Settings modules that do not name a place of the store, and environment variables that may.
+# Settings modules that do not set the location of the store, and environment variables that may set it.
 PLACELESS = {"fhcrawl.settings", "pipelines_config.embedded"}
 PLACING = ("FHCRAWL_DATA_DIR", "FHCRAWL_STORE_URL", "SCRAPY_PROJECT", "SCRAPY_SETTINGS_MODULE")
 DESCRIPTION = "Crawl the complete history of web feeds, and know whether anything is missing."
 COMPLETION = "--print-completion"
-# Commands that say where the store is.
+# Commands that print the location of the store.
 WRITING = {"crawl", "subscribe"}
 EPILOG = """\
 The store is in {place}
@@ -190,7 +190,7 @@ def _place(settings: Settings) -> str:
         return "FHCRAWL_DATA_DIR"
 
 
-# Without Scrapy; '' if settings may name another place.
+# Does not import Scrapy; '' if settings may set another location.
 def _default_place() -> str:
     here = Path.cwd()
     project = next((folder for folder in (here, *here.parents) if (folder / "scrapy.cfg").exists()), None)
@@ -204,7 +204,7 @@ def _default_place() -> str:
     return printable(str(user_data_dir())) if is_default else ""
 
 
-# Its help shows where the store is, for which it may read settings.
+# The help shows the location of the store; the parser may read settings to find it.
 class Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         try:

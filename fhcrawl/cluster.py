@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 UNUSABLE = "Cannot use Redis"
 FAILED = "fhcrawl/cluster/failed"
-# A worker takes its hosts little by little, so that workers that start together get as many each.
+# A worker takes its hosts one by one, so that workers that start together get the same number.
 TAKES, TAKES_SECONDS = 16, 0.1
 # How many times `Store.pause` a lock lasts: longer than the leases of the host's feeds.
 LOCK_PAUSES = 4
@@ -102,14 +102,13 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.feeds = {}  # none is known when the spider opens
+        self.feeds = {}  # empty until the spider takes a host
         self._hosts: dict[str, tuple[Lock, list[str]]] = {}
         self._renewed = monotonic()
         self._takes = create_looping_call(self._take)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Return a spider, after checking the settings and the arguments (`check`)."""
         spider: Self = super().from_crawler(crawler, *args, **kwargs)
         spider.redis_batch_size = max(1, crawler.settings.getint("CONCURRENT_REQUESTS") // TAKES)
         spider.setup_redis(crawler)
@@ -119,28 +118,26 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
     @staticmethod
     @wraps(history.HistorySpider.check)
     def check(settings: BaseSettings, **arguments: Any) -> dict[str, Any]:  # type: ignore[override]
-        """Return the parsed arguments; raise ArgumentError or ClusterError if the worker cannot begin."""
-        if given := [*filter(arguments.get, OF_ONE_PROCESS), *filter(settings.get, OFF)]:
+        """:raises ArgumentError, ClusterError: if the worker cannot begin"""
+        if unusable := [*filter(arguments.get, OF_ONE_PROCESS), *filter(settings.get, OFF)]:
             raise ArgumentError(
-                f"{given[0]} cannot be used with workers, which get their feeds from fhcrawl enqueue"
+                f"{unusable[0]} cannot be used with workers, which get their feeds from fhcrawl enqueue"
             )
         connect(settings)
         return history.HistorySpider.check(settings, **arguments)
 
     async def start(self) -> AsyncIterator[Request]:
-        """Start to take hosts; requests are made of what is in Redis."""
         self._takes.start(TAKES_SECONDS)
         for request in list[Request]():
             yield request
 
+    # The store has released the feeds of these hosts before.
     def engine_stopped(self) -> None:
-        """Release all hosts, after the store has released their feeds."""
         self._stop()
         with suppress(RedisError):
             self._release(list(self._hosts))
 
     def spider_idle(self) -> None:
-        """Take a host, wait (DontCloseSpider), or let the crawl end."""
         try:
             if self._takes.running and not StoreExtension.of(self.crawler).has_failed:
                 super().spider_idle()
@@ -148,7 +145,6 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
             self._fail(error)
 
     def _take(self) -> None:
-        """Release the hosts that are done, and take another one if there is room for it."""
         extension = StoreExtension.of(self.crawler)
         is_busy = extension.under_way.is_busy
         try:
@@ -166,8 +162,8 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
         except RedisError as error:
             self._fail(error)
 
+    # If another worker has the host, it is put back.
     def make_request_from_data(self, data: bytes) -> Iterator[Request]:
-        """Yield the first requests of a host's feeds; if another worker has the host, put it back."""
         element, extension = json.loads(data), StoreExtension.of(self.crawler)
         host, seconds = element["host"], LOCK_PAUSES * extension.store.pause
         lock = self.server.lock(f"{self.redis_key}:{host}", timeout=seconds)
@@ -176,9 +172,11 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
             return
         self._hosts[host] = lock, list(element["feeds"])
         try:
-            given = {feed: subscriptions.FeedOptions(**given) for feed, given in element["feeds"].items()}
+            requested = {
+                feed: subscriptions.FeedOptions(**options) for feed, options in element["feeds"].items()
+            }
             stored = extension.store.subscriptions
-            feeds = subscriptions.chosen(stored, given, now() if element["due"] else None)
+            feeds = subscriptions.chosen(stored, requested, now() if element["due"] else None)
             extension.skipped_feeds.difference_update(feeds)
             if (progress := self.crawler.get_extension(ProgressExtension)) is not None:
                 progress.progress.feeds += len(feeds)
@@ -202,8 +200,8 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
         if self._takes.running:
             self._takes.stop()
 
+    # The crawl ends when the hosts in progress are done.
     def _fail(self, error: RedisError) -> None:
-        """Take no more hosts; the crawl ends when those in progress are done."""
         self._stop()
         self.crawler.stats.set_value(FAILED, 1)
         logger.error("%s: %s", UNUSABLE, error)

@@ -129,7 +129,7 @@ class BoundedProtocol(_LenientHTTP11ClientProtocol):
 
 # HTTP11DownloadHandler connects to any address that a name resolves to.
 class GuardedDownloadHandler(BaseDownloadHandler):
-    """Has two handlers for http and https: one for requests that may go to any address, one for others.
+    """Uses two handlers for http and https: one for requests that may go to any address, one for others.
 
     The two share no connections. Requests with a proxy are not checked: the proxy resolves names.
     """
@@ -164,7 +164,7 @@ class GuardedDownloadHandler(BaseDownloadHandler):
                 "FHCRAWL_ALLOWED_PRIVATE_HOSTS",
             ) from error
 
-    # For later requests, it is noted whether some of the addresses of a host that the user gave are special.
+    # Records, for later requests, whether a host that the user gave has a special address.
     async def _use_first(self, request: Request, host: str, has_special: bool) -> Response:
         handler = self._anywhere if has_special else self._checked
         response = await handler.download_request(request)
@@ -189,8 +189,8 @@ def check(allowed: AllowedHosts, host: str, port: int) -> None:
         raise RefusedUrl(ReasonKind.PRIVATE_ADDRESS, refusal)
 
 
+# Uses the resolver of connections.
 async def look_up(host: str, port: int, timeout: float) -> list[str]:
-    """Return the addresses of a host, from the resolver that connections use."""
     from twisted.internet import reactor
 
     receiver = Addresses()
@@ -240,8 +240,8 @@ class FolderDownloadHandler(FileDownloadHandler):
             return await super().download_request(request)
         return Response(request.url, headers={"Content-Type": URI_LIST}, body=listing)
 
+    # None for a file that is not too large.
     def _look(self, path: Path) -> bytes | None:
-        """Return the list of the files below a folder; None for a file that is not too large."""
         if path.is_dir():
             return "".join(f"{url}\r\n" for url in sorted(_files(path), reverse=True)).encode("ascii")
         if self._limit and path.stat().st_size > self._limit:
@@ -262,8 +262,8 @@ def _files(folder: Path) -> Iterator[str]:
         yield f"{Path(error.filename).absolute().as_uri()}#unreadable"
 
 
+# None unless the file is regular: reading a pipe might never end.
 def _url(path: Path) -> str | None:
-    """Return the URL of a regular file; None for anything else (a pipe, say), which might be endless."""
     url = path.absolute().as_uri()
     try:
         status = path.stat()

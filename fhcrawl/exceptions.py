@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class FhcrawlError(Exception):
-    """The base class of fhcrawl's exceptions; `str()` returns a sentence for users, fit for a terminal."""
+    """The base class of fhcrawl's exceptions; `str()` returns a sentence without control characters."""
 
+    # The message may contain text from feeds, servers and arguments.
     def __str__(self) -> str:
-        """Return the message; it may contain text of feeds, servers and arguments."""
         return printable(super().__str__(), LONGEST_SENTENCE)
 
 
@@ -33,8 +33,8 @@ class NotAFeedError(FhcrawlError):
         super().__init__(message)
         self.kind, self.feeds = kind, feeds
 
+    # By default, only the message is pickled.
     def __reduce__(self) -> tuple[type[Self], tuple[ReasonKind, str, Sequence[str]]]:
-        """Pickle all arguments: by default, only the message is kept."""
         return type(self), (self.kind, str(self), self.feeds)
 
 
@@ -43,7 +43,7 @@ class TimeIsOverError(NotAFeedError):
 
 
 class NoIndexError(FhcrawlError):
-    """An answer of a web archive is no index of captures; the message says what is wrong with it."""
+    """The response of a web archive is not an index of captures; the message names the fault."""
 
 
 class ArgumentError(FhcrawlError):

@@ -78,40 +78,36 @@ class EntryItem(MutableMapping[str, Any]):
     language: str | None = None
 
     def __getitem__(self, name: str) -> Any:
-        """Return the value of a field."""
         if name in vars(self) and name not in INTERNAL:
             return vars(self)[name]
         raise KeyError(name)
 
     def __setitem__(self, name: str, value: Any) -> None:
-        """Set a field, or add one."""
         if name in INTERNAL:
             raise KeyError(f"a field cannot have the name {name}; choose another one")
         setattr(self, name, value)
 
+    # Only fields that a pipeline has added can be removed.
     def __delitem__(self, name: str) -> None:
-        """Remove a field that a pipeline has added; entries have all others."""
         if name in ALL_FIELDS:
             raise TypeError(f"the field {name} cannot be removed; set it to None")
         self[name]
         delattr(self, name)
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names of the fields."""
         return iter([name for name in vars(self) if name not in INTERNAL])
 
     def __len__(self) -> int:
-        """Return the number of fields."""
         return len(list(iter(self)))
 
 
 # The fields that exports have only if they are chosen.
 OPTIONAL_FIELDS = [*DETAILS]
-# Those that are computed from the original when they are exported, and that items lack.
+# Fields of exports that are computed from the original; items do not have them.
 ORIGINAL, EXTENSIONS, FORMER_IDS = COMPUTED_FIELDS = ("original", "extensions", "former_ids")
 ALL_FIELDS = [f.name for f in fields(EntryItem)]
 FIELDS = [name for name in ALL_FIELDS if name not in OPTIONAL_FIELDS]
-# Attributes of `EntryVersion`, which are no fields.
+# Attributes of `EntryVersion` that are not fields.
 INTERNAL = frozenset({"version", "pending"})
 KNOWN = frozenset({*ALL_FIELDS, *INTERNAL})
 

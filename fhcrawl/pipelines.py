@@ -1,4 +1,4 @@
-"""The item pipelines: the one that drops duplicates, and what notifies documents of the outcome."""
+"""The item pipelines: drops duplicates, and reports the outcome of each entry to its document."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ class PendingDocument:
 
     :param before: done when this document may be read; None if no document of the feed precedes it
     :param turn: done when the next document of the feed may be read
-    :param fetch: the request and the response; None if they are not known
+    :param fetch: the request and the response; None if unknown
     :param result: the content of the document; None until the spider has parsed it
     :param batch: the entries that the pipelines returned
     :param is_compared: the spider has parsed the document, and its entries were compared with the store
     :param answer: done when the commit has succeeded or failed; None until it is sent
-    :param is_left: `process_spider_output` has ended, and waits no longer for the answer
+    :param is_left: `process_spider_output` has ended, and no longer waits for the answer
     """
 
     def __init__(
@@ -127,7 +127,6 @@ class PendingDocument:
         self.batch.accept(version, fields)
 
     def mark_failed(self, kind: ReasonKind, detail: str) -> None:
-        """Add a failure, unless there is one, so that the document is not marked as processed."""
         result = self.result
         if result is None and self.fetch is not None:
             result = DocumentResult(self.fetch)

@@ -179,7 +179,6 @@ class ReasonKind(str, Enum):
 
     @classmethod
     def http(cls, status: int) -> ReasonKind:
-        """Return the kind for the HTTP status of an error response."""
         return cls(f"http-{status}")
 
 

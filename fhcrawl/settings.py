@@ -1,7 +1,7 @@
 """The settings of all deployments.
 
 The comments are the text of docs/reference/settings.md, in Markdown. That of a setting of Scrapy begins with
-Scrapy's default, and says why fhcrawl has another one.
+Scrapy's default, and explains why fhcrawl has another one.
 """
 
 from __future__ import annotations

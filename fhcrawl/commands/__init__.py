@@ -75,19 +75,18 @@ FAIL_ON: dict[str, dict[str, Any]] = {
 
 
 def is_failure(verdict: str, limit: str | None) -> bool:
-    """Return whether a verdict, one of WORDS, is the one of --fail-on, or worse."""
     from fhcrawl.logical_feed import WORDS
 
     return limit is not None and WORDS.index(verdict) <= WORDS.index(limit)
 
 
-def no_format(output: str, name: str, known: Iterable[str]) -> str:
-    """Return a sentence for a value of -o that names a format (or '') which does not exist."""
+def no_format(output: str, name: str, formats: Iterable[str]) -> str:
+    """Return the message for a value of -o whose format is missing ('') or unknown."""
     if output == "-":
         return "-o -: no format; use -o -:jsonl"
     if name in SPREADSHEETS:
         return f"-o {printable(output)}: spreadsheet programs open CSV; use -o FILE.csv --excel"
-    fault, endings = f"unknown format {name!r}" if name else "no format", ", ".join(known)
+    fault, endings = f"unknown format {name!r}" if name else "no format", ", ".join(formats)
     return f"-o {printable(output)}: {fault}; use -o FILE:FORMAT, or a file that ends in one of {endings}"
 
 
@@ -105,7 +104,7 @@ def typed(argument: str) -> str:
 
 
 def named(store: Store, argument: str) -> str:
-    """Return the URL by which the store knows a feed, for an argument; the normalised one if it does not."""
+    """Return the URL of a feed in the store; the normalised argument if it is not in the store."""
     from fhcrawl.utils.addresses import normalised
 
     url = typed(argument)
@@ -124,7 +123,6 @@ def stored(store: Store, argument: str) -> str:
 
 
 def print_refused(refused: Collection[str]) -> int:
-    """Print why lines of a list cannot be used, on stderr; return the exit code."""
     for sentence in refused:
         print(sentence, file=sys.stderr)
     return 1 if refused else 0
@@ -143,7 +141,7 @@ def printing(encoding: str | None = None) -> Iterator[None]:
     stdout = sys.stdout
     if stdout is None:
         raise UsageError("stdout is closed", print_help=False)
-    with contextlib.suppress(AttributeError):  # replaced, as in a test
+    with contextlib.suppress(AttributeError):  # stdout has been replaced, for example by a test
         stdout.reconfigure(encoding=encoding, errors="backslashreplace")  # type: ignore[union-attr]
     try:
         yield

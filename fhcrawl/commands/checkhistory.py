@@ -25,13 +25,13 @@ HEADINGS = {
     "advice": ("Advice", BOLD),
     "good": ("Good", "32"),
 }
-# Sentences of one rule and severity, what one sentence says to do, and documents of that, that are printed;
-# --json has all.
+# How many are printed: sentences of a rule and severity, fixes of a sentence, documents of a fix. --json
+# prints all.
 MOST_SENTENCES, MOST_FIXES, MOST_DOCUMENTS = 5, 3, 3
 
 
 class Command(command.Command):
-    """Checks a feed's history, without a store; `check` is a command of Scrapy's, so it has another name."""
+    """Checks a feed's history, without a store. Scrapy has a command `check`, so this has another name."""
 
     requires_crawler_process = True
     default_settings: ClassVar[dict[str, object]] = {}
@@ -117,8 +117,8 @@ def _sentence(same: Sequence[Finding], look: Look) -> Iterator[str]:
         yield from (f"{INDENT}{place}" for place in _places(group, look))
         if fix:
             yield from look.wrap(printable(fix, LONGEST_SENTENCE), f"{INDENT}To do:")
-    if others := sum(len(group) for _fix, group in groups[MOST_FIXES:]):
-        yield from look.wrap(f"and {others:,} more, with other fixes (--json lists all)", INDENT[1:])
+    if left_out := sum(len(group) for _fix, group in groups[MOST_FIXES:]):
+        yield from look.wrap(f"and {left_out:,} more, with other fixes (--json lists all)", INDENT[1:])
 
 
 def _places(same: Iterable[Finding], look: Look) -> Iterator[str]:

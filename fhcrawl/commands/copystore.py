@@ -11,7 +11,7 @@ from fhcrawl.exceptions import ArgumentError
 if TYPE_CHECKING:
     import argparse
 
-# By the table that is copied.
+# By table.
 COUNTED = {
     "feeds": ("feed", "feeds"),
     "documents": ("document", "documents"),
@@ -35,7 +35,6 @@ class Command(command.Command):
     operand = ("URL", "SQLAlchemy URL of the empty database")
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Copy the store."""
         from contextlib import closing
 
         from fhcrawl.store import Store, opening
@@ -51,5 +50,5 @@ class Command(command.Command):
             print(", ".join(_number(counts[table], *words) for table, words in COUNTED.items()), "copied")
 
 
-def _number(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
+def _number(count: int, singular: str, plural: str) -> str:
+    return f"{count:,} {singular if count == 1 else plural}"

@@ -185,10 +185,10 @@ class Command(command.Command, crawl.Command):
         from fhcrawl.exporters.storages import STDOUT
 
         is_taken = STDOUT.intersection(map(str, self.settings.getdict("FEEDS")))
-        others = "--dry-run" if opts.dry_run else "-o -" if is_taken else ""
-        if opts.json and others:
+        option = "--dry-run" if opts.dry_run else "-o -" if is_taken else ""
+        if opts.json and option:
             raise UsageError(
-                f"--json and {others} both write to stdout; use only one of them", print_help=False
+                f"--json and {option} both write to stdout; use only one of them", print_help=False
             )
         if opts.json or opts.quiet:
             for name in ("FHCRAWL_PROGRESS_ENABLED", "FHCRAWL_SUMMARY_ENABLED"):
@@ -197,7 +197,7 @@ class Command(command.Command, crawl.Command):
         opts.spargs |= _spider_arguments(args[1:], opts)
         gc.disable()
         # When these are imported, Scrapy inspects the stack and all loaded modules. Importing them one by
-        # one, before all others, takes a third of the time.
+        # one, before all option, takes a third of the time.
         for name in DOWNLOADER:
             import_module(f"scrapy.core.downloader.{name}")
 
@@ -231,7 +231,7 @@ class Command(command.Command, crawl.Command):
         from fhcrawl.commands.feeds import as_json
 
         with printing(UTF_8), self.opened_store(settings=crawler.settings) as store:
-            # Feeds that could never be read may have left the store.
+            # Feeds that could never be read may have been removed from the store.
             found = store.feeds.read(urls=[*self._told]) if self._told else ()
             stored = {feed.feed: feed for feed in found}
             feeds = (stored.get(url, feed) for url, (feed, _counts) in self._told.items())
@@ -243,8 +243,8 @@ class Command(command.Command, crawl.Command):
         spider = cast("type[HistorySpider]", crawler.spidercls)
         if not spider.crawls_subscribed:
             raise ArgumentError("--dry-run is not for workers, which get their feeds from fhcrawl enqueue")
-        given = spider.check(crawler.settings, **arguments)
-        feeds, only_due, time = given["feeds"], given["due"], now()
+        parsed = spider.check(crawler.settings, **arguments)
+        feeds, only_due, time = parsed["feeds"], parsed["due"], now()
         settings = crawler.settings.copy()
         add_settings(settings)
         with printing(), self.opened_store(settings=settings) as store:
@@ -260,16 +260,16 @@ class Command(command.Command, crawl.Command):
     def _checked_crawler(self, spider: str, opts: argparse.Namespace) -> Crawler:
         from fhcrawl.spiders.history import HistorySpider
 
-        there = self.crawler_process.spider_loader.list()
+        spiders = self.crawler_process.spider_loader.list()
         if "://" in spider:
-            raise ArgumentError(f"The spider must come before the URL: scrapy crawl {there[0]} {spider}")
-        if spider not in there:
-            raise ArgumentError(f"There is no spider {spider}; available spiders: {', '.join(there)}")
+            raise ArgumentError(f"The spider must come before the URL: scrapy crawl {spiders[0]} {spider}")
+        if spider not in spiders:
+            raise ArgumentError(f"There is no spider {spider}; available spiders: {', '.join(spiders)}")
         crawler = self._create_crawler(spider)
         if issubclass(crawler.spidercls, HistorySpider):
             if not has_addon(crawler.settings):
                 raise ArgumentError(NO_ADDON)
-            # With what the spider's custom_settings say; the crawl adds the same.
+            # Includes the spider's custom_settings; the crawl adds the same settings.
             settings = crawler.settings.copy()
             add_settings(settings)
             add_components(settings)
@@ -297,10 +297,10 @@ class Command(command.Command, crawl.Command):
 
 def _spider_arguments(urls: list[str], opts: argparse.Namespace) -> dict[str, str]:
     names = [words["dest"] for words in SPIDER_OPTIONS.values() if getattr(opts, words["dest"]) is not None]
-    found = {name.removeprefix(OF_SPIDER): getattr(opts, name) for name in names}
+    arguments = {name.removeprefix(OF_SPIDER): getattr(opts, name) for name in names}
     if urls:
-        found["feed"] = " ".join([*urls, *([opts.spargs["feed"]] if "feed" in opts.spargs else [])])
-    return found
+        arguments["feed"] = " ".join([*urls, *([opts.spargs["feed"]] if "feed" in opts.spargs else [])])
+    return arguments
 
 
 def check_formats(outputs: list[str], settings: BaseSettings) -> set[str]:
@@ -371,12 +371,12 @@ def check_names(settings: BaseSettings, arguments: dict[str, str], spider: type[
     functions = [spider.check, *(attributes["__init__"] for attributes in own if "__init__" in attributes)]
     parameters = chain.from_iterable(signature(function).parameters.values() for function in functions)
     kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-    known = {parameter.name for parameter in parameters if parameter.kind in kinds} - {"self", "settings"}
+    valid = {parameter.name for parameter in parameters if parameter.kind in kinds} - {"self", "settings"}
     storages = [*map(str, settings.getdict("FEEDS")), settings["FHCRAWL_WARC"] or ""]
-    for name in arguments.keys() - known:
+    for name in arguments.keys() - valid:
         # Arguments of Scrapyd begin with _.
         if not name.startswith("_") and not any(f"%({name})" in place for place in storages):
-            raise ArgumentError(f"There is no argument {name}; valid arguments: {', '.join(sorted(known))}")
+            raise ArgumentError(f"There is no argument {name}; valid arguments: {', '.join(sorted(valid))}")
 
 
 def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: type[HistorySpider]) -> None:
@@ -387,8 +387,8 @@ def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: typ
     from fhcrawl.extensions.store import store_url
 
     named = Placeholders(spider, {**arguments, "batch_id": 1, "batch_time": ""})
-    for uri, given in settings.getdict("FEEDS").items():
-        options = feed_complete_default_values_from_settings(given, settings, str(uri))
+    for uri, values in settings.getdict("FEEDS").items():
+        options = feed_complete_default_values_from_settings(values, settings, str(uri))
         if options["uri_params"]:  # a function of the user's provides the placeholders
             continue
         try:

@@ -145,17 +145,17 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         document = self.server.publisher.document(self.path)
         if document is None:
-            self._answer(404, b"", {})
+            self._send(404, b"", {})
             return
         body = document.encode()
         etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
         headers = {"Content-Type": "application/atom+xml", "ETag": etag}
         if self.headers.get("If-None-Match") == etag:
-            self._answer(304, b"", headers)
+            self._send(304, b"", headers)
         else:
-            self._answer(200, body, headers)
+            self._send(200, body, headers)
 
-    def _answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+    def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -194,11 +194,11 @@ To crawl a feed of your own:
 
 
 def _program() -> str:
-    here, found = Path(sys.argv[0]).with_name("fhcrawl"), shutil.which("fhcrawl")
-    if not here.exists() or (found and here.samefile(found)):
+    script, installed = Path(sys.argv[0]).with_name("fhcrawl"), shutil.which("fhcrawl")
+    if not script.exists() or (installed and script.samefile(installed)):
         return "fhcrawl"
-    below = here.is_relative_to(Path.cwd())
-    return shlex.quote(str(here.relative_to(Path.cwd()) if below else here))
+    below = script.is_relative_to(Path.cwd())
+    return shlex.quote(str(script.relative_to(Path.cwd()) if below else script))
 
 
 # RFC 5005, 4.1: a subscription document, and monthly archives. Every ninth entry is revised two months later,
@@ -209,7 +209,6 @@ class Publisher:
     root: str
 
     def document(self, path: str) -> str | None:
-        """Return the feed document at a path; None if there is none."""
         if path == "/index.atom":
             newest = self.months * ENTRIES_A_MONTH
             entries = [(number, False) for number in range(newest, newest - SHOWN, -1)]

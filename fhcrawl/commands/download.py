@@ -52,22 +52,22 @@ class Command(command.Command):
             raise ArgumentError(f"-d {folder} cannot be created ({error.strerror})") from error
         missing = [file for file in files if not (folder / file.name).exists()]
         if missing:
-            told = {
-                "done": lambda name: _say(name, sys.stdout),
-                "failed": lambda sentence: _say(sentence, sys.stderr),
+            callbacks = {
+                "done": lambda name: _print_line(name, sys.stdout),
+                "failed": lambda sentence: _print_line(sentence, sys.stderr),
             }
-            self.run_crawl(EnclosuresSpider, feed=feed, files=missing, folder=folder, **told)
+            self.run_crawl(EnclosuresSpider, feed=feed, files=missing, folder=folder, **callbacks)
         left = sum(not (folder / file.name).exists() for file in missing)
         rest = "left for the next run" if self.signals.number else "missing"
         with printing():
-            downloaded, there = len(missing) - left, len(files) - len(missing)
-            print(f"{downloaded:,} downloaded, {there:,} already there, {left:,} {rest}")
+            downloaded, present = len(missing) - left, len(files) - len(missing)
+            print(f"{downloaded:,} downloaded, {present:,} already there, {left:,} {rest}")
         if left:
             self.exitcode = self.exitcode or 1
 
 
-# The reader of a pipe may have gone; the files are downloaded all the same.
-def _say(line: str, file: TextIO | None) -> None:
+# If the reader of the pipe has closed it, the files are still downloaded.
+def _print_line(line: str, file: TextIO | None) -> None:
     if file is not None:
         with contextlib.suppress(OSError, UnicodeError):
             print(line, file=file, flush=True)

@@ -39,14 +39,14 @@ class Command(command.Command):
                 "scrapy-redis is not installed; run pip install 'fhcrawl[cluster]'"
             ) from error
         server = cluster.connect(self.settings)
-        given = subscriptions.from_words(args, self.settings.getbool(subscriptions.LISTED_FILES))
-        self.exitcode = print_refused(given.refused)
+        requested = subscriptions.from_words(args, self.settings.getbool(subscriptions.LISTED_FILES))
+        self.exitcode = print_refused(requested.refused)
         with self.opened_store(to_write=True) as store:
             stored = store.subscriptions
-            chosen = subscriptions.chosen(stored, given, now() if opts.due else None)
-            why_none = subscriptions.why_none(stored, given, opts.due)
+            chosen = subscriptions.chosen(stored, requested, now() if opts.due else None)
+            why_none = subscriptions.why_none(stored, requested, opts.due)
         # Workers read the options of subscriptions, headers among them, from the store.
-        feeds = {url: given[url].plain() if url in given else {} for url in chosen}
+        feeds = {url: requested[url].plain() if url in requested else {} for url in chosen}
         key = self.settings.get("REDIS_START_URLS_KEY", START_URLS_KEY) % {"name": "history"}
         pushed = cluster.enqueue(server, key, feeds, opts.due)
         with printing():

@@ -52,8 +52,6 @@ MAY_LACK = "entries may be missing from the export; `fhcrawl feeds` shows which"
 
 
 class Output(NamedTuple):
-    """The destination and format that -o and --format name: a feed in XML, a list of feeds, or else rows."""
-
     place: str
     name: str
     is_folder: bool
@@ -221,7 +219,6 @@ class Command(command.Command):
 
 
 def warn_of_gaps(feeds: Iterable[Feed]) -> None:
-    """Print to stderr which feeds are incomplete: one sentence for each, or one for all if they are many."""
     named: list[str] = []
     words: Counter[str] = Counter()
     for feed in feeds:
@@ -254,12 +251,12 @@ def _output(settings: Settings, opts: argparse.Namespace) -> Output:
     return Output(place, name, is_folder and xml is not None, xml, LIST_FORMATS.get(name))
 
 
-# The store's entries are as they are now: what has changed since the last export is in those of crawls.
-def _without_change(settings: Settings, given: str | None) -> list[str] | dict[str, str]:
+# The store has the current entries; only exports of crawls have the changes since the last export.
+def _without_change(settings: Settings, columns: str | None) -> list[str] | dict[str, str]:
     from fhcrawl.exporters.rows import only
 
     fields = settings.getdictorlist("FEED_EXPORT_FIELDS")
-    names = [name.strip() for name in (given or "").split(",")]
+    names = [name.strip() for name in (columns or "").split(",")]
     kept = only(fields, set(fields) - {CHANGE})
     if {CHANGE, f"+{CHANGE}"} & set(names) or not kept:
         raise ArgumentError(f"only the exports of crawls have the field {CHANGE}: leave it out")
@@ -269,11 +266,11 @@ def _without_change(settings: Settings, given: str | None) -> list[str] | dict[s
 def _selection(output: Output, opts: argparse.Namespace) -> Selection:
     from fhcrawl.exporters.feeds import Selection
 
-    given = [option for option, words in OF_COLUMNS.items() if getattr(opts, words["dest"])]
-    given += ["--drop-empty"] if opts.drop_empty else []
-    if given and (output.xml or output.write_list):
+    column_options = [option for option, words in OF_COLUMNS.items() if getattr(opts, words["dest"])]
+    column_options += ["--drop-empty"] if opts.drop_empty else []
+    if column_options and (output.xml or output.write_list):
         raise ArgumentError(
-            f"{' and '.join(given)}: {output.name} has no columns; use -o FILE.csv or FILE.jsonl"
+            f"{' and '.join(column_options)}: {output.name} has no columns; use -o FILE.csv or FILE.jsonl"
         )
     if opts.FHCRAWL_CSV_EXCEL_ENABLED and output.name != CSV:
         raise ArgumentError(NOT_CSV)
@@ -307,8 +304,8 @@ def _time(option: str, value: str | None) -> str:
     return time
 
 
-# Feeds are read only where needed, because computing a verdict reads the complete chain: an empty list is for
-# all of them.
+# Feeds are read only if needed, because computing a verdict reads the complete chain. An empty list means all
+# feeds.
 def _feeds(store: Store, output: Output, urls: list[str], gaps: bool) -> list[Feed]:
     is_needed = gaps or output.xml or output.write_list
     feeds = list(store.feeds.read(urls=urls)) if urls or is_needed else []

@@ -118,16 +118,16 @@ def as_json(
     :param has_missing: with the URLs of pages that are not kept
     :param changes: numbers to add, by the feed's URL
     """
-    same = defaultdict[str, list[str]](list)
+    duplicates = defaultdict[str, list[str]](list)
     for kept, other in store.feeds.read_duplicates():
-        same[kept].append(other)
-        same[other].append(kept)
-    separator, left = "[", iter(feeds)
-    while some := list(islice(left, FEEDS_AT_ONCE)):
-        heads = store.feeds.read_heads([feed.feed for feed in some])
-        for feed in some:
+        duplicates[kept].append(other)
+        duplicates[other].append(kept)
+    separator, remaining = "[", iter(feeds)
+    while batch := list(islice(remaining, FEEDS_AT_ONCE)):
+        heads = store.feeds.read_heads([feed.feed for feed in batch])
+        for feed in batch:
             metadata = _metadata(heads.get(feed.feed))
-            row = {**dataclasses.asdict(feed), "duplicates": same.get(feed.feed, []), **metadata}
+            row = {**dataclasses.asdict(feed), "duplicates": duplicates.get(feed.feed, []), **metadata}
             row |= changes.get(feed.feed, {})
             if has_missing:
                 row["missing"] = store.sitemaps.find_missing(feed.feed)
@@ -139,16 +139,16 @@ def as_json(
 def _metadata(head: StoredHead | None) -> dict[str, object]:
     from fhcrawl.documents import metadata
 
-    known = metadata.FeedMetadata() if head is None else metadata.read(head.original, head.document)
-    owner = known.owner and {"name": known.owner.name, "email": known.owner.email}
+    feed = metadata.FeedMetadata() if head is None else metadata.read(head.original, head.document)
+    owner = feed.owner and {"name": feed.owner.name, "email": feed.owner.email}
     return {
-        "description": known.description and known.description.value,
-        "link": known.link,
-        "language": known.language,
-        "image": known.image,
-        "authors": [one.name or one.email or one.uri for one in known.authors],
+        "description": feed.description and feed.description.value,
+        "link": feed.link,
+        "language": feed.language,
+        "image": feed.image,
+        "authors": [person.name or person.email or person.uri for person in feed.authors],
         "owner": owner,
-        "categories": known.categories,
-        "copyright": known.copyright,
-        "generator": known.generator,
+        "categories": feed.categories,
+        "copyright": feed.copyright,
+        "generator": feed.generator,
     }

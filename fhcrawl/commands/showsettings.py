@@ -35,15 +35,15 @@ class Command(command.Command):
         checks.check_settings(self.settings)
         least = SETTINGS_PRIORITIES["addon"]
         names = {name for name in self.settings if (self.settings.getpriority(name) or 0) >= least}
-        known = sorted(names, key=lambda name: (name not in checks.OURS, name))
-        said = [{"name": name, "value": self._shown(name), "source": self._source(name)} for name in known]
+        in_order = sorted(names, key=lambda name: (name not in checks.OURS, name))
+        rows = [{"name": name, "value": self._shown(name), "source": self._source(name)} for name in in_order]
         with printing(UTF_8 if opts.json else None):
             if opts.json:
-                print(json.dumps(said, ensure_ascii=False, default=str, indent=1))
+                print(json.dumps(rows, ensure_ascii=False, default=str, indent=1))
                 return
-            for one in said:
-                value = json.dumps(one["value"], ensure_ascii=False, default=str)
-                print(f"{one['name']} = {value}  ({one['source']})")
+            for row in rows:
+                value = json.dumps(row["value"], ensure_ascii=False, default=str)
+                print(f"{row['name']} = {value}  ({row['source']})")
 
     def _shown(self, name: str) -> Any:
         value = self.settings[name]
@@ -64,5 +64,5 @@ class Command(command.Command):
 
 def _masked(value: Any) -> Any:
     if isinstance(value, BaseSettings | dict):
-        return {_masked(key): _masked(one) for key, one in value.items()}
+        return {_masked(key): _masked(item) for key, item in value.items()}
     return without_credentials(value) if isinstance(value, str) else value

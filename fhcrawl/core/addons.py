@@ -21,7 +21,7 @@ PREFIX = "FHCRAWL_"
 PACKAGE = "fhcrawl."
 CLUSTER = "fhcrawl.cluster"
 EXPORTED = "FEED_EXPORT_FIELDS"
-# The settings that name a project and its modules, and those that are read before add-ons change them.
+# Settings that name a project and its modules, or that are read before add-ons change them.
 OF_A_PROJECT = ("ADDONS", "BOT_NAME", "COMMANDS_MODULE", "NEWSPIDER_MODULE", "SPIDER_MODULES")
 OURS = {name: value for name, value in vars(ours).items() if name.isupper() and name not in OF_A_PROJECT}
 # The settings that are dictionaries by format or place, to which projects add their own.

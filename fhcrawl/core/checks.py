@@ -28,7 +28,7 @@ SHORTEST_LEASE = 3
 LONGEST_INTEGER = 2**62
 PREFIXES = ("FHCRAWL_", "DELTAFETCH_")
 OURS = [name for name in vars(defaults) if name.startswith(PREFIXES)]
-# scrapy-deltafetch's, for other spiders of a project.
+# A setting of scrapy-deltafetch, for other spiders of a project.
 OF_OTHERS = {"DELTAFETCH_DIR"}
 LEASE = "FHCRAWL_LEASE_SECONDS"
 BOUNDS = {
@@ -37,7 +37,7 @@ BOUNDS = {
     "FHCRAWL_DUE_MIN_SECONDS": LONGEST,
     "FHCRAWL_DUE_MAX_SECONDS": LONGEST,
 }
-# Upper bounds of the settings that are numbers, 0 among them; None for no bound.
+# Upper bounds of the numeric settings, which may be 0; None for no bound.
 OUR_NUMBERS = {name: BOUNDS.get(name) for name in OURS if type(vars(defaults)[name]) is int and name != LEASE}
 RECHECK, LONGEST_DAYS, MOST_DIGITS = "FHCRAWL_RECHECK", 36_500, 5
 OUR_SWITCHES = [name for name, default in vars(defaults).items() if isinstance(default, bool)]
@@ -98,7 +98,7 @@ def check_mistyped(settings: Iterable[str]) -> None:
 
 
 def check_switch(settings: BaseSettings, name: str) -> None:
-    """:raises ArgumentError: if the value of a setting is no Boolean"""
+    """:raises ArgumentError: if the value is not a Boolean"""
     try:
         settings.getbool(name)
     except (TypeError, ValueError):
@@ -119,22 +119,19 @@ def check_scrapys(settings: BaseSettings) -> None:
 
 
 def recheck_budget(settings: BaseSettings) -> Budget:
-    """Read FHCRAWL_RECHECK.
-
-    :raises ArgumentError: if it is invalid
-    """
-    given = [str(number).strip() for number in settings.getlist(RECHECK)] or ["0"]
-    if given == ["0"]:
+    """:raises ArgumentError: if FHCRAWL_RECHECK is invalid"""
+    words = [str(number).strip() for number in settings.getlist(RECHECK)] or ["0"]
+    if words == ["0"]:
         return Budget(0, 0)
-    numbers = [int(number) for number in given if number.isdecimal() and len(number) <= MOST_DIGITS]
-    if len(numbers) != len(given) or len(given) != len(Budget._fields) or max(numbers) > LONGEST_DAYS:
+    numbers = [int(number) for number in words if number.isdecimal() and len(number) <= MOST_DIGITS]
+    if len(numbers) != len(words) or len(words) != len(Budget._fields) or max(numbers) > LONGEST_DAYS:
         raise ArgumentError(
-            f"{RECHECK} is {','.join(given)!r}; set it to days and a number of documents (30,20), or to 0"
+            f"{RECHECK} is {','.join(words)!r}; set it to days and a number of documents (30,20), or to 0"
         )
     return Budget(*numbers)
 
 
-# After the project's and the spider's settings, before the command line.
+# Higher than the project's and the spider's settings, lower than the command line.
 CONFIG_PRIORITY = (SETTINGS_PRIORITIES["spider"] + SETTINGS_PRIORITIES["cmdline"]) // 2
 EXAMPLE = "FHCRAWL_RECHECK = [30, 20]"
 # Other components may have settings with similar names.
@@ -164,13 +161,13 @@ def read_config(settings: BaseSettings, path: Path, may_be_missing: bool = False
 
 def _read_config(path: Path) -> dict[str, Any]:
     try:
-        given = parse_toml(path.read_bytes())
+        table = parse_toml(path.read_bytes())
     except OSError as error:
         raise ArgumentError(f"Cannot read the config file {path} ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
-        said = f"{path} is not TOML ({error}); write one setting per line, such as {EXAMPLE}"
-        raise ArgumentError(said) from error
-    values = {name: _as_on_command_line(value) if name in OURS else value for name, value in given.items()}
+        message = f"{path} is not TOML ({error}); write one setting per line, such as {EXAMPLE}"
+        raise ArgumentError(message) from error
+    values = {name: _as_on_command_line(value) if name in OURS else value for name, value in table.items()}
     try:
         _check_config(values)
     except FhcrawlError as error:
@@ -178,20 +175,20 @@ def _read_config(path: Path) -> dict[str, Any]:
     return values
 
 
-def fault_of(given: Iterable[str]) -> str:
-    """Return a sentence about the first misspelt name in values of -s; '' if there is none."""
-    for word in given:
-        name = word.partition("=")[0].strip()
+def fault_of(assignments: Iterable[str]) -> str:
+    """Return a message about the first misspelt setting in values of -s; '' if there is none."""
+    for assignment in assignments:
+        name = assignment.partition("=")[0].strip()
         if near := _misspelt(name):
             return f"There is no setting {name}; did you mean {near}?"
     return ""
 
 
 def _misspelt(name: str) -> str:
-    known = [*filter(str.isupper, vars(default_settings)), *OURS]
+    names = [*filter(str.isupper, vars(default_settings)), *OURS]
     # The names of settings that other components may have cannot be checked.
-    is_known = name in known or name.startswith(PREFIXES)
-    return "" if is_known else nearest(name.upper(), known, SIMILAR) or ""
+    is_known = name in names or name.startswith(PREFIXES)
+    return "" if is_known else nearest(name.upper(), names, SIMILAR) or ""
 
 
 def _as_on_command_line(value: object) -> str:

@@ -34,24 +34,21 @@ WIDTH = 79
 
 
 def no_option(unknown: list[str], parser: argparse.ArgumentParser, program: str) -> str:
-    """Return a sentence for options that do not exist.
-
-    :param program: what `--help` is written after
-    """
-    known = parser._option_string_actions
+    options = parser._option_string_actions
     names = [arg.partition("=")[0] for arg in unknown]
-    if misplaced := next((name for name in names if name in known), ""):
+    if misplaced := next((name for name in names if name in options), ""):
         return f"{misplaced} must come after the command"
     # The dashes would make short names similar.
-    bare = {option.lstrip("-"): option for option in known}
+    bare = {option.lstrip("-"): option for option in options}
     near = next(filter(None, (nearest(name.lstrip("-"), bare) for name in names)), "")
     guess = f"did you mean {bare[near]}? " if near else ""
-    given = " or ".join(map(printable, unknown))
-    return f"There is no option {given}; {guess}`{program} --help` lists all options"
+    shown = " or ".join(map(printable, unknown))
+    return f"There is no option {shown}; {guess}`{program} --help` lists all options"
 
 
+# Scrapy's formatter would join the lines of descriptions, whose examples are to be copied.
 class PageFormatter(RawDescriptionHelpFormatter, ScrapyHelpFormatter):
-    """Scrapy's formatter; it keeps the line breaks of descriptions, so that examples can be copied."""
+    pass
 
 
 class Command(ScrapyCommand):
@@ -151,7 +148,7 @@ class Command(ScrapyCommand):
 
     @abstractmethod
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Do what the command is for; an `FhcrawlError` that it raises is printed."""
+        """Run the command; an `FhcrawlError` is printed without a traceback."""
 
     def opened_store(self, to_write: bool = False, settings: BaseSettings | None = None) -> closing[Store]:
         """Open the store of the settings; `with` closes it after its block.
@@ -167,7 +164,7 @@ class Command(ScrapyCommand):
         return closing(Store.open(url) if to_write else Store.open_to_read(url))
 
 
-# Before asyncio does; errors of fhcrawl without a traceback.
+# asyncio would log the error later, and errors of fhcrawl with a traceback.
 def _log_error(crawl: asyncio.Task[None]) -> None:
     error = None if crawl.cancelled() else crawl.exception()
     if isinstance(error, FhcrawlError):

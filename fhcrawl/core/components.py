@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 PRIORITY = "addon"
-# None: a component of Scrapy's that is off, most of them because the one above it takes its place.
+# None disables a component of Scrapy; most are replaced by the component above them.
 COMPONENTS: dict[str, dict[str, int | None]] = {
     "DOWNLOADER_MIDDLEWARES": {
         # Before the guard, so that refused documents of a list count too.
         "fhcrawl.downloadermiddlewares.limits.LimitsMiddleware": 54,
         "fhcrawl.downloadermiddlewares.guard.GuardMiddleware": 55,
-        # Like them, before middlewares that return responses; it sees responses after they are decompressed.
+        # Also before middlewares that return responses; it processes responses after decompression.
         "fhcrawl.downloadermiddlewares.limits.OctetsMiddleware": 61,
         "fhcrawl.downloadermiddlewares.limits.DiskMiddleware": 62,
         # Next to RetryMiddleware, between the engine and HttpCompressionMiddleware.
@@ -44,10 +44,10 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
         "fhcrawl.downloadermiddlewares.responses.ValidatorsMiddleware": 610,
     },
     "SPIDER_MIDDLEWARES": {
-        # Scrapy's middleware would pass a part of a document (206, 226) as a whole one.
+        # Scrapy's middleware would accept a part of a document (206, 226) as a complete one.
         "fhcrawl.spidermiddlewares.commit.HttpErrorMiddleware": 50,
         "scrapy.spidermiddlewares.httperror.HttpErrorMiddleware": None,
-        # Nearer to the engine than all that drops or changes entries: the pipelines get exactly what it gets.
+        # Nearer to the engine than any middleware that changes entries: it gets what the pipelines get.
         "fhcrawl.spidermiddlewares.commit.CommitMiddleware": 60,
         "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch": 100,
         # The depth of a chain is not limited, and the spider does not copy meta.
@@ -80,7 +80,7 @@ DOWNLOAD_HANDLERS = {
     # FileDownloadHandler does not support folders.
     "file": "fhcrawl.downloadhandlers.FolderDownloadHandler",
 }
-# What cannot be switched off, and what would happen without it.
+# Components that cannot be disabled, with the reason.
 ESSENTIAL = {
     "fhcrawl.downloadermiddlewares.guard.GuardMiddleware": "links could lead to any address",
     "fhcrawl.downloadermiddlewares.responses.MementosMiddleware": (
@@ -107,17 +107,17 @@ ESSENTIAL = {
 def add_components(settings: BaseSettings) -> None:
     """Add fhcrawl's components, except those that the user's dictionaries have, or have a subclass of."""
     for name, components in COMPONENTS.items():
-        given = settings[name]
-        others = {key: order for key, order in given.items() if key not in components}
-        if others:
+        configured = settings[name]
+        custom = {key: order for key, order in configured.items() if key not in components}
+        if custom:
             _prepare_imports(settings)
-        named = [(_load(name, key), order) for key, order in others.items()]
+        loaded = [(_load(name, key), order) for key, order in custom.items()]
         missing = {
             path: order
             for path, order in components.items()
-            if path not in given and not (named and _is_replaced(load_object(path), order, named))
+            if path not in configured and not (loaded and _is_replaced(load_object(path), order, loaded))
         }
-        given.update(missing, PRIORITY)
+        configured.update(missing, PRIORITY)
     merge(settings[HANDLERS], DOWNLOAD_HANDLERS)
 
 
@@ -137,11 +137,11 @@ def _load(name: str, key: Any) -> Any:
         raise ArgumentError(f"Cannot load {key!s} in {name} ({cause})") from error
 
 
-# By the class itself, or by a subclass that is on.
-def _is_replaced(component: type, order: int | None, named: Iterable[tuple[Any, Any]]) -> bool:
+# Replaced by the class itself, or by an enabled subclass.
+def _is_replaced(component: type, order: int | None, custom: Iterable[tuple[Any, Any]]) -> bool:
     return any(
         other is component or (order is not None and other_order is not None and _is_a(other, component))
-        for other, other_order in named
+        for other, other_order in custom
     )
 
 
@@ -150,23 +150,23 @@ def _is_a(component: object, base: type) -> bool:
 
 
 def check_components(settings: BaseSettings) -> None:
-    """Check that a crawl has the components that it needs; raise ArgumentError if it has not."""
+    """:raises ArgumentError: if a crawl lacks a component that it needs"""
     for name, components in COMPONENTS.items():
         if dict(settings[name]) == components:
             continue
         enabled = [_load(name, key) for key, order in settings[name].items() if order is not None]
         for path, reason in ESSENTIAL.items():
-            if path in components and not any(_is_a(one, load_object(path)) for one in enabled):
+            if path in components and not any(_is_a(component, load_object(path)) for component in enabled):
                 raise ArgumentError(f"{name} must contain {path}; without it, {reason}")
     for scheme, path in DOWNLOAD_HANDLERS.items():
-        given = settings.getwithbase(HANDLERS)[scheme]
-        if given not in (None, path) and not _is_a(_load(HANDLERS, given), load_object(path)):
-            shown = global_object_name(given) if isclass(given) else str(given)
+        configured = settings.getwithbase(HANDLERS)[scheme]
+        if configured not in (None, path) and not _is_a(_load(HANDLERS, configured), load_object(path)):
+            shown = global_object_name(configured) if isclass(configured) else str(configured)
             raise ArgumentError(
                 f"{HANDLERS} has {shown} for {scheme}; remove it, or make it a subclass of {path}"
             )
 
 
 def merge(settings: BaseSettings, values: Mapping[str, Any]) -> None:
-    """Add values to a dictionary that the user may have extended; the user's own win."""
+    """Add values to a dictionary setting; values of the user have precedence."""
     settings.update({key: value for key, value in values.items() if key not in settings}, PRIORITY)

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+# No signal reports that a request has left the scheduler, or that it has ended.
 def requests_in_progress(engine: ExecutionEngine | None) -> set[Request]:
-    """Return the requests that have left the scheduler and have not ended; no signal says when they do."""
     return set() if engine is None or engine._slot is None else engine._slot.inprogress
 
 
@@ -73,7 +73,7 @@ _pauses: WeakKeyDictionary[downloader.Downloader, dict[str, float]] = WeakKeyDic
 
 
 def pauses(downloader: downloader.Downloader) -> dict[str, float]:
-    """Return until when the servers of registered domains have asked for no requests, by `monotonic`."""
+    """Return, by registered domain, the `monotonic` time until which its servers accept no requests."""
     return _pauses.setdefault(downloader, {})
 
 
@@ -112,7 +112,7 @@ SLOW = 10.0
 class PoliteQueue(DownloaderAwarePriorityQueue):
     """Skips the hosts that can be sent no request now; the other ones take turns.
 
-    The hosts of a registered domain are taken for one server and share a turn. The domain with the most
+    The hosts of a registered domain count as one server and share a turn. The domain with the most
     requests has every second turn, because the crawl cannot end before its feeds.
     """
 
@@ -151,17 +151,17 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
             return None
         self._turns -= 1
         self._last = domain
-        others = self.pqueues
-        self.pqueues = {key: others.pop(key)}
+        queues = self.pqueues
+        self.pqueues = {key: queues.pop(key)}
         try:
             return super().pop()
         finally:
-            # A host with more requests goes to the end, and so does its domain: it is the others' turn.
+            # A host with more requests goes to the end of the queue, and so does its domain.
             keys = self._domains.pop(domain)
             del keys[key]
-            others.update(self.pqueues)
+            queues.update(self.pqueues)
             keys.update(dict.fromkeys(self.pqueues))
-            self.pqueues = others
+            self.pqueues = queues
             if keys:
                 self._domains[domain] = keys
 
@@ -204,8 +204,8 @@ def _active_domains(downloader: downloader.Downloader, active: Counter[str]) -> 
 def _is_free(downloader: downloader.Downloader, host: str, active: int) -> bool:
     slot = downloader.slots.get(host)
     if slot is None:
-        given = downloader.per_slot_settings.get(host, {})
-        return bool(active < given.get("concurrency", downloader.domain_concurrency))
+        slot_settings = downloader.per_slot_settings.get(host, {})
+        return bool(active < slot_settings.get("concurrency", downloader.domain_concurrency))
     waits = slot.lastseen + slot.delay - monotonic() if slot.delay else 0.0
     return active < slot.concurrency and waits <= ENGINE_LOOKS_AGAIN
 
@@ -244,7 +244,6 @@ UNREACHABLE = (ReasonKind.NO_HOST, ReasonKind.CONNECTION_REFUSED)
 
 
 def escape_records() -> None:
-    """Set a PrintableFormatter on Scrapy's root log handler, if there is one."""
     handler = get_scrapy_root_handler()
     if handler is not None:
         handler.setFormatter(PrintableFormatter(handler.formatter))
@@ -265,16 +264,15 @@ def reword_robots_error(record: logging.LogRecord) -> bool:
 
 
 def leave_out_own_settings(settings: BaseSettings) -> None:
-    """Leave fhcrawl's own settings out of Scrapy's next record of settings that differ from its defaults."""
     crawls = logging.getLogger("scrapy.crawler")
 
     def leave_out(record: logging.LogRecord) -> bool:
         if str(record.msg).startswith("Overridden settings"):
             crawls.removeFilter(leave_out)
-            others = {
+            changed = {
                 name: value for name, value in overridden_settings(settings) if vars(ours).get(name) != value
             }
-            record.msg, record.args = "Settings that differ from fhcrawl's defaults: %s", (pformat(others),)
+            record.msg, record.args = "Settings that differ from fhcrawl's defaults: %s", (pformat(changed),)
         return True
 
     crawls.addFilter(leave_out)

@@ -41,12 +41,12 @@ PRIVATE_HOSTS = "FHCRAWL_ALLOWED_PRIVATE_HOSTS"
 
 
 def allowed_hosts(settings: BaseSettings) -> AllowedHosts:
-    """Read FHCRAWL_ALLOWED_PRIVATE_HOSTS; raise ArgumentError if an entry is invalid."""
+    """:raises ArgumentError: if an entry of FHCRAWL_ALLOWED_PRIVATE_HOSTS is invalid"""
     return AllowedHosts.of(map(str, settings.getlist(PRIVATE_HOSTS)))
 
 
 class GuardMiddleware:
-    """Allows http and https, and files only below the folder of a feed that the user gave as a file.
+    """Allows http and https, and files below the folder of a feed that the user passed as a file.
 
     A host at a special address must be the host and port of the feed, and have been at a special address when
     that was first read; or it must be listed. `GuardedDownloadHandler` checks the addresses of names.
@@ -69,7 +69,7 @@ class GuardMiddleware:
         if is_of_web_archive(context):
             _check_archive(request.url, context)
         elif context is not None and context.role is Role.CAPTURE and scheme == "file":
-            # It is in a WARC file that the user gave; no link can lead to one.
+            # The URL of a record in the user's WARC files; links cannot lead to these.
             return
         if request.url == UNFETCHABLE_URL:
             raise RefusedUrl(ReasonKind.REFUSED_URL, "it is not a URL that can be fetched")
@@ -108,7 +108,7 @@ class GuardMiddleware:
     # The key to set in the meta of a request for a host of the user's; None for another host.
     def _key(self, request: Request, context: RequestContext | None, where: Origin) -> str | None:
         if context is not None:
-            key = _key_of_given(request, context, where)
+            key = _key_of_user_host(request, context, where)
             if key is not None:
                 self._feeds[where] = key
             return key
@@ -118,9 +118,9 @@ class GuardMiddleware:
         return self._feeds.get(where) if all(addresses.origin(hop) == where for hop in hops) else None
 
 
-def _key_of_given(request: Request, context: RequestContext, where: Origin) -> str | None:
+def _key_of_user_host(request: Request, context: RequestContext, where: Origin) -> str | None:
     if is_of_web_archive(context):
-        # A name may lead to another address some day: that of an archive on this network is to be listed.
+        # A name may resolve to another address later: an archive on this network must be listed by address.
         return ANY_ADDRESS if is_fixed(where.host) else None
     if where not in map(addresses.origin, given_urls(context.walk)):
         return None
@@ -142,11 +142,11 @@ def _check_archive(url: str, context: RequestContext | None) -> None:
 
 
 def _check_feed(request: Request, context: RequestContext) -> None:
-    feed, given = context.walk.feed, given_urls(context.walk)
+    feed, user_urls = context.walk.feed, given_urls(context.walk)
     if urlsplit(feed).scheme not in PORTS:
         raise RefusedUrl(ReasonKind.REFUSED_URL, "a feed in local files must not lead to the network")
     before = filter(None, (feed, context.via, *request.meta.get("redirect_urls", ())))
-    if addresses.is_downgrade(request.url, given, before):
+    if addresses.is_downgrade(request.url, user_urls, before):
         raise RefusedUrl(ReasonKind.DOWNGRADE, "it is an http: URL on a host that was reached with https:")
 
 

@@ -39,11 +39,11 @@ SETTINGS = {
     Role.CAPTURE: "FHCRAWL_MAX_CAPTURES",
     Role.TIMEMAP: "FHCRAWL_MAX_CAPTURES",
 }
-# What they count, where that is not the role.
+# What a limit counts, if that differs from the role.
 NOUNS = {Role.LISTED: Role.PAGE, Role.TIMEMAP: Role.CAPTURE}
 SECONDS = "FHCRAWL_MAX_SECONDS"
 # A publisher may write nothing for more than a year, with an archive for each month. Calendars and lists of
-# pages that never end link to an older document for ever.
+# pages that never end link to older documents forever.
 MOST_BARREN = 20
 
 
@@ -63,10 +63,10 @@ class LimitsMiddleware(Component):
     def process_request(self, request: Request) -> None:
         context = find_context(request)
         if context is not None and context.role in SETTINGS:
-            role, given = context.role, context.walk.options.limit
-            limit = self._limits[role] if given is None else given
+            role, own_limit = context.role, context.walk.options.limit
+            limit = self._limits[role] if own_limit is None else own_limit
             if limit and context.documents > limit:
-                source = SETTINGS[role] if given is None else "the list of feeds"
+                source = SETTINGS[role] if own_limit is None else "the list of feeds"
                 noun = NOUNS.get(role, role).value
                 raise LimitReached(f"{source} limits a crawl to {_number(limit, noun)}")
             if context.barren >= MOST_BARREN:
@@ -98,7 +98,7 @@ class LimitsMiddleware(Component):
 
 
 def time_left(request: Request, seconds: int) -> float | None:
-    """Return how many of FHCRAWL_MAX_SECONDS a request's feed has left; None if its time is not limited."""
+    """Return the seconds that a request's feed has left of FHCRAWL_MAX_SECONDS; None without a limit."""
     context = find_context(request)
     begun = None if context is None else context.walk.begun
     return None if not seconds or begun is None else max(begun + seconds - time(), 0)
@@ -186,7 +186,7 @@ class DiskMiddleware(Component):
             # The folder of an export is created when the export is written.
             disk = os.statvfs(next(path for path in (folder, *folder.parents) if path.exists()))
             free = disk.f_bavail * disk.f_frsize
-            # A file system without a disk (a cloud's, for example) has no size: 0 are needed.
+            # A file system without a disk (a cloud's, for example) has no size, so that no space is required.
             needed = min(self._least, int(disk.f_blocks * disk.f_frsize * ENOUGH))
             if free < needed:
                 self._log(folder, content, free, needed)

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SETTING = "FHCRAWL_MAX_WAIT"
-# RFC 9110, 10.2.3: Retry-After says how long a service is expected to be unavailable (503). RFC 6585, 4: or
-# how long to wait after too many requests (429), for which some servers send 403.
+# RFC 9110, 10.2.3: Retry-After is how long a service is expected to be unavailable (503). RFC 6585, 4: how
+# long to wait after too many requests (429), for which some servers send 403.
 PAUSE_STATUSES = (FORBIDDEN, TOO_MANY, 503)
 # Seconds between two requests for captures to a web archive, which come one at a time; and between two to its
 # index. That of the Wayback Machine allows 30 a minute: 24 leave room for others at the same address.
@@ -48,9 +48,9 @@ CONTACT = re.compile(r"https?://(?!scrapy\.org)|[^\s@]+@[^\s@]+")
 
 
 class PolitenessMiddleware(Component):
-    """Delays requests to a host that asks for time between them, and to a registered domain after a 429.
+    """Delays requests to a host with a Crawl-delay, and to a registered domain after a 429.
 
-    One that asks for more than FHCRAWL_MAX_WAIT seconds is sent no requests of walks in this run.
+    If the delay is longer than FHCRAWL_MAX_WAIT seconds, walks send it no more requests in this run.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -88,15 +88,15 @@ class PolitenessMiddleware(Component):
         for slot in {host, key}:
             self._slow_down(slot, delay, jitter=0.0)
 
-    def _slow_down(self, host: str, delay: float, **others: float) -> None:
+    def _slow_down(self, host: str, delay: float, **values: float) -> None:
         settings = self._downloader.per_slot_settings.setdefault(host, {})
         delay = max(delay, settings.get("delay", self._crawler.settings.getfloat("DOWNLOAD_DELAY")))
-        settings.update(others, delay=delay)
+        settings.update(values, delay=delay)
         self._delays[host] = delay
         slot = self._downloader.slots.get(host)
         if slot is not None:
             slot.delay = max(slot.delay, delay)
-            for name, value in others.items():
+            for name, value in values.items():
                 setattr(slot, name, value)
 
     # The user may have set a delay.
@@ -179,10 +179,10 @@ LARGEST = 500 * 1024
 # RFC 9309, 2.2.1: the rules of a group apply to all of its user agents. Protego keeps each rule once for each
 # of them: 56 KB with 1,000 user agents and 3,000 rules would block the crawl for 15 seconds.
 MOST_RULES = 100_000
-# What Protego may take for a line of a user agent, and what surely ends the user agents of a group.
+# What Protego may parse as a User-agent line, and what always ends the user agents of a group.
 AGENT = re.compile(rb"\s*user[\s-]*agent", re.IGNORECASE)
 CLEAR_AGENT = re.compile(rb"\s*user-agent\s*:", re.IGNORECASE)
-# Of each crawl: the sitemaps that robots.txt files have named, by the sitemaps' scheme and host
+# By crawl: the sitemaps that robots.txt files list, by the sitemaps' scheme and host
 # (sitemaps.org/protocol.html, 'Sitemap file location').
 SITEMAPS: WeakKeyDictionary[Crawler, LocalCache[str, list[str]]] = WeakKeyDictionary()
 HOSTS_REMEMBERED, MOST_SITEMAPS = 10_000, 5

@@ -1,4 +1,4 @@
-"""What middlewares do with responses: decompression, cut off bodies, redirects, validators, missing pages."""
+"""Middlewares for responses: decompression, truncated bodies, redirects, validators, missing pages."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
         self._limit = crawler.settings.getint("DOWNLOAD_MAXSIZE")
 
     def process_response(self, request: Request, response: Response, *_: Any) -> Request | Response:
-        done = self._decompressed(request, _as_it_begins(response))
+        decompressed = self._decompressed(request, _with_actual_encoding(response))
         for _undeclared in range(MOST_UNDECLARED):
-            if not gzip_magic_number(done):
+            if not gzip_magic_number(decompressed):
                 break
-            headers = done.headers.copy()
+            headers = decompressed.headers.copy()
             headers["Content-Encoding"] = "gzip"
-            done = self._decompressed(request, done.replace(headers=headers))
-        return done
+            decompressed = self._decompressed(request, decompressed.replace(headers=headers))
+        return decompressed
 
     def _decompressed(self, request: Request, response: Response) -> Response:
         # Scrapy removes the header when it decompresses the body.
@@ -98,8 +98,8 @@ class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
 
 
 # Some archives and crawlers keep decompressed bodies with the original header, and some servers declare twice
-# what they have compressed once: declare gzip as the last coding once if the body begins so, and else not.
-def _as_it_begins(response: Response) -> Response:
+# what they have compressed once: declare gzip as the last coding, once, only if the body begins with it.
+def _with_actual_encoding(response: Response) -> Response:
     names = _names(response.headers.getlist("Content-Encoding"))
     if names[-1] not in GZIP_NAMES:
         return response
@@ -300,7 +300,7 @@ class ValidatorsMiddleware:
 
 
 class NoPageMiddleware:
-    """Returns a 500 of some software for a page that does not exist as the 404 that it means."""
+    """Changes a 500, which some software sends for a page that does not exist, to a 404."""
 
     def process_response(self, request: Request, response: Response) -> Response:
         context = find_context(request)
@@ -320,15 +320,12 @@ TO_THE_SECOND = len("2003-12-13T18:30:02")
 class MementosMiddleware:
     """Sets the time and the URL of a capture.
 
-    An archive may serve another capture than the requested one: the time of the response counts. This
+    An archive may serve another capture than the requested one; the time in its response is used. This
     middleware precedes retries and redirects: an archived 302 or 404 is not the archive's own response.
     """
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Return the captured document.
-
-        :raises NotACapture: if the response is not a capture, or if it is a captured error
-        """
+        """:raises NotACapture: if the response is not a capture, or is a captured error"""
         context = find_context(request)
         if context is None or context.role is not Role.CAPTURE or not is_of_web_archive(context):
             return response

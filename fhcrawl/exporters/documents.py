@@ -1,6 +1,6 @@
 """Writes feeds as documents: Atom (RFC 4287), and RSS 2.0 with extensions.
 
-What names the document itself (its links, update times and marks of RFC 5005) is not taken from the store's
+Elements about the document itself (links, update times and marks of RFC 5005) are not copied from the store's
 head section: each exported document has its own. RSS has elements of RFC 5005 (appendix B), Dublin Core,
 content:encoded and Atom.
 
@@ -67,11 +67,11 @@ RDF_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 PARSER = etree.XMLParser(
     resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
 )
-# It parses only XML that has been parsed within the limits before.
+# Only for XML that has been parsed within the limits before.
 UNBOUNDED_PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
 
 
-# XML 1.0, 2.2: the store has none of these characters unless one of the user's pipelines has added them.
+# XML 1.0, 2.2: the store contains these characters only if a pipeline of the user has added them.
 def cleaned(value: Any) -> Any:
     """Replace the characters that XML does not allow in a field's value by U+FFFD."""
     if isinstance(value, str):
@@ -164,7 +164,6 @@ class FeedHead:
         self.base = elements.base_inside(self._section, document)
 
     def own(self, name: str) -> list[_Element]:
-        """Return copies of the elements with a name in its own format, without a namespace if that is RSS."""
         return [
             self._copy(child) if self.is_atom else _without_namespace(child, self._namespace)
             for parent in dict.fromkeys((self._section, self._root))
@@ -230,8 +229,6 @@ FEED = f"{EXPORT}feed"
 
 
 class Head(NamedTuple):
-    """A head section."""
-
     feed: str
     title: str | None
     updated: str  # ISO 8601 in UTC
@@ -248,8 +245,6 @@ Build = Callable[[Any, "Fields"], "_Element"]
 
 
 class DocumentFormat:
-    """A format of feed documents."""
-
     name: str
     nsmap: ClassVar[dict[str, str]]
     entry_tag: str
@@ -260,26 +255,21 @@ class DocumentFormat:
     elements: dict[str, Build]
 
     def head(self, head: Head) -> list[_Element]:
-        """Return the elements of a head section that the feed's metadata give."""
         raise NotImplementedError
 
     def root(self, head: Head) -> dict[str, str]:
-        """Return the attributes of the root, besides those of `around`."""
         return {}
 
     def read(self, entry: _Element) -> Entry:
-        """Parse an entry whose xml:base is absolute, and modify it."""
         raise NotImplementedError
 
     def has_field(self, child: _Element, name: str) -> bool:
         raise NotImplementedError
 
     def adopt(self, original: _Element) -> _Element | None:
-        """Return a copy of an original as an entry of this format; None if it is of another one."""
         raise NotImplementedError
 
     def complete(self, entry: _Element, fields: Fields) -> None:
-        """Add the elements that the format requires, and convert dates to its form."""
         raise NotImplementedError
 
     def identifier(self, own: str) -> str:
@@ -298,7 +288,6 @@ class DocumentFormat:
         return best
 
     def differences(self, candidate: _Element, fields: Fields) -> list[str]:
-        """Return the names of the fields that a crawl of an entry would not reproduce."""
         try:
             entry = self.read(etree.fromstring(etree.tostring(candidate, with_tail=False), PARSER))
         except etree.XMLSyntaxError:
@@ -311,9 +300,9 @@ class DocumentFormat:
             self.complete(own, fields)
             yield own
             yield self._corrected(own, fields)
-        others = [child for child in original if _is_foreign(child)]
-        yield self._built(fields, original, others)
-        yield self._built(fields, original, [child for child in others if child.tag not in self.reads])
+        foreign = [child for child in original if _is_foreign(child)]
+        yield self._built(fields, original, foreign)
+        yield self._built(fields, original, [child for child in foreign if child.tag not in self.reads])
 
     def _corrected(self, own: _Element, fields: Fields) -> _Element:
         entry = copy.deepcopy(own)
@@ -323,12 +312,12 @@ class DocumentFormat:
             entry.extend(self._build(name, fields))
         return self._completed(entry, fields)
 
-    def _built(self, fields: Fields, original: _Element, others: Iterable[_Element]) -> _Element:
+    def _built(self, fields: Fields, original: _Element, foreign: Iterable[_Element]) -> _Element:
         entry = etree.Element(self.entry_tag, nsmap=_nsmap(self.entry_tag))
         _set_base(entry, original, fields)
         for name in READ_AGAIN:
             entry.extend(self._build(name, fields))
-        entry.extend(copy.deepcopy(child) for child in others)
+        entry.extend(copy.deepcopy(child) for child in foreign)
         entry = self._completed(entry, fields)
         for child in entry:
             child.tail = None
@@ -361,7 +350,7 @@ class DocumentFormat:
         return deleted
 
     def write(self, file: IO[bytes], head: Head, entries: Iterable[_Element]) -> int:
-        """Write a document incrementally; return the number of its entries."""
+        """Write a document incrementally; return the number of entries."""
         count = 0
         feed = etree.Element(FEED, nsmap={"fx": EXPORT[1:-1]})
         feed.text = cleaned(head.feed)
@@ -397,7 +386,7 @@ UNKNOWN_TIME = "1970-01-01T00:00:00Z"
 _BEGIN, _END = f'<atom:content xmlns:atom="{ATOM[1:-1]}" xmlns=""', "</atom:content>"
 
 
-# RFC 4287, 4.2.6: an atom:id is an IRI. An id that is none is an attribute of it too.
+# RFC 4287, 4.2.6: an atom:id is an IRI. Any other id is also written as an attribute.
 def _identify(value: str) -> _Element:
     element = etree.Element(f"{ATOM}id", nsmap={None: ATOM[1:-1], "fx": EXPORT[1:-1]})  # type: ignore[dict-item]
     element.text = iri_of(value)
@@ -657,7 +646,7 @@ def _channel_elements(source: FeedHead) -> Iterator[_Element]:
     yield from (element for element in source.own("category") if elements.text(element))
 
 
-# RSS 2.0: the optional elements of a channel; those that name the document or its times are left out.
+# RSS 2.0: the optional elements of a channel; except those for the URL or times of the document.
 ONCE = (
     *("language", "copyright", "managingEditor", "webMaster", "generator", "docs", "ttl", "rating"),
     *("textInput", "skipHours", "skipDays"),

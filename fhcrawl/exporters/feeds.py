@@ -1,4 +1,4 @@
-"""Writes feeds of the store: complete documents, archive sets, and lists of feeds; and what they contain."""
+"""Writes feeds of the store: complete documents, archive sets, and lists of feeds."""
 
 from __future__ import annotations
 
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 
 class Selection(NamedTuple):
-    """The parts of a feed to write."""
-
     # Bounds of an entry's update time, or of its publication time if it has none; ISO 8601 in UTC, "" for no
     # bound. An entry with neither time matches no bound.
     since: str = ""
@@ -70,7 +68,7 @@ GAP_TITLE = "Some entries may be missing"
 # (e.g., by alerting the user that an archive document is unavailable, or displaying pseudo-entries that
 # inform the user that some entries may be missing)."
 def gap_entries(feed: Feed) -> Iterator[dict[str, Any]]:
-    """Yield an entry for each reason of a feed's verdict; a reason has the same id in each export."""
+    """Yield an entry for each reason of a feed's verdict; its id is the same in each export."""
     for reason in feed.reasons:
         name = "\n".join((feed.feed, reason.kind, reason.url))
         text = f"{reason.url} {reason.detail} (since {reason.since})"
@@ -145,17 +143,16 @@ def write_archives(
 # An entry, or its tombstone, that no archive contains yet, and its update time; '' for none.
 Event = tuple["_Element", str]
 # An entry's state in the archives: digest of its version (b'' if deleted), and comparable time.
-Known = tuple[bytes, str]
+ArchivedState = tuple[bytes, str]
 
 
+# A version in the archives cannot be replaced by a newer document.
 class WriteAnewError(Exception):
-    """A version in the archives cannot be replaced by a newer document."""
+    pass
 
 
 @dataclass
 class ArchiveSet:
-    """The documents of an archive set, with an index of the entries in its archives."""
-
     folder: Path
     base: str  # URL of the folder, ending in a slash
     form: DocumentFormat
@@ -170,7 +167,7 @@ class ArchiveSet:
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         lock = locked(self.folder.resolve() / INDEX)
-        # SQLite keeps a database without a name in memory, and in a temporary file when it is large.
+        # SQLite keeps a database without a name in memory until it is large, then in a temporary file.
         with lock, contextlib.closing(sqlite3.connect("")) as self._index:
             self._index.execute(
                 "CREATE TABLE known (id TEXT PRIMARY KEY, mark BLOB, time TEXT) WITHOUT ROWID"
@@ -218,7 +215,7 @@ class ArchiveSet:
         self._begin_at(max(self._numbers(), default=0) + 1)
 
     def _begin_at(self, number: int) -> None:
-        # The numbers of the archives: the oldest is the one after `_left`. Others are left over.
+        # The numbers of the archives; the oldest is the one after `_left`. Lower numbers are obsolete files.
         self._left = self._number = number - 1
         self._latest = ""
         self._index.execute("DELETE FROM known")
@@ -299,15 +296,15 @@ class ArchiveSet:
 
     def _events(self, versions: Iterable[StoredVersion]) -> Iterator[Event]:
         for version in versions:
-            known = self._take(cleaned(version.fields["id"]))
+            archived = self._take(cleaned(version.fields["id"]))
             is_live = not version.is_deleted and self.wanted.has(version.fields)
-            event = self._entry(version, known) if is_live else self._deletion(version, known)
+            event = self._entry(version, archived) if is_live else self._deletion(version, archived)
             if event is not None:
                 yield event
 
-    def _take(self, entry_id: str) -> Known | None:
+    def _take(self, entry_id: str) -> ArchivedState | None:
         statement = "SELECT mark, time FROM known WHERE id = ?"
-        row: Known | None = self._index.execute(statement, (entry_id,)).fetchone()
+        row: ArchivedState | None = self._index.execute(statement, (entry_id,)).fetchone()
         self._index.execute("DELETE FROM known WHERE id = ?", (entry_id,))
         return row
 
@@ -315,36 +312,36 @@ class ArchiveSet:
     # does not know stay in the archives.
     def _replaced(self) -> Iterator[Event]:
         statement = "SELECT * FROM known WHERE mark != x'' AND substr(id, 1, ?) = ?"
-        left = self._index.execute(statement, (len(NAMESPACE), NAMESPACE)).fetchall()
-        for entry_id, mark, time in left:
+        rows = self._index.execute(statement, (len(NAMESPACE), NAMESPACE)).fetchall()
+        for entry_id, mark, time in rows:
             yield self._tombstone(entry_id, "", (mark, time))
 
-    def _entry(self, version: StoredVersion, known: Known | None) -> Event | None:
+    def _entry(self, version: StoredVersion, archived: ArchivedState | None) -> Event | None:
         element = self.form.entry_element(version.fields, version.original)
-        if known is not None:
-            mark, known_time = known
+        if archived is not None:
+            mark, archived_time = archived
             if self._mark(element) == mark:
                 return None
             # RFC 5005, 4.2; RFC 6721, 4: a deletion with the same time counts as newer. An entry without an
             # update time has its document's, which may be that of the archives.
             time = comparable(version.fields["updated"]) or max(self._latest, version.time)
-            if time and (time < known_time or (time == known_time and not mark)):
+            if time and (time < archived_time or (time == archived_time and not mark)):
                 raise WriteAnewError
         return element, version.time
 
-    def _deletion(self, version: StoredVersion, known: Known | None) -> Event | None:
-        if known is None and not (self.wanted.tombstones and version.is_deleted):
+    def _deletion(self, version: StoredVersion, archived: ArchivedState | None) -> Event | None:
+        if archived is None and not (self.wanted.tombstones and version.is_deleted):
             return None
         updated = _counted(version.fields["updated"])
         own = updated or _counted(version.fields["document_updated"])
-        if known and not known[0] and known[1] >= own:
+        if archived and not archived[0] and archived[1] >= own:
             return None
         # For readers, an entry without a time has that of the subscription document that contained it.
         seen = own if updated else max(own, self._shown)
-        return self._tombstone(version.fields["id"], max(version.time, seen), known)
+        return self._tombstone(version.fields["id"], max(version.time, seen), archived)
 
-    def _tombstone(self, entry_id: str, version_time: str, known: Known | None) -> Event:
-        time = max(version_time, self._latest, known[1] if known else "")
+    def _tombstone(self, entry_id: str, version_time: str, archived: ArchivedState | None) -> Event:
+        time = max(version_time, self._latest, archived[1] if archived else "")
         when = f"{time}Z" if time else self.head.updated
         return self.form.tombstone(entry_id, when), version_time
 

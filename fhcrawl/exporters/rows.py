@@ -220,9 +220,9 @@ EMPTY: tuple[object, ...] = (None, "", [], {})
 
 def chosen(fields: list[str] | dict[str, str], settings: BaseSettings) -> list[str] | dict[str, str]:
     """Return the columns of exports, from those of FEED_EXPORT_FIELDS (a dictionary has their headings)."""
-    given = settings.getlist(FIELDS)
-    names = [name for name in given if not name.startswith(PLUS)] or list(fields)
-    names += [name.removeprefix(PLUS) for name in given if name.startswith(PLUS)]
+    chosen_names = settings.getlist(FIELDS)
+    names = [name for name in chosen_names if not name.startswith(PLUS)] or list(fields)
+    names += [name.removeprefix(PLUS) for name in chosen_names if name.startswith(PLUS)]
     names += [EXTENSIONS] if settings.getbool(EXTENSIONS_ENABLED) else []
     names += chain.from_iterable(PROFILES.get(name, ()) for name in settings.getlist(CHOSEN_PROFILES))
     unique = list(dict.fromkeys(names))
@@ -232,17 +232,17 @@ def chosen(fields: list[str] | dict[str, str], settings: BaseSettings) -> list[s
 def check(settings: BaseSettings) -> None:
     """:raises ArgumentError: if a setting names an unknown column or profile, or requires another setting"""
     names = [name.removeprefix(PLUS) for name in settings.getlist(FIELDS)]
-    known = [*ALL_FIELDS, *COMPUTED_FIELDS, *COLUMNS, *settings.getlist(ADDED_FIELDS)]
-    _check_names("field", names, known)
+    columns = [*ALL_FIELDS, *COMPUTED_FIELDS, *COLUMNS, *settings.getlist(ADDED_FIELDS)]
+    _check_names("field", names, columns)
     _check_names("profile", settings.getlist(CHOSEN_PROFILES), list(PROFILES))
     if settings.getbool(EXTENSIONS_ENABLED) and not settings.getbool(KEEP_XML):
         raise ArgumentError(f"{EXTENSIONS_ENABLED} requires the original entries; set {KEEP_XML}=1")
 
 
-def _check_names(what: str, names: list[str], known: list[str]) -> None:
+def _check_names(what: str, names: list[str], valid: list[str]) -> None:
     for name in names:
-        if name not in known:
-            near = get_close_matches(name.lower(), known, 1, 0) or known
+        if name not in valid:
+            near = get_close_matches(name.lower(), valid, 1, 0) or valid
             raise ArgumentError(f"There is no {what} {name!r}; did you mean {near[0]!r}?")
 
 
@@ -253,7 +253,7 @@ def only(fields: list[str] | dict[str, str], names: Collection[str]) -> list[str
 
 @contextmanager
 def spooled(rows: Iterable[dict[str, Any]]) -> Iterator[tuple[set[str], Iterator[dict[str, Any]]]]:
-    """Read rows into a temporary file; give the names of the columns that are not empty, and the rows."""
+    """Copy rows to a temporary file; yield the names of the columns that are not empty, and the rows."""
     filled: set[str] = set()
     count = 0
     with TemporaryFile() as file:
@@ -275,8 +275,8 @@ class Rows:
         self._names = frozenset(names)
         tables = (PROFILES.get(name, {}) for name in profiles)
         self._of_profiles = {name: column for table in tables for name, column in table.items()}
-        others = {name: column for name, column in COLUMNS.items() if name not in ALL_FIELDS}
-        columns = others | self._of_profiles
+        plain = {name: column for name, column in COLUMNS.items() if name not in ALL_FIELDS}
+        columns = plain | self._of_profiles
         self._columns = {name: column for name, column in columns.items() if name in self._names}
         # Whether the entries must be read from the store with details.
         self.need_details = bool(self._columns) or not self._names.isdisjoint(
@@ -294,7 +294,7 @@ class Rows:
         columns = {
             name: Entry(fields, tree or {}).value(column)
             for name, column in self._columns.items()
-            # A pipeline of the user's may have added a field of such a name.
+            # A pipeline may have added a field with this name.
             if name in self._of_profiles or name not in fields
         }
         left_out = {*OPTIONAL_FIELDS} - self._names
@@ -308,9 +308,8 @@ class Rows:
 # -- exporters -------------------------------------------------------------------------------------------
 
 
+# Control and other unprintable characters are written as escapes.
 class Terminal(io.RawIOBase):
-    """A terminal to which control and other unprintable characters are written as escapes."""
-
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
 
@@ -339,7 +338,7 @@ def _with_all_fields(item: Any, fields: Any) -> Any:
 
 
 EXCEL = "FHCRAWL_CSV_EXCEL_ENABLED"
-# Excel takes UTF-8 for the encoding of its country, unless the file begins with a byte order mark.
+# Excel reads UTF-8 in its regional encoding unless the file begins with a byte order mark.
 SECONDS = len("2003-12-13T18:30:02")
 UTF_8, WITH_MARK = "utf-8", "utf-8-sig"
 # What spreadsheets read as the beginning of a formula, with full-width forms and leading white space.
@@ -407,9 +406,9 @@ class Generator(XMLGenerator):
 
     # XML 1.0, 2.11: a parser normalises U+000D to a line feed unless it is a character reference.
     def characters(self, content: str) -> None:
-        first, *others = cleaned(content).split("\r")
+        first, *rest = cleaned(content).split("\r")
         super().characters(first)
-        for text in others:
+        for text in rest:
             self.ignorableWhitespace("&#13;")
             super().characters(text)
 
@@ -434,7 +433,7 @@ ARROW_KINDS = {
 }
 NEEDS = "Parquet requires pyarrow: run pip install pyarrow"
 MICROSECONDS = 6  # digits
-# Limits of a row group, which is held in memory: this many entries, or this many characters and one entry.
+# Limits of a row group, which is kept in memory: this many entries, or this many characters and one entry.
 ROWS_AT_ONCE = 10_000
 CHARACTERS_AT_ONCE = 16_000_000
 OF_EACH = 50  # characters; the overhead of a string in Python

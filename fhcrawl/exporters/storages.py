@@ -61,7 +61,7 @@ def shown(place: str) -> str:
 
 
 def in_export(place: str, name: str) -> str:
-    """Return a destination and the name of its format as `fhcrawl export -o` takes them, for a shell."""
+    """Return a destination and its format as an argument of `fhcrawl export -o`, quoted for a shell."""
     if place in STDOUT:
         return f"-:{name}"
     path = printable(shown(place))
@@ -85,7 +85,7 @@ def is_elsewhere(place: str) -> bool:
 
 
 def takes_entries(options: Mapping[str, Any]) -> bool:
-    """Return whether a destination of FEEDS is for entries, and not for items of a spider's own."""
+    """Return whether a destination of FEEDS is for entries, rather than for other items of a spider."""
     classes = [load_object(item_class) for item_class in options.get("item_classes") or ()]
     return not classes or any(issubclass(item_class, EntryItem) for item_class in classes)
 
@@ -306,7 +306,7 @@ def deliver(store: Store, number: int, files: Iterable[WrittenFile]) -> None:
     """
     files = list(files)
     for file in files:
-        # The only error that is left for a rename within a folder; checked before any file is renamed.
+        # The only error left for a rename within a folder; all files are checked before any is renamed.
         if Path(file.name).is_dir():
             raise IsADirectoryError(errno.EISDIR, "there is a folder with that name", file.name)
         # Its folder may have been removed since: deliveries to other destinations take time.
@@ -403,7 +403,7 @@ class FileFeedStorage(feedexport.FileFeedStorage):
             self._lock = await lock_when_free(self._locked)
 
     def open(self, spider: Spider | None = None) -> IO[bytes]:
-        """Return a file to write to, at its end. `release` must be called even if the export fails."""
+        """Return a file, positioned at its end. `release` must be called even if the export fails."""
         if self.is_special:
             number = _descriptor(Path(self.path))
             number = os.open(self.path, os.O_WRONLY) if number is None else os.dup(number)

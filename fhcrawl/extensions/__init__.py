@@ -21,9 +21,9 @@ class Component:
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
-        """Return the extension of a crawl; raise ArgumentError if the setting EXTENSIONS leaves it out."""
-        found = crawler.get_extension(cls)
-        if found is None:
+        """:raises ArgumentError: if the setting EXTENSIONS lacks the extension"""
+        extension = crawler.get_extension(cls)
+        if extension is None:
             path = f"{cls.__module__}.{cls.__name__}"
             raise ArgumentError(f"EXTENSIONS must contain {path}: ADDONS = {{'fhcrawl.Addon': 500}} adds it")
-        return found
+        return extension

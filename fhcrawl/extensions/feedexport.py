@@ -47,7 +47,7 @@ BATCH = re.compile(r"%\(batch_(id|time)\)")
 class FeedExporter(feedexport.FeedExporter):
     """Exports from the store: the winning version of each changed entry.
 
-    Items are not exported as they are scraped, because a later document may hold a newer version. When the
+    Items are not exported as they are scraped, because a later document may contain a newer version. When the
     spider closes, the changes of this run are exported, and those that earlier runs of its feeds committed
     and did not export. They are marked as exported when every file is renamed; if the process dies before
     that, the next one completes the export.
@@ -95,7 +95,6 @@ class FeedExporter(feedexport.FeedExporter):
 
     @property
     def nothing_new(self) -> str:
-        """A sentence for the end of a run that had nothing to export."""
         place, result = "FILE", "nothing was written"
         if len(self.feeds) == 1:
             [(template, options)] = self.feeds.items()
@@ -109,7 +108,7 @@ class FeedExporter(feedexport.FeedExporter):
 
     @property
     def only_appends(self) -> bool:
-        """Whether every target has the earlier changes: a file that is appended to, or one for each run."""
+        """Whether each target is appended to, or has a new file for each run."""
         continued = {template for template, path in self._paths.items() if path.exists()}
         return all(
             "%(" in template or (template in continued and not options.get("overwrite"))
@@ -184,7 +183,7 @@ class FeedExporter(feedexport.FeedExporter):
         if isinstance(slot.storage, FileFeedStorage):
             slot.storage.recover = self._prepare
             self._paths[template] = slot.storage.target
-            # A named pipe's reader waits for its end, and Scrapyd's jobs link to their items.
+            # The reader of a named pipe waits for its end; Scrapyd links its jobs to their items.
             slot.store_empty |= slot.storage.is_named_pipe or hasattr(spider, SCRAPYD_JOB)
         slot.uri = without_credentials(slot.uri)  # the log shows it
         return slot
@@ -231,17 +230,17 @@ class FeedExporter(feedexport.FeedExporter):
                     self.slots[number] = self._open_slot(slot.uri_template, spider, slot)
 
     async def _close_slots(self, spider: Spider) -> None:
-        # Other targets are closed only if that succeeds: what they are sent cannot be undone.
+        # Other targets are closed only if that succeeds: a delivery to them cannot be undone.
         files = [slot for slot in self.slots if isinstance(slot.storage, FileFeedStorage)]
-        others = [slot for slot in self.slots if slot not in files]
+        remaining = [slot for slot in self.slots if slot not in files]
         for slot in files:
             await self._close_slot(slot, spider)
-        for slot in () if self._has_failed else others:
+        for slot in () if self._has_failed else remaining:
             self._schedule_slot_close(slot, spider)
         if self._pending_close_tasks:
             await asyncio.wait([asyncio.ensure_future(task) for task in self._pending_close_tasks])
 
-    # Whether the store knows what has become of the delivery.
+    # Whether the outcome of the delivery is in the store.
     def _deliver(self, store: Store, number: int) -> bool:
         files = [storage.written for storage in _files(self._started) if storage.written is not None]
         try:
@@ -328,7 +327,7 @@ def _takes_more(slot: FeedSlot) -> bool:
 
 
 class ItemExporter(feedexport.FeedExporter):
-    """Exports items at once, as Scrapy does, to the places of FEEDS whose `item_classes` are no entries."""
+    """Exports items at once, as Scrapy does, to places of FEEDS whose `item_classes` are not entries."""
 
     def __init__(self, crawler: Crawler) -> None:
         if all(map(takes_entries, crawler.settings.getdict("FEEDS").values())):

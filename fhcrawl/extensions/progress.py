@@ -1,4 +1,4 @@
-"""Progress of a crawl: live on a terminal, else in log lines."""
+"""Progress of a crawl: a live display on a terminal, otherwise log lines."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ MONTH, BAR = len("2003-12"), 12
 class Walk:
     """A feed that is being crawled.
 
-    :param back_to: oldest time that the walk has reached, ISO 8601 in UTC; None if not known
+    :param back_to: oldest time that the walk has reached, ISO 8601 in UTC; None if unknown
     :param pending: URLs of the documents that have been requested and are not done
     :param read: number of entries that were read, or of documents if it is `of_documents`
     :param total: how many the publisher announces; 0 if none
@@ -92,9 +92,8 @@ class Rate(NamedTuple):
     entries: float = 0
 
 
+# Computed from signals; the clock is monotonic, in seconds.
 class Progress:
-    """The progress of a crawl, computed from its signals; the clock is monotonic, in seconds."""
-
     def __init__(self, feeds: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.feeds = feeds
         self.clock = clock
@@ -282,8 +281,8 @@ class ProgressExtension(Component):
         now = time.monotonic()
         return running(self.progress, self.progress.rate(now), now - self._begun, size)
 
+    # Before the log and the exports use the terminal.
     def spider_closed(self) -> None:
-        """Stop the display, so that the log and the exports can use the terminal."""
         self._leave()
         self._stop()
         if self._screen is None and self._interval:
@@ -296,7 +295,7 @@ class ProgressExtension(Component):
             self._screen.close()
 
     def tell(self, summary: Summary) -> bool:
-        """Print the summary if there is a terminal; return whether it need not be logged too."""
+        """Print the summary to the terminal; return whether it need not be logged too."""
         if self._screen is None:
             return False
         file = self._screen.console.file
@@ -335,16 +334,12 @@ def open_screen(render: Callable[[ConsoleDimensions], RenderableType], has_log: 
     console = console_of(sys.stderr)
     if console is None or any(isinstance(handler.stream, Screen) for handler in handlers):
         return None
-    here = [handler for handler in handlers if handler.stream in (sys.stderr, sys.stdout)]
-    return Screen(console, render, here, has_log)
+    on_terminal = [handler for handler in handlers if handler.stream in (sys.stderr, sys.stdout)]
+    return Screen(console, render, on_terminal, has_log)
 
 
+# Only `refresh` redraws the display.
 class Screen:
-    """A live display at the bottom of a terminal; text that is written to it is printed above.
-
-    Only `refresh` redraws it. If the log is written elsewhere, its warnings are shown here.
-    """
-
     def __init__(
         self,
         console: Console,
@@ -385,8 +380,9 @@ class Screen:
             self._print()
         return len(text)
 
+    # The handlers of logging call it.
     def flush(self) -> None:
-        """Do nothing; the handlers of logging call it."""
+        pass
 
     def _print(self) -> None:
         written, self._written, self._waiting = "".join(self._written), [], 0
@@ -404,7 +400,6 @@ class Screen:
         self._live.stop()
 
     def close(self) -> None:
-        """Stop the display, and restore the streams of the log handlers."""
         for handler, stream in self._handlers:
             handler.setStream(stream)
         if self._own is not None:
@@ -412,8 +407,8 @@ class Screen:
         with contextlib.suppress(OSError):
             self._stop()
 
+    # Returns whether the log is written to this terminal.
     def release(self) -> bool:
-        """Remove the filters of the log handlers; return whether the log is written to this terminal."""
         for handler, _stream in self._handlers:
             handler.removeFilter(_is_not_closing)
         return bool(self._handlers)
@@ -444,9 +439,9 @@ def running(progress: Progress, rate: Rate, seconds: float, size: ConsoleDimensi
     return Constrain(Group(*parts), size.width - len("^C^C"))
 
 
-def _line(name: str, said: str, style: str = "") -> Text:
+def _line(name: str, value: str, style: str = "") -> Text:
     text = Text(no_wrap=True, overflow="ellipsis")
-    return text.append(f"{name:<10} ", "bold").append(said, style)
+    return text.append(f"{name:<10} ", "bold").append(value, style)
 
 
 def _clock(seconds: float) -> str:

@@ -42,9 +42,8 @@ ENDS = {
 }
 
 
+# Parses one document at a time; it ends when this process ends.
 class ReaderProcess:
-    """A process that parses documents, one at a time. It ends when this process ends."""
-
     def __init__(self, process: asyncio.subprocess.Process, file: IO[bytes]) -> None:
         self._process = process
         self._file = file
@@ -53,9 +52,9 @@ class ReaderProcess:
     def pid(self) -> int:
         return self._process.pid
 
+    # The limits for a document are octets and seconds of CPU time; 0 is no limit.
     @classmethod
     async def start(cls, memory: int = 0, seconds: int = 0) -> ReaderProcess:
-        """Start the process; the limits for a document are octets and seconds of CPU, 0 for none."""
         file = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", MODULE, *map(str, (file.fileno(), memory, seconds))),
@@ -70,8 +69,8 @@ class ReaderProcess:
         await started._wait_for_turn()
         return started
 
+    # After an OSError or TimeoutError, the process has ended.
     async def read(self, job: Job, seconds: float | None = None) -> FeedDocument | DocumentList:
-        """Parse a document in the process, which has ended after an OSError or TimeoutError."""
         try:
             put_job(self._file.fileno(), job)
             _pipes(self._process)[1].write(TURN)
@@ -89,8 +88,8 @@ class ReaderProcess:
             await _pipes(self._process)[0].readexactly(len(TURN))
         except (asyncio.IncompleteReadError, ConnectionError) as error:
             status = await self.end()
-            said = ENDS.get(status, f"the parser process ended with status {status}")
-            raise ChildProcessError(said) from error
+            message = ENDS.get(status, f"the parser process ended with status {status}")
+            raise ChildProcessError(message) from error
 
     @property
     def has_ended(self) -> bool:
@@ -101,8 +100,8 @@ class ReaderProcess:
             self._process.kill()
         await self.end()
 
+    # Returns the exit status, or the negative number of a signal.
     async def end(self) -> int:
-        """Make the process end, and wait for it; return its exit status, or minus the number of a signal."""
         _pipes(self._process)[1].close()
         self._file.close()
         return await self._process.wait()
@@ -144,7 +143,6 @@ class ReaderExtension(Component):
         self._tasks: set[Task] = set()
 
     def begin(self, response: Response) -> None:
-        """Start to parse a document, unless it is small, unchanged, or to be parsed here."""
         request = request_of(response)
         context = context_of(request)
         is_large = response.status in OK and len(response.body) >= LARGE
@@ -176,18 +174,18 @@ class ReaderExtension(Component):
             await asyncio.wait([self._begun[response]])
 
     def read(self, response: Response) -> FeedDocument:
-        """Return the feed document of a response; raise NotAFeedError if it is none, or cannot be parsed."""
+        """:raises NotAFeedError: if the response is not a feed, or cannot be parsed"""
         return as_feed(self.read_any(response))
 
     def read_any(self, response: Response) -> FeedDocument | DocumentList:
-        """Return the feed document or the list of documents of a response; links are `requests.secured`."""
+        """Return the document or the list of documents; links are `requests.secured`."""
         if response in self._begun:
-            found = self._begun[response].result()
+            document = self._begun[response].result()
         else:
-            found = parser.read(self._job(request_of(response), response))
-        if isinstance(found, FeedDocument):
-            parser.clean_links(found, partial(requests.secured, response=response))
-        return found
+            document = parser.read(self._job(request_of(response), response))
+        if isinstance(document, FeedDocument):
+            parser.clean_links(document, partial(requests.secured, response=response))
+        return document
 
     def _job(self, request: Request, response: Response) -> Job:
         return Job(
@@ -217,8 +215,8 @@ class ReaderExtension(Component):
                     raise TimeIsOverError(ReasonKind.LIMIT, time_is_over(self._feed_seconds)) from error
                 raise NotAFeedError(ReasonKind.TOO_LARGE, str(error)) from error
 
+    # None if no process can be started.
     async def _process(self) -> ReaderProcess | None:
-        """Return the process, a new one if it has ended; None if it cannot be started."""
         try:
             process = await (self._start or self._begin_process())
             if process.has_ended:

@@ -86,7 +86,6 @@ class StoreExtension(Component):
 
     @property
     def has_failed(self) -> bool:
-        """Whether the store has failed in this run."""
         return bool(self._said)
 
     def fail(self, error: Exception) -> None:
@@ -117,32 +116,32 @@ class StoreExtension(Component):
         return None
 
     def begin_walks(self, feeds: Mapping[str, dict[str, Any]]) -> Iterator[WalkStart]:
-        """Begin walks; yield what the store knows of each feed, without feeds that this crawl skips.
+        """Begin walks; yield the stored state of each feed, except those that this crawl skips.
 
         :param feeds: at most `store.FEEDS_AT_ONCE` feeds: their options as plain values, by URL
         """
-        asked = {feed: options for feed, options in feeds.items() if feed not in self.skipped_feeds}
+        readable = {feed: options for feed, options in feeds.items() if feed not in self.skipped_feeds}
         try:
-            begun = self._settle_and_begin(asked) if asked else {}
+            begun = self._settle_and_begin(readable) if readable else {}
         except StoreError as error:
-            if len(asked) > 1 and self._is_writable():
+            if len(readable) > 1 and self._is_writable():
                 # One of the feeds may cause the error: begin one walk at a time.
-                for feed, options in asked.items():
+                for feed, options in readable.items():
                     yield from self.begin_walks({feed: options})
                 return
-            for feed in asked:
+            for feed in readable:
                 self._refuse(feed, error)
             return
-        for feed in asked:
-            known = begun[feed]
-            if isinstance(known, LeaseError):
-                self.yield_to_other(feed, known)
+        for feed in readable:
+            start = begun[feed]
+            if isinstance(start, LeaseError):
+                self.yield_to_other(feed, start)
             else:
-                if known.former_ids is not None:
+                if start.former_ids is not None:
                     logger.warning(
-                        IDS_CHANGED, feed, known.ids, known.former_ids, extra={"is_for_users": True}
+                        IDS_CHANGED, feed, start.ids, start.former_ids, extra={"is_for_users": True}
                     )
-                yield known
+                yield start
 
     def _refuse(self, feed: str, error: StoreError) -> None:
         loss = DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, f"was not crawled: {error}")
@@ -154,7 +153,7 @@ class StoreExtension(Component):
         }
         ids = {feed: options["ids"] for feed, options in feeds.items() if options.get("ids")}
         begun = self.store.walks.begin(list(feeds), self.run, now(), merging, ids)
-        unsettled = [feed for feed, known in begun.items() if isinstance(known, UnsettledError)]
+        unsettled = [feed for feed, start in begun.items() if isinstance(start, UnsettledError)]
         if unsettled:
             # A process that exported them has died since this crawl started.
             recover(self.store)
@@ -169,7 +168,6 @@ class StoreExtension(Component):
         return True
 
     def yield_to_other(self, feed: str, error: LeaseError) -> None:
-        """Leave a feed to another crawl, and log it once."""
         if feed in self.skipped_feeds:
             return
         self.skipped_feeds.add(feed)
@@ -177,7 +175,6 @@ class StoreExtension(Component):
         logger.warning("%s is skipped: %s", feed, error)
 
     def give_up(self, feed: str, loss: DocumentFailure, error: Exception) -> None:
-        """Stop reading a feed because of an error of the store; the end of the run reports it."""
         self.skipped_feeds.add(feed)
         self.unrecorded_failures[feed] = loss
         self.fail(error)
@@ -205,24 +202,21 @@ class UnderWay:
         self._done: list[str] = []
 
     def wait(self, request: Request) -> None:
-        """Count a request that is in the scheduler."""
         feed = feed_of(request)
         if feed is not None:
             self._counts[feed] += 1
 
     def take(self, request: Request) -> None:
-        """Note that the engine takes a request from the scheduler."""
         feed = feed_of(request)
         if feed is not None:
             self._in_hand[request] = feed
 
     def end(self, in_hand: Container[Request]) -> None:
-        """Forget the requests that are no longer in progress."""
         for request in [request for request in self._in_hand if request not in in_hand]:
             self._end(self._in_hand.pop(request))
 
+    # Each feed is returned once.
     def done(self, in_hand: Container[Request]) -> list[str]:
-        """Return the feeds that have been done since the last call; each once."""
         self.end(in_hand)
         # A feed may have new requests since then: those for captures.
         done = [feed for feed in dict.fromkeys(self._done) if feed not in self._counts]
@@ -230,12 +224,11 @@ class UnderWay:
         return done
 
     def is_busy(self, feed: str) -> bool:
-        """Return whether a feed has requests, or `done` has not returned it yet."""
         return feed in self._counts or feed in self._done
 
+    # While the block makes more requests, the feed is not done.
     @contextmanager
     def begun(self, feed: str) -> Iterator[None]:
-        """Keep a feed from being done inside a `with` block, in which more requests are made."""
         self._counts[feed] += 1
         try:
             yield

@@ -75,7 +75,6 @@ class VerdictsExtension(Component):
 
     @property
     def words(self) -> set[str]:
-        """The verdicts on the feeds of the run so far, as people read them."""
         return set(self._summary.verdicts)
 
     def document_read(self, result: DocumentResult) -> None:
@@ -83,7 +82,7 @@ class VerdictsExtension(Component):
 
     def document_lost(self, result: DocumentResult) -> None:
         fetch, failure = result.fetch, result.failure
-        # Not one that is left for a later run.
+        # A document for a later run does not count.
         if fetch.role is Role.SUBSCRIPTION and failure is not None and failure.state is not State.KNOWN:
             self._unread.add(fetch.feed)
 
@@ -116,19 +115,19 @@ class VerdictsExtension(Component):
         if self._looks is not None and self._looks.running:
             self._looks.stop()
         extension = StoreExtension.of(self._crawler)
-        # After a shutdown, the user knows that feeds are unread.
+        # After a shutdown, unread feeds are expected.
         if self._unread and not self._is_any_read and reason != "shutdown":
             self._crawler.stats.set_value(UNREAD, len(self._unread))
         # A crawl that ended early may be resumed with requests of these feeds.
         forgets = reason == "finished" and self._may_forget()
         try:
             feeds = extension.store.feeds.read(extension.run)
-            while some := list(islice(feeds, FEEDS_AT_ONCE)):
-                self._report(extension, some, forgets)
+            while batch := list(islice(feeds, FEEDS_AT_ONCE)):
+                self._report(extension, batch, forgets)
         except StoreError as error:
             extension.fail(error)
         for url, failure in extension.unrecorded_failures.items():
-            self._tell(url, Verdict.UNKNOWN, [Reason(failure.kind, url, failure.detail, now())], 0)
+            self._log_verdict(url, Verdict.UNKNOWN, [Reason(failure.kind, url, failure.detail, now())], 0)
             self._summary.add_unknown(url, failure.kind, failure.detail)
         self._summary.idle = getattr(self._crawler.spider, "idle_reason", "")
         self._summary.left = self._crawler.stats.get_value(LEASED, 0)
@@ -156,7 +155,7 @@ class VerdictsExtension(Component):
         progress = self._crawler.get_extension(ProgressExtension)
         for feed, (url, verdict, reasons) in zip(feeds, records, strict=True):
             extension.unrecorded_failures.pop(url, None)
-            self._tell(url, verdict, reasons, feed.entries)
+            self._log_verdict(url, verdict, reasons, feed.entries)
             counts = None if progress is None else progress.progress.of(url)
             self._summary.add(feed, verdict, reasons, counts)
             if self.told is not None:
@@ -179,7 +178,7 @@ class VerdictsExtension(Component):
                 logger.warning(RENAMED_ENTRIES, url, end.renamed, former, new, more)
         return bool(ends)
 
-    def _tell(self, url: str, verdict: Verdict, reasons: list[Reason], entries: int) -> None:
+    def _log_verdict(self, url: str, verdict: Verdict, reasons: list[Reason], entries: int) -> None:
         self._crawler.stats.inc_value(f"fhcrawl/feed/{verdict.value}")
         level = logging.INFO if verdict is Verdict.COMPLETE else logging.WARNING
         word = shown_verdict(in_words(verdict, reasons))
@@ -198,7 +197,7 @@ class VerdictsExtension(Component):
         if progress is not None and progress.tell(summary):
             return
         if self._crawler.settings.getbool("FHCRAWL_SUMMARY_ENABLED"):
-            # A file that a scheduled crawl appends to is as it should be.
+            # A scheduled crawl that appends to files often has nothing to append.
             has_note = summary.note and exporter is not None and not exporter.only_appends
             with contextlib.suppress(OSError):  # stderr is closed
                 look = Look.of(sys.stderr)
@@ -229,7 +228,7 @@ class VerdictsExtension(Component):
 def _verdict_record(feed: Feed, failure: DocumentFailure | None) -> VerdictRecord:
     if failure is None:
         return VerdictRecord(feed.feed, feed.verdict, feed.reasons)
-    # It could not be stored.
+    # The failure could not be stored.
     detail = f"has a document that {failure.detail}"
     reasons = [*feed.reasons, Reason(failure.kind, feed.feed, detail, now())]
     return VerdictRecord(feed.feed, Verdict.INCOMPLETE, reasons)

@@ -1,4 +1,4 @@
-"""Writes the report: what it says of feeds, and one self-contained HTML page of it."""
+"""Writes the report on feeds as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Reason
     from fhcrawl.store import Details, Document, Feed
 
-# Of more consecutive documents with the same state, the first and last are shown, and the others counted.
+# Of more consecutive documents with the same state, the first and last are shown; the others are counted.
 MOST_SINGLE = 3
 MOST_STRETCHES = 40
 MOST_REASONS = 20
@@ -53,7 +53,7 @@ SUBJECTS = {
     Role.PART.value: "A part of its list",
     Role.INDEX.value: "The snapshot",
 }
-# Reasons why nothing is known of the time before the oldest entry, although each document was read.
+# Reasons why older entries may exist, although each document was read.
 OPEN_ENDED = frozenset({ReasonKind.NO_HISTORY, ReasonKind.PLATFORM, ReasonKind.LOOP})
 
 
@@ -94,8 +94,6 @@ class Section:
 
 
 class Problem(NamedTuple):
-    """A reason of a feed's verdict, in the list of what to do."""
-
     anchor: str
     name: str
     reason: Reason
@@ -109,8 +107,6 @@ class Advised:
 
 
 class Overview:
-    """Totals over all feeds, to which feeds are added one by one."""
-
     def __init__(self) -> None:
         self.statuses: Counter[str] = Counter()
         self.entries = self.documents = 0
@@ -171,7 +167,7 @@ def over_time(months: Mapping[str, int]) -> list[tuple[str, int, int]]:
 
 def stretches(documents: Iterable[Document]) -> list[Stretch]:
     groups: list[list[Document]] = []
-    for _, same in groupby(documents, lambda one: (one.role, one.state, one.reason, one.lost_entries)):
+    for _, same in groupby(documents, lambda item: (item.role, item.state, item.reason, item.lost_entries)):
         run = list(same)
         if len(run) <= MOST_SINGLE:
             groups += [[document] for document in run]
@@ -187,7 +183,7 @@ MOST_OPEN = 5
 MOST_MISSING = 200  # pages of sitemaps
 MOST_SHOWN = 5  # problems with one advice; the others are collapsed
 SHORT = 60  # characters
-# Feeds are not to learn who reads about them, and gain nothing from being linked to.
+# Publishers do not see the report as referrer, and search engines do not count its links.
 REL = "noopener noreferrer nofollow"
 ROLES = {
     "subscription": "Feed document",
@@ -269,13 +265,13 @@ def _part(file: IO[bytes], begin: int, length: int) -> Markup:
 # URLs of HTTP without them become links.
 
 
-def text(said: str) -> str:
-    shown = _without_controls(" ".join(said.split()))
+def text(value: str) -> str:
+    shown = _without_controls(" ".join(value.split()))
     return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
 
 
-def _without_controls(said: str) -> str:
-    return UNFIT.sub("\ufffd", CONTROLS.sub("\ufffd", said))
+def _without_controls(value: str) -> str:
+    return UNFIT.sub("\ufffd", CONTROLS.sub("\ufffd", value))
 
 
 def url(address: str) -> Markup:
@@ -306,19 +302,19 @@ def host(address: str) -> str:
         return ""
 
 
-def short(said: str) -> str:
+def short(value: str) -> str:
     # A URL is cut in the middle: its end identifies it.
-    shown = text(said)
+    shown = text(value)
     if len(shown) <= SHORT:
         return shown
-    if not _is_web(said):
+    if not _is_web(value):
         return f"{shown[: SHORT - 1]}…"
     begin = (SHORT - 1) // 2
-    return f"{said[:begin]}…{said[begin + 1 - SHORT :]}"
+    return f"{value[:begin]}…{value[begin + 1 - SHORT :]}"
 
 
-def sentence(said: str) -> str:
-    return f"{said[:1].upper()}{said[1:].rstrip('.')}."
+def sentence(clause: str) -> str:
+    return f"{clause[:1].upper()}{clause[1:].rstrip('.')}."
 
 
 def day(time: str) -> Markup:

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Reason
     from fhcrawl.store import Feed
 
-# Of a run: further feeds are included in the totals only.
+# Limit for a run: further feeds are only included in the totals.
 MOST_FEEDS = 10_000
 GAP = INDENT = "  "
 # Dates are shortened and columns left out until names have this many columns; they have LEAST in any case.
 NAME, LEAST = 24, 4
 WIDEST_TITLE = 60
-# A URL is cut to this many columns, rather than to fewer to have its sentence on one line.
+# A URL keeps at least this many columns, even if its sentence then takes more than one line.
 SHORTEST_URL = 40
 DAY, MONTH, YEAR = len("2003-12-13"), len("2003-12"), len("2003")
 # Select Graphic Rendition: ECMA-48, 8.3.117.
@@ -63,14 +63,14 @@ class Look(NamedTuple):
         return f"\x1b[{style}m{text}\x1b[0m" if self.has_colour and text else text
 
     def sentence(self, url: str, rest: str) -> list[str]:
-        """Return a sentence that begins with a URL; the URL is cut in its middle and never wrapped."""
+        """Return a sentence that begins with a URL, which is cut in its middle and never wrapped."""
         if self.width is None:
             return [f"{url} {rest}"]
         room = max(SHORTEST_URL, self.width - cell_len(rest) - 1)
         return self.wrap(rest, cut_in_middle(url, min(room, self.width)))
 
     def wrap(self, text: str, begin: str = "") -> list[str]:
-        """Return text that follows a beginning, wrapped between words; words that are too long are cut."""
+        """Wrap text between words after a beginning; words that are too long are cut."""
         if self.width is None:
             return [f"{begin} {text}" if begin else text]
         lines = [begin]
@@ -85,7 +85,6 @@ class Look(NamedTuple):
 
 
 def cut_in_middle(text: str, width: int) -> str:
-    """Return text without its middle, if it is wider than a number of columns."""
     if cell_len(text) <= width:
         return text
     end = text[-((width - 1) // 2) :]
@@ -158,8 +157,6 @@ class Row(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column of the table, except for the first; terminals lack those that are `is_wide`."""
-
     heading: str
     cell: Callable[[Row], str]
     is_number: bool = False
@@ -233,7 +230,7 @@ def _width(column: Column, rows: Sequence[Row]) -> int:
     return max(len(column.heading), *(cell_len(column.cell(row)) for row in rows))
 
 
-# By prefixes of stats. `scrapy crawl` exits with code 1 if there is such a stat.
+# By prefix of the stat. `scrapy crawl` exits with code 1 if such a stat exists.
 FAILURES = {
     "fhcrawl/disk/full": "A disk was nearly full (see the log): free up space, then run it again.",
     "fhcrawl/cluster/failed": "Redis has failed (see the log): fix it, then run it again.",
@@ -257,8 +254,8 @@ def failures(stats: Iterable[str]) -> list[str]:
 def with_kind_of_advice(reasons: list[Reason]) -> Iterator[tuple[Reason, ReasonKind]]:
     """Yield the reasons of a feed, each with the kind whose advice applies to it.
 
-    That a feed could never be read is left out where the cause is among the reasons. If something else, or
-    nothing, was found at its address, the advice is that on feeds that were never read.
+    The reason that a feed could never be read is skipped if its cause is among the reasons. If the address
+    has no document, or not a feed, the advice is that for feeds that were never read.
     """
     unread = next((reason.kind for reason in reasons if reason.kind in NEVER_READ), None)
     no_cause = NEVER_READ | OURSELVES | {ReasonKind.HOLES}
@@ -270,13 +267,13 @@ def with_kind_of_advice(reasons: list[Reason]) -> Iterator[tuple[Reason, ReasonK
             yield reason, reason.kind
 
 
-# For each advice; the store has all reasons.
+# Limit for each advice; the store has all reasons.
 MOST_REASONS = 20
-# At the end of a crawl, more plain feeds than these are one line together.
+# At the end of a crawl, more plain feeds than these share a line.
 MOST_PLAIN = 3
-# Feeds that are named where they are counted.
+# Number of feeds that are listed with a count.
 MOST_NAMED = 5
-# The verdict in the table says as much: feeds with these reasons are counted. They come after the others.
+# The table's verdicts imply these reasons, so that their feeds are only counted, after all other reasons.
 COUNTED = (
     ReasonKind.NOT_READ,
     ReasonKind.ONLY_CAPTURES,
@@ -294,7 +291,7 @@ MORE_REASONS = "and {:,} more: `fhcrawl feeds --wide` lists them"
 
 @dataclass(slots=True)
 class Problems:
-    """The reasons that share an advice; of many, only the first.
+    """The reasons with the same advice; only the first ones if they are many.
 
     :param listed: URLs and rests of sentences
     :param number: how many would be listed without a limit
@@ -361,7 +358,6 @@ class Summary:
             self.note = f"{entries} exported, including changes that earlier crawls did not export."
 
     def add(self, feed: Feed, verdict: Verdict, reasons: list[Reason], counts: Counts | None = None) -> None:
-        """Add a feed that is in the store."""
         fetched = 0 if counts is None else counts.documents
         url = self._shown(feed.feed)
         row = Row(
@@ -386,7 +382,6 @@ class Summary:
             self._note(reason.kind, reason.url, reason.detail, since, advised.advice)
 
     def add_unknown(self, url: str, kind: ReasonKind, detail: str) -> None:
-        """Add a feed that failed and is not in the store."""
         unknown = Verdict.UNKNOWN.value
         self._add(Row(self._shown(url), "", "-", 0, None, 0, None, None, False, unknown), is_plain=False)
         self._note(kind, url, detail, "", kind.advice)
@@ -398,7 +393,7 @@ class Summary:
             self._number_of_plain += 1
             self._plain.append(row)
             if self._number_of_plain > MOST_PLAIN:
-                self._plain = [_together(self._plain, self._number_of_plain)]
+                self._plain = [_merged_row(self._plain, self._number_of_plain)]
         elif self._of_run and len(self._rows) >= MOST_FEEDS:
             self._more += 1
         else:
@@ -440,9 +435,8 @@ class Summary:
         yield from (look.paint(line, BOLD) for line in look.wrap(self.footer()))
 
     def reason_lines(self, look: Look) -> Iterator[str]:
-        """Yield the reasons, and below those that share an advice, what to do."""
         # Gaps are first.
-        in_order = sorted(self._problems, key=lambda said: ORDER.index(said) if said in ORDER else 0)
+        in_order = sorted(self._problems, key=lambda advice: ORDER.index(advice) if advice in ORDER else 0)
         for number, advice in enumerate(in_order):
             yield from [""] if number else []
             yield from self._problems[advice].lines(look)
@@ -451,18 +445,18 @@ class Summary:
             yield from more
 
     def footer(self) -> str:
-        said = [f"{self.verdicts[word]:,} {shown_verdict(word)}" for word in WORDS if self.verdicts[word]]
+        parts = [f"{self.verdicts[word]:,} {shown_verdict(word)}" for word in WORDS if self.verdicts[word]]
         if self.left:
             whose = "it" if self.left == 1 else "them"
-            said.append(f"{self.left:,} skipped (another crawl is reading {whose})")
+            parts.append(f"{self.left:,} skipped (another crawl is reading {whose})")
         number = self.verdicts.total() + self.left
         if not number:
             return self.idle or "No feeds"
         changes = f"; entries: {self._changes.outcomes()}" if self._changes.entries else ""
-        return f"{number:,} {'feed' if number == 1 else 'feeds'}: {', '.join(said)}{changes}"
+        return f"{number:,} {'feed' if number == 1 else 'feeds'}: {', '.join(parts)}{changes}"
 
 
-def _together(rows: list[Row], number: int) -> Row:
+def _merged_row(rows: list[Row], number: int) -> Row:
     dates = [date for row in rows for date in (row.oldest, row.newest) if date]
     return rows[0]._replace(
         feed="",

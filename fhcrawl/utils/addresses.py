@@ -84,7 +84,7 @@ class Origin(NamedTuple):
 
 
 def origin(url: str) -> Origin:
-    """Return the host and port of a URL; raise ValueError if the URL or its port is invalid."""
+    """:raises ValueError: if the URL or its port is invalid"""
     parts = urlsplit(url)
     port = PORTS.get(parts.scheme, 0) if parts.port is None else parts.port
     return Origin(canonical(parts.hostname or ""), port)
@@ -103,7 +103,7 @@ def canonical(host: str) -> str:
 
 
 def literal(host: str) -> Address | None:
-    """Return the address that a host is written as, in any form that resolvers accept; None for a name."""
+    """Return the address in any form that resolvers accept (`0x7f.1`); None for a name."""
     host = canonical(host)
     return _ipv6(host) if ":" in host else _ipv4(host)
 
@@ -129,13 +129,13 @@ def special(address: Address) -> str | None:
     """Return the kind of a special address with its article ('a loopback'); None for a public address."""
     if isinstance(address, IPv4Address):
         return next((kind for network, kind in SPECIAL_IPV4.items() if address in network), None)
-    inside = _inside(address)
-    if inside:
-        return next(filter(None, map(special, inside)), None)
+    embedded = _embedded(address)
+    if embedded:
+        return next(filter(None, map(special, embedded)), None)
     return next((kind for network, kind in SPECIAL_IPV6.items() if address in network), None)
 
 
-def _inside(address: IPv6Address) -> list[IPv4Address]:
+def _embedded(address: IPv6Address) -> list[IPv4Address]:
     bits = int(address)
     last = bits & 0xFFFF_FFFF
     if address in MAPPED or address in NAT64:
@@ -148,7 +148,7 @@ def _inside(address: IPv6Address) -> list[IPv4Address]:
 
 
 def special_name(host: str) -> bool:
-    """Return whether a host name stands for this machine by definition (RFC 6761, 6.3)."""
+    """Return whether a host name always resolves to this machine (RFC 6761, 6.3)."""
     return host == "localhost" or host.endswith(".localhost")
 
 
@@ -193,7 +193,7 @@ class AllowedHosts:
 
     @classmethod
     def of(cls, entries: Iterable[str]) -> AllowedHosts:
-        """Parse the entries of FHCRAWL_ALLOWED_PRIVATE_HOSTS; raise ArgumentError if one is invalid."""
+        """:raises ArgumentError: if an entry is invalid"""
         names: list[tuple[str, int | None]] = []
         networks: list[tuple[Network, int | None]] = []
         for entry in filter(None, map(str.strip, entries)):
@@ -213,18 +213,17 @@ class AllowedHosts:
         return (where.host, where.port) in self.names or (where.host, None) in self.names
 
     def refusal(self, address: Address, port: int) -> str | None:
-        """Return why a request to an address is refused; None if it is allowed."""
         kind = special(address)
         if kind is None or self._has_address(address, port):
             return None
         return f"it is at {kind} address ({address})"
 
     def _has_address(self, address: Address, port: int) -> bool:
-        inside = _inside(address) if isinstance(address, IPv6Address) and address in MAPPED else []
+        embedded = _embedded(address) if isinstance(address, IPv6Address) and address in MAPPED else []
         return any(
             candidate in network and allowed in (None, port)
             for network, allowed in self.networks
-            for candidate in (address, *inside)
+            for candidate in (address, *embedded)
         )
 
 
@@ -252,10 +251,10 @@ def has_credentials(url: str) -> bool:
     return "@" in urlsplit(url).netloc
 
 
-def may_have_headers(url: str, given: str) -> bool:
-    """Return whether headers of the user's, maybe credentials, for one URL may be sent to another one."""
-    parts, own = urlsplit(url), urlsplit(given)
-    return parts.netloc == own.netloc and parts.scheme in (own.scheme, "https")
+def may_have_headers(url: str, origin_url: str) -> bool:
+    """Return whether the user's headers for another URL, which may be credentials, may be sent to a URL."""
+    parts, origin_parts = urlsplit(url), urlsplit(origin_url)
+    return parts.netloc == origin_parts.netloc and parts.scheme in (origin_parts.scheme, "https")
 
 
 def normalised(url: str) -> str:
@@ -280,32 +279,32 @@ def without_credentials(url: str) -> str:
     return USER_INFORMATION.sub(r"\1", url)
 
 
-def is_downgrade(url: str, given: Iterable[str], before: Iterable[str]) -> bool:
+def is_downgrade(url: str, user_urls: Iterable[str], before: Iterable[str]) -> bool:
     """Return whether a URL is http: on a host that was reached with https:.
 
-    :param given: URLs that the user gave: their hosts may have http: if they were given with it
+    :param user_urls: URLs that the user gave: their hosts may have http: if they were user_urls with it
     :param before: URLs that led to this one
     """
     if urlsplit(url).scheme != "http":
         return False
     host = origin(url).host
-    if any(urlsplit(other).scheme == "http" and origin(other).host == host for other in given):
+    if any(urlsplit(other).scheme == "http" and origin(other).host == host for other in user_urls):
         return False
     return any(urlsplit(other).scheme == "https" and origin(other).host == host for other in before)
 
 
 # Behind a proxy that ends TLS, many publishers write links with http:.
-def secured(url: str, given: Iterable[str], before: Iterable[str]) -> str:
-    """Return a URL with https: if it is a downgrade without a port of its own; parameters as there."""
+def secured(url: str, user_urls: Iterable[str], before: Iterable[str]) -> str:
+    """Return a URL with https: if it is a downgrade (`is_downgrade`) with the default port."""
     with contextlib.suppress(ValueError):
         parts = urlsplit(url)
-        if parts.port in (None, PORTS["http"]) and is_downgrade(url, given, before):
+        if parts.port in (None, PORTS["http"]) and is_downgrade(url, user_urls, before):
             return parts._replace(scheme="https", netloc=parts.netloc.removesuffix(":80")).geturl()
     return url
 
 
 def name_of(url: str) -> str:
-    """Return a URL without scheme and default port: old captures may be of http: instead of https:."""
+    """Return a URL without scheme and default port: old captures may have http: instead of https:."""
     try:
         parts = urlsplit(url)
     except ValueError:

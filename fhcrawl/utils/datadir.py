@@ -28,13 +28,13 @@ def data_dir(settings: BaseSettings) -> Path:
     from scrapy.exceptions import NotConfigured
     from scrapy.utils.project import project_data_dir
 
-    given = settings["FHCRAWL_DATA_DIR"]
-    if given:
-        if not Path(given).is_absolute():
+    configured = settings["FHCRAWL_DATA_DIR"]
+    if configured:
+        if not Path(configured).is_absolute():
             raise ArgumentError(
-                f"FHCRAWL_DATA_DIR must be an absolute path such as /var/lib/fhcrawl, not {given}"
+                f"FHCRAWL_DATA_DIR must be an absolute path such as /var/lib/fhcrawl, not {configured}"
             )
-        return Path(given)
+        return Path(configured)
     try:
         folder = Path(project_data_dir())
     except NotConfigured:
@@ -47,17 +47,20 @@ def is_source(folder: Path) -> bool:
 
 
 def user_data_dir() -> Path:
-    """Return the data directory outside of projects: `~/.local/share/fhcrawl` on Linux."""
+    """`~/.local/share/fhcrawl` on Linux; the data directory outside of projects."""
     return user_data_path("fhcrawl", appauthor=False)
 
 
 def user_config_file() -> Path:
-    """Return the path of the user's own settings: `~/.config/fhcrawl/config.toml` on Linux."""
+    """`~/.config/fhcrawl/config.toml` on Linux."""
     return user_config_path("fhcrawl", appauthor=False) / "config.toml"
 
 
 def data_file(settings: BaseSettings, name: str) -> Path:
-    """Return the path of a file in the data directory, which is created; raise ArgumentError on failure."""
+    """Return a path in the data directory, which is created.
+
+    :raises ArgumentError: if it cannot be created
+    """
     folder = data_dir(settings)
     try:
         folder.mkdir(parents=True, exist_ok=True)

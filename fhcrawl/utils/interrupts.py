@@ -1,4 +1,4 @@
-"""What Ctrl-C does to a command: one sentence, and the exit code of a process that SIGINT has ended."""
+"""Handles Ctrl-C: prints one sentence, and exits with the code of a process that SIGINT has ended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
-# As shells report a process that a signal has ended.
+# The exit code that shells report for a process that a signal has ended.
 SIGNAL_CODE = 128
 EXIT_CODE = SIGNAL_CODE + signal.SIGINT
 SENTENCE = "Interrupted. Committed data is kept, and the next run continues from there."
@@ -28,14 +28,14 @@ def end() -> NoReturn:
 
 
 def leave(code: int) -> NoReturn:
-    """Exit; another Ctrl-C does not change the exit code of a command that has been interrupted."""
+    """Exit; another Ctrl-C does not change the exit code of an interrupted command."""
     if code == EXIT_CODE:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.exit(code)
 
 
 class SignalCount:
-    """Counts the signals that end a process's crawls; `code` is the exit code that they call for, or None."""
+    """Counts the signals that end a process's crawls; `code` is the exit code for them, or None."""
 
     def __init__(self) -> None:
         self.code: int | None = None

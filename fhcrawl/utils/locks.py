@@ -55,7 +55,6 @@ async def lock_when_free(path: Path) -> contextlib.ExitStack:
 
 
 def _tries(path: Path) -> Iterator[contextlib.ExitStack | None]:
-    """Yield the result of each attempt to lock a file: a context that releases the lock, or None."""
     if path in _LOCKED:
         raise OSError(errno.EBUSY, "two exports have this destination", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,16 +64,16 @@ def _tries(path: Path) -> Iterator[contextlib.ExitStack | None]:
             yield None
             continue
         _LOCKED.add(path)
-        held = contextlib.ExitStack()
-        held.callback(os.close, number)
-        held.callback(_remove, number, lock)
-        held.callback(_LOCKED.discard, path)
-        yield held
+        lock_stack = contextlib.ExitStack()
+        lock_stack.callback(os.close, number)
+        lock_stack.callback(_remove, number, lock)
+        lock_stack.callback(_LOCKED.discard, path)
+        yield lock_stack
     raise OSError(errno.EBUSY, "another export is writing to it", str(path))
 
 
+# None if another process has the lock or has just released it.
 def _take(lock: Path) -> int | None:
-    """Return the descriptor of the lock; None if another process has it or has just released it."""
     number = _open(lock)
     if number is None:
         return None
@@ -88,8 +87,8 @@ def _take(lock: Path) -> int | None:
     return None
 
 
+# None if another process is creating the file.
 def _open(lock: Path) -> int | None:
-    """Open or create the lock file; return None if another process is creating it."""
     try:
         number = os.open(lock, FLAGS)
     except FileNotFoundError:
@@ -98,9 +97,9 @@ def _open(lock: Path) -> int | None:
         if error.errno in NOT_OPENED:
             raise _no_lock(lock) from error
         raise
-    found = os.fstat(number)
+    status = os.fstat(number)
     # A file with content is not a lock, and must not be removed at the end.
-    if not stat.S_ISREG(found.st_mode) or found.st_size:
+    if not stat.S_ISREG(status.st_mode) or status.st_size:
         os.close(number)
         raise _no_lock(lock)
     return number
@@ -124,7 +123,6 @@ def _make(lock: Path) -> int | None:
 
 
 def _flock(number: int, lock: Path) -> bool:
-    """Lock the file; return False if another process has locked it."""
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

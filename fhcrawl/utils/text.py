@@ -29,9 +29,9 @@ def escaped(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return the known word that a mistyped one is most similar to; '' if none has a ratio of `cutoff`."""
-    return next(iter(get_close_matches(word, list(known), 1, cutoff)), "")
+def nearest(word: str, words: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return the most similar of some words; '' if none has a ratio of `cutoff`."""
+    return next(iter(get_close_matches(word, list(words), 1, cutoff)), "")
 
 
 # Unicode's control characters, line and paragraph separators, and characters that change the text direction.

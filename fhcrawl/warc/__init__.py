@@ -36,8 +36,6 @@ def _check_library(option: str) -> None:
 
 
 class Placeholders(dict[str, Any]):
-    """The values for placeholders of FHCRAWL_WARC: those of Scrapy's FEEDS, and `serial`."""
-
     def __init__(self, spider: Spider | type[Spider], more: Mapping[str, Any] | None = None) -> None:
         time = datetime.now(timezone.utc).replace(microsecond=0)
         super().__init__({**(more or {}), "time": time.isoformat().replace(":", "-"), "serial": 1})

@@ -70,7 +70,7 @@ class CaptureIndex:
         self._database.close()
 
     def build(self) -> int:
-        """Index the files; return the number of captures. Log damaged files, and skip their damaged part."""
+        """Return the number of captures. Damaged files are logged; their damaged part is skipped."""
         for path in self._files:
             self._database.execute("BEGIN")
             try:
@@ -84,7 +84,7 @@ class CaptureIndex:
         return int(self._database.execute("SELECT count(*) FROM records").fetchone()[0])
 
     def find(self, url: str) -> Iterator[Listed]:
-        """Yield the captures of a URL, oldest first; those that refer to what is in no file are left out."""
+        """Yield captures, oldest first; those without a record in these files are skipped."""
         for digest, captured, date in self._database.execute(CAPTURES, (name_of(url),)).fetchall():
             if self.place(url, digest) is not None:
                 yield Listed(captured, f"{date}Z", digest)
@@ -99,13 +99,8 @@ class CaptureIndex:
         return row and str(row[0])
 
 
+# warcio's reader copies a line again for each block of it, and has no limit of length.
 class _LineReader(DecompressingBufferedReader):  # type: ignore[misc]
-    """Reads lines up to a limit; warcio's reader copies a line again for each block of it.
-
-    :raises ArchiveLoadFailed: if a record's WARC and HTTP headers, with the empty lines before the next
-        record, have more than LONGEST_HEAD octets
-    """
-
     left = LONGEST_HEAD
 
     def readline(self, length: int | None = None) -> bytes:
@@ -118,7 +113,7 @@ class _LineReader(DecompressingBufferedReader):  # type: ignore[misc]
 
 
 class _RecordLoader(ArcWarcRecordLoader):  # type: ignore[misc]
-    # A name that is a prefix of another one comes after it.
+    # A name must follow the names of which it is a prefix.
     HTTP_TYPES = ("HTTP/1.0", "HTTP/1.1", "HTTP/2.0", "HTTP/2", "HTTP/3.0", "HTTP/3")
 
     def parse_record_stream(self, stream: _LineReader, *args: Any, **kwargs: Any) -> Any:
@@ -159,7 +154,7 @@ def _records(path: Path) -> Iterator[tuple[object, ...]]:
             if record.http_headers and record.http_headers.get_statuscode() not in statuses:
                 continue
             digest = header("WARC-Payload-Digest", "")
-            # The digest of a truncated record is that of the whole body.
+            # The digest of a truncated record is that of the complete body.
             if has_body and (not digest or getattr(record.raw_stream, "limit", 0)):
                 digest = f"{place} {date}"
             refers_name = name_of((header("WARC-Refers-To-Target-URI") or url).strip("<>"))

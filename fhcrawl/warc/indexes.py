@@ -39,7 +39,7 @@ STAMP = re.compile(r"[0-9]{14}", re.ASCII)
 STAMP_FORMAT = "%Y%m%d%H%M%S"
 # The URL of a capture, from the archive's own part on: a time, a modifier, and the URL that was captured.
 CAPTURED = re.compile(r"/([0-9]{14})(?:[a-z]{2}_)?/(https?:/.*)$", re.ASCII | re.DOTALL)
-# The characters of a URL that are left as they are in the path of another one.
+# Characters that are not escaped in a URL within the path of another one.
 SAFE = ":/?&=%;,@+~!$()*'"
 OK, REVISIT = "200", "warc/revisit"
 # The names of fields, the Wayback Machine's last.
@@ -48,19 +48,15 @@ MIME = ("mime", "mimetype")
 
 
 class Listed(NamedTuple):
-    """A capture in an index."""
-
     url: str  # of the captured document
     time: str  # ISO 8601 in UTC
-    # Of its body, as the index has it; its time and URL if the index has none; of a WARC record without one,
-    # its place and date: files are written anew.
+    # Of the body, in the form of the index; the time and URL if the index has none. For a WARC record without
+    # a digest: its place and date, because files are rewritten.
     digest: str
     is_revisit: bool = False  # without a body of its own
 
 
 class IndexPage(NamedTuple):
-    """A page of an index."""
-
     captures: list[Listed]  # of the requested URL, in the order of the index
     last: str = ""  # the last time in the page, of any capture, as the index has it; "" for none
     has_more: bool = False  # the index may have more captures after that
@@ -68,13 +64,13 @@ class IndexPage(NamedTuple):
     unread: int = 0  # lines that could not be read
 
 
-def archive_of(given: str, where: str) -> str:
-    """Return the URL of a web archive, for its URL or its short name.
+def archive_of(archive: str, where: str) -> str:
+    """Return the URL of a web archive from its URL or short name, such as `wayback`.
 
     :param where: the option or setting, for the error message
     :raises ArgumentError: if it is neither
     """
-    url = SHORT_NAMES.get(given, given).rstrip("/")
+    url = SHORT_NAMES.get(archive, archive).rstrip("/")
     try:
         parts, has_user = urlsplit(url), has_credentials(url)
         is_url = parts.scheme in PORTS and bool(origin(url).host) and url.isprintable() and " " not in url
@@ -82,7 +78,7 @@ def archive_of(given: str, where: str) -> str:
         is_url = has_user = False
     if not is_url or has_user or parts.query or parts.fragment:
         raise ArgumentError(
-            f"{where} is {given}, which is not a web archive: use {' or '.join(SHORT_NAMES)}, or "
+            f"{where} is {archive}, which is not a web archive: use {' or '.join(SHORT_NAMES)}, or "
             f"the part of its URLs before the time of a capture, such as {SHORT_NAMES['wayback']}"
         )
     return url
@@ -94,12 +90,12 @@ def capture_url(archive: str, time: str, url: str) -> str:
     return f"{archive}/{stamp}id_/{url}"
 
 
-# The Wayback Machine's (0), pywb's, and a TimeMap.
+# The Wayback Machine's CDX server (0), pywb's, and a TimeMap.
 KINDS, TIMEMAP = 3, 2
 
 
 def query(kind: int, archive: str, url: str, since: str = "") -> str:
-    """Return the URL of an index of the captures of a URL, from a time (as the index has it) on."""
+    """Return the URL of an index of captures, from a time on (in the form of the index)."""
     parameters = {"url": url, "output": "json", "limit": MOST_AT_ONCE} | ({"from": since} if since else {})
     if kind == 0:
         parts = urlsplit(archive)
@@ -143,7 +139,7 @@ def _of_rows(rows: Iterable[Row], url: str, is_cut: bool) -> IndexPage:
         number += 1
         stamp = _text(row, TIME)
         last = max(last, stamp) if STAMP.fullmatch(stamp) else last
-        capture = _listed(row, stamp, url)
+        capture = _parse_row(row, stamp, url)
         if capture is not None:
             captures.append(capture)
     return IndexPage(captures, last, has_more or number >= MAY_BE_PART, unread=unread)
@@ -171,7 +167,7 @@ def _of_array(text: str) -> Iterator[Row]:
             yield None
 
 
-# Of a JSON array: [] for an empty one, and CUT where its end is missing.
+# Yields the elements of a JSON array: [] if it is empty, and CUT if its end is missing.
 def _elements(text: str) -> Iterator[Any]:
     decoder, position = json.JSONDecoder(), 1
     while True:
@@ -212,8 +208,8 @@ def _text(row: dict[str, Any], names: tuple[str, ...]) -> str:
     return next((value for name in names if isinstance(value := row.get(name), str)), "")
 
 
-def _listed(row: dict[str, Any], stamp: str, url: str) -> Listed | None:
-    # A revisit has the status of what it repeats, that of its own response (304), or none.
+def _parse_row(row: dict[str, Any], stamp: str, url: str) -> Listed | None:
+    # A revisit has the status of the capture that it repeats, that of its own response (304), or none.
     is_revisit = _text(row, MIME) == REVISIT
     if not is_revisit and _text(row, STATUS) not in (OK, "-", ""):
         return None
@@ -225,11 +221,11 @@ def _listed(row: dict[str, Any], stamp: str, url: str) -> Listed | None:
     has_digest = (
         digest != "-" and 0 < len(digest) <= LONGEST_DIGEST and digest.isascii() and digest.isprintable()
     )
-    return Listed(captured, time, digest if has_digest else _instead(time, captured), is_revisit)
+    return Listed(captured, time, digest if has_digest else _substitute_digest(time, captured), is_revisit)
 
 
 # A redirect from http: to https: is often captured in the same second as where it leads.
-def _instead(time: str, url: str) -> str:
+def _substitute_digest(time: str, url: str) -> str:
     return f"{time} {url}"[:LONGEST_DIGEST]
 
 
@@ -256,7 +252,7 @@ def _is_of(captured: str, url: str) -> bool:
 
 
 def key(url: str) -> str:
-    """Return what is equal for URLs that web archives do not distinguish: by scheme, www., or case."""
+    """Return a key that is equal for URLs that web archives do not distinguish: by scheme, www., or case."""
     return name_of(url).lower().removeprefix("www.").rstrip("/")
 
 
@@ -280,7 +276,7 @@ def _of_timemap(text: str, own: str, url: str) -> IndexPage:
         if match is None or time is None:
             unread += 1
         elif _is_of(match[2], url):
-            captures.append(Listed(match[2], time, _instead(time, match[2])))
+            captures.append(Listed(match[2], time, _substitute_digest(time, match[2])))
     if not is_timemap:
         raise NoIndexError("it is not a TimeMap")
     pages.pop(own, None)

@@ -124,7 +124,6 @@ class WarcFiles:
 
     @property
     def folder(self) -> Path:
-        """The folder of the current file, or of the first one if there is none yet."""
         return self._path.parent
 
     @property
@@ -133,7 +132,6 @@ class WarcFiles:
 
 
 def info(user_agent: str, robots: bool) -> dict[str, str]:
-    """Return the fields of the warcinfo record."""
     return {
         "software": f"fhcrawl/{__version__}",
         "format": "WARC File Format 1.1",
@@ -144,19 +142,19 @@ def info(user_agent: str, robots: bool) -> dict[str, str]:
 
 
 def digest(body: bytes) -> str:
-    """Return the digest of a body in the form of WARC-Payload-Digest."""
+    """Return the digest in the form of WARC-Payload-Digest."""
     return f"sha1:{base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode('ascii')}"
 
 
 def find_earlier(captures: Captures, response: Response, request: Request) -> Capture | None:
-    """Return the capture that a response repeats; None if its body has to be written.
+    """Return the capture that a response repeats; None if its body must be written.
 
     :raises StoreError: if the store cannot be read
     """
     if _is_not_modified(response, request):
         return captures.find(_target(response.url))
     same = captures.find_body(digest(response.body)) if response.body else None
-    # Its file may have been removed, or replaced by another one.
+    # The file of the capture may have been removed or replaced.
     files = (Path(f"{same.file}{ending}") for ending in ("", OPEN)) if same is not None else ()
     return same if same is not None and any(_file_id(file) == same.file_id for file in files) else None
 
@@ -174,8 +172,8 @@ def _is_not_modified(response: Response, request: Request) -> bool:
     return response.status == NOT_MODIFIED and any(name in request.headers for name in CONDITIONS)
 
 
+# With WARC-Profile, for a revisit record.
 def record_headers(response: Response, request: Request, earlier: Capture | None) -> dict[str, str]:
-    """Return the headers of a response's WARC record; with WARC-Profile, for a revisit record."""
     headers = {}
     if response.ip_address is not None:
         headers["WARC-IP-Address"] = str(response.ip_address)
@@ -199,9 +197,8 @@ def _target(url: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
 
 
+# warcio's class encodes characters that are not ASCII.
 class HttpHeaders(StatusAndHeaders):  # type: ignore[misc]
-    """warcio's headers, without its encoding of characters that are not ASCII."""
-
     def to_ascii_bytes(self, filter_func: Any = None) -> bytes:
         written: bytes = self.to_bytes(filter_func, "latin-1")
         return written
