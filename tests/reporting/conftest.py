@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 import pytest
 
+from fhcrawl.logical_feed.coverage import MARK
 from fhcrawl.store import Store, schema
 from tests.feeds import E, atom
 from tests.projects import NewProject, Project
@@ -59,7 +60,13 @@ def _feed(number: int, archives: int) -> dict[str, list[dict[str, Any]]]:
 
 def _coverage(number: int) -> dict[str, Any]:
     earlier = [["2026-01-01T00:00:00Z", "2026-01-20T00:00:00Z", 3, 1]] if number % 2 else []
-    known = {"known": "", "shown": 4, "depth": 0, "since": "2026-02-01T00:00:00Z", "until": CRAWLED}
+    known = {
+        "known": "x" * 4 * MARK,
+        "shown": 4,
+        "depth": 0,
+        "since": "2026-02-01T00:00:00Z",
+        "until": CRAWLED,
+    }
     known |= {"entries": 9, "seconds": 9, "burst_entries": 0, "burst_seconds": 1, "burst": None}
     return {**known, "feed_id": number, "earlier": json.dumps(earlier)}
 
