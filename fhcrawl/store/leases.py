@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import os
 import socket
 import time
@@ -69,6 +70,7 @@ class Leases:
 
     def begin(self, connection: Connection) -> None:
         """Store the run, and delete ended runs that no feed or delivery refers to."""
+        _remove_lock_files(connection)
         self._take_lock(connection)
         connection.execute(runs.delete().where(~LIVES, ~IS_REFERRED_TO))
         owner = f"process {os.getpid()} on {socket.gethostname()}"
@@ -208,3 +210,12 @@ def _lock_file(connection: Connection, run: int) -> Path | None:
         return None
     resolved = file.resolve()
     return resolved.with_name(f"{resolved.name}-run{run}")
+
+
+# Processes that were killed leave them. Runs begin one after another, each in a transaction that writes.
+def _remove_lock_files(connection: Connection) -> None:
+    if (file := _lock_file(connection, 0)) is not None:
+        prefix = file.name.removesuffix("0")
+        for path in file.parent.glob(f"{glob.escape(prefix)}*"):
+            if (number := path.name.removeprefix(prefix)).isdecimal():
+                _is_locked(connection, int(number))

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -200,8 +201,13 @@ def test_run_leaves_no_lock_file(tmp_path: Path) -> None:
         store.begin_run()
     assert sorted(path.name for path in tmp_path.glob("*-run*")) == ["store-run1", "store-run2"]
     stores[0].close()
-    assert [path.name for path in tmp_path.glob("*-run*")] == ["store-run2"]
+    # A process that was killed leaves its own.
+    (tmp_path / "store-run7").touch()
+    with closing(Store.open(f"sqlite:///{tmp_path}/store")) as store:
+        store.begin_run()
+        assert sorted(path.name for path in tmp_path.glob("*-run*")) == ["store-run2", "store-run3"]
     stores[1].close()
+    assert list(tmp_path.glob("*-run*")) == []
 
 
 def test_delivery_of_a_living_run_is_its_own(one: Store, two: Store, tmp_path: Path) -> None:
