@@ -485,14 +485,14 @@ def quirks_of(options: FeedOptions) -> FeedQuirks:
 
 
 def options_key(walk: WalkContext) -> str:
-    says = {
+    options = {
         "next": walk.options.next,
         "reversed": walk.options.reversed,
         "platforms": None if walk.options.platforms else "no",
         "probe": "yes" if walk.options.platforms and walk.options.probe else None,
         "ids": walk.options.ids,
     }
-    return ",".join(f"{name}={value}" for name, value in says.items() if value)
+    return ",".join(f"{name}={value}" for name, value in options.items() if value)
 
 
 def secured(url: str, response: Response) -> str:

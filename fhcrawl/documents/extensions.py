@@ -61,7 +61,7 @@ def read(original: str | bytes | None) -> Tree | None:
             members = {
                 name: _bounded(value, 1)
                 for name, value in item.items()
-                if not (name in SAID and SAID[name](value, item))
+                if not (name in IN_FIELDS and IN_FIELDS[name](value, item))
             }
             return {JSON: members} if members else {}
         return None
@@ -84,12 +84,12 @@ def _of_entry(entry: _Element) -> Tree:
     named = [(child, _names(child)) for child in entry if not elements.has_attribute(child, atom.PLACEHOLDER)]
     vocabulary = VOCABULARIES.get(entry.tag)
     tags = NOTHING if vocabulary is None else vocabulary.fields
-    for child, names in _unsaid(named, own, prefix, tags):
+    for child, names in _not_in_fields(named, own, prefix, tags):
         _add(tree, names, _node(child, 1))
     return tree
 
 
-def _unsaid(
+def _not_in_fields(
     named: list[tuple[_Element, Names]], own: Own, prefix: str, tags: Container[str]
 ) -> Iterator[tuple[_Element, Names]]:
     counts = Counter(names for _child, names in named)
@@ -97,21 +97,21 @@ def _unsaid(
     for child, names in named:
         name = names[1] if names[0] == prefix else ""
         if child.tag not in tags:
-            is_said = False
+            is_in_field = False
         elif names == ENCODED:
-            is_said = counts[names] == 1 and not child.attrib
+            is_in_field = counts[names] == 1 and not child.attrib
         elif name in own.once:
-            is_said = (
+            is_in_field = (
                 counts[names] + counts[prefix, FIRST.get(name, "")] == 1
                 and own.once[name].issuperset(map(str, child.keys()))
                 and (name in WITH_MARKUP or _is_leaf(child, names))
             )
         else:
-            is_said = name in own.often and own.often[name](child)
-        if is_said and name in own.often and _is_alternate(child):
+            is_in_field = name in own.often and own.often[name](child)
+        if is_in_field and name in own.often and _is_alternate(child):
             # The field contains only the first.
-            is_said, has_link = not has_link, True
-        if not is_said:
+            is_in_field, has_link = not has_link, True
+        if not is_in_field:
             yield child, names
 
 
@@ -241,7 +241,7 @@ def _have_only(*names: str) -> Callable[[Any, Any], bool]:
 
 
 # Whether the fields contain all data of a member.
-SAID: dict[str, Callable[[Any, Any], bool]] = {
+IN_FIELDS: dict[str, Callable[[Any, Any], bool]] = {
     **dict.fromkeys(("id", "url", "title", "summary", "content_html", "language"), _is_text),
     # JSON Feed 1.1: an item can have both; the field has the HTML.
     "content_text": lambda value, item: (

@@ -313,7 +313,7 @@ class NoPageMiddleware:
 
 OK = 200
 # The relations of an archive's own links: RFC 7089, 2.2.
-OWN = frozenset({"original", "timegate", "timemap", "memento"})
+ARCHIVE_RELATIONS = frozenset({"original", "timegate", "timemap", "memento"})
 TO_THE_SECOND = len("2003-12-13T18:30:02")
 
 
@@ -349,4 +349,6 @@ class MementosMiddleware:
 
 # The next capture is not the next page.
 def _is_of_archive(link_header: bytes, url: str) -> bool:
-    return any(relation in OWN for relation, _ in header_targets([link_header.decode("latin-1")], url))
+    return any(
+        relation in ARCHIVE_RELATIONS for relation, _ in header_targets([link_header.decode("latin-1")], url)
+    )

@@ -124,8 +124,8 @@ class FeedExporter(feedexport.FeedExporter):
 
     def _export_done(self, spider: Spider) -> None:
         extension = StoreExtension.of(self.crawler)
-        is_at_it = self._early is not None and not self._early.done()
-        if extension.has_released and not extension.has_failed and not is_at_it:
+        is_exporting = self._early is not None and not self._early.done()
+        if extension.has_released and not extension.has_failed and not is_exporting:
             extension.has_released = False
             self._early = asyncio.ensure_future(self._export(spider, is_last=False))
 

@@ -37,11 +37,11 @@ RSS_090 = ("http://my.netscape.com/rdf/simple/0.9/", "http://channel.netscape.co
 SCHEME = re.compile("https?://", re.IGNORECASE)
 
 
-def spelling(uri: str) -> str:
+def comparable_uri(uri: str) -> str:
     return SCHEME.sub("", uri.strip(), count=1).rstrip("/#").lower()
 
 
-CANONICAL = {spelling(uri): uri for uri in (*KNOWN.values(), *RSS, *RSS_090)}
+CANONICAL = {comparable_uri(uri): uri for uri in (*KNOWN.values(), *RSS, *RSS_090)}
 
 
 # Namespaces in XML 1.0, 2.3: "The two IRIs are treated as strings, and they are identical if and only if the
@@ -49,7 +49,7 @@ CANONICAL = {spelling(uri): uri for uri in (*KNOWN.values(), *RSS, *RSS_090)}
 @lru_cache(maxsize=256)
 def canonical(uri: str) -> str:
     """Return the canonical URI of a namespace; an unknown one is returned unchanged."""
-    return CANONICAL.get(spelling(uri), uri)
+    return CANONICAL.get(comparable_uri(uri), uri)
 
 
 def braced(prefix: str) -> str:
@@ -104,13 +104,17 @@ xml http://www.w3.org/XML/1998/namespace
 yt http://www.youtube.com/xml/schemas/2015 http://gdata.youtube.com/schemas/2007
 """
 PREFIXES = {
-    **{spelling(uri): RSS_PREFIX for uri in ("", *RSS, *RSS_090, KNOWN["rss10"])},
-    **{spelling(uri): prefix for prefix, *uris in map(str.split, OTHERS.strip().split("\n")) for uri in uris},
-    **{spelling(uri): SAME.get(name, name) for name, uri in KNOWN.items()},
+    **{comparable_uri(uri): RSS_PREFIX for uri in ("", *RSS, *RSS_090, KNOWN["rss10"])},
+    **{
+        comparable_uri(uri): prefix
+        for prefix, *uris in map(str.split, OTHERS.strip().split("\n"))
+        for uri in uris
+    },
+    **{comparable_uri(uri): SAME.get(name, name) for name, uri in KNOWN.items()},
 }
 
 
 @lru_cache(maxsize=1000)
 def prefix_of(uri: str) -> str | None:
     """Return the prefix of a namespace in any spelling (see `canonical`); None if unknown."""
-    return PREFIXES.get(spelling(uri))
+    return PREFIXES.get(comparable_uri(uri))
