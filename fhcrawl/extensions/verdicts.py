@@ -57,7 +57,7 @@ class VerdictsExtension(Component):
         super().__init__(crawler)
         get = crawler.settings.getint
         self._limits = Limits(get("FHCRAWL_DUE_MIN_SECONDS"), get("FHCRAWL_DUE_MAX_SECONDS"))
-        self._looks: AsyncioLoopingCall | LoopingCall | None = None
+        self._release_loop: AsyncioLoopingCall | LoopingCall | None = None
         self._summary = Summary()
         # The feeds of the run and what has changed in them, by URL, if they are wanted at the end.
         self.told: dict[str, tuple[Feed, Counts]] | None = None
@@ -87,10 +87,10 @@ class VerdictsExtension(Component):
             self._unread.add(fetch.feed)
 
     def engine_started(self) -> None:
-        self._looks = create_looping_call(self._look)
-        self._looks.start(LOOKS_AGAIN_SECONDS, now=False)
+        self._release_loop = create_looping_call(self._release_done)
+        self._release_loop.start(LOOKS_AGAIN_SECONDS, now=False)
 
-    def _look(self) -> None:
+    def _release_done(self) -> None:
         engine = self._crawler.engine
         scheduler = None if engine is None else engine.scheduler
         if not isinstance(scheduler, Scheduler):
@@ -112,8 +112,8 @@ class VerdictsExtension(Component):
                 extension.fail(error)
 
     def spider_closed(self, reason: str) -> None:
-        if self._looks is not None and self._looks.running:
-            self._looks.stop()
+        if self._release_loop is not None and self._release_loop.running:
+            self._release_loop.stop()
         extension = StoreExtension.of(self._crawler)
         # After a shutdown, unread feeds are expected.
         if self._unread and not self._is_any_read and reason != "shutdown":

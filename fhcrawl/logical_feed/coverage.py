@@ -278,7 +278,7 @@ def _with_hole(before: Coverage, new: int, time: str) -> Coverage:
     earlier = [
         span._replace(since=min(span.since, time), until=min(span.until, time)) for span in (*past, spans[-1])
     ]
-    return replace(before, since=since, until=time, earlier=_few(earlier), seconds=before._seconds)
+    return replace(before, since=since, until=time, earlier=_merge_oldest(earlier), seconds=before._seconds)
 
 
 def doubted(covered: Coverage, since: str) -> Coverage:
@@ -292,10 +292,10 @@ def doubted(covered: Coverage, since: str) -> Coverage:
     elif spans and spans[-1].since <= since < spans[-1].until:
         seconds -= elapsed(since, spans[-1].until)
         spans[-1] = spans[-1]._replace(until=since)
-    return replace(covered, since=begins, earlier=_few(spans), seconds=seconds)
+    return replace(covered, since=begins, earlier=_merge_oldest(spans), seconds=seconds)
 
 
-def _few(spans: list[EarlierSpan]) -> tuple[EarlierSpan, ...]:
+def _merge_oldest(spans: list[EarlierSpan]) -> tuple[EarlierSpan, ...]:
     # The oldest spans are merged: a single hole replaces a span and the holes beside it.
     while len(spans) >= MOST_SPANS:
         first, second = spans[:2]

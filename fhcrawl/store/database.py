@@ -190,13 +190,13 @@ class Database:
     def lookup(self) -> Iterator[Connection]:
         """Connect for read-only statements, without the round trips of a transaction."""
         self.wait()
-        with self._sentences(), self._reader.connect() as connection:
+        with self._as_store_errors(), self._reader.connect() as connection:
             yield connection
 
     @contextmanager
     def _begin(self, engine: Engine) -> Iterator[Connection]:
         self.wait()
-        with self._sentences(), engine.begin() as connection:
+        with self._as_store_errors(), engine.begin() as connection:
             yield connection
 
     # -- state in memory --------------------------------------------------------------------------
@@ -238,7 +238,7 @@ class Database:
         def answered(outcome: T | Exception) -> None:
             done(_failure(outcome) if isinstance(outcome, Exception) else outcome)
 
-        with self._sentences():
+        with self._as_store_errors():
             pipeline.send(write, answered)
 
     def wait(self) -> None:
@@ -246,7 +246,7 @@ class Database:
             self.pipeline.wait()
 
     @contextmanager
-    def _sentences(self) -> Iterator[None]:
+    def _as_store_errors(self) -> Iterator[None]:
         if self._file != opening.identity(self._engine):
             raise StoreError("The store's file is missing or has been replaced; move it back")
         try:
