@@ -13,12 +13,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.console import Console, Group
-from rich.constrain import Constrain
-from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
-from rich.text import Text
 from scrapy import signals as scrapy_signals
 from scrapy.utils.asyncio import create_looping_call
 
@@ -37,7 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import TextIO
 
-    from rich.console import ConsoleDimensions, RenderableType
+    from rich.console import Console, ConsoleDimensions, RenderableType
+    from rich.table import Table
+    from rich.text import Text
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.utils.asyncio import AsyncioLoopingCall
@@ -318,6 +314,9 @@ class ProgressExtension(Component):
 def console_of(file: TextIO) -> Console | None:
     if not file.isatty() or _is_in_background(file):
         return None
+    # Crawls without a terminal start faster without it.
+    from rich.console import Console
+
     console = Console(file=file, highlight=False, markup=False, emoji=False)
     return console if console.is_interactive else None
 
@@ -347,6 +346,8 @@ class Screen:
         handlers: list[logging.StreamHandler[Any]],
         has_log: bool,
     ) -> None:
+        from rich.live import Live
+
         self.console = console
         self._written: list[str] = []
         self._waiting = 0
@@ -385,6 +386,8 @@ class Screen:
         pass
 
     def _print(self) -> None:
+        from rich.text import Text
+
         written, self._written, self._waiting = "".join(self._written), [], 0
         if written:
             # The terminal wraps long lines, so that they are copied as one line.
@@ -419,6 +422,9 @@ def _is_not_closing(record: logging.LogRecord) -> bool:
 
 
 def running(progress: Progress, rate: Rate, seconds: float, size: ConsoleDimensions) -> RenderableType:
+    from rich.console import Group
+    from rich.constrain import Constrain
+
     total = progress.total
     walks = len(progress.under_way)
     waiting = progress.feeds - progress.done - walks
@@ -440,6 +446,8 @@ def running(progress: Progress, rate: Rate, seconds: float, size: ConsoleDimensi
 
 
 def _line(name: str, value: str, style: str = "") -> Text:
+    from rich.text import Text
+
     text = Text(no_wrap=True, overflow="ellipsis")
     return text.append(f"{name:<10} ", "bold").append(value, style)
 
@@ -451,6 +459,10 @@ def _clock(seconds: float) -> str:
 
 
 def _walks(progress: Progress, limit: int) -> Table:
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, expand=True, padding=(0, 1, 0, 0), header_style="dim", pad_edge=False)
     table.add_column("In progress", ratio=1, no_wrap=True, overflow="ellipsis")
     for heading in ("Documents", "Entries", "Back to", "Done"):
