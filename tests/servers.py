@@ -21,7 +21,8 @@ def leave_out(why: str) -> NoReturn:
     if os.environ.get("CI"):
         pytest.fail(why)
     # Somebody who has no such server, or may not mount, can run the other tests.
-    pytest.skip(why)  # never in CI; elsewhere, it is said which tests were left out, and why
+    # pytest's summary lists them, with the reason (`-ra` in pyproject.toml).
+    pytest.skip(why)
 
 
 @contextlib.contextmanager

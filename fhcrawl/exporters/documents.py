@@ -15,6 +15,7 @@ import contextlib
 import copy
 import re
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from datetime import datetime, timezone
 from email.utils import format_datetime
@@ -244,7 +245,9 @@ class Head(NamedTuple):
 Build = Callable[[Any, "Fields"], "_Element"]
 
 
-class DocumentFormat:
+class DocumentFormat(ABC):
+    """A format of documents with complete feeds; a subclass has what differs between Atom and RSS."""
+
     name: str
     nsmap: ClassVar[dict[str, str]]
     entry_tag: str
@@ -254,23 +257,28 @@ class DocumentFormat:
     # They create the element of a field, or of one of its values, from that and all fields.
     elements: dict[str, Build]
 
+    @abstractmethod
     def head(self, head: Head) -> list[_Element]:
-        raise NotImplementedError
+        """Return the elements of the head section."""
 
     def root(self, head: Head) -> dict[str, str]:
         return {}
 
+    @abstractmethod
     def read(self, entry: _Element) -> Entry:
-        raise NotImplementedError
+        """Read an entry as fhcrawl's own reader does, to compare it with the stored fields."""
 
+    @abstractmethod
     def has_field(self, child: _Element, name: str) -> bool:
-        raise NotImplementedError
+        """Return whether a child of an entry contains a field."""
 
+    @abstractmethod
     def adopt(self, original: _Element) -> _Element | None:
-        raise NotImplementedError
+        """Return an entry's own XML for a document of this format; None if it is of another format."""
 
+    @abstractmethod
     def complete(self, entry: _Element, fields: Fields) -> None:
-        raise NotImplementedError
+        """Set the stored id and times of an adopted entry, and add what the format requires."""
 
     def identifier(self, own: str) -> str:
         return own
