@@ -340,13 +340,16 @@ def _from_toml(content: bytes, path: Path) -> Iterator[_Line]:
 def parse_toml(content: bytes) -> dict[str, Any]:
     """Parse a TOML file.
 
-    :raises ValueError: if it is not TOML
+    :raises ValueError: if it is not TOML, or has an integer of too many digits
     """
     if sys.version_info >= (3, 11):
         import tomllib
     else:  # pragma: no cover
         import tomli as tomllib
-    return tomllib.loads(content.decode("utf-8-sig"))
+    parsed = tomllib.loads(content.decode("utf-8-sig"))
+    # Python reads such integers in hexadecimal, but does not convert them to the text of a message.
+    repr(parsed)
+    return parsed
 
 
 def _options(values: dict[str, Any], feed: str, where: str) -> FeedOptions:

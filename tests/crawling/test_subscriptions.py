@@ -270,6 +270,7 @@ def test_lists_have_options(listed: Path) -> None:
         (f"limit = {'9' * 19}", "limit must be a number of up to 18 digits, not 999"),
         (f"limit = '{NINES}'", "limit must be a number of up to 18 digits, not 999"),
         ("a=" + "[" * 10_000, "is not a list of feeds in TOML ("),
+        (f"limit = 0x{'f' * 6000}", "is not a list of feeds in TOML ("),
     ],
     ids=lambda text: text[:20],
 )
