@@ -144,9 +144,14 @@ def _compile() -> None:
     compileall.compile_dir(ROOT / "fhcrawl", quiet=1)
 
 
+# Without the machine's proxies, which are looked up for each request, even of hosts that are exempt.
 def _environment() -> dict[str, str]:
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
-    return {**ours, "PYTHONPATH": str(ROOT), "no_proxy": "127.0.0.1"}
+    ours = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("SCRAPY_") and not name.lower().endswith("_proxy")
+    }
+    return {**ours, "PYTHONPATH": str(ROOT)}
 
 
 def conditions(rounds: int) -> str:

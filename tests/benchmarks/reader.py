@@ -82,9 +82,9 @@ def _round(urls: list[str], entries: int, number: int) -> Round:
         for path in (plain, crawl):
             (path / FEEDS).write_text("\n".join(urls))
         for reader, fhcrawl in (("a", "b"), ("c", "d")):
-            costs[reader] = measure(["-c", READER], plain, {"no_proxy": "*"})
+            costs[reader] = measure(["-c", READER], plain)
             _expect_entries(plain, len(urls) * entries)
-            costs[fhcrawl] = measure(FHCRAWL, crawl, {"no_proxy": "*"})
+            costs[fhcrawl] = measure(FHCRAWL, crawl)
             expect_lines(CONTESTANTS[fhcrawl], crawl, len(urls) * entries)
         expect_stat(CONTESTANTS["d"], crawl, UNCHANGED, len(urls))
     print(said(number, costs), flush=True)
