@@ -21,6 +21,7 @@ from scrapy.http.request import NO_CALLBACK
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ContextError, FhcrawlError
 from fhcrawl.logical_feed import ChainPosition, Role
+from fhcrawl.logical_feed.listings import ListCheck, SitemapCheck
 from fhcrawl.logical_feed.platforms import NAMED, PROBE
 from fhcrawl.utils.addresses import literal, origin, special_name
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from fhcrawl.logical_feed.chain import NewerPage
-    from fhcrawl.logical_feed.listings import ListCheck, SitemapCheck
     from fhcrawl.logical_feed.platforms import Platform
     from fhcrawl.logical_feed.results import DocumentFailure
     from fhcrawl.store import DocumentRef, WalkStart
@@ -123,6 +123,49 @@ class Referral:
     is_page: bool = False
 
 
+@dataclass(frozen=True)
+class Fallback:
+    """Why another URL of a subscription document is requested: the one before it failed.
+
+    :param archive: URL of the archive document that led here, which is read if this request fails too
+    :param is_last: this is the request for that archive document
+    """
+
+    archive: str | None = None
+    is_last: bool = False
+
+
+@dataclass(frozen=True)
+class Recheck:
+    """A request for a document that was read before; `following`: ids of the documents to check after it."""
+
+    following: list[int]
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A conditional request for a document that was just found to have changed: a 304 would be wrong.
+
+    :param since: when the document was received before
+    """
+
+    since: str
+
+
+@dataclass(frozen=True)
+class CaptureRequest:
+    """A request for an old copy of a document.
+
+    :param time: when it was made, ISO 8601 in UTC
+    :param id: its id in the store
+    :param is_in_warc: it is in a WARC file, not in a web archive
+    """
+
+    time: str
+    id: int
+    is_in_warc: bool
+
+
 class Purpose(Enum):
     """What a request of a walk is for; `spiders.walk` has what follows from it."""
 
@@ -136,11 +179,13 @@ class Purpose(Enum):
     CAPTURE = "capture"
 
 
-OF_ROLE = {
-    Role.PART: Purpose.PART,
-    Role.LISTED: Purpose.LIST,
-    Role.TIMEMAP: Purpose.TIMEMAP,
-    Role.CAPTURE: Purpose.CAPTURE,
+OF_ROLE = {Role.PART: Purpose.PART, Role.TIMEMAP: Purpose.TIMEMAP}
+OF_TASK = {
+    Recheck: Purpose.RECHECK,
+    Doubt: Purpose.DOUBT,
+    ListCheck: Purpose.LIST,
+    SitemapCheck: Purpose.SITEMAP,
+    CaptureRequest: Purpose.CAPTURE,
 }
 
 
@@ -156,23 +201,14 @@ class RequestContext:
     :param last_reading: only in a request for the subscription document at the URL in the store, or for a
         document that was read before
     :param referral: only in a request for a subscription document that another document named
-    :param is_given: requests the subscription document at the user's URL after another URL was tried
-    :param archive: URL of the archive to read if a request with `is_given` fails
-    :param is_last: the request for that archive, which is then read as an archive
+    :param fallback: only in a request for a subscription document after another URL of it has failed
     :param platform: as in `Link`, of the link that led here
     :param has_joined: the subscription document of the walk reaches back to stored entries: `results.joins`
     :param left_over: an earlier walk left this page, or a newer page of the chain, unread
     :param barren: how many documents in a row before this one were read without news (`results.has_news`)
     :param empty: how many documents in a row before this one had no entries
     :param newer: the multipart page that links here, for the comparison of the two
-    :param fetched: when a capture was made, ISO 8601 in UTC
-    :param capture_id: id of the requested capture in the store
-    :param is_in_warc: it is in a WARC file, not in a web archive
-    :param checks: ids of the documents to be checked after this one; None if this request is no check
-    :param doubted_since: only in a conditional request for a document that was just found to have changed, to
-        see whether its server sends a 304 nevertheless: when it was received before
-    :param list_check: the check that a request for a publisher's list, or for what it names, is part of
-    :param sitemap: the look at a site's sitemaps that a request is part of
+    :param task: what a request is part of that does not continue the walk
     """
 
     walk: WalkContext
@@ -183,30 +219,18 @@ class RequestContext:
     documents: int = 0
     last_reading: LastReading | None = None
     referral: Referral | None = None
-    is_given: bool = False
-    archive: str | None = None
-    is_last: bool = False
+    fallback: Fallback | None = None
     platform: str | None = None
     has_joined: bool = False
     left_over: bool = False
     barren: int = 0
     empty: int = 0
     newer: NewerPage | None = None
-    fetched: str | None = None
-    capture_id: int | None = None
-    is_in_warc: bool = False
-    checks: list[int] | None = None
-    doubted_since: str | None = None
-    list_check: ListCheck | None = None
-    sitemap: SitemapCheck | None = None
+    task: Recheck | Doubt | ListCheck | SitemapCheck | CaptureRequest | None = None
 
     @property
     def purpose(self) -> Purpose:
-        if self.doubted_since is not None:
-            return Purpose.DOUBT
-        if self.checks is not None:
-            return Purpose.RECHECK
-        return OF_ROLE.get(self.role, Purpose.WALK) if self.sitemap is None else Purpose.SITEMAP
+        return OF_ROLE.get(self.role, Purpose.WALK) if self.task is None else OF_TASK[type(self.task)]
 
     @property
     def is_new(self) -> bool:
@@ -297,7 +321,9 @@ def set_context(request: Request | Response, context: RequestContext) -> None:
 def is_of_web_archive(context: RequestContext | None) -> bool:
     if context is None:
         return False
-    return context.role is Role.TIMEMAP or (context.role is Role.CAPTURE and not context.is_in_warc)
+    if isinstance(context.task, CaptureRequest):
+        return not context.task.is_in_warc
+    return context.role is Role.TIMEMAP
 
 
 def with_context(request: Request, context: RequestContext, **changes: Any) -> Request:

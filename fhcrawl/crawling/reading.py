@@ -12,7 +12,7 @@ from w3lib.url import url_query_parameter
 
 from fhcrawl import logical_feed
 from fhcrawl.crawling import requests
-from fhcrawl.crawling.context import context_of, request_of
+from fhcrawl.crawling.context import Recheck, context_of, request_of
 from fhcrawl.crawling.failures import CHALLENGE, is_challenge
 from fhcrawl.documents import TOO_MANY, FeedDocument, Problem, lists
 from fhcrawl.documents.dates import elapsed
@@ -151,7 +151,8 @@ def elsewhere(
     # The target of a permanent redirect may have become an archive: request the user's URL instead.
     if current is None and not document.complete and logical_feed.is_archive(document, own, quirks):
         current = fetch.feed
-    if fetch.role is not Role.SUBSCRIPTION or current is None or current in own or context.is_last:
+    is_last = context.fallback is not None and context.fallback.is_last
+    if fetch.role is not Role.SUBSCRIPTION or current is None or current in own or is_last:
         return None
     # Each page of a multipart feed links to the next newer one; these links may form a loop.
     allowed = limit if current == document.links.get("next-archive") else REFERRALS
@@ -554,7 +555,7 @@ def is_end(response: Response, result: DocumentResult, newer: Role) -> bool | No
 def api(response: Response) -> str | None:
     """Return the URL of the first page of the API that a home page leads to; None if it leads to none."""
     context = context_of(response)
-    if not context.is_of_api or context.referral is not None or context.checks is not None:
+    if not context.is_of_api or context.referral is not None or isinstance(context.task, Recheck):
         return None
     url = api_of(response.body, response.url)
     return url if url is not None and requests.is_fetchable(url) else None

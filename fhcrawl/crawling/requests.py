@@ -15,7 +15,11 @@ from fhcrawl.crawling.context import (
     DELTAFETCH_ENABLED,
     DELTAFETCH_KEY,
     INDEX_SLOT,
+    CaptureRequest,
+    Doubt,
+    Fallback,
     LastReading,
+    Recheck,
     Referral,
     RequestContext,
     WalkContext,
@@ -138,8 +142,7 @@ def conditional(response: Response) -> Request:
         replace(
             context,
             last_reading=replace(last, body_digest=None, received=None),
-            checks=None,
-            doubted_since=last.received,
+            task=Doubt(last.received or ""),
         ),
         {**CONDITIONAL, "dont_retry": True},
     )
@@ -157,7 +160,7 @@ def subscription_elsewhere(
     :param failure: what was wrong with that other document, or with documents before it
     """
     # If the user's URL fails too, the document that led there is read as an archive.
-    is_given = url == fetch.feed
+    fallback = Fallback(archive=fetch.requested_url) if url == fetch.feed else None
     return _request(
         context_of(response).walk,
         url,
@@ -166,8 +169,7 @@ def subscription_elsewhere(
         ALWAYS,
         via=response.url,
         referral=_referral(response, url, failure, is_page),
-        is_given=is_given,
-        archive=fetch.requested_url if is_given else None,
+        fallback=fallback,
     )
 
 
@@ -196,18 +198,18 @@ def elsewhere_again(fetch: Fetch, context: RequestContext, failure: DocumentFail
     # server that sends Retry-After is still in use.
     is_elsewhere = fetch.requested_url not in (fetch.feed, walk.options.snapshot) and context.via is None
     if fetch.role is Role.SUBSCRIPTION and is_elsewhere and fetch.retry_after is None:
-        yield _request(walk, fetch.feed, Role.SUBSCRIPTION, fetch.position, ALWAYS, is_given=True)
+        yield _request(walk, fetch.feed, Role.SUBSCRIPTION, fetch.position, ALWAYS, fallback=Fallback())
     # The API rejects the key that its home page contained then.
     is_api = context.is_of_api and context.referral is None and fetch.key != fetch.requested_url
     if is_api and failure.kind in REFUSALS:
-        home = replace(context, requested_url=fetch.key, is_given=True)
+        home = replace(context, requested_url=fetch.key, fallback=Fallback())
         yield _with_target(home, {**ALWAYS, DELTAFETCH_KEY: fetch.key})
 
 
-def last_known(fetch: Fetch, context: RequestContext) -> Iterator[Request]:
-    """Yield the request for the archive that led to the user's URL, if the request for that URL failed."""
-    if context.archive is not None:
-        yield _request(context.walk, context.archive, Role.SUBSCRIPTION, fetch.position, ALWAYS, is_last=True)
+def last_known(fetch: Fetch, walk: WalkContext, archive: str) -> Request:
+    """Return the request for the archive that led to the user's URL, after that URL has failed."""
+    fallback = Fallback(is_last=True)
+    return _request(walk, archive, Role.SUBSCRIPTION, fetch.position, ALWAYS, fallback=fallback)
 
 
 def older_document(
@@ -283,7 +285,7 @@ def check(checked: CheckedDocument, walk: WalkContext, next_checks: list[int], d
         CHECK_PRIORITY,  # the walk comes first
         documents=documents,
         last_reading=_last_reading(checked),
-        checks=next_checks,
+        task=Recheck(next_checks),
         platform=platform,
     )
 
@@ -340,9 +342,7 @@ def capture(
         Role.CAPTURE,
         logical_feed.position_of_capture(time, depth),
         documents=documents,
-        fetched=time,
-        capture_id=memento.id,
-        is_in_warc=is_in_warc,
+        task=CaptureRequest(time, memento.id, is_in_warc),
     )
     return _of_archive(context, url, **{DELTAFETCH_KEY: url})
 
@@ -373,16 +373,14 @@ def listed(fetch: Fetch, before: Request | Response, check: ListCheck) -> Reques
         {**ALWAYS, **(status_meta(WORDPRESS.name) if check.is_reading else {})},
         via=before.url,
         documents=context.documents + 1,
-        list_check=check,
+        task=check,
     )
 
 
 def sitemap(fetch: Fetch, before: Request | Response, check: SitemapCheck) -> Request:
     meta = {**ALWAYS, "dont_retry": True, "download_maxsize": MOST_OCTETS}
     walk, url = context_of(before).walk, check.requested[-1]
-    return _request(
-        walk, url, Role.LISTED, fetch.position, meta, CHECK_PRIORITY, via=before.url, sitemap=check
-    )
+    return _request(walk, url, Role.LISTED, fetch.position, meta, CHECK_PRIORITY, via=before.url, task=check)
 
 
 def _request(
@@ -427,7 +425,7 @@ def unstored(
 def fetch_from_request(request: Request, wait: float = 0) -> Fetch:
     """Return the fetch of a request without a response, whose server requires a pause of `wait` seconds."""
     fetch = _fetch(request, request.url)
-    return replace(fetch, retry_after=shift(fetch.fetched, int(wait))) if wait > 0 else fetch
+    return replace(fetch, retry_after=shift(now(), int(wait))) if wait > 0 else fetch
 
 
 def fetch_from_response(response: Response) -> Fetch:
@@ -441,6 +439,7 @@ def fetch_from_response(response: Response) -> Fetch:
 
 def _fetch(request: Request, url: str) -> Fetch:
     context, moment = context_of(request), now()
+    capture = context.task if isinstance(context.task, CaptureRequest) else None
     return Fetch(
         feed=context.walk.feed,
         key=request.meta.get(DELTAFETCH_KEY) or context.requested_url,
@@ -448,14 +447,14 @@ def _fetch(request: Request, url: str) -> Fetch:
         url=url,
         role=context.role,
         position=context.position,
-        fetched=context.fetched or moment,
+        fetched=moment if capture is None else capture.time,
         latest=latest_time(moment),
         run=context.walk.run,
         location=_location(request, context.requested_url, url),
         special=special_hosts_to_store(context.walk),
         walk=context.walk.number,
-        capture_id=context.capture_id,
-        is_check=context.checks is not None,
+        capture_id=None if capture is None else capture.id,
+        is_check=isinstance(context.task, Recheck),
         has_joined=context.has_joined,
     )
 

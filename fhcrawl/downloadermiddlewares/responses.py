@@ -20,6 +20,7 @@ from scrapy.utils.gz import gzip_magic_number
 from fhcrawl import logical_feed
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import (
+    CaptureRequest,
     context_of,
     find_context,
     header,
@@ -33,7 +34,6 @@ from fhcrawl.documents.dates import utc
 from fhcrawl.documents.links import header_targets
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.extensions import Component
-from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.platforms import NOT_FOUND
 from fhcrawl.utils import addresses
 from fhcrawl.utils.clock import now
@@ -327,7 +327,8 @@ class MementosMiddleware:
     def process_response(self, request: Request, response: Response) -> Response:
         """:raises NotACapture: if the response is not a capture, or is a captured error"""
         context = find_context(request)
-        if context is None or context.role is not Role.CAPTURE or not is_of_web_archive(context):
+        capture = None if context is None else context.task
+        if context is None or not isinstance(capture, CaptureRequest) or capture.is_in_warc:
             return response
         if "Memento-Datetime" not in response.headers and response.status != OK:
             return response
@@ -338,7 +339,7 @@ class MementosMiddleware:
             raise NotACapture(f"is not a document, but a captured response with status {response.status}")
         captured = min(f"{time[:TO_THE_SECOND]}Z", now())
         position = logical_feed.position_of_capture(captured, -context.position.step)
-        set_context(request, replace(context, fetched=captured, position=position))
+        set_context(request, replace(context, task=replace(capture, time=captured), position=position))
         headers = response.headers.copy()
         link_headers = headers.pop("Link", [])
         url = context.requested_url

@@ -22,7 +22,7 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
-from fhcrawl.logical_feed.listings import MOST_POSTS
+from fhcrawl.logical_feed.listings import MOST_POSTS, ListCheck
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reporting.summary import MOST_FEEDS, Counts, Look
 from fhcrawl.utils.text import PrintableFormatter, printable
@@ -302,8 +302,8 @@ class ProgressExtension(Component):
         context = find_context(request)
         if context is not None:
             self.progress.ask(context.walk.feed, context.requested_url, context.role.value)
-            check = context.list_check
-            if check is not None and check.listing.total and not check.is_reading:
+            check = context.task
+            if isinstance(check, ListCheck) and check.listing.total and not check.is_reading:
                 self.progress.expect(context.walk.feed, (check.page - 1) * MOST_POSTS, check.listing.total)
 
     def request_reached_downloader(self, request: Request) -> None:

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 from scrapy.utils.asyncio import run_in_thread
 
 from fhcrawl.crawling import reading, requests
-from fhcrawl.crawling.context import WalkContext
-from fhcrawl.crawling.failures import loss_of, wait_of
-from fhcrawl.documents.dates import elapsed, shift
+from fhcrawl.crawling.context import Purpose, WalkContext
+from fhcrawl.documents.dates import elapsed
 from fhcrawl.exceptions import LeaseError, NoIndexError, NotAFeedError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
@@ -28,6 +27,7 @@ from fhcrawl.logical_feed.polling import LONGEST
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
+from fhcrawl.spiders.walk import Row
 from fhcrawl.store.mementos import WARC_FILES, TimeMap
 from fhcrawl.utils.addresses import name_of
 from fhcrawl.utils.clock import now
@@ -40,11 +40,10 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
-    from twisted.python.failure import Failure
 
     from fhcrawl.crawling.subscriptions import Listed
     from fhcrawl.logical_feed.results import Fetch
-    from fhcrawl.pipelines import EntryVersion
+    from fhcrawl.spiders.walk import Output
     from fhcrawl.store import Memento
 
 logger = logging.getLogger(__name__)
@@ -212,7 +211,7 @@ class _InFiles(_Queue):
                 return
             self.failed.add(capture.id)
 
-    def lose(self, fetch: Fetch, failure: DocumentFailure, wait: float) -> Iterator[Request]:
+    def lose(self, fetch: Fetch, failure: DocumentFailure) -> Iterator[Request]:
         self.note_read(DocumentResult(fetch, failure=failure))
         if failure.state is not State.KNOWN:
             yield from self.next()
@@ -344,9 +343,8 @@ class _InArchive(_Queue):
         self.archive.failures = 0
         super().note_read(result)
 
-    def lose(self, fetch: Fetch, failure: DocumentFailure, wait: float = 0) -> Iterator[Request]:
-        if wait > 0:
-            until = shift(now(), int(wait))
+    def lose(self, fetch: Fetch, failure: DocumentFailure) -> Iterator[Request]:
+        if until := fetch.retry_after:
             self.mementos.note_wait(self.feed, self.archive.url, until)
             self.archive.skip(f"it wants no requests before {until}")
         elif failure.state is State.KNOWN:
@@ -403,7 +401,7 @@ def _next_page(archive: str, reading: _TimeMapReading, page: indexes.IndexPage) 
 
 
 class Captures:
-    """The captures of a crawl; its methods return requests without callbacks.
+    """The captures of a crawl: rows of its walk, and the first requests, without callbacks.
 
     :param files: paths of WARC files
     """
@@ -501,16 +499,21 @@ class Captures:
             archive.skip(f"it wants no requests before {until}")
         return archive
 
-    def parse(self, response: Response) -> Iterator[Request | EntryVersion]:
-        """Parse a capture: yield the request for the next one, then its entries."""
-        fetch = requests.fetch_from_response(response)
+    @property
+    def rows(self) -> dict[Purpose, Row]:
+        return {
+            Purpose.CAPTURE: Row(self._parse, self._lose),
+            Purpose.TIMEMAP: Row(self._parse_timemap, self._lose),
+        }
+
+    def _parse(self, fetch: Fetch, response: Response) -> Output:
         queue, commits = self._queue(fetch), CommitMiddleware.of(self._crawler)
         following = self._stored(fetch, queue.next() if queue else iter(()))
         try:
             document = ReaderExtension.of(self._crawler).read(response)
         except NotAFeedError as error:
             failure = _outcome(fetch, response, reading.parse_failure(response, error))
-            self._lose(fetch, failure)
+            self._record_failure(fetch, failure)
             if queue:
                 queue.note_read(DocumentResult(fetch, failure=failure))
             yield from following
@@ -529,22 +532,18 @@ class Captures:
             queue.note_read(result)
         yield from commits.yield_document(response, document, result, versions, following)
 
-    def parse_timemap(self, response: Response) -> Iterator[Request]:
-        """Parse a TimeMap of a web archive; yield the next request."""
-        fetch = requests.fetch_from_response(response)
+    def _parse_timemap(self, fetch: Fetch, response: Response) -> Iterator[Request]:
         if queue := self._in_archives.get(fetch.feed):
             yield from self._stored(fetch, queue.parse_timemap(response, fetch))
 
-    def lose(self, failure: Failure) -> Iterator[Request]:
-        """Record the failure of a request; yield the next one."""
-        fetch = requests.fetch_from_request(failure.request)  # type: ignore[attr-defined]
-        reason, is_in_files = loss_of(failure), _is_in_files(fetch)
+    def _lose(self, fetch: Fetch, request: Request, reason: DocumentFailure) -> Iterator[Request]:
+        is_in_files = _is_in_files(fetch)
         if fetch.capture_id is not None and (is_in_files or reason.state is not State.KNOWN):
             is_retried = reason.state is State.REFUSED and reason.kind not in FINAL_KINDS
             in_archive = replace(reason, state=State.FAILED) if is_retried else reason
-            self._lose(fetch, _final(reason) if is_in_files else in_archive)
+            self._record_failure(fetch, _final(reason) if is_in_files else in_archive)
         if queue := self._queue(fetch):
-            yield from self._stored(fetch, queue.lose(fetch, reason, wait_of(failure)))
+            yield from self._stored(fetch, queue.lose(fetch, reason))
 
     # None if the request was made before a restart.
     def _queue(self, fetch: Fetch) -> _InFiles | _InArchive | None:
@@ -559,7 +558,7 @@ class Captures:
         except StoreError as error:
             self.extension.fail(error)
 
-    def _lose(self, fetch: Fetch, failure: DocumentFailure) -> None:
+    def _record_failure(self, fetch: Fetch, failure: DocumentFailure) -> None:
         CommitMiddleware.of(self._crawler).lose(fetch, failure, f" at {fetch.fetched}")
 
 

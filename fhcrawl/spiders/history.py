@@ -72,6 +72,7 @@ class HistorySpider(Spider):
         self.deltafetch_reset = deltafetch_reset
         self.warc = warc
         self.has_captures_left = bool(warc)  # a feed is not finished before its captures are read
+        self._captures: Captures | None = None
         self.idle_reason = ""  # why a crawl has no feeds
 
     @classmethod
@@ -164,7 +165,7 @@ class HistorySpider(Spider):
         return self._requests(requests.first(start, options))
 
     def _begin_elsewhere(self, feed: str, options: FeedOptions, is_under_way: bool) -> Iterator[Request]:
-        if self.walk.captures is not None:
+        if self._captures is not None:
             self.feeds.setdefault(feed, options)
         if is_under_way:
             return
@@ -193,19 +194,20 @@ class HistorySpider(Spider):
         in_archives = any(options.web_archive for options in self.feeds.values())
         self.has_captures_left = bool(self.warc) or in_archives
         if self.has_captures_left:
-            self.walk.captures = Captures(self.crawler, self.warc, self.feeds)
-            await self.walk.captures.build()
+            self._captures = Captures(self.crawler, self.warc, self.feeds)
+            await self._captures.build()
+            self.walk.rows |= self._captures.rows
 
     def read_captures(self) -> None:
-        if self.walk.captures is None or not self.has_captures_left:
+        if self._captures is None or not self.has_captures_left:
             return
         self.has_captures_left = False
-        first = self.walk.captures.first()
+        first = self._captures.first()
         for request in first:
             self.crawler.engine.crawl(self._request(request))
         if first:
             raise DontCloseSpider
 
     def closed(self, reason: str) -> None:
-        if self.walk.captures is not None:
-            self.walk.captures.close()
+        if self._captures is not None:
+            self._captures.close()

@@ -8,7 +8,7 @@ in the chain, and what the store knew of the document when the request was made.
 state of its own: a request may be stored in a JOBDIR, and its response be processed after a restart.
 
 A response passes `Walk.step`, a failed request `Walk.fail`. Both look up the row of the request's purpose in
-`Walk._rows`, whose functions yield requests and entries:
+`Walk.rows`, whose functions yield requests and entries:
 
 - Requests that follow come first, so that the next document is downloaded while this one is committed.
   `DeltaFetch` replaces or drops requests for documents that are processed already.
@@ -47,7 +47,16 @@ from scrapy.utils.sitemap import Sitemap
 
 from fhcrawl.core.checks import recheck_budget
 from fhcrawl.crawling import reading, requests
-from fhcrawl.crawling.context import FEED_IS_SPECIAL, Purpose, context_of, header, request_of, set_walk
+from fhcrawl.crawling.context import (
+    FEED_IS_SPECIAL,
+    Doubt,
+    Purpose,
+    Recheck,
+    context_of,
+    header,
+    request_of,
+    set_walk,
+)
 from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, loss_of, wait_of
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.documents import DocumentList, FeedDocument, as_feed
@@ -85,7 +94,6 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.absences import EarlierReading
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.pipelines import EntryVersion
-    from fhcrawl.spiders.captures import Captures
 
     Output = Iterator[Request | EntryVersion]
 
@@ -125,13 +133,13 @@ class Walk:
         self._recheck_budget = recheck_budget(crawler.settings)
         self._commits = CommitMiddleware.of(crawler)
         self._reader = ReaderExtension.of(crawler)
-        self.captures: Captures | None = None  # the spider sets it if it reads captures
         # Per feed: the last document that was read, and the URL that it links to.
         self._newer: dict[str, tuple[str | None, NewerDocument | None]] = {}
         # Feeds that other URLs have led to; and the new feeds that have moved, by their present location.
         self.renamed: set[str] = set()
         self._locations: dict[str, str] = {}
-        self._rows = {
+        # The spider adds those of captures if it reads any.
+        self.rows = {
             Purpose.WALK: Row(self._parse, self._give_up),
             Purpose.RECHECK: Row(self._parse_recheck, self._lose_recheck),
             Purpose.DOUBT: Row(self._parse_doubted, self._lose_doubted),
@@ -148,28 +156,22 @@ class Walk:
 
     def step(self, response: Response) -> Output:
         """Process a response: yield the requests that follow, then the document's entries."""
-        context = context_of(response)
-        if context.purpose in (Purpose.CAPTURE, Purpose.TIMEMAP):
-            return self._parse_capture(response)
-        return self._rows[context.purpose].parse(requests.fetch_from_response(response), response)
+        row = self.rows.get(context_of(response).purpose)
+        if row is None:  # a capture, after a restart without them
+            return iter(())
+        return row.parse(requests.fetch_from_response(response), response)
 
     def fail(self, failure: Failure) -> Iterator[Request]:
         request = failure.request  # type: ignore[attr-defined]
-        context = context_of(request)
-        if context.purpose in (Purpose.CAPTURE, Purpose.TIMEMAP):
-            return iter(()) if self.captures is None else self.captures.lose(failure)
-        reason = loss_of(failure)
+        context, reason = context_of(request), loss_of(failure)
+        row = self.rows.get(context.purpose)
+        if row is None:
+            return iter(())
         if context.is_probe:
             # Not a failure of the feed; a later run tries again.
             reason = replace(reason, state=State.KNOWN)
         fetch = requests.fetch_from_request(request, wait_of(failure))
-        return self._rows[context.purpose].lose(fetch, request, reason)
-
-    def _parse_capture(self, response: Response) -> Output:
-        if self.captures is None:  # after a restart without them
-            return iter(())
-        is_timemap = context_of(response).purpose is Purpose.TIMEMAP
-        return self.captures.parse_timemap(response) if is_timemap else self.captures.parse(response)
+        return row.lose(fetch, request, reason)
 
     # -- documents of the chain ---------------------------------------------------------------------------
 
@@ -368,10 +370,12 @@ class Walk:
             failure = replace(failure, detail=detail)
         if failure.kind is ReasonKind.CHALLENGE and fetch.role is Role.SUBSCRIPTION:
             fetch = replace(fetch, retry_after=shift(fetch.fetched, CHALLENGED_AGAIN))
-        if context.is_given:
+        fallback = context.fallback
+        if fallback is not None and not fallback.is_last:
             # The failure at the earlier URL is stored already.
             logger.info("%s %s", fetch.requested_url, failure.detail)
-            yield from requests.last_known(fetch, context)
+            if fallback.archive is not None:
+                yield requests.last_known(fetch, context.walk, fallback.archive)
             return
         self._commits.lose(fetch, failure)
         if failure.state is not State.KNOWN:
@@ -395,8 +399,8 @@ class Walk:
         yield from self._recheck([documents[index].id for index in due], context.walk)
 
     def _next_recheck(self, context: RequestContext, failure: DocumentFailure | None) -> Iterator[Request]:
-        if failure is None or not is_of_host(failure):
-            yield from self._recheck(context.checks or [], context.walk, context.documents + 1)
+        if isinstance(context.task, Recheck) and (failure is None or not is_of_host(failure)):
+            yield from self._recheck(context.task.following, context.walk, context.documents + 1)
 
     def _recheck(self, numbers: list[int], walk: WalkContext, documents: int = 2) -> Iterator[Request]:
         for position, number in enumerate(numbers, 1):
@@ -428,14 +432,17 @@ class Walk:
         yield from self._next_recheck(context, result.failure)
 
     def _parse_doubted(self, fetch: Fetch, response: Response) -> Iterator[Request]:
-        since = context_of(response).doubted_since
-        if response.status == requests.NOT_MODIFIED and _was_conditional(response) and since is not None:
-            self._commits.record_doubt(fetch, since)
+        doubt = context_of(response).task
+        is_not_modified = response.status == requests.NOT_MODIFIED and _was_conditional(response)
+        if is_not_modified and isinstance(doubt, Doubt):
+            self._commits.record_doubt(fetch, doubt.since)
         return iter(())
 
     def _lose_doubted(self, fetch: Fetch, request: Request, failure: DocumentFailure) -> Iterator[Request]:
         # 304 responses may or may not have hidden changes.
-        self._commits.record_doubt(fetch, context_of(request).doubted_since or "", failure)
+        doubt = context_of(request).task
+        if isinstance(doubt, Doubt):
+            self._commits.record_doubt(fetch, doubt.since, failure)
         return iter(())
 
     # -- lists of documents -------------------------------------------------------------------------------
@@ -506,8 +513,8 @@ class Walk:
         return ListCheck.begin(api, feed_url, size, before, is_unchanged)
 
     def _parse_posts(self, fetch: Fetch, response: Response) -> Output:
-        check = context_of(response).list_check
-        if check is None:
+        check = context_of(response).task
+        if not isinstance(check, ListCheck):
             return
         if check.is_reading:
             yield from self._after_page(fetch, response, check)
@@ -581,7 +588,9 @@ class Walk:
                 logger.info("%s: %s", fetch.feed, report.in_words)
 
     def _parse_sitemap(self, fetch: Fetch, response: Response) -> Iterator[Request]:
-        check, pages = context_of(response).sitemap or SitemapCheck(), []
+        check, pages = context_of(response).task, []
+        if not isinstance(check, SitemapCheck):
+            return
         try:
             urls, is_index = read_sitemap(response.body)
         except MALFORMED as error:
@@ -599,14 +608,14 @@ class Walk:
 
     def _lose_list(self, fetch: Fetch, request: Request, failure: DocumentFailure) -> Iterator[Request]:
         logger.info("%s %s", fetch.requested_url, failure.detail)
-        check, sitemaps = context_of(request).list_check, context_of(request).sitemap
+        check = context_of(request).task
         if failure.state is State.KNOWN:
             return
-        if check is not None and check.is_reading:
+        if isinstance(check, ListCheck) and check.is_reading:
             yield from self._after_page(fetch, request, replace(check, has_failed=True))
-        if sitemaps is not None:
+        if isinstance(check, SitemapCheck):
             with self._owned(fetch):
-                yield from self._next_sitemap(fetch, request, sitemaps)
+                yield from self._next_sitemap(fetch, request, check)
 
     # -- the feed that a new subscription document belongs to ---------------------------------------------
 

@@ -15,6 +15,7 @@ from fhcrawl.crawling.context import (
     FIRST_USE,
     WAS_PUBLIC,
     LastReading,
+    Recheck,
     Referral,
     RequestContext,
     WalkContext,
@@ -51,7 +52,7 @@ def test_context_is_the_same_in_another_process() -> None:
     referral = Referral(1, URL, DocumentFailure(State.FAILED, ReasonKind.TIMEOUT, "times out"))
     last = LastReading(older_document=DocumentRef("key", URL, Role.ARCHIVE, ChainPosition(1, -1)))
     walk = WalkContext(URL, 1, FeedOptions(headers={"a": "b"}), special_hosts={"example.org": True})
-    context = replace(CONTEXT_OF_URL, walk=walk, referral=referral, last_reading=last, checks=[1, 2])
+    context = replace(CONTEXT_OF_URL, walk=walk, referral=referral, last_reading=last, task=Recheck([1, 2]))
     sent = Request(URL, cb_kwargs=cb_kwargs_of(context))
     read = request_from_dict(pickle.loads(pickle.dumps(sent.to_dict())))  # noqa: S301 - what it has just made
     assert context_of(read) == context

@@ -7,7 +7,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 from fhcrawl.crawling import requests
-from fhcrawl.crawling.context import WalkContext, context_of
+from fhcrawl.crawling.context import CaptureRequest, WalkContext, context_of
 from fhcrawl.crawling.failures import NotACapture, RefusedUrl, loss_of_error
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
@@ -49,13 +49,15 @@ def test_capture_has_the_url_and_the_time_of_what_was_captured() -> None:
     assert request.headers == {}
     assert served(request).url == FEED
     context = context_of(request)
-    assert (context.fetched, context.position, context.capture_id) == (THEN, position_of_capture(THEN, 2), 7)
+    assert (context.task, context.position) == (CaptureRequest(THEN, 7, False), position_of_capture(THEN, 2))
 
 
 def test_capture_from_the_future_is_from_now() -> None:
     request = capture()
     served(request, Memento_Datetime="Fri, 02 Jan 2109 03:04:05 GMT")
-    assert (context_of(request).fetched or "") <= now()
+    task = context_of(request).task
+    assert isinstance(task, CaptureRequest)
+    assert task.time <= now()
 
 
 def test_links_of_the_archive_are_left_out() -> None:
