@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
-from fhcrawl.logical_feed import HAS_MOVED, Evidence, Kind, Reason, Role, Verdict, in_words, verdict
+from fhcrawl.logical_feed import Kind, Reason, Role, Verdict, in_words
 from fhcrawl.logical_feed.absences import HEAD, NAMES_NONE, Seen, agreed_walk
 from fhcrawl.logical_feed.coverage import COVERED_KINDS, CaptureRead, covered_by, marks_of
 from fhcrawl.logical_feed.listings import Listing, SitemapReport
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
 from fhcrawl.logical_feed.results import CUT, State
+from fhcrawl.logical_feed.verdicts import HAS_MOVED, Evidence, verdict
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import subscriptions, walk_ends
 from fhcrawl.store.mementos import WARC_FILES

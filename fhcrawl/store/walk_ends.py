@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import select
 
-from fhcrawl.logical_feed import ChainPosition, Kind, Role, absence
+from fhcrawl.logical_feed import ChainPosition, Kind, Role
 from fhcrawl.logical_feed.absences import (
     NamedEntry,
     Seen,
@@ -24,7 +24,7 @@ from fhcrawl.logical_feed.absences import (
 )
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.platforms import NAMED
-from fhcrawl.logical_feed.results import State, latest_time
+from fhcrawl.logical_feed.results import State, absence, latest_time
 from fhcrawl.store import statements
 from fhcrawl.store.commit import delete_entries
 from fhcrawl.store.database import Repository
