@@ -215,12 +215,11 @@ def _obtained(feed: Row[Any], rows: list[Row[Any]]) -> list[str]:
 # From the last change of a document until the earliest of the last checks, all documents were unchanged.
 def _agreed(chain: list[Row[Any]]) -> str | None:
     for row in chain:
-        is_seen = None not in (row.checked, row.checked_walk, row.changed_walk, row.names_none)
-        if not is_seen or (row.behind_id is None) != row.names_none:
+        if None in (row.checked, row.names_none) or (row.behind_id is None) != row.names_none:
             return None
     if all(row.role != Role.PAGE.value for row in chain):
         return None
-    walk = agreed_walk(Seen(max(row.changed_walk for row in chain), min(row.checked_walk for row in chain)))
+    walk = agreed_walk([Seen(row.changed_walk, row.checked_walk) for row in chain])
     return None if walk is None else str(min(row.checked for row in chain))
 
 
