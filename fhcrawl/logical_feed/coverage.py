@@ -103,11 +103,7 @@ class Hole:
 
 
 class EarlierSpan(NamedTuple):
-    """A span that a hole follows.
-
-    :param lost: estimate of the entries missed in the hole; None if unknown
-    :param number: number of merged holes
-    """
+    """A span that a hole follows: `lost` and `number` are the hole's `entries` and `number`."""
 
     since: str
     until: str
@@ -313,7 +309,7 @@ class Covered(NamedTuple):
     """The time that captures and the feed's own reads cover.
 
     :param spans, holes: oldest first
-    :param read: earliest stored time at which the feed itself was read; None if there is none
+    :param read: earliest stored time at which the feed itself was read
     :param is_proof: the order of the entries proves something: see `Coverage`
     :param doubted: when the feed itself was last read, if an earlier read was later by the clock
     """
