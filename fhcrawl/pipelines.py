@@ -13,13 +13,14 @@ from scrapy.exceptions import DropItem
 
 from fhcrawl.extensions.feedexport import ItemExporter
 from fhcrawl.items import EntryItem, added_fields
-from fhcrawl.logical_feed import Outcome, Winner, decide
+from fhcrawl.logical_feed import Outcome, Winner
 from fhcrawl.logical_feed.results import (
     PIPELINE_FIELDS,
     CommitBatch,
     DocumentFailure,
     DocumentResult,
     State,
+    decide,
     have_same_files,
 )
 from fhcrawl.reasons import ReasonKind

@@ -18,11 +18,12 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from fhcrawl import documents, logical_feed
+from fhcrawl import documents
 from fhcrawl.documents import Entry
 from fhcrawl.documents.discovery import feed_links
 from fhcrawl.documents.xml.elements import LONGEST_URL
 from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.logical_feed import results
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.addresses import without_credentials
 
@@ -66,7 +67,7 @@ def read(job: Job) -> FeedDocument | DocumentList:
     clean_links(document, lambda url: without_credentials(url)[: LONGEST_URL + 1])
     document.problems = list(map(_shortened, document.problems))
     for entry in document.entries:
-        entry.digest = logical_feed.digest(entry)
+        entry.digest = results.digest(entry)
     return document
 
 

@@ -10,14 +10,24 @@ from typing import TYPE_CHECKING
 
 from w3lib.url import url_query_parameter
 
-from fhcrawl import logical_feed
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import Recheck, context_of, request_of
 from fhcrawl.crawling.failures import CHALLENGE, is_challenge
 from fhcrawl.documents import TOO_MANY, FeedDocument, Problem, lists
 from fhcrawl.documents.dates import elapsed
 from fhcrawl.exceptions import TimeIsOverError
-from fhcrawl.logical_feed import FIRST_WALK, ChainPosition, Kind, Link, Role, Version, absences, coverage
+from fhcrawl.logical_feed import (
+    FIRST_WALK,
+    ChainPosition,
+    Kind,
+    Link,
+    Role,
+    Version,
+    absences,
+    chain,
+    coverage,
+    results,
+)
 from fhcrawl.logical_feed.chain import (
     EARLIEST_WALK,
     begins_after,
@@ -149,7 +159,7 @@ def elsewhere(
     own, quirks = (fetch.requested_url, fetch.url), requests.quirks_of(context.walk.options)
     current = subscription_link(document, quirks)
     # The target of a permanent redirect may have become an archive: request the user's URL instead.
-    if current is None and not document.complete and logical_feed.is_archive(document, own, quirks):
+    if current is None and not document.complete and chain.is_archive(document, own, quirks):
         current = fetch.feed
     is_last = context.fallback is not None and context.fallback.is_last
     if fetch.role is not Role.SUBSCRIPTION or current is None or current in own or is_last:
@@ -232,7 +242,7 @@ class _Reading:
         result = DocumentResult(
             fetch,
             title=document.title,
-            kind=logical_feed.kind(document, self.quirks).value,
+            kind=chain.kind(document, self.quirks).value,
             updated=document.updated,
             moved_to=self._moved_to(),
             older_document=older,
@@ -246,7 +256,7 @@ class _Reading:
         )
         # Feed of multipart pages: "A page with a `next` link is immutable".
         is_immutable = document.format == "multipart" and "next-archive" in document.links
-        if fetch.role in logical_feed.CHAIN and not is_immutable:
+        if fetch.role in chain.CHAIN and not is_immutable:
             result = self._of_chain(result)
         if fetch.role is Role.SUBSCRIPTION:
             result = self._of_subscription(result, shared)
@@ -279,7 +289,7 @@ class _Reading:
         document = self.document
         if self.fetch.role is Role.SUBSCRIPTION and not document.complete:
             current = subscription_link(document, self.quirks)
-            is_archive = logical_feed.is_archive(document, self.own, self.quirks)
+            is_archive = chain.is_archive(document, self.own, self.quirks)
             if current not in self.own if current else is_archive:
                 detail = "is an archive document or a page that does not lead to the newest document"
                 return DocumentFailure(State.INVALID, ReasonKind.NO_CURRENT, detail)
@@ -291,7 +301,7 @@ class _Reading:
         self, since: str, failure: DocumentFailure | None
     ) -> tuple[Link | None, DocumentFailure | None]:
         document = self.document
-        older = logical_feed.older_document(document, self.own, self.quirks)
+        older = chain.older_document(document, self.own, self.quirks)
         if since and reaches(document, since):
             return None, failure
         if since and older is None and failure is None and begins_after(document, since):
@@ -372,11 +382,11 @@ class _Reading:
         # Versions with an update time, of whatever walk, are newer than those without one.
         is_dated_by_api = self._is_dated_by_api()
         for position, entry in enumerate(document.entries):
-            entry_id = logical_feed.identity(entry, document, ids)
+            entry_id = results.identity(entry, document, ids)
             if entry_id is None or (since and is_before(entry.updated, since)):
                 self.versions.append(None)
                 continue
-            digest = entry.digest or logical_feed.digest(entry)
+            digest = entry.digest or results.digest(entry)
             claimed = (
                 order(entry.updated, document.updated, fetch.position, position, is_observed)
                 if earlier is None
@@ -425,7 +435,7 @@ class _Reading:
             _version(
                 fetch,
                 tombstone.ref,
-                logical_feed.deletion(tombstone, document.updated, fetch.position, is_observed),
+                results.deletion(tombstone, document.updated, fetch.position, is_observed),
                 "",
             )
             for tombstone in document.tombstones

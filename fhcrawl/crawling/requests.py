@@ -10,7 +10,6 @@ from urllib.parse import urldefrag, urlsplit
 
 from scrapy import Request
 
-from fhcrawl import logical_feed
 from fhcrawl.crawling.context import (
     DELTAFETCH_ENABLED,
     DELTAFETCH_KEY,
@@ -41,7 +40,7 @@ from fhcrawl.documents.dates import shift
 from fhcrawl.documents.formats import multipart
 from fhcrawl.documents.links import HISTORY, header_links
 from fhcrawl.documents.xml.elements import LONGEST_URL
-from fhcrawl.logical_feed import FIRST_WALK, ChainPosition, Role, polling
+from fhcrawl.logical_feed import FIRST_WALK, ChainPosition, Role, chain, polling
 from fhcrawl.logical_feed.chain import EARLIEST_WALK, FeedQuirks
 from fhcrawl.logical_feed.platforms import NAMED, NUMBERED, PROBE, SERVER_ERROR, WORDPRESS
 from fhcrawl.logical_feed.results import Fetch, latest_time
@@ -340,7 +339,7 @@ def capture(
         walk,
         memento.url,
         Role.CAPTURE,
-        logical_feed.position_of_capture(time, depth),
+        chain.position_of_capture(time, depth),
         documents=documents,
         task=CaptureRequest(time, memento.id, is_in_warc),
     )

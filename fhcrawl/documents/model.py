@@ -72,7 +72,7 @@ class Entry:
     :param base, language: of the content, or of the entry; a `base` that is too long is None, a `language`
         that is declared as unknown is ''
     :param original: the element or the JSON object of the entry, in UTF-8
-    :param digest: the result of `logical_feed.digest`, once it has been computed
+    :param digest: the result of `logical_feed.results.digest`, once it has been computed
     """
 
     id: str | None = None

@@ -17,7 +17,6 @@ from scrapy.exceptions import DownloadTimeoutError
 from scrapy.http import Response
 from scrapy.utils.gz import gzip_magic_number
 
-from fhcrawl import logical_feed
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import (
     CaptureRequest,
@@ -34,6 +33,7 @@ from fhcrawl.documents.dates import utc
 from fhcrawl.documents.links import header_targets
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.extensions import Component
+from fhcrawl.logical_feed import chain
 from fhcrawl.logical_feed.platforms import NOT_FOUND
 from fhcrawl.utils import addresses
 from fhcrawl.utils.clock import now
@@ -338,7 +338,7 @@ class MementosMiddleware:
         if response.status != OK:
             raise NotACapture(f"is not a document, but a captured response with status {response.status}")
         captured = min(f"{time[:TO_THE_SECOND]}Z", now())
-        position = logical_feed.position_of_capture(captured, -context.position.step)
+        position = chain.position_of_capture(captured, -context.position.step)
         set_context(request, replace(context, task=replace(capture, time=captured), position=position))
         headers = response.headers.copy()
         link_headers = headers.pop("Link", [])

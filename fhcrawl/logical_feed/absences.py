@@ -62,25 +62,21 @@ def ids_of(held: bytes) -> Iterator[bytes]:
 
 def _contents_of(held: bytes) -> dict[bytes, set[bytes]]:
     contents = defaultdict(set)
-    for number, entry_id in enumerate(ids_of(held), 1):
-        end = HEAD + number * SIZE
-        contents[entry_id].add(held[end - OF_CONTENT : end])
+    for begin in range(HEAD, len(held), SIZE):
+        contents[held[begin : begin + OF_ID]].add(held[begin + OF_ID : begin + SIZE])
     return contents
 
 
-def unlike(versions: Iterable[Version], newer: bytes) -> set[str] | None:
+def unlike(versions: Collection[Version], newer: bytes) -> set[str] | None:
     """Return the ids of the entries of a page whose content differs from the newer page's entry with that id.
 
     :return: None if the newer page does not have all ids of the page, or the page has none
     """
-    contents, differing, is_empty = _contents_of(newer), set(), True
-    for version in versions:
-        held, is_empty = contents.get(digest_of_id(version.id)), False
-        if held is None:
-            return None
-        if _digest_of_content(version.digest) not in held:
-            differing.add(version.id)
-    return None if is_empty else differing
+    contents, keys = _contents_of(newer), [digest_of_id(version.id) for version in versions]
+    if not keys or not contents.keys() >= set(keys):
+        return None
+    pairs = zip(versions, keys, strict=True)
+    return {v.id for v, key in pairs if _digest_of_content(v.digest) not in contents[key]}
 
 
 class EarlierReading:
@@ -109,8 +105,7 @@ class EarlierReading:
         walk: int,
         missing: Container[bytes] | None = None,
     ) -> None:
-        self.was_read = missing is None
-        self._missing = missing
+        self.was_read, self._missing = missing is None, missing
         self._encoded = held
         self._held = _contents_of(held)
         self._current = _contents_of(current)
@@ -147,19 +142,16 @@ class EarlierReading:
             place = self._now if is_observed else self._place
             return order(updated, document_updated, place, position, is_observed)
         # The subscription document, and pages that a walk has come to, have the place of this walk.
-        if self._place == self._now or self._is_edited(entry_id, digest):
+        is_observed = self._place == self._now
+        if not is_observed:
+            key, content = digest_of_id(entry_id), _digest_of_content(digest)
+            is_edited = content not in self._held.get(key, ())
+            is_observed = is_edited and key not in self._current
+            if is_edited and not is_observed and content not in self._current[key]:
+                self.unsettled.add(entry_id)
+        if is_observed:
             return order(updated, document_updated, self._now, position, is_observed=True)
         return order(updated, None, self._place, position)
-
-    def _is_edited(self, entry_id: str, digest: str) -> bool:
-        key, content = digest_of_id(entry_id), _digest_of_content(digest)
-        if content in self._held.get(key, ()):
-            return False
-        if key not in self._current:
-            return True
-        if content not in self._current[key]:
-            self.unsettled.add(entry_id)
-        return False
 
 
 # -- absences: the content of all documents at the same moment --------------------------------------------
@@ -179,39 +171,23 @@ class EarlierReading:
 
 
 class Seen(NamedTuple):
-    """When walks saw the current content of a document.
-
-    :param changed: number of the first walk that saw it; None if unknown
-    :param checked: number of the last walk that saw it; None if unknown
-    """
+    """The first and the last walk that saw the current content of a document; None if unknown."""
 
     changed: int | None
     checked: int | None
 
 
-def snapshot_walk(documents: Collection[Seen], subscription: Seen) -> int | None:
-    """Return the last walk at whose beginning all documents of a chain had their stored content, or None.
-
-    :param documents: the chain without the subscription document, which may have changed since
-    """
-    changed = [seen.changed for seen in documents if seen.changed is not None]
-    checked = [seen.checked for seen in (*documents, subscription) if seen.checked is not None]
-    if not documents or len(changed) < len(documents) or len(checked) <= len(documents):
-        return None
-    return agreed_walk(Seen(max(changed), min(checked)))
-
-
 # RFC 5005, 3: "clients SHOULD NOT present paged feeds as coherent or complete". The pages that a single walk
 # has read may never have been the feed: an entry that has moved to a page that was read before is in none of
-# them. But if a walk begins after each document was first seen with its current content, and each was last
-# seen with it after that, the documents were the feed at that moment. This fails if a document has changed
-# and changed back in between, or a cache has returned an old copy. The subscription document counts like the
-# others: when it changes, entries may leave it.
-def agreed_walk(chain: Seen) -> int | None:
-    """As `snapshot_walk`, for the last `changed` and the first `checked` of all documents of a chain."""
-    if chain.changed is None or chain.checked is None or chain.changed >= chain.checked:
+# them. The rule fails if a document has changed and changed back in between, or a cache has returned an old
+# copy.
+def agreed_walk(documents: Collection[Seen]) -> int | None:
+    """Return the last walk at whose beginning all documents had their stored content; None if unknown."""
+    changed = [seen.changed for seen in documents if seen.changed is not None]
+    checked = [seen.checked for seen in documents if seen.checked is not None]
+    if not documents or min(len(changed), len(checked)) < len(documents):
         return None
-    return chain.checked
+    return min(checked) if max(changed) < min(checked) else None
 
 
 # A document that sorts its entries by rank or update time, or shows random entries, moves entries or inserts
@@ -308,9 +284,8 @@ def due_rechecks(
 
 # -- renames: entries whose id has changed ----------------------------------------------------------------
 #
-# A publisher has moved, and changes the ids of its entries. Ids are compared character by character (RFC
-# 4287, 4.2.6.1), so a changed id makes a different entry. Two ids are assumed to be of the same entry only
-# where two different entries cannot look like this:
+# A publisher has moved, and changes the ids of its entries: by RFC 4287, 4.2.6.1, they are different entries.
+# Two ids are assumed to be of the same entry only where two different entries cannot look like this:
 #
 # - The ids differ only in `http` and `https`, and no document contains both. The time of publication is the
 #   same; without it, the title is the same.
@@ -352,8 +327,9 @@ class NamedEntry(NamedTuple):
     def shared(self) -> Iterator[Hashable]:
         """Yield the keys that two ids of the same entry have in common."""
         if self.title and self._time:
-            if rest := _without_host(self.id):
-                yield "host", rest, self.title, self._time
+            match = WEB.fullmatch(self.id) or TAG.fullmatch(self.id)
+            if match is not None and match[1] not in ("", "/"):
+                yield "host", match[1], self.title, self._time
             if self.link:
                 yield "link", self.link
 
@@ -371,11 +347,6 @@ def with_other_scheme(entry_id: str) -> str | None:
     scheme, separator, rest = entry_id.partition("://")
     other = {"http": "https", "https": "http"}.get(scheme)
     return f"{other}://{rest}" if other and separator else None
-
-
-def _without_host(entry_id: str) -> str | None:
-    match = WEB.fullmatch(entry_id) or TAG.fullmatch(entry_id)
-    return None if match is None or match[1] in ("", "/") else match[1]
 
 
 def renamings(arrivals: Iterable[NamedEntry], others: Iterable[NamedEntry]) -> list[Renaming]:

@@ -3,26 +3,25 @@
 A feed that shows its newest entries was seen without a hole between two reads if the later one still shows an
 entry that the earlier one showed: all newer entries are above it. That holds under these assumptions:
 
-1. Newest first. The document lists entries by an order in which a new entry stands above older ones, and
-   leaves out only the oldest. How many it shows may vary; it always shows one that is not pinned.
-2. Pinned entries stand at the top, above all others. So an entry above a new one proves nothing.
-3. An entry that moves to another place shows another time than before; if entries have no times, another
-   content. So an entry with another time proves nothing. Entries without a time that are edited prove nothing
-   either.
+1. Newest first: a new entry comes above older ones, and the document leaves out only the oldest. How many
+   entries it shows may vary; it always shows one that is not pinned.
+2. Pinned entries come above all others. So an entry above a new one proves nothing.
+3. An entry that moves to another place has another time than before; if entries have no times, another
+   content. So an entry with another time, or an edited one without a time, proves nothing.
 4. A backdated entry comes below some of the entries that are shown, but below no more of them than any
    entry before it: the greatest number that was seen is `depth`, with pinned entries. So more than `depth`
    entries have to be found again. Or all that was shown is still shown, and the last entry is
    the same: nothing has been left out.
 
-An entry that comes and is deleted between two reads is no part of the feed any more: no hole. Where an
+An entry that is added and deleted between two reads is no longer part of the feed: no hole. Where an
 assumption is seen to be broken, fewer entries count as found again: the rule errs towards holes. So it does
 for feeds that list the oldest entries first, or by rank, and if the oldest entry shown is edited.
 
 Two captures of a web archive join as two reads do: what was captured between them shows no other entries, but
 for revisions and entries that were deleted again. So few captures have to be read: the newest, the oldest,
 and between those that do not join, the earliest one that is likely to join the later one; if it did not, the
-one in the middle. It ends where all join, or no unread capture lies between two that do not. The times of
-entries tell where to look, and prove nothing: if they are wrong, more captures are read.
+one in the middle. The times of entries tell where to look, and prove nothing: if they are wrong, more
+captures are read.
 
 Pure: values in, values out. Times are ISO 8601 in UTC, in whole seconds.
 """
@@ -30,7 +29,6 @@ Pure: values in, values out. Times are ISO 8601 in UTC, in whole seconds.
 from __future__ import annotations
 
 import hashlib
-import math
 from base64 import b64encode
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
@@ -56,8 +54,6 @@ MOST_SPANS = 50
 # Bursts are measured in intervals of this length at least; after a month, a burst counts half.
 SHORTEST_BURST = 60 * 60
 HALF_LIFE = 30 * 24 * 60 * 60
-# Half-lives after which a burst no longer counts.
-NEVER = 1_000
 # If all entries are new, this many times as many are assumed to have been published.
 AT_A_HOLE = 2
 # How long a clock that has gone back is doubted; a clock that was years ahead must not count for ever.
@@ -71,12 +67,11 @@ SPARE = 0.5
 def mark(entry_id: str, published: str | None, updated: str | None, digest: str) -> str:
     """Return digests that identify a shown entry: of its id, and of its times or else its content."""
     times = f"{published} {updated}" if published or updated else digest
-    return _digest(entry_id, ID_SIZE) + _digest(times, TIME_SIZE)
-
-
-def _digest(text: str, size: int) -> str:
-    octets = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest()
-    return b64encode(octets).decode()
+    octets = (
+        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest()
+        for text, size in ((entry_id, ID_SIZE), (times, TIME_SIZE))
+    )
+    return b64encode(b"".join(octets)).decode()
 
 
 def marks_of(text: str) -> tuple[str, ...]:
@@ -108,11 +103,7 @@ class Hole:
 
 
 class EarlierSpan(NamedTuple):
-    """A span that a hole follows.
-
-    :param lost: estimate of the entries missed in the hole; None if unknown
-    :param number: number of merged holes
-    """
+    """A span that a hole follows: `lost` and `number` are the hole's `entries` and `number`."""
 
     since: str
     until: str
@@ -156,7 +147,7 @@ class Coverage:
     def holes(self) -> list[Hole]:
         return [
             Hole(span.until, then.since, elapsed(span.until, then.since), span.lost, span.number)
-            for span, (_, then) in zip(self.earlier, pairwise(self.spans), strict=False)
+            for span, then in zip(self.earlier, self.spans[1:], strict=False)
         ]
 
     @property
@@ -180,21 +171,14 @@ class Coverage:
     def worst_rate(self, now: str) -> float:
         if self.burst is None:
             return self.rate
-        months = max(0, elapsed(self.burst, now)) / HALF_LIFE
-        return max(self.rate, self.burst_entries / self.burst_seconds / math.exp2(min(months, NEVER)))
+        age = max(0, elapsed(self.burst, now))
+        decay: float = 0.5 ** (age / HALF_LIFE)
+        return max(self.rate, self.burst_entries / self.burst_seconds * decay)
 
     def half_replaced_in(self, now: str) -> int | None:
         """Return the seconds in which half of the shown entries may be replaced; None if unknown."""
         rate = self.worst_rate(now)
         return None if not rate else int(max(1, self.shown - self.depth) / 2 / rate)
-
-    def has_news(self, shown: Sequence[str]) -> bool:
-        ids = {entry[:ID] for entry in marks_of(self.known)}
-        return any(entry[:ID] not in ids for entry in shown)
-
-    def confirm(self, time: str) -> Coverage:
-        is_later = not self.is_doubtful and time > self.until
-        return replace(self, until=time) if self.is_proof and is_later else self
 
 
 def coverage_after(
@@ -325,7 +309,7 @@ class Covered(NamedTuple):
     """The time that captures and the feed's own reads cover.
 
     :param spans, holes: oldest first
-    :param read: earliest stored time at which the feed itself was read; None if there is none
+    :param read: earliest stored time at which the feed itself was read
     :param is_proof: the order of the entries proves something: see `Coverage`
     :param doubted: when the feed itself was last read, if an earlier read was later by the clock
     """
@@ -387,7 +371,6 @@ def _hole(after: str, before: str, wider: Iterable[Hole]) -> Hole:
     return Hole(after, before, seconds, entries, around.number)
 
 
-# A URL that the feed has left may keep its last content, which proves nothing about the time since.
 def _compared(
     reads: Iterable[CaptureRead], live: Coverage | None, *, of_several: bool = False
 ) -> Iterator[tuple[CaptureRead, Coverage]]:
@@ -399,11 +382,14 @@ def _compared(
         shown.append(own)
     covered = None
     for read in sorted(shown, key=lambda read: read.time):
-        is_first = covered is None
-        if of_several and read is not own and covered and not covered.has_news(read.marks or ()):
-            continue
-        covered = coverage_after(covered, read.marks or (), read.time)
-        if covered and is_first and live:
+        marks, before = read.marks or (), covered
+        # A URL that the feed has left may keep its last content, which proves nothing about the time since.
+        if of_several and read is not own and before:
+            ids = {entry[:ID] for entry in marks_of(before.known)}
+            if all(entry[:ID] in ids for entry in marks):
+                continue
+        covered = coverage_after(before, marks, read.time)
+        if covered and before is None and live:
             covered = replace(covered, depth=live.depth)
         if covered:
             yield read, covered

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from html import unescape
 from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
@@ -120,25 +121,25 @@ def read_posts(body: bytes, total: str | None, feed_url: str) -> PostList | None
         return None
     if not isinstance(items, list) or len(items) > MOST_POSTS:
         return None
-    # A post's link may be the guid of another post whose address has changed since it was published.
     name = url_query_parameter(feed_url, "feed") or urlsplit(feed_url).path.rstrip("/").rpartition("/")[2]
-    posts = [post for item in items if (post := _post(item, name in LINKS_ARE_IDS)) is not None]
-    return PostList(int(total), posts) if len(posts) == len(items) else None
-
-
-def _post(item: object, has_link_as_id: bool) -> Post | None:
-    match item:
-        case {
-            "id": int(number),
-            "guid": {"rendered": str(guid)},
-            "link": str(link),
-            "modified_gmt": str(time),
-        }:
-            # The API escapes the markup characters of XML, as feeds do.
-            post_id = identifier(unescape(link if has_link_as_id else guid))
-            if post_id is not None and TIME.fullmatch(time) and not isinstance(number, bool):
-                return Post(number, post_id, time)
-    return None
+    posts = []
+    for item in items:
+        match item:
+            case {
+                "id": int(number),
+                "guid": {"rendered": str(guid)},
+                "link": str(link),
+                "modified_gmt": str(time),
+            } if TIME.fullmatch(time) and not isinstance(number, bool):
+                # A post's link may be the guid of another post whose address has changed since it was
+                # published. The API escapes the markup characters of XML, as feeds do.
+                post_id = identifier(unescape(link if name in LINKS_ARE_IDS else guid))
+            case _:
+                return None
+        if post_id is None:
+            return None
+        posts.append(Post(number, post_id, time))
+    return PostList(int(total), posts)
 
 
 class ListOrder(Enum):
@@ -152,16 +153,11 @@ class Listing(StoredResult):
     """The result of a check of the list.
 
     :param walk: number of the walk that checked it; 0 if no check was completed
-    :param api: URL of the list
     :param size: number of entries on a page of the feed
-    :param total: number of posts in the list
-    :param held: number of posts that are stored as they are listed
-    :param known: number of posts that are stored, as they are listed or in an earlier state
-    :param unlisted: number of live entries in the store that are not in the list: the publisher has deleted
-        them
+    :param total: number of posts in the list: `known` of these are stored, `held` as they are listed
+    :param unlisted: number of live entries in the store that the publisher has deleted from the list
     :param foreign: number of entries in the feed, now or before, that never were in the list
-    :param newest: the last modification time, except future ones, up to which posts were looked for
-    :param highest: the highest number of such a post
+    :param newest, highest: the last modification time (except future ones) and number of the posts looked for
     """
 
     walk: int
@@ -194,10 +190,10 @@ class Listing(StoredResult):
         """Whether each post is stored as listed."""
         return self.held == self.total
 
-    # A third kind of evidence, besides fh:complete and a chain walked to its end: the publisher lists the id
-    # of each entry with the time of its last change, so that every entry is looked for in the store. A number
-    # alone is not evidence: it does not tell which entries it counts. If the feed shows entries that the list
-    # does not have (other types of posts), the number of these is unknown.
+    # A third kind of evidence, besides fh:complete and a chain walked to its end: each entry is looked for in
+    # the store, by its id and the time of its last change. A number alone does not tell which entries it
+    # counts. If the feed shows entries that the list does not have (other types of posts), their number is
+    # unknown.
     @property
     def is_evidence(self) -> bool:
         """Whether each listed post is stored, and the feed has no other entries."""
@@ -215,13 +211,10 @@ class Listing(StoredResult):
 
 @dataclass(frozen=True, slots=True)
 class ListCheck:
-    """A check in progress, as a request carries it.
+    """A check in progress, as a request carries it; `listing` is the result so far.
 
-    :param listing: the result so far
-    :param feed_url: URL of the feed's first page
     :param is_unchanged: the subscription document is unchanged, and no other one was read
-    :param sought: the state of the list when the pages of the feed were chosen that have been read since;
-        None if there were none in this order
+    :param sought: `state` when the pages of the feed were chosen that have been read since, in this order
     :param page: number of the page of the list
     :param read: number of listed posts that the walk has read
     :param again: numbers of pages of the feed, in `order`, with posts that are missing or outdated
@@ -253,19 +246,18 @@ class ListCheck:
             parameters = {"orderby": in_feed, "order": direction, PAGE: str(self.again[0])}
             return add_or_replace_parameters(self.feed_url, parameters)
         parameters = {"per_page": str(MOST_POSTS), "orderby": in_list, "order": direction}
-        return add_or_replace_parameters(
-            self.listing.api, {**parameters, "page": str(self.page), "_fields": FIELDS}
-        )
+        parameters |= {"page": str(self.page), "_fields": FIELDS}
+        return add_or_replace_parameters(self.listing.api, parameters)
 
     def after_page(self) -> ListCheck | None:
         """Return the check after a page of the feed; None at the end of a failed one."""
         if len(self.again) > 1:
             return replace(self, again=self.again[1:])
-        return None if self.has_failed else self.restarted(self.order, self.state)
+        return None if self.has_failed else replace(self.restarted(), order=self.order, sought=self.state)
 
-    def restarted(self, order: ListOrder, sought: tuple[int, str, int] | None = None) -> ListCheck:
+    def restarted(self) -> ListCheck:
         listing = Listing(0, self.listing.api, self.listing.size)
-        return ListCheck(listing, self.feed_url, order, self.is_unchanged, sought)
+        return ListCheck(listing, self.feed_url, ListOrder.ALL, self.is_unchanged)
 
     @property
     def state(self) -> tuple[int, str, int]:
@@ -274,7 +266,7 @@ class ListCheck:
 
 
 class StoredEntries(NamedTuple):
-    """Stored data of a feed: its live entries, how many of these the walk has read, the last check."""
+    """The number of a feed's live entries, of those that the walk has read, and the last check."""
 
     walk: int
     live: int
@@ -282,10 +274,9 @@ class StoredEntries(NamedTuple):
     before: Listing | None
 
 
-# An entry comes from a document that has the time of its newest change; in Atom, each entry has it too.
-# WordPress takes all these times from the same clock. So a post that was modified after the document was made
-# has a later time than any in the document (except in the same second), however old a cached copy of the
-# document is, and whenever the walk has read it.
+# A document has the time of its newest change; in Atom, each entry has one too. WordPress takes all these
+# times from the same clock. So a post that was modified after the document was made has a later time than any
+# in the document (except in the same second), even if the document is an old copy from a cache.
 def is_held(post: Post, live: Mapping[str, Winner]) -> bool:
     winner = live.get(post.id)
     return winner is not None and (
@@ -297,28 +288,27 @@ def follow(
     check: ListCheck, listed: PostList, stored: Mapping[str, Winner], entries: StoredEntries, now: str
 ) -> ListCheck | Listing | None:
     """Return the check after a page of the list, or its result; None if the list changes during the check."""
-    before, listing = entries.before, check.listing
+    before, posts, first = entries.before, listed.posts, MOST_POSTS * (check.page - 1)
     live = {entry_id: winner for entry_id, winner in stored.items() if winner.digest}
     if check.order is not ListOrder.NEWEST:
         # A future time comes from a wrong or local clock: later changes may have earlier times.
-        times = (post.modified for post in listed.posts if post.modified <= now)
-        check = replace(check, listing=replace(listing, newest=max((listing.newest, *times))))
-    missing = [index for index, post in enumerate(listed.posts) if not is_held(post, live)]
+        times = (post.modified for post in posts if post.modified <= now)
+        check = replace(check, listing=replace(check.listing, newest=max((check.listing.newest, *times))))
+    missing = [(place, post) for place, post in enumerate(posts, first) if not is_held(post, live)]
     if check.sought is None:
         # Posts that were missing before are not looked for again.
-        first = MOST_POSTS * (check.page - 1)
         pages = {
-            (first + index) // listing.size + 1
-            for index in missing
+            place // check.listing.size + 1
+            for place, post in missing
             if before is None
             or before.is_whole
-            or before.newest < listed.posts[index].modified <= now
-            or listed.posts[index].number > before.highest
+            or before.newest < post.modified <= now
+            or post.number > before.highest
         }
         check = replace(check, again=tuple(sorted({*check.again, *pages})[:MOST_PAGES_AGAIN]))
     if check.order is ListOrder.ALL:
         return _count(check, listed, live, entries)
-    in_full = check.restarted(ListOrder.ALL)
+    in_full = check.restarted()
     if before is None or not _reaches(check, listed, before):
         return in_full
     if check.again and check.order is ListOrder.MODIFIED:
@@ -331,22 +321,22 @@ def follow(
 
 
 def _reaches(check: ListCheck, listed: PostList, before: Listing) -> bool:
-    if check.order is ListOrder.MODIFIED:
-        times = [post.modified for post in listed.posts]
-        # A post may have been modified again in the second in which it was listed.
-        return bool(times) and times == sorted(times, reverse=True) and times[-1] < before.newest
-    numbers = [post.number for post in listed.posts]
-    is_ordered = bool(numbers) and numbers == sorted(numbers, reverse=True)
-    return listed.total == check.listing.total and is_ordered and numbers[-1] <= before.highest
+    posts, is_by_time = listed.posts, check.order is ListOrder.MODIFIED
+    key = attrgetter("modified" if is_by_time else "number")
+    if not posts or posts != sorted(posts, key=key, reverse=True):
+        return False
+    # A post may have been modified again in the second in which it was listed.
+    if is_by_time:
+        return posts[-1].modified < before.newest
+    return posts[-1].number <= before.highest and listed.total == check.listing.total
 
 
 # A post that was created since has a higher number than all before it, whatever its dates. A draft or a
 # private post that was published since has a new modification time, and a scheduled post has a new date, so
 # that the walk has read it. So all added posts are found, and the total shows whether others are gone.
 def _unchanged(check: ListCheck, listed: PostList, entries: StoredEntries, before: Listing) -> Listing | None:
-    total, highest = listed.total, listed.posts[0].number
-    same = replace(before, walk=entries.walk)
-    listing = replace(same, total=total, newest=check.listing.newest, highest=highest)
+    total, same = listed.total, replace(before, walk=entries.walk)
+    listing = replace(same, total=total, newest=check.listing.newest, highest=listed.posts[0].number)
     is_same_store = entries.live == before.known + before.unlisted
     if not before.is_whole:
         return listing if is_same_store and listing == same else None
@@ -362,19 +352,18 @@ def _count(
     listing, before = check.listing, entries.before
     total = listed.total if check.page == 1 else listing.total
     numbers = [listing.highest, *(post.number for post in listed.posts)]
-    first = MOST_POSTS * (check.page - 1)
-    is_full = len(listed.posts) == max(0, min(MOST_POSTS, total - first))
+    rest = total - MOST_POSTS * (check.page - 1)
+    is_full = len(listed.posts) == max(0, min(MOST_POSTS, rest))
     if listed.total != total or not is_full or not all(a < b for a, b in pairwise(numbers)):
         return None
     # Posts with the same id, also on different pages of the list, are the same entry: only one is kept.
-    by_id = {post.id: post for post in listed.posts}
-    winners = [live[entry_id] for entry_id in by_id if entry_id in live]
+    by_id = {post.id: post for post in listed.posts if post.id in live}
     held = min(listing.held + sum(is_held(post, live) for post in by_id.values()), entries.live)
-    stored = min(listing.known + len(winners), entries.live)
-    read = check.read + sum(winner.order.walk == entries.walk for winner in winners)
+    stored = min(listing.known + len(by_id), entries.live)
+    read = check.read + sum(live[entry_id].order.walk == entries.walk for entry_id in by_id)
     listing = replace(listing, total=total, held=held, known=stored, highest=numbers[-1])
     check = replace(check, listing=listing, read=read)
-    if first + MOST_POSTS < total:
+    if rest > MOST_POSTS:
         return replace(check, page=check.page + 1)
     if check.again:
         return replace(check, is_reading=True)

@@ -41,6 +41,7 @@ TIMES_AS_MANY = 10
 ZONE = timedelta(hours=14)
 # After so many consecutive periods of time without entries, no earlier ones are requested.
 MOST_EMPTY = 2
+GITHUB_TAG = re.compile(r"tag:github\.com,2008:Repository/[0-9]+/(.+)$")
 # Trac's message for a page after the last one, in any language; its own faults have other messages.
 TRAC_MESSAGE = re.compile(rb'<p class="message">[^<]{0,200}?\b([0-9]{1,9})\b')
 
@@ -171,25 +172,18 @@ def before(parameter: str, time_format: str) -> Form:
     return form
 
 
-# The first group of `token` in the id of the last entry shown.
-def after(parameter: str, token: re.Pattern[str]) -> Form:
-    def form(url: str, shown: Shown) -> str | None:
-        match = token.search(shown.last_id or "")
-        return None if match is None else with_parameter(url, parameter, match[1])
-
-    return form
+def after_tag(url: str, shown: Shown) -> str | None:
+    match = GITHUB_TAG.match(shown.last_id or "")
+    return None if match is None else with_parameter(url, "after", match[1])
 
 
 # The number of entries to show.
-def larger(parameter: str) -> Form:
-    def form(url: str, shown: Shown) -> str | None:
-        requested = _number(url, parameter, 0)
-        if requested is None or shown.number < requested:
-            return None
-        number = str(TIMES_AS_MANY * shown.number)
-        return with_parameter(url, parameter, number) if NUMBER.fullmatch(number) else None
-
-    return form
+def larger(url: str, shown: Shown) -> str | None:
+    requested = _number(url, "num", 0)
+    if requested is None or shown.number < requested:
+        return None
+    number = str(TIMES_AS_MANY * shown.number)
+    return with_parameter(url, "num", number) if NUMBER.fullmatch(number) else None
 
 
 # A year before the last segment of the path, which must match `name`.
@@ -300,7 +294,7 @@ PLATFORMS = (
     ),
     Platform(
         "DokuWiki",
-        larger("num"),
+        larger,
         "`?num=` ten times as many entries",
         generator=re.compile(rb"FeedCreator"),
         url=re.compile(r"/feed\.php(?:[?#]|$)"),
@@ -360,7 +354,7 @@ PLATFORMS = (
     ),
     Platform(
         "GitHub",
-        after("after", re.compile(r"^tag:github\.com,2008:Repository/[0-9]+/(.+)$")),
+        after_tag,
         "`/releases.atom?after=` the last tag",
         url=re.compile(r"^https?://github\.com/[^/?#]+/[^/?#]+/(?:releases|tags)\.atom(?:[?#]|$)"),
         repeats=True,

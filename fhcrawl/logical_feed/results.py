@@ -319,11 +319,9 @@ PIPELINE_FIELDS = "+"
 class CommitBatch:
     """The processed entries of a document, to be stored: by id (and digest), with their fields.
 
-    :param stored: the newest stored versions of the document's entries
-    :param winners: the newest versions so far, in the store or in this document
+    :param winners: the newest versions so far, in the store (`stored`) or in this document
     :param superseded: older versions, for a store that keeps them
     :param confirmed: versions with the stored content but a newer order
-    :param counts: additions to the crawl's stats
     """
 
     stored: dict[str, Winner] = field(default_factory=dict)
@@ -383,14 +381,11 @@ class Fetch:
 
     :param feed: URL of the subscription document as configured
     :param key: the document's key in the store: its requested URL, or the deltafetch_key
-    :param fetched: ISO 8601 in UTC; of a capture, when it was captured
+    :param fetched: ISO 8601 in UTC, as `retry_after`; of a capture, when it was captured
     :param latest: latest time that counts, comparable; default: a day after `fetched`
     :param location: URL to request from now on, after permanent redirects; None: `requested_url`
     :param special: whether the user's hosts had special addresses: see `crawling.given_hosts`
     :param freshness_lifetime: seconds for which the server declares a subscription document fresh
-    :param retry_after: time before which the server accepts no request, ISO 8601 in UTC
-    :param walk: number of the walk
-    :param capture_id: id of a capture in the store
     :param is_check: an archive or page that was read before is requested again, to see whether it has changed
     :param has_joined: the walk's subscription document reaches back to what was read before: see `joins`
     """
@@ -426,34 +421,31 @@ class DocumentResult:
     """The content of a document: its feed, entries and links; or the failure to read it.
 
     :param moved_to: URL that an archive was redirected to, if it may be another document
-    :param older_document: None at the end of the chain
-    :param older_key: key of that document in the store; None: its URL
+    :param older_key: key of the older document in the store; None: its URL
     :param is_left_over: a page that an earlier walk has not read, or a page older than that one
-    :param failure: why the document does not count as processed, or None
+    :param failure: why the document does not count as processed
     :param validators: ETag, Last-Modified, and the body digest of a subscription document
-    :param received: when the body of an unchanged document was received; None if it was not (304)
+    :param received: when the body of an unchanged document was received; None after a 304
     :param doubted_since: when the document was last received before the server sent a false 304 for it
     :param held: the content of the document (`absences.encode`); None for one that is not read again, because
         it never changes or belongs to no chain
     :param lost: digests of the ids of the entries that it contained before, and does not contain now. Of a
         plain feed, those that its publisher has removed, each with the next older one (`absences.removed`);
         None if its document proves nothing, and confirms no missing entry
-    :param update_schedule: the declared schedule of a subscription document, as plain values
+    :param update_schedule: of a subscription document, as plain values
     :param lost_entries: number of its entries that cannot be kept; CUT if its period of time may have more
         entries than it shows
-    :param shared_id: an id of one of these, which another entry of the document has; None for none
+    :param shared_id: an id of one of these, which another entry of the document has
     :param breaks_span: a plain feed shows an entry that shares its id for the first time
-    :param uncounted: earliest time in it that is in the future, comparable; None if there is none
-    :param parts: the documents of a list, in the order in which they are read; None for other documents
+    :param uncounted: earliest time in it that is in the future, comparable
+    :param parts: the documents of a list, in the order in which they are read
     :param replaces: prefix of the ids of a snapshot's entities; once all its parts are processed, they
         replace the entries of earlier snapshots
-    :param present: the ids in a complete feed's document; None for other documents
-    :param shown: marks (`coverage.mark`) of the entries of a plain feed's subscription document, or of a
-        capture; else None
+    :param present: the ids in a complete feed's document
+    :param shown: marks (`coverage.mark`) of the entries of a plain feed's subscription document or a capture
     :param oldest: publication time, else update time, of the last entry of a capture that has one
-    :param total: number of the feed's entries that a subscription document declares; None if it does not
-    :param software: name of the software that made it, which may have older pages (`platforms`); none of them
-        is requested
+    :param total: number of the feed's entries that a subscription document declares
+    :param software: name of the software that made it (`platforms`), if its older pages are not requested
     :param counts: additions to the crawl's stats, except the entries' outcomes
     """
 
@@ -496,11 +488,12 @@ def has_changes(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
     """Return whether a document has a version that would change its entries stored by walks."""
     # Stored captures do not count: they do not show whether walks have read the older documents.
     of_walks = {i: winner for i, winner in stored.items() if winner.order.walk >= FIRST_WALK}
-    outcomes = (decide(version, of_walks.get(version.id)) for version in result.versions)
-    return any(outcome in (Outcome.NEW, Outcome.UPDATED) for outcome in outcomes) or any(
-        (winner := of_walks.get(version.id)) and winner.digest and version.order.is_newer(winner.order)
-        for version in result.deletions
-    )
+
+    def outcomes(versions: list[Version]) -> set[Outcome]:
+        return {decide(version, of_walks.get(version.id)) for version in versions}
+
+    is_changed = not outcomes(result.versions).isdisjoint((Outcome.NEW, Outcome.UPDATED))
+    return is_changed or Outcome.UPDATED in outcomes(result.deletions)
 
 
 def _has_same_time(version: Version, winner: Winner) -> bool:

@@ -38,11 +38,9 @@ class Verdict(str, Enum):
 class Evidence:
     """What is stored of a feed besides its documents.
 
-    :param entries: number of its live entries in the store; without a subscription document, they are from
-        captures
+    :param entries: number of its live entries; without a subscription document, they are from captures
     :param total: number of the feed's entries that the subscription document declares
     :param software: its software, if its older pages, which no document links to, are not requested
-    :param listing: result of the check of the publisher's list after the last walk
     :param agreed: when all documents of the chain had their stored content (`absences.agreed_walk`), and
         their links led to its end; ISO 8601 in UTC
     """
@@ -78,16 +76,12 @@ NO_DOCUMENT = {
     ReasonKind.NOT_READ: "has never been read",
     ReasonKind.ONLY_CAPTURES: "has never been read directly; its entries are from captures",
 }
-HAS_NUMBERED_PAGES = "has older entries on numbered pages that it does not link to"
 HAS_OTHER_PAGES = "is made with {}, which has older entries on pages that the feed does not link to"
 IS_PAGED = "is a paged feed, whose pages can change while they are read (RFC 5005, section 3)"
 HAS_HOLES = "may have dropped entries between two reads"
 ASKS_FOR_LESS = "the feed or its server does not allow reads as often as needed"
-CLOCK_WENT_BACK = "coverage unknown: the clock has gone back since the read at"
 NO_ORDER = "coverage unknown: the order of its entries does not show whether any were missed"
 TO_THE_DAY, TO_THE_MINUTE = len("2003-12-13"), len("2003-12-13T18:30")
-
-
 NO_EVIDENCE = Evidence()
 
 
@@ -119,9 +113,9 @@ def verdict(
     if kind is Kind.SINGLE and not is_listed:
         why, detail = ReasonKind.NO_HISTORY, SAYS_NOTHING
         if evidence.software is not None:
-            is_numbered = evidence.software == NUMBERED.name
-            why = ReasonKind.PLATFORM
-            detail = HAS_NUMBERED_PAGES if is_numbered else HAS_OTHER_PAGES.format(evidence.software)
+            why, detail = ReasonKind.PLATFORM, HAS_OTHER_PAGES.format(evidence.software)
+            if evidence.software == NUMBERED.name:
+                detail = "has older entries on numbered pages that it does not link to"
         detail += evidence.in_words if covered is None else f"{evidence.in_words}; {_sentence(covered)}"
         plain = Reason(why, feed, detail, since)
         return Verdict.UNKNOWN, [*reasons, plain, *_holes(feed, covered, is_held_back)]
@@ -135,7 +129,7 @@ def verdict(
 # The text after a semicolon differs between feeds.
 def _sentence(covered: Covered) -> str:
     if covered.doubted is not None:
-        return f"{CLOCK_WENT_BACK} {_minute(covered.doubted)}"
+        return f"coverage unknown: the clock has gone back since the read at {_minute(covered.doubted)}"
     if not covered.is_proof:
         return NO_ORDER
     first, last = covered.spans[0], covered.spans[-1]

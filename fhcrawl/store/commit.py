@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.documents import model
 from fhcrawl.documents.lists import NAMESPACE
-from fhcrawl.logical_feed import FIRST_WALK, Role, absence
+from fhcrawl.logical_feed import FIRST_WALK, Role
 from fhcrawl.logical_feed.coverage import coverage_after, doubted
 from fhcrawl.logical_feed.results import (
     PIPELINE_FIELDS,
     CommitBatch,
     DocumentFailure,
     State,
+    absence,
     has_changes,
     joins,
     must_follow,
@@ -144,8 +145,8 @@ FORGET_PARTS = """
 DELETE FROM documents WHERE feed_id = :feed_id AND role = 'part' AND NOT EXISTS (
     SELECT 1 FROM documents AS lists WHERE lists.feed_id = :feed_id AND lists.role = 'index')
 """
-# `Coverage.confirm`; before the feed is confirmed. If the unchanged document was empty, or of another kind,
-# the coverage is that of a document before it.
+# Before the feed is confirmed. If the unchanged document was empty, or of another kind, the coverage is that
+# of a document before it.
 CONFIRM_COVERAGE = """
 UPDATE coverage SET until = :time
 WHERE feed_id = :feed_id AND shown > depth AND since <= until AND until < :time

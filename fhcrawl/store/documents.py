@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sqlalchemy import select
 
-from fhcrawl.logical_feed import CHAIN, ChainPosition, Role, absences
+from fhcrawl.logical_feed import ChainPosition, Role, absences
 from fhcrawl.logical_feed.absences import EarlierReading, Seen
+from fhcrawl.logical_feed.chain import CHAIN
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
 from fhcrawl.logical_feed.results import CommitBatch, State
 from fhcrawl.reasons import ReasonKind

@@ -11,7 +11,8 @@ from sqlalchemy import exists, select
 
 from fhcrawl.documents import model
 from fhcrawl.exceptions import LeaseError
-from fhcrawl.logical_feed import ChainPosition, captured
+from fhcrawl.logical_feed import ChainPosition
+from fhcrawl.logical_feed.chain import captured
 from fhcrawl.logical_feed.results import latest_time
 from fhcrawl.store import leases, statements
 from fhcrawl.store.database import Repository

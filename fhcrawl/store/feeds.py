@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import bindparam, func, select
 
 from fhcrawl.exceptions import StoreError
-from fhcrawl.logical_feed import Kind, Role, is_not_read
+from fhcrawl.logical_feed import Kind, Role
 from fhcrawl.logical_feed.listings import Listing, Pages, SitemapReport, StoredEntries, compare
 from fhcrawl.logical_feed.results import State, latest_time
+from fhcrawl.logical_feed.verdicts import is_not_read
 from fhcrawl.store import subscriptions, verdicts
 from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import stream

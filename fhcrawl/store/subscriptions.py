@@ -9,7 +9,8 @@ from sqlalchemy import case, exists, func, null, select
 
 from fhcrawl.documents import UpdateSchedule
 from fhcrawl.exceptions import StoreError
-from fhcrawl.logical_feed import FIRST_WALK, polling, position_of_capture
+from fhcrawl.logical_feed import FIRST_WALK, polling
+from fhcrawl.logical_feed.chain import position_of_capture
 from fhcrawl.logical_feed.polling import Poll, interval
 from fhcrawl.logical_feed.results import State, latest_time
 from fhcrawl.store import leases

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
-from fhcrawl.logical_feed import HAS_MOVED, Evidence, Kind, Reason, Role, Verdict, in_words, verdict
+from fhcrawl.logical_feed import Kind, Reason, Role, Verdict, in_words
 from fhcrawl.logical_feed.absences import HEAD, NAMES_NONE, Seen, agreed_walk
 from fhcrawl.logical_feed.coverage import COVERED_KINDS, CaptureRead, covered_by, marks_of
 from fhcrawl.logical_feed.listings import Listing, SitemapReport
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
 from fhcrawl.logical_feed.results import CUT, State
+from fhcrawl.logical_feed.verdicts import HAS_MOVED, Evidence, verdict
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import subscriptions, walk_ends
 from fhcrawl.store.mementos import WARC_FILES
@@ -214,12 +215,11 @@ def _obtained(feed: Row[Any], rows: list[Row[Any]]) -> list[str]:
 # From the last change of a document until the earliest of the last checks, all documents were unchanged.
 def _agreed(chain: list[Row[Any]]) -> str | None:
     for row in chain:
-        is_seen = None not in (row.checked, row.checked_walk, row.changed_walk, row.names_none)
-        if not is_seen or (row.behind_id is None) != row.names_none:
+        if None in (row.checked, row.names_none) or (row.behind_id is None) != row.names_none:
             return None
     if all(row.role != Role.PAGE.value for row in chain):
         return None
-    walk = agreed_walk(Seen(max(row.changed_walk for row in chain), min(row.checked_walk for row in chain)))
+    walk = agreed_walk([Seen(row.changed_walk, row.checked_walk) for row in chain])
     return None if walk is None else str(min(row.checked for row in chain))
 
 

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import select
 
-from fhcrawl.logical_feed import ChainPosition, Kind, Role, absence
+from fhcrawl.logical_feed import ChainPosition, Kind, Role
 from fhcrawl.logical_feed.absences import (
     NamedEntry,
     Seen,
+    agreed_walk,
     confirmed,
     digest_of_id,
     ids_of,
     missed_since,
     renamings,
-    snapshot_walk,
     with_other_scheme,
 )
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.platforms import NAMED
-from fhcrawl.logical_feed.results import State, latest_time
+from fhcrawl.logical_feed.results import State, absence, latest_time
 from fhcrawl.store import statements
 from fhcrawl.store.commit import delete_entries
 from fhcrawl.store.database import Repository
@@ -231,7 +231,8 @@ class _EndedWalk:
         seen = {row.id: Seen(row.changed_walk, row.checked_walk) for row in self._chain}
         subscription = seen.pop(self._feed.subscription_id)
         if not self._is_plain:
-            return snapshot_walk(seen.values(), subscription)
+            # The subscription document may have changed since.
+            return agreed_walk([*seen.values(), subscription._replace(changed=0)]) if seen else None
         # Read by the walk before, and confirmed by this one.
         return None if subscription.checked is None else subscription.checked - 1
 

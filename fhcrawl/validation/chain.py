@@ -6,9 +6,9 @@ import hashlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from fhcrawl import logical_feed
 from fhcrawl.documents.dates import elapsed
 from fhcrawl.documents.links import HISTORY
+from fhcrawl.logical_feed import chain, results
 from fhcrawl.logical_feed.results import comparable
 from fhcrawl.utils.addresses import secured
 from fhcrawl.validation.model import Document, line
@@ -79,14 +79,14 @@ class EntryIndex:
         has_lines = len(elements) == len(feed.entries)
         own: dict[int, Version] = {}
         for position, entry in enumerate(feed.entries):
-            identity = logical_feed.identity(entry, feed)
+            identity = results.identity(entry, feed)
             if identity is None:
                 self.number += 1
                 continue
             at = line(elements[position]) if has_lines else None
             key = _digest(identity)
             if key not in own:
-                content = _digest(entry.digest or logical_feed.digest(entry))
+                content = _digest(entry.digest or results.digest(entry))
                 own[key] = document, _digest(comparable(entry.updated)), content
                 if before := self._seen.get(key):
                     self._compare(identity, before, own[key], at)
@@ -157,7 +157,7 @@ class Chain:
         document.digest = _sha256(response)
         document.entries = len(feed.entries)
         self.entries.add(document)
-        self.kind = self.kind or logical_feed.kind(feed)
+        self.kind = self.kind or chain.kind(feed)
         document.response = replace(response, body=b"")
         document.feed = replace(feed, entries=[], problems=[], tombstones=[])
         document.markup.drop_elements()

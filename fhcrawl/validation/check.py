@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from fhcrawl import documents, logical_feed
+from fhcrawl import documents
 from fhcrawl.documents.discovery import feed_links
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.logical_feed import Kind, Role
+from fhcrawl.logical_feed.chain import older_document
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.validation.chain import Chain, Loss, Wanted
 from fhcrawl.validation.model import (
@@ -135,7 +136,7 @@ class HistoryCheck:
 
     def _older(self, document: Document) -> Wanted | None:
         chain, response = self._chain, document.response
-        older = logical_feed.older_document(document.feed, document.own)
+        older = older_document(document.feed, document.own)
         if older is None:
             return None
         url = chain.secured(older.url, response)

@@ -6,14 +6,13 @@ import codecs
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
-from fhcrawl import logical_feed
 from fhcrawl.documents import TOO_MANY, detection
 from fhcrawl.documents.head import FLAGS, PREV
 from fhcrawl.documents.links import HISTORY
 from fhcrawl.documents.model import IRI
 from fhcrawl.documents.xml import elements, encoding
 from fhcrawl.documents.xml.elements import ATOM, FH, OLD_ATOM, RSS_NAMESPACES
-from fhcrawl.logical_feed import Kind, Role, polling
+from fhcrawl.logical_feed import Kind, Role, chain, polling, results
 from fhcrawl.logical_feed.results import comparable, latest_time
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.validation.model import (
@@ -179,7 +178,7 @@ def unique_ids(document: Document) -> Iterator[Finding]:
     """An id that is twice in a document has two update times."""
     seen: set[tuple[str, str]] = set()
     for number, entry in enumerate(document.feed.entries, 1):
-        identity = logical_feed.identity(entry, document.feed)
+        identity = results.identity(entry, document.feed)
         key = identity or "", comparable(entry.updated)
         if identity is not None and key in seen:
             at = document.markup.line_of(f"entry {number}")
@@ -270,7 +269,7 @@ def standard_form(document: Document) -> Iterator[Finding]:
 def subscription_mark(document: Document) -> Iterator[Finding]:
     """The document that is polled is no archive."""
     feed, own = document.feed, document.own
-    if document.role is not Role.SUBSCRIPTION or not logical_feed.is_archive(feed, own):
+    if document.role is not Role.SUBSCRIPTION or not chain.is_archive(feed, own):
         return
     current = feed.links.get("current")
     fix = "Remove fh:archive and next-archive, if this is the document that readers poll."
@@ -432,7 +431,7 @@ def says_its_history(document: Document) -> Iterator[Finding]:
     """The subscription document says where older entries are, or that there are none."""
     if document.role is not Role.SUBSCRIPTION:
         return
-    kind = logical_feed.kind(document.feed)
+    kind = chain.kind(document.feed)
     if kind is Kind.SINGLE:
         fix = "Link to archives with prev-archive, or write fh:complete if these are all entries."
         yield advice("It does not say where its older entries are.", document.markup.head_line, fix)

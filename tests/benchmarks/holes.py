@@ -6,7 +6,7 @@ A simulation, without a network: run from the repository's root: python -m tests
 import random
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fhcrawl.documents.dates import elapsed, shift
@@ -82,7 +82,7 @@ def simulate(publisher: Publisher, with_rule: bool) -> Result:
             covered = coverage_after(covered, [mark(str(n), None, None, "") for n in shown], time)
             changed, average, newest = time, interval(changed, average, time), number
         else:
-            covered = covered.confirm(time)
+            covered = replace(covered, until=time)
         half_replaced = covered.half_replaced_in(time) if covered and with_rule else None
         poll = Poll(time, changed=changed, interval=average, half_replaced=half_replaced)
         due = elapsed(BEGIN, next_due(poll, [], LIMITS))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fhcrawl.logical_feed import captured, position_of_capture
+from fhcrawl.logical_feed.chain import captured, position_of_capture
 from tests.feeds import E, atom, tombstone
 from tests.projects import Project, Run
 from tests.server import FeedServer

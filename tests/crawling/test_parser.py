@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from fhcrawl import logical_feed
 from fhcrawl.crawling import parser
 from fhcrawl.crawling.parser import TURN, Job
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.extensions.reader import ReaderProcess
+from fhcrawl.logical_feed import results
 from tests.feeds import E, atom, feed_of, read_feed
 
 URL = "https://example.org/feed"
@@ -50,7 +50,7 @@ def answer(read: Callable[[], Any]) -> object:
 
 def test_entries_that_are_read_know_their_digest_and_links_hold_no_password() -> None:
     feed = read_feed(job(atom([E("1")])))
-    assert [entry.digest for entry in feed.entries] == [logical_feed.digest(*feed.entries)]
+    assert [entry.digest for entry in feed.entries] == [results.digest(*feed.entries)]
     assert feed.links == {"prev-archive": "https://example.org/older"}
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from fhcrawl.documents.model import DETAILS
-from fhcrawl.logical_feed import digest
+from fhcrawl.logical_feed.results import digest
 from tests.feeds import read
 
 URL = "http://example.org/feeds/feed"

@@ -3,7 +3,8 @@
 import pytest
 
 from fhcrawl.documents import FeedDocument
-from fhcrawl.logical_feed import Kind, Link, Role, kind, older_document
+from fhcrawl.logical_feed import Kind, Link, Role
+from fhcrawl.logical_feed.chain import kind, older_document
 from tests.feeds import read
 
 LOCATION = "http://feeds.example/dir/feed"

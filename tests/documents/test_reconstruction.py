@@ -7,19 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fhcrawl.documents import FeedDocument
-from fhcrawl.logical_feed import (
-    ChainPosition,
-    Kind,
-    Outcome,
-    Version,
-    Winner,
-    decide,
-    digest,
-    identity,
-    kind,
-    older_document,
-)
-from fhcrawl.logical_feed.results import latest_time, order
+from fhcrawl.logical_feed import ChainPosition, Kind, Outcome, Version, Winner
+from fhcrawl.logical_feed.chain import kind, older_document
+from fhcrawl.logical_feed.results import decide, digest, identity, latest_time, order
 from tests.feeds import read
 
 FH = 'xmlns:fh="http://purl.org/syndication/history/1.0"'

@@ -12,7 +12,7 @@ from fhcrawl.crawling.failures import NotACapture, RefusedUrl, loss_of_error
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
 from fhcrawl.downloadermiddlewares.responses import MementosMiddleware
-from fhcrawl.logical_feed import position_of_capture
+from fhcrawl.logical_feed.chain import position_of_capture
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import Memento
 from fhcrawl.utils.addresses import AllowedHosts

@@ -26,7 +26,6 @@ from fhcrawl.logical_feed.absences import (
     due_rechecks,
     missed_since,
     renamings,
-    snapshot_walk,
     unconfirmed,
     with_other_scheme,
 )
@@ -122,8 +121,7 @@ class Crawler:
         """The last walk at whose beginning all documents were as they are known, if the chain has an end."""
         if self.chain is None or self.chain[-1][0].has_older:
             return None
-        changed, checked = zip(*(seen for _, seen in self.chain), strict=True)
-        return agreed_walk(Seen(max(changed), min(checked)))
+        return agreed_walk([seen for _, seen in self.chain])
 
     def end(self) -> list[int]:
         """The entries that are gone, at the end of a walk, together with the walk that shows it."""
@@ -137,7 +135,8 @@ class Crawler:
         snapshot = None
         if chain is not None:
             (_, subscription), *others = chain
-            snapshot = snapshot_walk([seen for _, seen in others], subscription)
+            documents = [seen for _, seen in others]
+            snapshot = agreed_walk([*documents, subscription._replace(changed=0)]) if documents else None
         gone = []
         for entry, row in self.rows.items():
             changed = self.known[0][1].changed
@@ -219,8 +218,9 @@ def test_first_page_that_is_unchanged_says_nothing_of_the_others() -> None:
 
 
 def test_nothing_is_known_of_a_document_that_was_not_seen_again() -> None:
-    assert agreed_walk(Seen(1, 2)) == 2
-    assert agreed_walk(Seen(2, 2)) is agreed_walk(Seen(None, 2)) is agreed_walk(Seen(1, None)) is None
+    assert agreed_walk([Seen(1, 2)]) == 2
+    assert [agreed_walk([seen]) for seen in (Seen(2, 2), Seen(None, 2), Seen(1, None))] == [None] * 3
+    assert agreed_walk([]) is None
 
 
 def test_entry_is_gone_after_two_walks_of_a_publisher_at_rest() -> None:

@@ -1,7 +1,7 @@
 """Which spans of time a plain feed was seen for without a hole, by its reads and by captures."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from random import Random
 
@@ -197,7 +197,6 @@ def test_no_entry_is_missed_in_a_span(
 ) -> None:
     publisher = Publisher(has_times, moves)
     found: Coverage | None = None
-    document: list[str] = []
     unread: list[Entry] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coverage, "WINDOW", window)
@@ -208,11 +207,8 @@ def test_no_entry_is_missed_in_a_span(
                 getattr(publisher, name)(number)
                 unread += publisher.entries[known:]
                 continue
-            time, before, same = at(hour / 24), found, document
-            document = publisher.document()
-            found = (
-                found.confirm(time) if found and document == same else coverage_after(found, document, time)
-            )
+            time, before = at(hour / 24), found
+            found = coverage_after(found, publisher.document(), time)
             if found is None or found.until != time:
                 continue
             if before is not None and found.since == before.since:
@@ -249,12 +245,6 @@ def test_entries_found_in_another_order_may_be_pinned() -> None:
     assert after("5 4 3 2", "5 4½ 4 3", "4 5").holes
 
 
-def test_same_document_proves_nothing_if_entries_come_below_all_of_it() -> None:
-    disordered = after("5 4 3", "5 4 3½ 3", "5 4")
-    assert disordered.confirm(at(3)) == disordered
-    assert after("5 4").confirm(at(3)).spans == [Span(BEGIN, at(3))]
-
-
 def test_empty_document_says_nothing() -> None:
     assert coverage_after(None, [], BEGIN) is None
     assert after("5 4", "", "6 5").spans == [Span(BEGIN, at(2))]
@@ -266,7 +256,6 @@ def test_span_ends_before_a_clock_that_goes_back() -> None:
     found = coverage_after(after_days(known, 0, 9), known, at(5))
     assert found is not None
     assert found.spans == [Span(BEGIN, at(5))]
-    assert found.confirm(at(20)) == found
     found = coverage_after(after_days(known, 7, 9), known, at(5))
     assert found is not None
     assert found.spans == [Span(at(5), at(5))]
@@ -327,7 +316,7 @@ def test_reads_that_are_doubted_continue_no_span() -> None:
     before = after("3 2 1", "4 3 2")
     assert coverage.doubted(before, at(1)) == before
     found = after(*(str(n) for n in range(coverage.MOST_SPANS)))
-    number = len(coverage.doubted(found.confirm(at(90)), at(coverage.MOST_SPANS - 1)).spans)
+    number = len(coverage.doubted(replace(found, until=at(90)), at(coverage.MOST_SPANS - 1)).spans)
     assert number == coverage.MOST_SPANS
 
 

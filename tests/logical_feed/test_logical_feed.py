@@ -8,7 +8,6 @@ from fhcrawl.documents import Entry, FeedDocument, Tombstone
 from fhcrawl.logical_feed import (
     FIRST_WALK,
     ChainPosition,
-    Evidence,
     Kind,
     Link,
     Outcome,
@@ -17,26 +16,31 @@ from fhcrawl.logical_feed import (
     Verdict,
     Version,
     Winner,
-    decide,
-    deletion,
-    digest,
-    identity,
     in_words,
-    kind,
-    older_document,
-    verdict,
 )
-from fhcrawl.logical_feed.chain import PLAIN, may_be_another, older_contradiction, subscription_link
+from fhcrawl.logical_feed.chain import (
+    PLAIN,
+    kind,
+    may_be_another,
+    older_contradiction,
+    older_document,
+    subscription_link,
+)
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import (
     DocumentResult,
     Fetch,
+    decide,
+    deletion,
+    digest,
     has_changes,
     have_same_files,
+    identity,
     latest_time,
     must_follow,
     order,
 )
+from fhcrawl.logical_feed.verdicts import Evidence, verdict
 from fhcrawl.reasons import OURSELVES, ReasonKind
 
 LATEST = latest_time("2006-01-01T00:00:00Z")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from fhcrawl.logical_feed import Evidence, Kind, Reason, Verdict, verdict
+from fhcrawl.logical_feed import Kind, Reason, Verdict
 from fhcrawl.logical_feed.coverage import Covered, Hole, Span
-from fhcrawl.logical_feed.verdicts import ASKS_FOR_LESS, NO_ORDER, SAYS_NOTHING
+from fhcrawl.logical_feed.verdicts import ASKS_FOR_LESS, NO_ORDER, SAYS_NOTHING, Evidence, verdict
 from fhcrawl.reasons import ReasonKind
 
 OLD = "2003-01-01T00:00:00Z"

@@ -7,9 +7,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fhcrawl.documents import Tombstone
-from fhcrawl.logical_feed import ChainPosition, Outcome, Winner, decide, deletion
+from fhcrawl.logical_feed import ChainPosition, Outcome, Winner
 from fhcrawl.logical_feed import Version as LogicalVersion
-from fhcrawl.logical_feed.results import CommitBatch, latest_time
+from fhcrawl.logical_feed.results import CommitBatch, decide, deletion, latest_time
 from fhcrawl.logical_feed.results import order as logical_order
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import Store

@@ -80,6 +80,12 @@ def test_unchanged_document_that_was_not_compared_proves_nothing(url: str, betwe
     assert crawl(url, 4, document(30)).spans == [Span(day(1), day(1)), Span(day(4), day(4))]
 
 
+def test_unchanged_document_proves_nothing_if_entries_come_below_all_of_it(url: str) -> None:
+    for number, shown in enumerate(("5 4 3", "5 4 3.5 3", "5 4", "5 4"), 1):
+        feed = crawl(url, number, atom([E(entry) for entry in shown.split()]))
+        assert feed.spans[-1].until == day(min(number, 3))
+
+
 def test_verdict_says_that_a_clock_has_gone_back(url: str) -> None:
     crawl(url, 9, document(4))
     for number in (5, 6):
