@@ -3,47 +3,41 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl import logical_feed
 from fhcrawl.documents.dates import elapsed
 from fhcrawl.documents.links import HISTORY
+from fhcrawl.logical_feed import Kind, Link, Role
 from fhcrawl.logical_feed.results import comparable
 from fhcrawl.utils.addresses import secured
-from fhcrawl.validation.model import Document, line
+from fhcrawl.validation.model import (
+    CHAIN_RULES,
+    DOCUMENT_RULES,
+    Document,
+    Finding,
+    Severity,
+    Summary,
+    line,
+)
 
 if TYPE_CHECKING:
-    from fhcrawl.logical_feed import Kind, Role
-    from fhcrawl.validation.model import Fetched
+    from collections.abc import Iterable
+
+    from fhcrawl.validation.model import Rule
 
 MOST_ENTRIES = 300_000
 MOST_CLASHES = 1000
-
-
-class Wanted(NamedTuple):
-    """A document to fetch.
-
-    :param number: its place in the chain
-    :param via: URL of the document that links to it
-    :param headers: header fields that make the request conditional
-    """
-
-    url: str
-    role: Role
-    number: int
-    via: str | None = None
-    headers: dict[str, str] = {}  # noqa: RUF012 - never modified
-
-
-class Loss(NamedTuple):
-    """Why a document could not be fetched or read, as a sentence without its subject.
-
-    :param is_limit: whether a limit of the user excluded it
-    """
-
-    detail: str
-    is_limit: bool = False
+# Findings of a rule in one document, and in all.
+MOST_OF_DOCUMENT, MOST_OF_RULE = 20, 1000
+ORDER = list(Severity)
+WALKED = {
+    Kind.ARCHIVED: "The archive was read to its end",
+    Kind.PAGED: "The pages were read to their end",
+    Kind.COMPLETE: "The feed is in one document",
+}
 
 
 class Clash(NamedTuple):
@@ -122,60 +116,90 @@ def _digest(text: str) -> int:
 
 @dataclass(slots=True)
 class Chain:
-    """All documents of a walk, from the subscription document to the oldest one.
+    """All documents of a walk, from the subscription document to the oldest one, and what the rules find.
 
-    :param missing: the document at which the chain breaks
+    :param missing: the document at which the chain breaks, why it could not be read, as a sentence without
+        its subject, and whether a limit of the user excluded it
     :param loop: number of the document that the oldest one leads back to (also by a redirect) or equals, and
         the URL of that link
     :param limit: the number of documents at which the walk was stopped
     :param elsewhere: links to documents outside the chain, with why the target could not be fetched, or ''
+    :param is_finished: nothing remains to be requested
     """
 
     url: str
     entries: EntryIndex = field(default_factory=EntryIndex)
     kind: Kind | None = None
     documents: list[Document] = field(default_factory=list)
-    missing: tuple[Wanted, Loss] | None = None
+    missing: tuple[Link, str, bool] | None = None
     loop: tuple[int, str] | None = None
     limit: int | None = None
     elsewhere: dict[str, str] = field(default_factory=dict)
+    is_finished: bool = False
     _urls: dict[str, int] = field(default_factory=dict)
     _digests: dict[bytes, int] = field(default_factory=dict)
+    _findings: list[Finding] = field(default_factory=list)
+    _counts: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.expect(Link(Role.SUBSCRIPTION, self.url))
+
+    def expect(self, link: Link) -> None:
+        self.missing = link, "was not read: the check was interrupted", True
 
     def add(self, document: Document) -> None:
-        """Add the next older document, and drop its entries and elements."""
-        feed, response = document.feed, document.response
+        """Check the next older document, add it, and drop its body, entries and elements."""
+        for rule, check in DOCUMENT_RULES.items():
+            if document.has(rule.needs):
+                self._note(rule, check(document), document.requested_url)
+        feed = document.feed
         times = sorted(filter(None, (e.published or e.updated for e in feed.entries)), key=comparable)
         if times:
             document.oldest, document.newest = times[0], times[-1]
             document.widest = max(map(elapsed, times, times[1:]), default=0)
         document.links = {
-            name: self.secured(url, response)
+            name: self._secured(url, document)
             for name, url in feed.links.items()
             if name in HISTORY or name == "self"
         }
-        document.digest = _sha256(response)
+        document.digest = _sha256(document.body)
         document.entries = len(feed.entries)
         self.entries.add(document)
         self.kind = self.kind or logical_feed.kind(feed)
-        document.response = replace(response, body=b"")
+        document.body = b""
         document.feed = replace(feed, entries=[], problems=[], tombstones=[])
         document.markup.drop_elements()
         self.documents.append(document)
         for url in document.own:
             self._urls.setdefault(url, document.number)
         self._digests.setdefault(document.digest, document.number)
+        self.missing = None
 
     # A crawl does the same; a rule on links reports those with http:.
-    def secured(self, url: str, response: Fetched) -> str:
-        """Return the URL of a link in a document, with https: if its host was reached with it."""
-        return secured(url, [self.url], [self.url, response.url])
+    def _secured(self, url: str, document: Document) -> str:
+        return secured(url, [self.url], [self.url, document.fetch.url])
 
-    def note_target(self, url: str, answer: Fetched | Loss) -> None:
-        if isinstance(answer, Loss):
-            self.elsewhere[url] = answer.detail
-            return
-        number = self._urls.get(answer.url, self._digests.get(_sha256(answer)))
+    def following(self, max_documents: int) -> Link | None:
+        """Return the link of the last document to the next older one, unless the walk ends here."""
+        before, last = [None, *self.documents][-2:]
+        older = last and logical_feed.older_document(last.feed, last.own)
+        if not older or not last:
+            return None
+        older = older._replace(url=self._secured(older.url, last))
+        number = self.find(older.url)
+        if number is None and before and before.digest == last.digest:
+            number = before.number
+        if number is not None:
+            self.loop = number, older.url
+        elif len(self.documents) >= max_documents:
+            self.limit = max_documents
+        else:
+            return older
+        return None
+
+    def note_target(self, url: str, target: str, body: bytes) -> None:
+        """Note that a link leads to the document at `target`."""
+        number = self._urls.get(target, self._digests.get(_sha256(body)))
         if number is None:
             self.elsewhere[url] = ""
         else:
@@ -206,6 +230,43 @@ class Chain:
         """Whether the walk started at an archive: the subscription document is unknown then."""
         return any(first.feed.archive or "next-archive" in first.links for first in self.documents[:1])
 
+    def finish(self) -> tuple[list[Finding], Summary]:
+        """Return the findings, the worst first, and their summary; what is still wanted is not fetched."""
+        of_documents, self._findings = self._findings, []
+        for rule, check in CHAIN_RULES.items():
+            self._note(rule, check(self), None)
+        # Links of the chain come first: without them, documents are lost.
+        findings = [*self._findings, *of_documents]
+        findings.sort(key=lambda finding: ORDER.index(finding.severity))
+        return findings, self._summary(findings)
 
-def _sha256(response: Fetched) -> bytes:
-    return hashlib.sha256(response.body).digest()
+    def _note(self, rule: Rule, findings: Iterable[Finding], url: str | None) -> None:
+        for number, finding in enumerate(findings):
+            self._counts[rule.name] += 1
+            if (number >= MOST_OF_DOCUMENT and url is not None) or self._counts[rule.name] > MOST_OF_RULE:
+                return
+            document = finding.document or url
+            self._findings.append(finding._replace(rule=rule.name, clause=rule.clause, document=document))
+
+    def _summary(self, findings: list[Finding]) -> Summary:
+        count = Counter(finding.severity for finding in findings)
+        errors, warnings = count[Severity.ERROR], count[Severity.WARNING]
+        read, entries = len(self.documents), self.entries.number
+        walked = WALKED.get(self.kind or Kind.SINGLE, "The feed has one document")
+        if not read:
+            walked = "The feed could not be read"
+        elif not self.is_whole:
+            walked = "The history was not read to its end"
+        sentence = (
+            f"{walked}: {_number(read, 'document', 'documents')}, {_number(entries, 'entry', 'entries')}; "
+            f"{_number(errors, 'error', 'errors')}, {_number(warnings, 'warning', 'warnings')}"
+        )
+        return Summary(self.url, self.kind, read, entries, self.is_whole, errors, warnings, sentence)
+
+
+def _sha256(body: bytes) -> bytes:
+    return hashlib.sha256(body).digest()
+
+
+def _number(number: int, singular: str, plural: str) -> str:
+    return f"{number:,} {singular if number == 1 else plural}"

@@ -14,7 +14,8 @@ from fhcrawl.validation.model import Needs, advice, error, good, of_chain, warni
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fhcrawl.validation.chain import Chain, Clash, Loss, Wanted
+    from fhcrawl.logical_feed import Link
+    from fhcrawl.validation.chain import Chain, Clash
     from fhcrawl.validation.model import Document, Finding
 
 OLDER = {Role.ARCHIVE: "prev-archive", Role.PAGE: "next"}
@@ -43,7 +44,7 @@ def walk_ends(chain: Chain) -> Iterator[Finding]:
         number, url = chain.loop
         last, first = documents[-1], documents[number]
         relation = "prev-archive" if url == last.links.get("prev-archive") else "next"
-        to = url if url in first.own else f"{url}, which redirects to {first.response.url}"
+        to = url if url in first.own else f"{url}, which redirects to {first.fetch.url}"
         text = f"Its {relation} link leads to {to}, which has been read already: the chain forms a loop."
         fix = "Link to the older document, or remove the link if there is none."
         if first is not last and first.digest == last.digest:
@@ -57,20 +58,18 @@ def walk_ends(chain: Chain) -> Iterator[Finding]:
         yield good(f"The chain leads to its oldest document, {documents[-1].requested_url}.")
 
 
-def _cut(chain: Chain, missing: Wanted, loss: Loss) -> Finding:
-    if missing.number == 0:
+def _cut(chain: Chain, missing: Link, detail: str, is_limit: bool) -> Finding:
+    if not chain.documents:
         fix = "Give the URL of a feed, and make sure that its server responds with the feed."
-        return error(f"It {loss.detail}.", None, AGAIN if loss.is_limit else fix)._replace(
-            document=missing.url
-        )
-    via, relation = chain.documents[missing.number - 1], OLDER[missing.role]
+        return error(f"It {detail}.", None, AGAIN if is_limit else fix)._replace(document=missing.url)
+    via, relation = chain.documents[-1], OLDER[missing.role]
     at = via.markup.link_lines.get(relation)
-    if loss.is_limit:
-        text = f"{missing.url}, to which it links, {loss.detail}: older documents were not checked."
+    if is_limit:
+        text = f"{missing.url}, to which it links, {detail}: older documents were not checked."
         return warning(text, at, AGAIN, via)
     # RFC 5005, 4.1: publishers "may refuse to serve […] or be unable to serve […] an archive document".
     fix = "Correct the link, or serve that document: older entries cannot be found."
-    text = f"The chain is broken: its {relation} link leads to {missing.url}, which {loss.detail}."
+    text = f"The chain is broken: its {relation} link leads to {missing.url}, which {detail}."
     return error(text, at, fix, via)
 
 
@@ -181,7 +180,7 @@ def current(chain: Chain) -> Iterator[Finding]:
 def self_link(chain: Chain) -> Iterator[Finding]:
     """A self link leads to its own document."""
     for document in chain.documents:
-        if text := _misled(chain, document, "self", document.number, document.response.url):
+        if text := _misled(chain, document, "self", document.number, document.fetch.url):
             at, fix = document.markup.link_lines.get("self"), f"Write {document.link_url}."
             yield warning(text, at, fix, document)
 
@@ -192,7 +191,7 @@ def self_link(chain: Chain) -> Iterator[Finding]:
 def pages(chain: Chain) -> Iterator[Finding]:
     """The previous and first links of pages lead back."""
     for document in chain.documents:
-        if document.role is not Role.PAGE:
+        if document.fetch.role is not Role.PAGE:
             continue
         back = {"previous": document.number - 1, "prev": document.number - 1, "first": 0}
         if not back.keys().isdisjoint(chain.documents[0].links.keys() - {"first"}):

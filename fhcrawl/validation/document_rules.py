@@ -14,7 +14,7 @@ from fhcrawl.documents.model import IRI
 from fhcrawl.documents.xml import elements, encoding
 from fhcrawl.documents.xml.elements import ATOM, FH, OLD_ATOM, RSS_NAMESPACES
 from fhcrawl.logical_feed import Kind, Role, polling
-from fhcrawl.logical_feed.results import comparable, latest_time
+from fhcrawl.logical_feed.results import comparable
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.validation.model import (
     CHAIN_RULES,
@@ -91,7 +91,7 @@ def _split(url: str) -> SplitResult:
 
 
 def _media_type(document: Document) -> tuple[str, str]:
-    return detection.declared(document.response.headers.get("content-type"))
+    return detection.declared(document.headers.get("content-type"))
 
 
 # -- RFC 4287, RSS, JSON Feed and XML
@@ -106,7 +106,7 @@ def well_formed(document: Document) -> Iterator[Finding]:
         yield error(f"It is not well-formed: {document.feed.fault}.", document.markup.fault_line, fix)
     for text, at in _problems(document, "repaired"):
         yield error(text[0].upper() + text[1:], at or document.markup.fault_line, fix)
-    if document.response.is_cut:
+    if document.is_cut:
         yield error("It is shorter than its server announces.", None, "Fix the server.")
     skipped = [rule.name for rule in (*DOCUMENT_RULES, *CHAIN_RULES) if not document.has(rule.needs)]
     if skipped:
@@ -226,9 +226,7 @@ def dates(document: Document) -> Iterator[Finding]:
 @of_document("RFC 4287, 4.2.15")
 def times_are_past(document: Document) -> Iterator[Finding]:
     """No update time is in the future."""
-    if not document.response.fetched:
-        return
-    latest = latest_time(document.response.fetched)
+    latest = document.fetch.latest
     fix = "Correct the clock: until then, that version counts as the newest."
     if comparable(document.feed.updated) > latest:
         yield warning(f"The feed's update time is in the future: {document.feed.updated}.", None, fix)
@@ -270,7 +268,7 @@ def standard_form(document: Document) -> Iterator[Finding]:
 def subscription_mark(document: Document) -> Iterator[Finding]:
     """The document that is polled is no archive."""
     feed, own = document.feed, document.own
-    if document.role is not Role.SUBSCRIPTION or not logical_feed.is_archive(feed, own):
+    if document.fetch.role is not Role.SUBSCRIPTION or not logical_feed.is_archive(feed, own):
         return
     current = feed.links.get("current")
     fix = "Remove fh:archive and next-archive, if this is the document that readers poll."
@@ -412,7 +410,7 @@ def relative_links(document: Document) -> Iterator[Finding]:
 @of_document("RFC 5005, 6")
 def secure_links(document: Document) -> Iterator[Finding]:
     """A document that is served with https: leads to documents that are too, on its host."""
-    here = _split(document.response.url)
+    here = _split(document.fetch.url)
     for relation in ("prev-archive", "next"):
         there = _split(document.feed.links.get(relation, ""))
         if here.scheme == "https" and there.scheme == "http":
@@ -430,7 +428,7 @@ def secure_links(document: Document) -> Iterator[Finding]:
 @of_document("RFC 5005, 1", Needs.ALL)
 def says_its_history(document: Document) -> Iterator[Finding]:
     """The subscription document says where older entries are, or that there are none."""
-    if document.role is not Role.SUBSCRIPTION:
+    if document.fetch.role is not Role.SUBSCRIPTION:
         return
     kind = logical_feed.kind(document.feed)
     if kind is Kind.SINGLE:
@@ -466,7 +464,7 @@ def media_type(document: Document) -> Iterator[Finding]:
 @of_document("RFC 7303, 3")
 def one_encoding(document: Document) -> Iterator[Finding]:
     """Content-Type, XML declaration and byte order mark name one encoding."""
-    body, charset = document.response.body, _media_type(document)[1]
+    body, charset = document.body, _media_type(document)[1]
     written = encoding.DECLARATION.match(body, 0, encoding.LONGEST_DECLARATION)
     declared = encoding.resolve(written[1].decode("latin-1")) if written else None
     mark = encoding.UTF_8 if body.startswith(codecs.BOM_UTF8) else None
@@ -481,14 +479,14 @@ def one_encoding(document: Document) -> Iterator[Finding]:
 @of_document("RFC 5005, 4")
 def archive_url(document: Document) -> Iterator[Finding]:
     """The URL of an archive is its own, without a redirect."""
-    response = document.response
-    if not document.is_archive or not response.redirects:
+    url = document.fetch.url
+    if not document.is_archive or not document.redirects:
         return
-    text = f"The archive's URL redirects ({response.redirects[0]}) to {response.url}."
-    if response.is_moved:
-        yield warning(text, None, f"Link to {response.url}.")
+    text = f"The archive's URL redirects ({document.redirects[0]}) to {url}."
+    if document.is_moved:
+        yield warning(text, None, f"Link to {url}.")
     else:
-        yield advice(text, None, f"Link to {response.url}, if that is its permanent URL.")
+        yield advice(text, None, f"Link to {url}, if that is its permanent URL.")
 
 
 # RFC 9111, 5.2.2: how long a response is fresh. RFC 5005, 4.1: clients may "safely assume that if they have
@@ -496,7 +494,7 @@ def archive_url(document: Document) -> Iterator[Finding]:
 @of_document("RFC 9111, 5.2.2")
 def caching(document: Document) -> Iterator[Finding]:
     """Archives may be cached for long."""
-    headers = document.response.headers
+    headers = document.headers
     dates = (headers.get(name) for name in ("expires", "date", "age"))
     fresh = polling.freshness(headers.get("cache-control", ""), *dates)
     if document.is_http and document.is_archive and (fresh is None or fresh < DAY):
@@ -511,8 +509,8 @@ def caching(document: Document) -> Iterator[Finding]:
 @of_document("RFC 5005, 1")
 def size(document: Document) -> Iterator[Finding]:
     """Documents are small, above all the one that is polled."""
-    octets = len(document.response.body)
-    is_polled = document.role is Role.SUBSCRIPTION and not document.feed.complete
+    octets = len(document.body)
+    is_polled = document.fetch.role is Role.SUBSCRIPTION and not document.feed.complete
     if octets > (LARGE if is_polled else LARGE_ARCHIVE):
         fix = "Move entries to archives." if is_polled else "Split it into several archives."
         yield advice(f"It has {octets / MIB:.1f} MiB.", None, fix)

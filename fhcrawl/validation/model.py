@@ -19,10 +19,13 @@ from fhcrawl.documents.xml.elements import ENTRIES
 from fhcrawl.logical_feed import Role
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lxml.etree import _Element
 
     from fhcrawl.documents import FeedDocument
     from fhcrawl.logical_feed import Kind
+    from fhcrawl.logical_feed.results import Fetch
 
 # -- findings and rules --------------------------------------------------------------------------------
 
@@ -134,33 +137,6 @@ of_chain = partial(_register, CHAIN_RULES)
 PERMANENT = (301, 308)
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """A response.
-
-    :param url: after redirects
-    :param headers: by names in lower case
-    :param links: the values of the Link headers
-    :param redirects: the statuses of the redirects that led to it
-    :param fetched: ISO 8601 in UTC; '' if it does not matter
-    :param is_cut: whether it is shorter than announced
-    """
-
-    url: str
-    body: bytes
-    status: int = 200
-    headers: dict[str, str] = field(default_factory=dict)
-    links: tuple[str, ...] = ()
-    redirects: tuple[int, ...] = ()
-    fetched: str = ""
-    is_cut: bool = False
-
-    @property
-    def is_moved(self) -> bool:
-        """Whether it has moved to `url` permanently (RFC 9110, 15.4.2 and 15.4.9)."""
-        return bool(self.redirects) and all(status in PERMANENT for status in self.redirects)
-
-
 CHANNELS = tuple(f"{namespace}channel" for namespace in (*elements.RSS_NAMESPACES, *elements.RDF_NAMESPACES))
 # Of one document, for each rule.
 MOST_ELEMENTS = 1000
@@ -223,16 +199,15 @@ def line(element: _Element | None) -> int | None:
     return None if element is None else cast("int | None", element.sourceline)
 
 
-def read_markup(response: Fetched) -> Markup:
+def read_markup(body: bytes, content_type: str | None) -> Markup:
     """Return the elements of a document; none if it is not well-formed XML.
 
-    :param response: with a body that `documents.read` has accepted, which checks more
+    :param body: accepted by `documents.read`, which checks more
     """
-    content_type = response.headers.get("content-type")
-    if detection.boundary(content_type) or jsonfeed.is_json(response.body):
+    if detection.boundary(content_type) or jsonfeed.is_json(body):
         return Markup(None)
     # With the reader's namespaces, but without its repairs, which change lines.
-    source, _repair = encoding.source(response.body, detection.declared(content_type)[1] or None)
+    source, _repair = encoding.source(body, detection.declared(content_type)[1] or None)
     try:
         return Markup(parsing.parse_strict(repair.canonicalise(source)[0]))
     except etree.XMLSyntaxError as error:
@@ -241,9 +216,11 @@ def read_markup(response: Fetched) -> Markup:
 
 @dataclass(slots=True)
 class Document:
-    """A document of the chain; `Chain.add` sets the fields with defaults, and drops entries and elements.
+    """A document of the chain; `Chain.add` sets the fields with defaults, and drops what they replace.
 
-    :param number: its place in the chain; 0 is the subscription document, 1 the document that it links to, …
+    :param headers: by names in lower case
+    :param redirects: the statuses of the redirects that led to it
+    :param is_cut: whether it is shorter than announced
     :param links: the head section's links that matter for history, by relation, as a crawl follows them
     :param digest: of its body
     :param oldest, newest: the times of its oldest and its newest entry; None if no entry has one
@@ -252,10 +229,11 @@ class Document:
     :param conditional: the status of the response to a conditional request; None if none was made
     """
 
-    number: int
-    role: Role
-    requested_url: str
-    response: Fetched
+    fetch: Fetch
+    headers: dict[str, str]
+    redirects: Sequence[int]
+    is_cut: bool
+    body: bytes
     feed: FeedDocument
     markup: Markup
     links: dict[str, str] = field(default_factory=dict)
@@ -268,35 +246,49 @@ class Document:
     conditional: int | None = None
 
     @property
+    def number(self) -> int:
+        """Its place in the chain; 0 is the subscription document, 1 the document that it links to, …"""
+        return -self.fetch.position.step
+
+    @property
+    def requested_url(self) -> str:
+        return self.fetch.requested_url
+
+    @property
     def own(self) -> tuple[str, str]:
         """Its URLs, before and after redirects."""
-        return self.requested_url, self.response.url
+        return self.fetch.requested_url, self.fetch.url
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether it has moved permanently (RFC 9110, 15.4.2 and 15.4.9)."""
+        return bool(self.redirects) and all(status in PERMANENT for status in self.redirects)
 
     @property
     def link_url(self) -> str:
         """The URL that links to it should have: the one it has moved to, else the requested one."""
-        return self.response.url if self.response.is_moved else self.requested_url
+        return self.own[self.is_moved]
 
     @property
     def is_http(self) -> bool:
         """Whether it has header fields of HTTP."""
-        return self.response.url.startswith(("http:", "https:"))
+        return self.fetch.url.startswith(("http:", "https:"))
 
     @property
     def is_archive(self) -> bool:
         """Whether it was reached by a prev-archive link."""
-        return self.role is Role.ARCHIVE
+        return self.fetch.role is Role.ARCHIVE
 
     @property
     def is_whole(self) -> bool:
         """Whether it has the announced length, and no fault that cuts it: it contains all its entries."""
-        return self.feed.fault is None and not self.response.is_cut
+        return self.feed.fault is None and not self.is_cut
 
     @property
     def conditions(self) -> dict[str, str]:
         """Header fields of a conditional request."""
         fields = (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified"))
-        return {name: value for name, key in fields if (value := self.response.headers.get(key))}
+        return {name: value for name, key in fields if (value := self.headers.get(key))}
 
     def has(self, needs: Needs) -> bool:
         """Return whether the document has what a rule needs; JSON has no elements to check."""

@@ -2,8 +2,9 @@
 
 import pytest
 
+from fhcrawl.spiders.check import MOST_PROBES
 from fhcrawl.validation import chain
-from fhcrawl.validation.check import MOST_OF_DOCUMENT, MOST_PROBES
+from fhcrawl.validation.chain import MOST_OF_DOCUMENT
 from tests.validation import histories
 from tests.validation.histories import ARCHIVE, ATOM_SET, RSS_SET, SITE, check, served
 
