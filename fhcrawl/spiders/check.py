@@ -131,7 +131,7 @@ class CheckSpider(Spider):
                 chain.missing = link, answer.detail, answer.state is State.KNOWN
                 return
             via = answer.url
-            if (number := chain.find(via)) is not None:
+            if isinstance(number := chain.find(via), int):
                 chain.missing, chain.loop = None, (number, link.url)
                 return
             try:
@@ -176,11 +176,11 @@ class CheckSpider(Spider):
         chain, count = self._chain, 0
         for document in chain.documents:
             for url in filter(None, map(document.links.get, BACK)):
-                if count < MOST_PROBES and not chain.is_seen(url):
+                if count < MOST_PROBES and chain.find(url) is None:
                     count += 1
                     number, via = len(chain.documents), document.fetch.url
                     answer = yield self._request(url, Role.ARCHIVE, number, via)
                     if isinstance(answer, Response):
                         chain.note_target(url, answer.url, answer.body)
                     else:
-                        chain.elsewhere[url] = answer.detail
+                        chain.targets[url] = answer.detail

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fhcrawl import logical_feed
 from fhcrawl.documents.dates import elapsed
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MOST_ENTRIES = 300_000
 MOST_CLASHES = 1000
+OTHER = ""
 # Findings of a rule in one document, and in all.
 MOST_OF_DOCUMENT, MOST_OF_RULE = 20, 1000
 ORDER = list(Severity)
@@ -40,26 +41,15 @@ WALKED = {
 }
 
 
-class Clash(NamedTuple):
-    """Two versions of an entry with the same update time, or without one, and with different contents.
-
-    :param line: in the older document
-    """
-
-    id: str
-    newer: Document
-    older: Document
-    line: int | None
-    is_timed: bool
-
-
 # A document, and the digests of an entry's update time (0 without one) and content.
 Version = tuple[Document, int, int]
 
 
 class EntryIndex:
     def __init__(self) -> None:
-        self.clashes: list[Clash] = []
+        # Entries with one update time, or without one, but with two contents: id, newer and older document,
+        # line in that, and whether they have a time.
+        self.clashes: list[tuple[str, Document, Document, int | None, bool]] = []
         # Entries that have the link of a newer one but another id: link, document and line.
         self.changed_ids: list[tuple[str, Document, int | None]] = []
         self.number = self.repeated = 0  # distinct entries; those in more than one document
@@ -97,7 +87,7 @@ class EntryIndex:
         self.repeated += 1
         document.shared += newer.number == document.number - 1
         if time == updated and newer_content != content and len(self.clashes) < MOST_CLASHES:
-            self.clashes.append(Clash(identity, newer, document, at, bool(updated)))
+            self.clashes.append((identity, newer, document, at, bool(updated)))
 
     def _note_link(self, link: str, key: int, document: Document, at: int | None) -> None:
         first = self._links.get(digest := _digest(link))
@@ -123,7 +113,8 @@ class Chain:
     :param loop: number of the document that the oldest one leads back to (also by a redirect) or equals, and
         the URL of that link
     :param limit: the number of documents at which the walk was stopped
-    :param elsewhere: links to documents outside the chain, with why the target could not be fetched, or ''
+    :param targets: for each URL that was requested, the number of the document that it leads to, OTHER if
+        that is outside the chain, or why it could not be fetched
     :param is_finished: nothing remains to be requested
     """
 
@@ -134,9 +125,8 @@ class Chain:
     missing: tuple[Link, str, bool] | None = None
     loop: tuple[int, str] | None = None
     limit: int | None = None
-    elsewhere: dict[str, str] = field(default_factory=dict)
+    targets: dict[str, int | str] = field(default_factory=dict)
     is_finished: bool = False
-    _urls: dict[str, int] = field(default_factory=dict)
     _digests: dict[bytes, int] = field(default_factory=dict)
     _findings: list[Finding] = field(default_factory=list)
     _counts: Counter[str] = field(default_factory=Counter)
@@ -171,7 +161,7 @@ class Chain:
         document.markup.drop_elements()
         self.documents.append(document)
         for url in document.own:
-            self._urls.setdefault(url, document.number)
+            self.targets.setdefault(url, document.number)
         self._digests.setdefault(document.digest, document.number)
         self.missing = None
 
@@ -189,31 +179,22 @@ class Chain:
         number = self.find(older.url)
         if number is None and before and before.digest == last.digest:
             number = before.number
-        if number is not None:
+        if isinstance(number, int):
             self.loop = number, older.url
         elif len(self.documents) >= max_documents:
             self.limit = max_documents
-        else:
-            return older
-        return None
+        return None if self.loop or self.limit else older
 
     def note_target(self, url: str, target: str, body: bytes) -> None:
         """Note that a link leads to the document at `target`."""
-        number = self._urls.get(target, self._digests.get(_sha256(body)))
-        if number is None:
-            self.elsewhere[url] = ""
-        else:
-            self._urls[url] = number
+        number = self.find(target)
+        if not isinstance(number, int):
+            number = self._digests.get(_sha256(body), OTHER)
+        self.targets[url] = number
 
-    def find(self, url: str | None) -> int | None:
-        return self._urls.get(url or "")
-
-    def is_seen(self, url: str) -> bool:
-        return url in self._urls or url in self.elsewhere
-
-    def is_other(self, url: str) -> bool:
-        """Return whether a URL leads to a document outside the chain."""
-        return self.elsewhere.get(url) == ""
+    def find(self, url: str | None) -> int | str | None:
+        """Return where a URL leads, see `targets`; None if it is unknown."""
+        return None if url is None else self.targets.get(url)
 
     @property
     def is_whole(self) -> bool:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from fhcrawl.documents.dates import elapsed
 from fhcrawl.logical_feed import Kind, Role
 from fhcrawl.logical_feed.results import comparable
-from fhcrawl.validation.chain import MOST_ENTRIES
+from fhcrawl.validation.chain import MOST_ENTRIES, OTHER
 from fhcrawl.validation.model import Needs, advice, error, good, of_chain, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fhcrawl.logical_feed import Link
-    from fhcrawl.validation.chain import Chain, Clash
-    from fhcrawl.validation.model import Document, Finding
+    from fhcrawl.validation.chain import Chain
+    from fhcrawl.validation.model import Document, Finding, Report
 
 OLDER = {Role.ARCHIVE: "prev-archive", Role.PAGE: "next"}
 NOT_MODIFIED = 304
@@ -73,13 +73,16 @@ def _cut(chain: Chain, missing: Link, detail: str, is_limit: bool) -> Finding:
     return error(text, at, fix, via)
 
 
-def _misled(chain: Chain, document: Document, relation: str, to: int, expected: str) -> str:
+def _misled(
+    report: Report, chain: Chain, document: Document, relation: str, to: int, expected: str, fix: str
+) -> Iterator[Finding]:
+    """Yield a finding if the target of a link is known, and is not the document with the number `to`."""
     url = document.links.get(relation)
-    if url is None or chain.find(url) == to or not chain.is_seen(url):
-        return ""
-    failure = chain.elsewhere.get(url)
-    end = f"which {failure}" if failure else f"not to {expected}"
-    return f"Its {relation} link leads to {url}, {end}."
+    target = chain.find(url)
+    if target not in (to, None):
+        end = f"which {target}" if target and isinstance(target, str) else f"not to {expected}"
+        text = f"Its {relation} link leads to {url}, {end}."
+        yield report(text, document.markup.link_lines.get(relation), fix, document)
 
 
 # RFC 5005, 4: "Archive documents SHOULD also contain an fh:archive element in their head sections".
@@ -104,13 +107,13 @@ def archive_marks(chain: Chain) -> Iterator[Finding]:
 def next_archive(chain: Chain) -> Iterator[Finding]:
     """The next-archive link of an archive leads back to the archive that names it."""
     archives = chain.archives
-    count = 0
+    is_good = len(archives) > 1
     for newer, document in zip([None, *archives], archives, strict=False):
         wrong = list(_of_newest(chain, document) if newer is None else _following(chain, document, newer))
-        count += bool(wrong) or not chain.is_seen(document.links.get("next-archive", document.requested_url))
-        count += newer is not None and "next-archive" not in document.links
+        url = document.links.get("next-archive")
+        is_good &= not wrong and (newer is None if url is None else chain.find(url) is not None)
         yield from wrong
-    if len(archives) > 1 and not count:
+    if is_good:
         yield good("Every next-archive link leads back to the archive that links to its document.")
 
 
@@ -118,43 +121,40 @@ def next_archive(chain: Chain) -> Iterator[Finding]:
 # before completion".
 def _of_newest(chain: Chain, document: Document) -> Iterator[Finding]:
     first, url = chain.documents[0], document.links.get("next-archive")
-    at = document.markup.link_lines.get("next-archive")
+    at, target = document.markup.link_lines.get("next-archive"), chain.find(url)
+    fix = "Remove the link: there is no newer archive."
     if chain.begins_with_archive:
         # Without a link to another, it may be the subscription document with a wrong mark.
         if first.links.get("current") not in (None, *first.own):
             yield from _following(chain, document, first)
-    elif url is not None and chain.find(url) == 0:
+    elif target == 0:
         fix = "Remove it: the current link leads to the document after the newest archive."
         yield warning("Its next-archive link leads to the subscription document.", at, fix, document)
-    elif url is not None:
-        expected = "an archive that a prev-archive link leads to"
-        text = _misled(chain, document, "next-archive", -1, expected)
-        fix = "Remove the link: there is no newer archive."
-        if chain.find(url) is not None:
-            text = f"Its next-archive link leads to {url}, which is not a newer archive."
-        elif chain.is_other(url):
+    elif isinstance(target, int):
+        yield error(f"Its next-archive link leads to {url}, which is not a newer archive.", at, fix, document)
+    else:
+        if target == OTHER:
             fix = (
                 f"If that is a newer archive, and finished, let prev-archive links lead from "
                 f"{first.requested_url} to it, and from it to {document.link_url}; else remove the link."
             )
-        if text:
-            yield error(text, at, fix, document)
+        expected = "an archive that a prev-archive link leads to"
+        yield from _misled(error, chain, document, "next-archive", 0, expected, fix)
 
 
 def _following(chain: Chain, document: Document, newer: Document) -> Iterator[Finding]:
-    url = document.links.get("next-archive")
-    if url is None:
-        if document.is_whole:
-            fix = TURNED if _is_turned(newer, document) else f"Add a next-archive link to {newer.link_url}."
-            yield warning("The archive has no next-archive link.", document.markup.head_line, fix, document)
-    elif text := _misled(chain, document, "next-archive", newer.number, newer.requested_url):
-        fix = TURNED if _is_turned(newer, document) else f"Link to {newer.link_url}."
-        if chain.is_other(url):
+    url, is_turned = document.links.get("next-archive"), _is_turned(newer, document)
+    if url is not None:
+        fix = TURNED if is_turned else f"Link to {newer.link_url}."
+        if chain.find(url) == OTHER:
             fix = (
                 f"If that is an archive older than {newer.requested_url}, let prev-archive links lead from "
                 f"there to it, and from it to {document.link_url}; else link to {newer.link_url}."
             )
-        yield error(text, document.markup.link_lines.get("next-archive"), fix, document)
+        yield from _misled(error, chain, document, "next-archive", newer.number, newer.requested_url, fix)
+    elif document.is_whole:
+        fix = TURNED if is_turned else f"Add a next-archive link to {newer.link_url}."
+        yield warning("The archive has no next-archive link.", document.markup.head_line, fix, document)
 
 
 # RFC 5005, 4: "Archive documents SHOULD indicate their associated subscription documents using the "current"
@@ -169,8 +169,8 @@ def current(chain: Chain) -> Iterator[Finding]:
         if "current" not in document.links and document.is_whole:
             fix = f"Add a current link to {there}."
             yield warning("The archive has no current link.", document.markup.head_line, fix, document)
-        if text := _misled(chain, document, "current", 0, "the subscription document"):
-            yield error(text, document.markup.link_lines.get("current"), f"Link to {there}.", document)
+        expected = "the subscription document"
+        yield from _misled(error, chain, document, "current", 0, expected, f"Link to {there}.")
     if chain.archives and all(chain.find(document.links.get("current")) == 0 for document in chain.archives):
         yield good("Every archive links to the subscription document.")
 
@@ -180,9 +180,8 @@ def current(chain: Chain) -> Iterator[Finding]:
 def self_link(chain: Chain) -> Iterator[Finding]:
     """A self link leads to its own document."""
     for document in chain.documents:
-        if text := _misled(chain, document, "self", document.number, document.fetch.url):
-            at, fix = document.markup.link_lines.get("self"), f"Write {document.link_url}."
-            yield warning(text, at, fix, document)
+        fix = f"Write {document.link_url}."
+        yield from _misled(warning, chain, document, "self", document.number, document.fetch.url, fix)
 
 
 # RFC 5005, 3: "previous" is "the immediately preceding document in a series of documents", "first" "the
@@ -198,9 +197,7 @@ def pages(chain: Chain) -> Iterator[Finding]:
             del back["first"]  # the check started at a page that is not the first
         for relation, number in back.items():
             there = chain.documents[number].link_url
-            if text := _misled(chain, document, relation, number, there):
-                at = document.markup.link_lines.get(relation)
-                yield error(text, at, f"Link to {there}.", document)
+            yield from _misled(error, chain, document, relation, number, there, f"Link to {there}.")
 
 
 # RFC 9110, 8.8 and 13.1: with validators, a client can check whether a document has changed.
@@ -226,25 +223,21 @@ def conditional_requests(chain: Chain) -> Iterator[Finding]:
 @of_chain("RFC 5005, 4.1 and 4.2", Needs.ALL)
 def one_newest_version(chain: Chain) -> Iterator[Finding]:
     """Of an entry in several documents, it is clear which version is the newest."""
-    for clash in chain.entries.clashes:
-        yield _clash(clash)
+    for entry_id, newer, older, at, is_timed in chain.entries.clashes:
+        text = f"The entry {entry_id[:SHOWN]} differs from that in {newer.requested_url}"
+        fix = "Give the newer version, or its document, a later update time."
+        if comparable(newer.feed.updated) <= comparable(older.feed.updated):
+            yield error(f"{text}, and no time shows which of them is newer.", at, fix, older)
+        elif is_timed:
+            report = error if newer.is_archive else warning
+            yield report(f"{text}, with the same atom:updated.", at, fix, older)
+        else:
+            yield advice(f"{text}; only the times of the documents show which is newer.", at, fix, older)
     is_all = all(document.is_whole for document in chain.documents) and not chain.entries.is_full
     if chain.entries.repeated and not chain.entries.clashes and is_all:
         yield good("Of each entry in several documents, it is clear which version is the newest.")
     if chain.entries.is_full:
         yield warning(f"Only {MOST_ENTRIES:,} entries were compared with those of other documents.")
-
-
-def _clash(clash: Clash) -> Finding:
-    newer, older = clash.newer, clash.older
-    text = f"The entry {clash.id[:SHOWN]} differs from that in {newer.requested_url}"
-    fix = "Give the newer version, or its document, a later update time."
-    if comparable(newer.feed.updated) <= comparable(older.feed.updated):
-        return error(f"{text}, and no time shows which of them is newer.", clash.line, fix, older)
-    if not clash.is_timed:
-        return advice(f"{text}; only the times of the documents show which is newer.", clash.line, fix, older)
-    report = error if newer.is_archive else warning
-    return report(f"{text}, with the same atom:updated.", clash.line, fix, older)
 
 
 # RFC 4287, 4.2.6: an atom:id "MUST NOT change over time"; RSS 2.0, guid: it "uniquely identifies the item".

@@ -96,6 +96,7 @@ warning = partial(_finding, Severity.WARNING)
 advice = partial(_finding, Severity.ADVICE)
 good = partial(_finding, Severity.GOOD)
 
+Report = Callable[..., Finding]
 # A function of a document, or of the chain.
 Check = Callable[..., Iterator[Finding]]
 
