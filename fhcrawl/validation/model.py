@@ -23,6 +23,7 @@ from fhcrawl.documents.xml.elements import ENTRIES
 from fhcrawl.logical_feed import Kind, Link, Role
 from fhcrawl.logical_feed.results import comparable
 from fhcrawl.utils.addresses import secured
+from fhcrawl.utils.text import numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,12 +54,10 @@ class Needs(Enum):
 
 
 class Finding(NamedTuple):
-    """What a rule yields.
+    """What a rule yields; `Chain` sets the rule, its clause, and the document that the rule received.
 
-    :param rule, clause: '' until the check sets them
-    :param document: URL; None for the chain, and for the document that a rule receives
-    :param line: from 1; None if it is unknown, or the complete document is meant
-    :param text: a sentence
+    :param document: URL; None for the chain
+    :param line: None if it is unknown, or the complete document is meant
     :param fix: what the publisher can do, as a sentence; '' for nothing
     """
 
@@ -72,17 +71,11 @@ class Finding(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What was checked.
-
-    :param kind: how the feed publishes its history; None if its document cannot be read
-    :param is_whole: whether the chain was walked to its end
-    """
-
     url: str
-    kind: Kind | None
+    kind: Kind | None  # None if its document cannot be read
     documents: int
     entries: int
-    is_whole: bool
+    is_whole: bool  # the chain was walked to its end
     errors: int
     warnings: int
     sentence: str
@@ -107,12 +100,6 @@ Check = Callable[..., Iterator[Finding]]
 
 
 class Rule(NamedTuple):
-    """A rule, without its function.
-
-    :param needs: a document without it is not checked; for a rule of the chain, it is needed to report what
-        is missing
-    """
-
     name: str
     clause: str
     summary: str
@@ -150,18 +137,11 @@ LONGEST_REL = 1000  # characters
 
 
 class Markup:
-    """The elements of an XML document as written, with their lines; none without a root.
-
-    :ivar head: atom:feed, or RSS's channel
-    :ivar entries: in document order
-    :ivar feed_id: the atom:id of the head section
-    :ivar link_lines: the lines of the head section's links, by the relations that matter for history
-    :ivar fault_line: where the document is not well-formed
-    """
+    """The elements of an XML document as written, with their lines; none without a root."""
 
     def __init__(self, root: _Element | None, fault_line: int | None = None) -> None:
         self.is_known = root is not None
-        self.fault_line = fault_line
+        self.fault_line = fault_line  # where the document is not well-formed
         self.root = etree.Element("none") if root is None else root
         channel = next(self.root.iterchildren(*CHANNELS), None)
         self.head = self.root if channel is None else channel
@@ -169,7 +149,7 @@ class Markup:
         self.head_line = line(self.head)
         feed_id = next(self.in_head(f"{elements.ATOM}id"), None)
         self.feed_id = None if feed_id is None else elements.identifier(feed_id)
-        self.link_lines: dict[str, int | None] = {}
+        self.link_lines: dict[str, int | None] = {}  # by the relations that matter for history
         for link in self.in_head("{*}link"):
             for relation in relations(link):
                 if relation in HISTORY or relation == "self":
@@ -206,10 +186,7 @@ def line(element: _Element | None) -> int | None:
 
 
 def read_markup(body: bytes, content_type: str | None) -> Markup:
-    """Return the elements of a document; none if it is not well-formed XML.
-
-    :param body: accepted by `documents.read`, which checks more
-    """
+    """Return the elements of a document that `documents.read` has accepted; none if it is not well-formed."""
     if detection.boundary(content_type) or jsonfeed.is_json(body):
         return Markup(None)
     # With the reader's namespaces, but without its repairs, which change lines.
@@ -227,12 +204,6 @@ class Document:
     :param headers: by names in lower case
     :param redirects: the statuses of the redirects that led to it
     :param is_cut: whether it is shorter than announced
-    :param links: the head section's links that matter for history, by relation, as a crawl follows them
-    :param digest: of its body
-    :param oldest, newest: the times of its oldest and its newest entry; None if no entry has one
-    :param widest: the longest time between two consecutive entries, in seconds
-    :param shared: number of its entries that the next newer document has too
-    :param conditional: the status of the response to a conditional request; None if none was made
     """
 
     fetch: Fetch
@@ -242,14 +213,14 @@ class Document:
     body: bytes
     feed: FeedDocument
     markup: Markup
-    links: dict[str, str] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)  # of the history, as a crawl follows them
     digest: bytes = b""
     entries: int = 0
-    oldest: str | None = None
+    oldest: str | None = None  # the time of an entry
     newest: str | None = None
-    widest: int = 0
-    shared: int = 0
-    conditional: int | None = None
+    widest: int = 0  # the longest time between two consecutive entries, in seconds
+    shared: int = 0  # entries that the next newer document has too
+    conditional: int | None = None  # status of the response to a conditional request
 
     @property
     def number(self) -> int:
@@ -277,12 +248,10 @@ class Document:
 
     @property
     def is_http(self) -> bool:
-        """Whether it has header fields of HTTP."""
         return self.fetch.url.startswith(("http:", "https:"))
 
     @property
     def is_archive(self) -> bool:
-        """Whether it was reached by a prev-archive link."""
         return self.fetch.role is Role.ARCHIVE
 
     @property
@@ -292,7 +261,6 @@ class Document:
 
     @property
     def conditions(self) -> dict[str, str]:
-        """Header fields of a conditional request."""
         fields = (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified"))
         return {name: value for name, key in fields if (value := self.headers.get(key))}
 
@@ -348,7 +316,12 @@ class EntryIndex:
                 content = _digest(entry.digest or logical_feed.digest(entry))
                 own[key] = document, _digest(comparable(entry.updated)), content
                 if before := self._seen.get(key):
-                    self._compare(identity, before, own[key], at)
+                    (newer, time, newer_content), updated = before, own[key][1]
+                    self.repeated += 1
+                    document.shared += newer.number == document.number - 1
+                    differs = time == updated and newer_content != content
+                    if differs and len(self.clashes) < MOST_CLASHES:
+                        self.clashes.append((identity, newer, document, at, bool(updated)))
                 else:
                     self.number += 1
             if entry.id is not None and entry.link is not None:
@@ -356,13 +329,6 @@ class EntryIndex:
         self.is_full = self.is_full or len(own) > MOST_ENTRIES - len(self._seen)
         if not self.is_full:
             self._seen.update(own)
-
-    def _compare(self, identity: str, before: Version, version: Version, at: int | None) -> None:
-        (newer, time, newer_content), (document, updated, content) = before, version
-        self.repeated += 1
-        document.shared += newer.number == document.number - 1
-        if time == updated and newer_content != content and len(self.clashes) < MOST_CLASHES:
-            self.clashes.append((identity, newer, document, at, bool(updated)))
 
     def _note_link(self, link: str, key: int, document: Document, at: int | None) -> None:
         first = self._links.get(digest := _digest(link))
@@ -383,14 +349,12 @@ def _digest(text: str) -> int:
 class Chain:
     """All documents of a walk, from the subscription document to the oldest one, and what the rules find.
 
-    :param missing: the document at which the chain breaks, why it could not be read, as a sentence without
-        its subject, and whether a limit of the user excluded it
-    :param loop: number of the document that the oldest one leads back to (also by a redirect) or equals, and
-        the URL of that link
+    :param missing: the document at which the chain breaks, why, as a sentence without its subject, and
+        whether a limit of the user excluded it
+    :param loop: number of the document that the oldest one leads back to or equals, and the URL of that link
     :param limit: the number of documents at which the walk was stopped
     :param targets: for each URL that was requested, the number of the document that it leads to, OTHER if
         that is outside the chain, or why it could not be fetched
-    :param is_finished: nothing remains to be requested
     """
 
     url: str
@@ -413,7 +377,6 @@ class Chain:
         self.missing = link, "was not read: the check was interrupted", True
 
     def add(self, document: Document) -> None:
-        """Check the next older document, add it, and drop its body, entries and elements."""
         for rule, check in DOCUMENT_RULES.items():
             if document.has(rule.needs):
                 self._note(rule, check(document), document.requested_url)
@@ -461,14 +424,12 @@ class Chain:
         return None if self.loop or self.limit else older
 
     def note_target(self, url: str, target: str, body: bytes) -> None:
-        """Note that a link leads to the document at `target`."""
         number = self.find(target)
         if not isinstance(number, int):
             number = self._digests.get(_sha256(body), OTHER)
         self.targets[url] = number
 
     def find(self, url: str | None) -> int | str | None:
-        """Return where a URL leads, see `targets`; None if it is unknown."""
         return None if url is None else self.targets.get(url)
 
     @property
@@ -514,15 +475,11 @@ class Chain:
         elif not self.is_whole:
             walked = "The history was not read to its end"
         sentence = (
-            f"{walked}: {_number(read, 'document', 'documents')}, {_number(entries, 'entry', 'entries')}; "
-            f"{_number(errors, 'error', 'errors')}, {_number(warnings, 'warning', 'warnings')}"
+            f"{walked}: {numbered(read, 'document', 'documents')}, {numbered(entries, 'entry', 'entries')}; "
+            f"{numbered(errors, 'error', 'errors')}, {numbered(warnings, 'warning', 'warnings')}"
         )
         return Summary(self.url, self.kind, read, entries, self.is_whole, errors, warnings, sentence)
 
 
 def _sha256(body: bytes) -> bytes:
     return hashlib.sha256(body).digest()
-
-
-def _number(number: int, singular: str, plural: str) -> str:
-    return f"{number:,} {singular if number == 1 else plural}"
