@@ -18,7 +18,7 @@ from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.logical_feed import Link, Role
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.validation.model import Document, read_markup
+from fhcrawl.validation.model import Document
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator
@@ -151,12 +151,11 @@ class CheckSpider(Spider):
         headers = {name.lower(): value for name in FIELDS if (value := header(response, name))}
         lines = (line.decode("latin-1") for line in response.headers.getlist("Cache-Control"))
         headers["cache-control"] = ", ".join(lines)
-        content_type = headers.get("content-type")
         feed = documents.as_feed(
             documents.read(
                 response.body,
                 response.url,
-                content_type,
+                headers.get("content-type"),
                 requests.links(response),
                 headers.get("last-modified"),
                 max_entries=self.settings.getint("FHCRAWL_MAX_ENTRIES"),
@@ -169,7 +168,6 @@ class CheckSpider(Spider):
             is_cut="dataloss" in response.flags,
             body=response.body,
             feed=feed,
-            markup=read_markup(response.body, content_type),
         )
 
     def _follow_links_back(self) -> Steps:

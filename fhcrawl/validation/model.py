@@ -137,11 +137,22 @@ LONGEST_REL = 1000  # characters
 
 
 class Markup:
-    """The elements of an XML document as written, with their lines; none without a root."""
+    """The elements of a document as written, with their lines; none if it is not well-formed XML.
 
-    def __init__(self, root: _Element | None, fault_line: int | None = None) -> None:
+    :param body: accepted by `documents.read`, which checks more
+    """
+
+    def __init__(self, body: bytes, content_type: str | None) -> None:
+        root = None
+        self.fault_line: int | None = None
+        if not detection.boundary(content_type) and not jsonfeed.is_json(body):
+            # With the reader's namespaces, but without its repairs, which change lines.
+            source, _repair = encoding.source(body, detection.declared(content_type)[1] or None)
+            try:
+                root = parsing.parse_strict(repair.canonicalise(source)[0])
+            except etree.XMLSyntaxError as error:
+                self.fault_line = error.lineno or None
         self.is_known = root is not None
-        self.fault_line = fault_line  # where the document is not well-formed
         self.root = etree.Element("none") if root is None else root
         channel = next(self.root.iterchildren(*CHANNELS), None)
         self.head = self.root if channel is None else channel
@@ -185,21 +196,9 @@ def line(element: _Element | None) -> int | None:
     return None if element is None else cast("int | None", element.sourceline)
 
 
-def read_markup(body: bytes, content_type: str | None) -> Markup:
-    """Return the elements of a document that `documents.read` has accepted; none if it is not well-formed."""
-    if detection.boundary(content_type) or jsonfeed.is_json(body):
-        return Markup(None)
-    # With the reader's namespaces, but without its repairs, which change lines.
-    source, _repair = encoding.source(body, detection.declared(content_type)[1] or None)
-    try:
-        return Markup(parsing.parse_strict(repair.canonicalise(source)[0]))
-    except etree.XMLSyntaxError as error:
-        return Markup(None, error.lineno or None)
-
-
 @dataclass(slots=True)
 class Document:
-    """A document of the chain; `Chain.add` sets the fields with defaults, and drops what they replace.
+    """A document of the chain, which drops its body, entries and elements once it is checked.
 
     :param headers: by names in lower case
     :param redirects: the statuses of the redirects that led to it
@@ -212,7 +211,7 @@ class Document:
     is_cut: bool
     body: bytes
     feed: FeedDocument
-    markup: Markup
+    markup: Markup = field(init=False)
     links: dict[str, str] = field(default_factory=dict)  # of the history, as a crawl follows them
     digest: bytes = b""
     entries: int = 0
@@ -221,6 +220,22 @@ class Document:
     widest: int = 0  # the longest time between two consecutive entries, in seconds
     shared: int = 0  # entries that the next newer document has too
     conditional: int | None = None  # status of the response to a conditional request
+
+    def __post_init__(self) -> None:
+        feed = self.feed
+        self.markup = Markup(self.body, self.headers.get("content-type"))
+        times = sorted(filter(None, (e.published or e.updated for e in feed.entries)), key=comparable)
+        if times:
+            self.oldest, self.newest = times[0], times[-1]
+            self.widest = max(map(elapsed, times, times[1:]), default=0)
+        names = {*HISTORY, "self"} & feed.links.keys()
+        self.links = {name: self.secured(feed.links[name]) for name in names}
+        self.digest = _sha256(self.body)
+        self.entries = len(feed.entries)
+
+    # A crawl does the same; a rule on links reports those with http:.
+    def secured(self, url: str) -> str:
+        return secured(url, [self.fetch.feed], [self.fetch.feed, self.fetch.url])
 
     @property
     def number(self) -> int:
@@ -380,22 +395,10 @@ class Chain:
         for rule, check in DOCUMENT_RULES.items():
             if document.has(rule.needs):
                 self._note(rule, check(document), document.requested_url)
-        feed = document.feed
-        times = sorted(filter(None, (e.published or e.updated for e in feed.entries)), key=comparable)
-        if times:
-            document.oldest, document.newest = times[0], times[-1]
-            document.widest = max(map(elapsed, times, times[1:]), default=0)
-        document.links = {
-            name: self._secured(url, document)
-            for name, url in feed.links.items()
-            if name in HISTORY or name == "self"
-        }
-        document.digest = _sha256(document.body)
-        document.entries = len(feed.entries)
         self.entries.add(document)
-        self.kind = self.kind or logical_feed.kind(feed)
+        self.kind = self.kind or logical_feed.kind(document.feed)
         document.body = b""
-        document.feed = replace(feed, entries=[], problems=[], tombstones=[])
+        document.feed = replace(document.feed, entries=[], problems=[], tombstones=[])
         document.markup.drop_elements()
         self.documents.append(document)
         for url in document.own:
@@ -403,17 +406,13 @@ class Chain:
         self._digests.setdefault(document.digest, document.number)
         self.missing = None
 
-    # A crawl does the same; a rule on links reports those with http:.
-    def _secured(self, url: str, document: Document) -> str:
-        return secured(url, [self.url], [self.url, document.fetch.url])
-
     def following(self, max_documents: int) -> Link | None:
         """Return the link of the last document to the next older one, unless the walk ends here."""
         before, last = [None, *self.documents][-2:]
         older = last and logical_feed.older_document(last.feed, last.own)
         if not older or not last:
             return None
-        older = older._replace(url=self._secured(older.url, last))
+        older = older._replace(url=last.secured(older.url))
         number = self.find(older.url)
         if number is None and before and before.digest == last.digest:
             number = before.number
