@@ -151,15 +151,13 @@ class CheckSpider(Spider):
         headers = {name.lower(): value for name in FIELDS if (value := header(response, name))}
         lines = (line.decode("latin-1") for line in response.headers.getlist("Cache-Control"))
         headers["cache-control"] = ", ".join(lines)
-        feed = documents.as_feed(
-            documents.read(
-                response.body,
-                response.url,
-                headers.get("content-type"),
-                requests.links(response),
-                headers.get("last-modified"),
-                max_entries=self.settings.getint("FHCRAWL_MAX_ENTRIES"),
-            )
+        document = documents.read(
+            response.body,
+            response.url,
+            headers.get("content-type"),
+            requests.links(response),
+            headers.get("last-modified"),
+            max_entries=self.settings.getint("FHCRAWL_MAX_ENTRIES"),
         )
         return Document(
             fetch=requests.fetch_from_response(response),
@@ -167,7 +165,7 @@ class CheckSpider(Spider):
             redirects=request_of(response).meta.get("redirect_reasons", ()),
             is_cut="dataloss" in response.flags,
             body=response.body,
-            feed=feed,
+            feed=documents.as_feed(document),
         )
 
     def _follow_links_back(self) -> Steps:

@@ -299,7 +299,7 @@ WALKED = {
     Kind.PAGED: "The pages were read to their end",
     Kind.COMPLETE: "The feed is in one document",
 }
-# A document, and the digests of an entry's update time (0 without one) and content.
+# A document, and the hashes of an entry's update time (0 without one) and content.
 Version = tuple[Document, int, int]
 
 
@@ -326,10 +326,10 @@ class EntryIndex:
                 self.number += 1
                 continue
             at = line(elements[position]) if has_lines else None
-            key = _digest(identity)
+            key = hash(identity)
             if key not in own:
-                content = _digest(entry.digest or logical_feed.digest(entry))
-                own[key] = document, _digest(comparable(entry.updated)), content
+                content = hash(entry.digest or logical_feed.digest(entry))
+                own[key] = document, hash(comparable(entry.updated)), content
                 if before := self._seen.get(key):
                     (newer, time, newer_content), updated = before, own[key][1]
                     self.repeated += 1
@@ -346,18 +346,11 @@ class EntryIndex:
             self._seen.update(own)
 
     def _note_link(self, link: str, key: int, document: Document, at: int | None) -> None:
-        first = self._links.get(digest := _digest(link))
+        first = self._links.get(digest := hash(link))
         if first is None and not self.is_full:
             self._links[digest] = key
         elif first not in (None, key) and len(self.changed_ids) < MOST_CLASHES:
             self.changed_ids.append((link, document, at))
-
-
-def _digest(text: str) -> int:
-    if not text:
-        return 0
-    octets = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(octets, "big")
 
 
 @dataclass(slots=True)
