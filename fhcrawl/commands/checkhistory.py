@@ -69,7 +69,7 @@ class Command(command.Command):
         from fhcrawl.core.checks import check_settings
         from fhcrawl.crawling import subscriptions
         from fhcrawl.spiders.check import CheckSpider
-        from fhcrawl.validation import HistoryCheck
+        from fhcrawl.validation import Chain
 
         if len(args) != 1:
             raise ArgumentError("One URL is required: fhcrawl check https://example.org/index.atom")
@@ -77,17 +77,16 @@ class Command(command.Command):
             raise ArgumentError("--max-documents must be 1 or more")
         check_settings(self.settings)
         [url] = subscriptions.from_arguments(args[0], None)
-        check = HistoryCheck(url, opts.max_documents, self.settings.getint("FHCRAWL_MAX_ENTRIES"))
-        self.run_crawl(CheckSpider, check=check, url=url)
-        findings, summary = check.finish()
+        chain = Chain(url)
+        self.run_crawl(CheckSpider, chain=chain, max_documents=opts.max_documents)
+        findings, summary = chain.finish()
         with printing(UTF_8 if opts.json else None):
             if opts.json:
                 print(as_json(findings, summary))
             else:
                 for line in lines(findings, summary, Look.of(sys.stdout)):
                     print(line)
-        is_interrupted = check.wanted is not None
-        if is_interrupted or summary.errors or (opts.strict and summary.warnings):
+        if not chain.is_finished or summary.errors or (opts.strict and summary.warnings):
             self.exitcode = 1
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fhcrawl.commands import SUMMARIES, printing
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
+from fhcrawl.utils.text import numbered
 
 if TYPE_CHECKING:
     import argparse
@@ -47,8 +48,4 @@ class Command(command.Command):
         with self.opened_store() as source, closing(Store.open(url)) as target:
             counts = source.copy_to(target)
         with printing():
-            print(", ".join(_number(counts[table], *words) for table, words in COUNTED.items()), "copied")
-
-
-def _number(count: int, singular: str, plural: str) -> str:
-    return f"{count:,} {singular if count == 1 else plural}"
+            print(", ".join(numbered(counts[table], *words) for table, words in COUNTED.items()), "copied")

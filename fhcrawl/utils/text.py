@@ -22,6 +22,10 @@ def printable(text: str, longest: int = LONGEST) -> str:
     return escaped(text)
 
 
+def numbered(number: int, singular: str, plural: str) -> str:
+    return f"{number:,} {singular if number == 1 else plural}"
+
+
 def escaped(text: str) -> str:
     """Return text with unprintable characters escaped as in Python: `\\x1b`."""
     if text.isprintable():

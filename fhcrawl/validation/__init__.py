@@ -1,34 +1,10 @@
 """Validates published histories: the rules of RFC 5005, RFC 4287 and RSS, over all documents of a chain.
 
-Pure: responses in, findings out; no Scrapy, no I/O, no clock. `HistoryCheck` names the documents to fetch,
-and gives them to the rules: those of one document (`document_rules`), and those of the chain (`chain_rules`).
+Pure: documents in, findings out; no Scrapy, no I/O, no clock. `spiders.check` requests the documents; `Chain`
+gives them to the rules.
 """
 
-from __future__ import annotations
+from fhcrawl.validation import rules
+from fhcrawl.validation.model import CHAIN_RULES, DOCUMENT_RULES, Chain, Finding, Needs, Severity, Summary
 
-from fhcrawl.validation import chain_rules, document_rules
-from fhcrawl.validation.chain import Loss
-from fhcrawl.validation.check import HistoryCheck
-from fhcrawl.validation.model import (
-    CHAIN_RULES,
-    DOCUMENT_RULES,
-    Fetched,
-    Finding,
-    Needs,
-    Severity,
-    Summary,
-)
-
-__all__ = [
-    "CHAIN_RULES",
-    "DOCUMENT_RULES",
-    "Fetched",
-    "Finding",
-    "HistoryCheck",
-    "Loss",
-    "Needs",
-    "Severity",
-    "Summary",
-    "chain_rules",
-    "document_rules",
-]
+__all__ = ["CHAIN_RULES", "DOCUMENT_RULES", "Chain", "Finding", "Needs", "Severity", "Summary", "rules"]

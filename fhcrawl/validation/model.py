@@ -1,9 +1,11 @@
-"""The registry of rules, the findings that they yield, and the documents that they are given."""
+"""The registry of rules, the findings that they yield, and the chain of documents that they are given."""
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 from itertools import islice
@@ -12,17 +14,23 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from lxml import etree
 
 from fhcrawl.documents import detection
+from fhcrawl.documents.dates import elapsed
 from fhcrawl.documents.formats import jsonfeed
 from fhcrawl.documents.links import HISTORY
 from fhcrawl.documents.xml import elements, encoding, parsing, repair
 from fhcrawl.documents.xml.elements import ENTRIES
-from fhcrawl.logical_feed import Role
+from fhcrawl.logical_feed import Kind, Link, Role, chain, results
+from fhcrawl.logical_feed.results import comparable
+from fhcrawl.utils.addresses import secured
+from fhcrawl.utils.text import numbered
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from lxml.etree import _Element
 
     from fhcrawl.documents import FeedDocument
-    from fhcrawl.logical_feed import Kind
+    from fhcrawl.logical_feed.results import Fetch
 
 # -- findings and rules --------------------------------------------------------------------------------
 
@@ -45,12 +53,10 @@ class Needs(Enum):
 
 
 class Finding(NamedTuple):
-    """What a rule yields.
+    """What a rule yields; `Chain` sets the rule, its clause, and the document that the rule received.
 
-    :param rule, clause: '' until the check sets them
-    :param document: URL; None for the chain, and for the document that a rule receives
-    :param line: from 1; None if it is unknown, or the complete document is meant
-    :param text: a sentence
+    :param document: URL; None for the chain
+    :param line: None if it is unknown, or the complete document is meant
     :param fix: what the publisher can do, as a sentence; '' for nothing
     """
 
@@ -64,17 +70,11 @@ class Finding(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What was checked.
-
-    :param kind: how the feed publishes its history; None if its document cannot be read
-    :param is_whole: whether the chain was walked to its end
-    """
-
     url: str
-    kind: Kind | None
+    kind: Kind | None  # None if its document cannot be read
     documents: int
     entries: int
-    is_whole: bool
+    is_whole: bool  # the chain was walked to its end
     errors: int
     warnings: int
     sentence: str
@@ -93,17 +93,12 @@ warning = partial(_finding, Severity.WARNING)
 advice = partial(_finding, Severity.ADVICE)
 good = partial(_finding, Severity.GOOD)
 
+Report = Callable[..., Finding]
 # A function of a document, or of the chain.
 Check = Callable[..., Iterator[Finding]]
 
 
 class Rule(NamedTuple):
-    """A rule, without its function.
-
-    :param needs: a document without it is not checked; for a rule of the chain, it is needed to report what
-        is missing
-    """
-
     name: str
     clause: str
     summary: str
@@ -134,33 +129,6 @@ of_chain = partial(_register, CHAIN_RULES)
 PERMANENT = (301, 308)
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """A response.
-
-    :param url: after redirects
-    :param headers: by names in lower case
-    :param links: the values of the Link headers
-    :param redirects: the statuses of the redirects that led to it
-    :param fetched: ISO 8601 in UTC; '' if it does not matter
-    :param is_cut: whether it is shorter than announced
-    """
-
-    url: str
-    body: bytes
-    status: int = 200
-    headers: dict[str, str] = field(default_factory=dict)
-    links: tuple[str, ...] = ()
-    redirects: tuple[int, ...] = ()
-    fetched: str = ""
-    is_cut: bool = False
-
-    @property
-    def is_moved(self) -> bool:
-        """Whether it has moved to `url` permanently (RFC 9110, 15.4.2 and 15.4.9)."""
-        return bool(self.redirects) and all(status in PERMANENT for status in self.redirects)
-
-
 CHANNELS = tuple(f"{namespace}channel" for namespace in (*elements.RSS_NAMESPACES, *elements.RDF_NAMESPACES))
 # Of one document, for each rule.
 MOST_ELEMENTS = 1000
@@ -168,18 +136,22 @@ LONGEST_REL = 1000  # characters
 
 
 class Markup:
-    """The elements of an XML document as written, with their lines; none without a root.
+    """The elements of a document as written, with their lines; none if it is not well-formed XML.
 
-    :ivar head: atom:feed, or RSS's channel
-    :ivar entries: in document order
-    :ivar feed_id: the atom:id of the head section
-    :ivar link_lines: the lines of the head section's links, by the relations that matter for history
-    :ivar fault_line: where the document is not well-formed
+    :param body: accepted by `documents.read`, which checks more
     """
 
-    def __init__(self, root: _Element | None, fault_line: int | None = None) -> None:
+    def __init__(self, body: bytes, content_type: str | None) -> None:
+        root = None
+        self.fault_line: int | None = None
+        if not detection.boundary(content_type) and not jsonfeed.is_json(body):
+            # With the reader's namespaces, but without its repairs, which change lines.
+            source, _repair = encoding.source(body, detection.declared(content_type)[1] or None)
+            try:
+                root = parsing.parse_strict(repair.canonicalise(source)[0])
+            except etree.XMLSyntaxError as error:
+                self.fault_line = error.lineno or None
         self.is_known = root is not None
-        self.fault_line = fault_line
         self.root = etree.Element("none") if root is None else root
         channel = next(self.root.iterchildren(*CHANNELS), None)
         self.head = self.root if channel is None else channel
@@ -187,7 +159,7 @@ class Markup:
         self.head_line = line(self.head)
         feed_id = next(self.in_head(f"{elements.ATOM}id"), None)
         self.feed_id = None if feed_id is None else elements.identifier(feed_id)
-        self.link_lines: dict[str, int | None] = {}
+        self.link_lines: dict[str, int | None] = {}  # by the relations that matter for history
         for link in self.in_head("{*}link"):
             for relation in relations(link):
                 if relation in HISTORY or relation == "self":
@@ -223,83 +195,282 @@ def line(element: _Element | None) -> int | None:
     return None if element is None else cast("int | None", element.sourceline)
 
 
-def read_markup(response: Fetched) -> Markup:
-    """Return the elements of a document; none if it is not well-formed XML.
-
-    :param response: with a body that `documents.read` has accepted, which checks more
-    """
-    content_type = response.headers.get("content-type")
-    if detection.boundary(content_type) or jsonfeed.is_json(response.body):
-        return Markup(None)
-    # With the reader's namespaces, but without its repairs, which change lines.
-    source, _repair = encoding.source(response.body, detection.declared(content_type)[1] or None)
-    try:
-        return Markup(parsing.parse_strict(repair.canonicalise(source)[0]))
-    except etree.XMLSyntaxError as error:
-        return Markup(None, error.lineno or None)
-
-
 @dataclass(slots=True)
 class Document:
-    """A document of the chain; `Chain.add` sets the fields with defaults, and drops entries and elements.
+    """A document of the chain, which drops its body, entries and elements once it is checked.
 
-    :param number: its place in the chain; 0 is the subscription document, 1 the document that it links to, …
-    :param links: the head section's links that matter for history, by relation, as a crawl follows them
-    :param digest: of its body
-    :param oldest, newest: the times of its oldest and its newest entry; None if no entry has one
-    :param widest: the longest time between two consecutive entries, in seconds
-    :param shared: number of its entries that the next newer document has too
-    :param conditional: the status of the response to a conditional request; None if none was made
+    :param headers: by names in lower case
+    :param redirects: the statuses of the redirects that led to it
+    :param is_cut: whether it is shorter than announced
     """
 
-    number: int
-    role: Role
-    requested_url: str
-    response: Fetched
+    fetch: Fetch
+    headers: dict[str, str]
+    redirects: Sequence[int]
+    is_cut: bool
+    body: bytes
     feed: FeedDocument
-    markup: Markup
-    links: dict[str, str] = field(default_factory=dict)
+    markup: Markup = field(init=False)
+    links: dict[str, str] = field(default_factory=dict)  # of the history, as a crawl follows them
     digest: bytes = b""
     entries: int = 0
-    oldest: str | None = None
+    oldest: str | None = None  # the time of an entry
     newest: str | None = None
-    widest: int = 0
-    shared: int = 0
-    conditional: int | None = None
+    widest: int = 0  # the longest time between two consecutive entries, in seconds
+    shared: int = 0  # entries that the next newer document has too
+    conditional: int | None = None  # status of the response to a conditional request
+
+    def __post_init__(self) -> None:
+        feed = self.feed
+        self.markup = Markup(self.body, self.headers.get("content-type"))
+        times = sorted(filter(None, (e.published or e.updated for e in feed.entries)), key=comparable)
+        if times:
+            self.oldest, self.newest = times[0], times[-1]
+            self.widest = max(map(elapsed, times, times[1:]), default=0)
+        names = {*HISTORY, "self"} & feed.links.keys()
+        self.links = {name: self.secured(feed.links[name]) for name in names}
+        self.digest = _sha256(self.body)
+        self.entries = len(feed.entries)
+
+    # A crawl does the same; a rule on links reports those with http:.
+    def secured(self, url: str) -> str:
+        return secured(url, [self.fetch.feed], [self.fetch.feed, self.fetch.url])
+
+    @property
+    def number(self) -> int:
+        """Its place in the chain; 0 is the subscription document, 1 the document that it links to, …"""
+        return -self.fetch.position.step
+
+    @property
+    def requested_url(self) -> str:
+        return self.fetch.requested_url
 
     @property
     def own(self) -> tuple[str, str]:
         """Its URLs, before and after redirects."""
-        return self.requested_url, self.response.url
+        return self.fetch.requested_url, self.fetch.url
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether it has moved permanently (RFC 9110, 15.4.2 and 15.4.9)."""
+        return bool(self.redirects) and all(status in PERMANENT for status in self.redirects)
 
     @property
     def link_url(self) -> str:
         """The URL that links to it should have: the one it has moved to, else the requested one."""
-        return self.response.url if self.response.is_moved else self.requested_url
+        return self.own[self.is_moved]
 
     @property
     def is_http(self) -> bool:
-        """Whether it has header fields of HTTP."""
-        return self.response.url.startswith(("http:", "https:"))
+        return self.fetch.url.startswith(("http:", "https:"))
 
     @property
     def is_archive(self) -> bool:
-        """Whether it was reached by a prev-archive link."""
-        return self.role is Role.ARCHIVE
+        return self.fetch.role is Role.ARCHIVE
 
     @property
     def is_whole(self) -> bool:
         """Whether it has the announced length, and no fault that cuts it: it contains all its entries."""
-        return self.feed.fault is None and not self.response.is_cut
+        return self.feed.fault is None and not self.is_cut
 
     @property
     def conditions(self) -> dict[str, str]:
-        """Header fields of a conditional request."""
         fields = (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified"))
-        return {name: value for name, key in fields if (value := self.response.headers.get(key))}
+        return {name: value for name, key in fields if (value := self.headers.get(key))}
 
     def has(self, needs: Needs) -> bool:
         """Return whether the document has what a rule needs; JSON has no elements to check."""
         if needs is Needs.MARKUP:
             return self.markup.is_known or self.feed.format in ("activitystreams", "json", "multipart")
         return needs is Needs.NOTHING or self.is_whole
+
+
+# -- the chain --------------------------------------------------------------------------------------------
+
+MOST_ENTRIES = 300_000
+MOST_CLASHES = 1000
+OTHER = ""
+# Findings of a rule in one document, and in all.
+MOST_OF_DOCUMENT, MOST_OF_RULE = 20, 1000
+ORDER = list(Severity)
+WALKED = {
+    Kind.ARCHIVED: "The archive was read to its end",
+    Kind.PAGED: "The pages were read to their end",
+    Kind.COMPLETE: "The feed is in one document",
+}
+# A document, and the hashes of an entry's update time (0 without one) and content.
+Version = tuple[Document, int, int]
+
+
+class EntryIndex:
+    def __init__(self) -> None:
+        # Entries with one update time, or without one, but with two contents: id, newer and older document,
+        # line in that, and whether they have a time.
+        self.clashes: list[tuple[str, Document, Document, int | None, bool]] = []
+        # Entries that have the link of a newer one but another id: link, document and line.
+        self.changed_ids: list[tuple[str, Document, int | None]] = []
+        self.number = self.repeated = 0  # distinct entries; those in more than one document
+        self.is_full = False  # there are more entries than are remembered
+        self._seen: dict[int, Version] = {}
+        self._links: dict[int, int] = {}
+
+    def add(self, document: Document) -> None:
+        feed, elements = document.feed, document.markup.entries
+        # If the reader has dropped an entry, the elements do not match the entries.
+        has_lines = len(elements) == len(feed.entries)
+        own: dict[int, Version] = {}
+        for position, entry in enumerate(feed.entries):
+            identity = results.identity(entry, feed)
+            if identity is None:
+                self.number += 1
+                continue
+            at = line(elements[position]) if has_lines else None
+            key = hash(identity)
+            if key not in own:
+                content = hash(entry.digest or results.digest(entry))
+                own[key] = document, hash(comparable(entry.updated)), content
+                if before := self._seen.get(key):
+                    (newer, time, newer_content), updated = before, own[key][1]
+                    self.repeated += 1
+                    document.shared += newer.number == document.number - 1
+                    differs = time == updated and newer_content != content
+                    if differs and len(self.clashes) < MOST_CLASHES:
+                        self.clashes.append((identity, newer, document, at, bool(updated)))
+                else:
+                    self.number += 1
+            if entry.id is not None and entry.link is not None:
+                self._note_link(entry.link, key, document, at)
+        self.is_full = self.is_full or len(own) > MOST_ENTRIES - len(self._seen)
+        if not self.is_full:
+            self._seen.update(own)
+
+    def _note_link(self, link: str, key: int, document: Document, at: int | None) -> None:
+        first = self._links.get(digest := hash(link))
+        if first is None and not self.is_full:
+            self._links[digest] = key
+        elif first not in (None, key) and len(self.changed_ids) < MOST_CLASHES:
+            self.changed_ids.append((link, document, at))
+
+
+@dataclass(slots=True)
+class Chain:
+    """All documents of a walk, from the subscription document to the oldest one, and what the rules find.
+
+    :param missing: the document at which the chain breaks, why, as a sentence without its subject, and
+        whether a limit of the user excluded it
+    :param loop: number of the document that the oldest one leads back to or equals, and the URL of that link
+    :param limit: the number of documents at which the walk was stopped
+    :param targets: for each URL that was requested, the number of the document that it leads to, OTHER if
+        that is outside the chain, or why it could not be fetched
+    """
+
+    url: str
+    entries: EntryIndex = field(default_factory=EntryIndex)
+    kind: Kind | None = None
+    documents: list[Document] = field(default_factory=list)
+    missing: tuple[Link, str, bool] | None = None
+    loop: tuple[int, str] | None = None
+    limit: int | None = None
+    targets: dict[str, int | str] = field(default_factory=dict)
+    is_finished: bool = False
+    _digests: dict[bytes, int] = field(default_factory=dict)
+    _findings: list[Finding] = field(default_factory=list)
+    _counts: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.expect(Link(Role.SUBSCRIPTION, self.url))
+
+    def expect(self, link: Link) -> None:
+        self.missing = link, "was not read: the check was interrupted", True
+
+    def add(self, document: Document) -> None:
+        for rule, check in DOCUMENT_RULES.items():
+            if document.has(rule.needs):
+                self._note(rule, check(document), document.requested_url)
+        self.entries.add(document)
+        self.kind = self.kind or chain.kind(document.feed)
+        document.body = b""
+        document.feed = replace(document.feed, entries=[], problems=[], tombstones=[])
+        document.markup.drop_elements()
+        self.documents.append(document)
+        for url in document.own:
+            self.targets.setdefault(url, document.number)
+        self._digests.setdefault(document.digest, document.number)
+        self.missing = None
+
+    def following(self, max_documents: int) -> Link | None:
+        """Return the link of the last document to the next older one, unless the walk ends here."""
+        before, last = [None, *self.documents][-2:]
+        older = last and chain.older_document(last.feed, last.own)
+        if not older or not last:
+            return None
+        older = older._replace(url=last.secured(older.url))
+        number = self.find(older.url)
+        if number is None and before and before.digest == last.digest:
+            number = before.number
+        if isinstance(number, int):
+            self.loop = number, older.url
+        elif len(self.documents) >= max_documents:
+            self.limit = max_documents
+        return None if self.loop or self.limit else older
+
+    def note_target(self, url: str, target: str, body: bytes) -> None:
+        number = self.find(target)
+        if not isinstance(number, int):
+            number = self._digests.get(_sha256(body), OTHER)
+        self.targets[url] = number
+
+    def find(self, url: str | None) -> int | str | None:
+        return None if url is None else self.targets.get(url)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the walk reached the end of the chain, and all documents are complete."""
+        is_cut = self.missing or self.loop or self.limit
+        return not is_cut and all(document.is_whole for document in self.documents)
+
+    @property
+    def archives(self) -> list[Document]:
+        return [document for document in self.documents if document.is_archive]
+
+    @property
+    def begins_with_archive(self) -> bool:
+        """Whether the walk started at an archive: the subscription document is unknown then."""
+        return any(first.feed.archive or "next-archive" in first.links for first in self.documents[:1])
+
+    def finish(self) -> tuple[list[Finding], Summary]:
+        """Return the findings, the worst first, and their summary; what is still wanted is not fetched."""
+        of_documents, self._findings = self._findings, []
+        for rule, check in CHAIN_RULES.items():
+            self._note(rule, check(self), None)
+        # Links of the chain come first: without them, documents are lost.
+        findings = [*self._findings, *of_documents]
+        findings.sort(key=lambda finding: ORDER.index(finding.severity))
+        return findings, self._summary(findings)
+
+    def _note(self, rule: Rule, findings: Iterable[Finding], url: str | None) -> None:
+        for number, finding in enumerate(findings):
+            self._counts[rule.name] += 1
+            if (number >= MOST_OF_DOCUMENT and url is not None) or self._counts[rule.name] > MOST_OF_RULE:
+                return
+            document = finding.document or url
+            self._findings.append(finding._replace(rule=rule.name, clause=rule.clause, document=document))
+
+    def _summary(self, findings: list[Finding]) -> Summary:
+        count = Counter(finding.severity for finding in findings)
+        errors, warnings = count[Severity.ERROR], count[Severity.WARNING]
+        read, entries = len(self.documents), self.entries.number
+        walked = WALKED.get(self.kind or Kind.SINGLE, "The feed has one document")
+        if not read:
+            walked = "The feed could not be read"
+        elif not self.is_whole:
+            walked = "The history was not read to its end"
+        sentence = (
+            f"{walked}: {numbered(read, 'document', 'documents')}, {numbered(entries, 'entry', 'entries')}; "
+            f"{numbered(errors, 'error', 'errors')}, {numbered(warnings, 'warning', 'warnings')}"
+        )
+        return Summary(self.url, self.kind, read, entries, self.is_whole, errors, warnings, sentence)
+
+
+def _sha256(body: bytes) -> bytes:
+    return hashlib.sha256(body).digest()

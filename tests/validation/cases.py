@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field, replace
 
-from fhcrawl.validation import Fetched, Severity
+from fhcrawl.validation import Severity
 from tests.validation import histories
-from tests.validation.histories import ARCHIVE, ATOM_SET, PAGES, RSS_SET, SITE, served
+from tests.validation.histories import ARCHIVE, ATOM_SET, PAGES, RSS_SET, SITE, Fetched, served
 
 ERROR, WARNING, ADVICE, GOOD = Severity
 LINK_TO_2 = '<link rel="prev-archive" href="https://example.org/2"/>'

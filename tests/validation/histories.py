@@ -2,9 +2,17 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from fhcrawl.validation import Fetched, Finding, HistoryCheck, Loss, Summary
+from scrapy import Request
+from scrapy.http import Response
+from scrapy.settings import Settings
+
+from fhcrawl.crawling.context import context_of
+from fhcrawl.logical_feed.results import DocumentFailure, State
+from fhcrawl.reasons import ReasonKind
+from fhcrawl.spiders.check import MOST_PROBES, CheckSpider
+from fhcrawl.validation import Chain, Finding, Summary
 
 SITE = "https://example.org"
 FEED = f"{SITE}/index"
@@ -48,6 +56,23 @@ JSON = """{"version": "https://jsonfeed.org/version/1.1", "title": "A Feed",
 "feed_url": "https://example.org/index", "next_url": "https://example.org/2",
 "items": [{"id": "1", "content_text": "Text 1.", "date_published": "2003-12-01T12:00:00Z"}]}
 """
+
+
+@dataclass(frozen=True)
+class Fetched:
+    url: str
+    body: bytes
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    redirects: tuple[int, ...] = ()
+    is_cut: bool = False
+
+    def response(self, request: Request) -> Response:
+        """The response to a request, as Scrapy's middlewares pass it to a spider."""
+        meta = {**request.meta, "redirect_reasons": list(self.redirects)}
+        headers = {name: value for name, value in self.headers.items() if value}
+        flags = ["dataloss"] * self.is_cut
+        return Response(self.url, self.status, headers, self.body, flags, request.replace(meta=meta))
 
 
 def _links(prefix: str = "", **links: str) -> str:
@@ -102,20 +127,26 @@ def response(url: str, body: bytes, headers: Mapping[str, str] | None = None) ->
         "etag": f'"{hashlib.sha256(body).hexdigest()[:8]}"',
         "cache-control": "max-age=31536000, immutable",
     }
-    return Fetched(url, body, headers={**usual, **(headers or {})}, fetched=NOW)
+    return Fetched(url, body, headers={**usual, **(headers or {})})
 
 
 def check(
     responses: Mapping[str, Fetched | str], url: str = FEED, max_documents: int = 100
 ) -> tuple[list[Finding], Summary]:
     """Check a history; a response that is a text says why there is none."""
-    checking = HistoryCheck(url, max_documents)
-    while (wanted := checking.wanted) is not None:
-        answer = responses.get(wanted.url, "is missing (404)")
+    chain = Chain(url)
+    spider = CheckSpider(chain, max_documents)
+    spider.settings = Settings()
+    wanted, requested = spider.take(None), 0
+    while wanted:
+        requested += 1
+        answer = responses.get(context_of(wanted[0]).requested_url, "is missing (404)")
         if isinstance(answer, str):
-            checking.take(Loss(answer))
-        elif wanted.headers and answer.headers.get("x-forgets") is None:
-            checking.take(replace(answer, status=304, body=b""))
-        else:
-            checking.take(answer)
-    return checking.finish()
+            wanted = spider.take(DocumentFailure(State.FAILED, ReasonKind.DOWNLOAD_ERROR, answer))
+            continue
+        if "handle_httpstatus_list" in wanted[0].meta and answer.headers.get("x-forgets") is None:
+            answer = replace(answer, status=304, body=b"")
+        wanted = spider.parse(answer.response(wanted[0]))
+    assert chain.is_finished
+    assert requested <= len(chain.documents) + 1 + MOST_PROBES + 2
+    return chain.finish()

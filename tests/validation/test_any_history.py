@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhcrawl.validation import HistoryCheck, Loss, Severity
-from fhcrawl.validation.check import MOST_PROBES
+from fhcrawl.validation import Severity
 from tests.validation import histories
 from tests.validation.histories import (
     ARCHIVE,
@@ -33,13 +32,7 @@ HISTORY = st.fixed_dictionaries(dict.fromkeys(PATHS[:-1], DOCUMENT))
 
 @given(HISTORY)
 def test_check_of_any_links_ends_and_does_not_contradict_itself(history: dict[str, str]) -> None:
-    responses, checking = served(history), HistoryCheck(FEED, 100)
-    requests = 0
-    while (wanted := checking.wanted) is not None:
-        requests += 1
-        assert requests <= len(PATHS) + MOST_PROBES + 2
-        checking.take(responses.get(wanted.url, Loss("is missing (404)")))
-    findings, summary = checking.finish()
+    findings, summary = check(served(history))
     by_severity = {s: {f.rule for f in findings if f.severity is s} for s in Severity}
     # What is good is not wrong in another document.
     assert not by_severity[Severity.GOOD] & (by_severity[Severity.ERROR] | by_severity[Severity.WARNING])

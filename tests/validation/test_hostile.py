@@ -2,8 +2,9 @@
 
 import pytest
 
-from fhcrawl.validation import chain
-from fhcrawl.validation.check import MOST_OF_DOCUMENT, MOST_PROBES
+from fhcrawl.spiders.check import MOST_PROBES
+from fhcrawl.validation import model
+from fhcrawl.validation.model import MOST_OF_DOCUMENT
 from tests.validation import histories
 from tests.validation.histories import ARCHIVE, ATOM_SET, RSS_SET, SITE, check, served
 
@@ -54,7 +55,7 @@ def test_links_back_that_are_asked_for_are_limited_and_nothing_is_claimed_of_the
 
 
 def test_entries_that_are_remembered_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chain, "MOST_ENTRIES", 5)
+    monkeypatch.setattr(model, "MOST_ENTRIES", 5)
     # Entry 4 of the archive before it is not remembered.
     changed = RSS_SET["1"].replace("Text 4.", "Another text.")
     findings, _summary = check(served({**RSS_SET, "1": changed}))
