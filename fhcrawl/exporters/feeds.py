@@ -22,7 +22,7 @@ from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, FH, XML_BASE
 from fhcrawl.exceptions import ExportError
 from fhcrawl.exporters import documents
-from fhcrawl.exporters.documents import PARSER, READ_AGAIN, FeedHead, Head, cleaned, xml_file
+from fhcrawl.exporters.documents import PARSER, READ_AGAIN, FeedHead, Head, cleaned, parsed_anew, xml_file
 from fhcrawl.exporters.storages import replacing
 from fhcrawl.items import FIELDS
 from fhcrawl.logical_feed.results import comparable, latest_time
@@ -226,15 +226,14 @@ class ArchiveSet:
             if child.tag == DELETED_ENTRY:
                 row = (deleted_id(child) or "", b"", comparable(child.get("when")))
             else:
-                entry = self.form.read(_copy(child))
+                entry = self.form.read(parsed_anew(child))
                 row = (entry.id or "", self._mark(child), comparable(entry.updated) or updated)
             # Archives are read from the oldest on, so that the newest version of an entry remains.
             self._index.execute("INSERT OR REPLACE INTO known VALUES (?, ?, ?)", row)
         self._number, self._latest = number, max(self._latest, updated)
 
     def _mark(self, element: _Element) -> bytes:
-        entry = self.form.read(_copy(element))
-        own = _copy(element)
+        entry, own = self.form.read(parsed_anew(element)), parsed_anew(element)
         # xml:base and placeholders depend on the document of the entry, which may differ between crawls.
         own.attrib.pop(XML_BASE, "")
         # The id is a field.
@@ -255,14 +254,12 @@ class ArchiveSet:
         for tag, _attributes in self.form.around[1:]:
             inner = head.find(tag)
             head = root if inner is None else inner
-        named = head.find(documents.FEED)
-        if named is None:
-            named = head.find(self.form.named)
+        feed = head.find(documents.FEED)
         links = _links_of(head)
         expected = self._links(number, PREV_ARCHIVE in links)
         if (
-            named is None
-            or elements.line(named) != cleaned(self.head.feed)
+            feed is None
+            or elements.line(feed) != cleaned(self.head.feed)
             or (number is not None and any(links.get(rel) != url for rel, url in expected))
             or (number is not None and head.find(f"{FH}archive") is None)
         ):
@@ -388,42 +385,35 @@ def _links_of(head: _Element) -> dict[str, str]:
     return head_links(head.iterchildren(f"{ATOM}link"), "").first
 
 
-def _copy(element: _Element) -> _Element:
-    return etree.fromstring(etree.tostring(element, with_tail=False), PARSER)
-
-
-OPML_NSMAP: dict[str, str] = {"fx": EXPORT[1:-1]}
-
-
 # OPML 2.0, 'Subscription lists': outlines with type, text and xmlUrl; other attributes need a namespace
 # ('Extending OPML').
 def write_opml(file: IO[bytes], feeds: Iterable[Feed]) -> int:
-    count = 0
+    count, nsmap = 0, {"fx": EXPORT[1:-1]}
     with xml_file(file) as output:
         output.write_declaration()
-        with output.element("opml", {"version": "2.0"}, nsmap=OPML_NSMAP):
+        with output.element("opml", {"version": "2.0"}, nsmap=nsmap):
             output.write(etree.fromstring("<head><title>Feeds of fhcrawl</title></head>"))
             with output.element("body"):
                 for count, feed in enumerate(feeds, 1):  # noqa: B007
+                    reasons = (f"{reason.url} {reason.detail}" for reason in feed.reasons)
+                    attributes = {
+                        "type": "rss",
+                        "text": feed.title or feed.feed,
+                        "title": feed.title,
+                        "xmlUrl": feed.feed,
+                        f"{EXPORT}verdict": feed.verdict.value,
+                        f"{EXPORT}kind": feed.kind and feed.kind.value,
+                        f"{EXPORT}reasons": "; ".join(
+                            f"{reason.url} {reason.detail}" for reason in feed.reasons
+                        ),
+                        f"{EXPORT}entries": str(feed.entries),
+                        f"{EXPORT}crawled": feed.crawled,
+                    }
+                    present = {name: cleaned(value) for name, value in attributes.items() if value}
                     output.write("\n")
-                    output.write(etree.Element("outline", _outline(feed), nsmap=OPML_NSMAP))
+                    output.write(etree.Element("outline", present, nsmap=nsmap))
                 output.write("\n")
     return count
-
-
-def _outline(feed: Feed) -> dict[str, str]:
-    attributes = {
-        "type": "rss",
-        "text": feed.title or feed.feed,
-        "title": feed.title,
-        "xmlUrl": feed.feed,
-        f"{EXPORT}verdict": feed.verdict.value,
-        f"{EXPORT}kind": feed.kind and feed.kind.value,
-        f"{EXPORT}reasons": "; ".join(f"{reason.url} {reason.detail}" for reason in feed.reasons),
-        f"{EXPORT}entries": str(feed.entries),
-        f"{EXPORT}crawled": feed.crawled,
-    }
-    return {name: cleaned(value) for name, value in attributes.items() if value}
 
 
 # By their names in `fhcrawl export`: the functions that write lists of feeds.
