@@ -6,7 +6,7 @@ import contextlib
 import io
 import sys
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -202,10 +202,8 @@ class Command(command.Command):
         missing = chain.from_iterable(map(gap_entries, feeds if wanted.gaps else ()))
         rows = completion.complete(chain(entries, missing))
         count = 0
-        with ExitStack() as spool:
-            if opts.drop_empty:
-                filled, rows = spool.enter_context(spooled(rows))
-                fields = only(fields, filled) or fields
+        with spooled(rows) if opts.drop_empty else nullcontext((fields, rows)) as (filled, rows):
+            fields = only(fields, filled) or fields
             exporter_class = load_object(settings.getwithbase("FEED_EXPORTERS")[name])
             options = {"encoding": settings.get("FEED_EXPORT_ENCODING"), "fields_to_export": fields}
             exporter = build_from_crawler(exporter_class, Crawler(Spider, settings), file, **options)

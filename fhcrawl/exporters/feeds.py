@@ -403,9 +403,7 @@ def write_opml(file: IO[bytes], feeds: Iterable[Feed]) -> int:
                         "xmlUrl": feed.feed,
                         f"{EXPORT}verdict": feed.verdict.value,
                         f"{EXPORT}kind": feed.kind and feed.kind.value,
-                        f"{EXPORT}reasons": "; ".join(
-                            f"{reason.url} {reason.detail}" for reason in feed.reasons
-                        ),
+                        f"{EXPORT}reasons": "; ".join(reasons),
                         f"{EXPORT}entries": str(feed.entries),
                         f"{EXPORT}crawled": feed.crawled,
                     }
