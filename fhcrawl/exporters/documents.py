@@ -238,7 +238,7 @@ class Head(NamedTuple):
     title: str | None
     updated: str  # ISO 8601 in UTC
     links: tuple[tuple[str, str], ...] = ()  # pairs of relation and URL
-    marks: tuple[str, ...] = ()  # names of empty elements of RFC 5005: `archive`, `complete`
+    mark: str = ""  # name of an empty element of RFC 5005: `archive` or `complete`
     source: FeedHead = FeedHead()  # the head section of the feed, whose metadata the document has
 
     @property
@@ -366,7 +366,7 @@ class DocumentFormat(ABC):
         feed = etree.Element(FEED, nsmap={"fx": EXPORT[1:-1]})
         feed.text = cleaned(head.feed)
         links = [link(rel, href) for rel, href in head.links]
-        marks = [etree.Element(f"{FH}{name}", nsmap={"fh": FH[1:-1]}) for name in head.marks]
+        marks = [etree.Element(f"{FH}{head.mark}", nsmap={"fh": FH[1:-1]})] if head.mark else []
         section = [*self.head(head), feed, *links, *marks]
         (root, attributes), *inner = self.around
         with xml_file(file) as output, contextlib.ExitStack() as around:
@@ -439,17 +439,13 @@ def _content(text: str, content_type: str) -> _Element:
     return element
 
 
-def _author(name: str) -> _Element:
-    author = leaf(f"{ATOM}author")
-    author.append(leaf(f"{ATOM}name", name))
-    return author
-
-
 # RFC 4287, 4.1.1: a feed has an author unless all of its entries have; 4.2.1: its authors apply to entries
 # without authors. In the store, an entry has all of its authors: those of the feed are marked.
 def _person(person: Person, source: str = OF_THE_FEED) -> _Element:
-    author = _author(cleaned(person.name or person.email or person.uri))
-    author.set(PLACEHOLDER, source)
+    author = leaf(f"{ATOM}author")
+    author.append(leaf(f"{ATOM}name", cleaned(person.name or person.email or person.uri)))
+    if source:
+        author.set(PLACEHOLDER, source)
     if person.uri:
         author.append(leaf(f"{ATOM}uri", cleaned(person.uri)))
     if person.email and MAIL.fullmatch(person.email):
@@ -511,7 +507,7 @@ ATOM_ELEMENTS: dict[str, Build] = {
     "updated": lambda value, fields: leaf(f"{ATOM}updated", value),
     "summary": lambda value, fields: _text(f"{ATOM}summary", value, fields.get("summary_type")),
     "content": lambda value, fields: _content(value, fields["content_type"] or "text"),
-    "authors": lambda name, fields: _author(name),
+    "authors": lambda name, fields: _person(Person(name), source=""),
     "categories": lambda term, fields: leaf(f"{ATOM}category", term=term),
     "enclosures": lambda file, fields: link(
         "enclosure",

@@ -91,7 +91,7 @@ def gap_entries(feed: Feed) -> Iterator[dict[str, Any]]:
 def write_document(file: IO[bytes], store: Store, feed: Feed, form: DocumentFormat, wanted: Selection) -> int:
     """Write a complete feed (RFC 5005, 2), newest entry first; return the number of entry elements."""
     since, latest = store.feeds.read_times(feed.feed)
-    head = _head_of(store, feed, latest or since)._replace(marks=("complete",))
+    head = _head_of(store, feed, latest or since)._replace(mark="complete")
     entries = _elements(store, feed, form, wanted, head.updated)
     return form.write(file, head, chain(_gaps(feed, form, wanted), entries))
 
@@ -146,9 +146,8 @@ Event = tuple["_Element", str]
 ArchivedState = tuple[bytes, str]
 
 
-# A version in the archives cannot be replaced by a newer document.
 class WriteAnewError(Exception):
-    pass
+    """A version in the archives cannot be replaced by a newer document."""
 
 
 @dataclass
@@ -348,17 +347,13 @@ class ArchiveSet:
         times = (self._latest, self._shown, *(time for _element, time in events))
         # `_read_archive` reads this value back from the document, also if none of its entries has a time.
         latest = max(times) or comparable(self.head.updated)
-        # RFC 5005, 2: without archives, the subscription document contains the complete feed.
         has_older = self._number > self._left
-        alone = () if has_older else ("complete",)
-        head = self.head._replace(
-            updated=f"{latest}Z",
-            links=tuple(self._links(number, has_older)),
-            marks=alone if number is None else ("archive",),
-        )
+        # RFC 5005, 2: without archives, the subscription document contains the complete feed.
+        mark = "archive" if number is not None else "" if has_older else "complete"
+        links = tuple(self._links(number, has_older))
+        head = self.head._replace(updated=f"{latest}Z", links=links, mark=mark)
         with replacing(self._path(number)) as file:
-            written = (*gaps, *(element for element, _time in reversed(events)))
-            self.form.write(file, head, written)
+            self.form.write(file, head, (*gaps, *(element for element, _time in reversed(events))))
         return latest
 
     # RFC 5005, 4: "Archive documents SHOULD also have a "next-archive" link relation, unless there are no
