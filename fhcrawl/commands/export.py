@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from fhcrawl.exporters.feeds import Selection
     from fhcrawl.store import Feed, Store
 
-FOLDER_FORMAT = "atom"
 ARCHIVE_SIZE = 100
 MOST_NAMED = 3
 CHANGE = "change"
@@ -240,7 +239,7 @@ def _output(settings: Settings, opts: argparse.Namespace) -> Output:
     if not colon or "/" in name or not name:
         place, name = opts.output, ""
     is_folder = not storages.is_elsewhere(place) and (place.endswith("/") or Path(place).is_dir())
-    name = opts.format or name or (FOLDER_FORMAT if is_folder else Path(place).suffix[1:])
+    name = opts.format or name or ("atom" if is_folder else Path(place).suffix[1:])
     exporters = [name for name, exporter in settings.getwithbase("FEED_EXPORTERS").items() if exporter]
     formats = [*exporters, *XML_FORMATS, *LIST_FORMATS]
     if name not in formats:

@@ -59,7 +59,6 @@ class Selection(NamedTuple):
         return bool(time) and time >= comparable(self.since or None) and is_early_enough
 
 
-ALL_ENTRIES = Selection()
 GAP_CATEGORY = "fhcrawl-gap"
 GAP_TITLE = "Some entries may be missing"
 
@@ -157,7 +156,7 @@ class ArchiveSet:
     form: DocumentFormat
     head: Head  # of the feed, with the update time of documents whose entries have none
     size: int  # number of entries in an archive
-    wanted: Selection = ALL_ENTRIES
+    wanted: Selection
 
     def write(self, versions: Callable[[], Iterable[StoredVersion]], gaps: Sequence[_Element] = ()) -> int:
         """Write new and changed entries; return the number of archives.

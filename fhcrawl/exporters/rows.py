@@ -55,8 +55,7 @@ class Column(NamedTuple):
     text: str  # its documentation
 
 
-# Objects that several columns describe: the first one, the best path first. Some feeds give audio files
-# no type, or another one.
+# Objects that several columns describe, best path first. Some feeds give audio files no type, or another one.
 OBJECTS = {
     "audio": (
         "enclosures[type=audio/*]",
@@ -339,7 +338,7 @@ def _with_all_fields(item: Any, fields: Any) -> Any:
 
 EXCEL = "FHCRAWL_CSV_EXCEL_ENABLED"
 SECONDS = len("2003-12-13T18:30:02")
-# What spreadsheets read as the beginning of a formula, with full-width forms and leading white space.
+# What spreadsheets read as a formula, with full-width forms and leading white space.
 FORMULA = re.compile(r"'|[\t\r\n]|[\s\0\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 
 

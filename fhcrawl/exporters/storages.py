@@ -327,8 +327,7 @@ class FileFeedStorage(feedexport.FileFeedStorage):
     renaming. Targets that are not regular files (a pipe, a device) are written directly.
     """
 
-    # Completes or discards the export of a process that died while it was writing to the file; refuses a file
-    # of the store.
+    # Refuses a file of the store; settles the delivery of a process that died while it wrote to the file.
     recover: Callable[[Path], None] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
