@@ -257,9 +257,3 @@ FEED_EXPORTERS = {
     "csv": "fhcrawl.exporters.rows.CsvItemExporter",
     "parquet": "fhcrawl.exporters.rows.ParquetItemExporter",
 }
-# Scrapy's storage writes directly to the file, which is incomplete until the end, and does not flush stdout.
-FEED_STORAGES = {
-    "": "fhcrawl.exporters.storages.FileFeedStorage",
-    "file": "fhcrawl.exporters.storages.FileFeedStorage",
-    "stdout": "fhcrawl.exporters.storages.StdoutFeedStorage",
-}

@@ -6,7 +6,7 @@ import contextlib
 import io
 import sys
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from fhcrawl.exporters.feeds import Selection
     from fhcrawl.store import Feed, Store
 
-FOLDER_FORMAT = "atom"
 ARCHIVE_SIZE = 100
 MOST_NAMED = 3
 CHANGE = "change"
@@ -202,10 +201,8 @@ class Command(command.Command):
         missing = chain.from_iterable(map(gap_entries, feeds if wanted.gaps else ()))
         rows = completion.complete(chain(entries, missing))
         count = 0
-        with ExitStack() as spool:
-            if opts.drop_empty:
-                filled, rows = spool.enter_context(spooled(rows))
-                fields = only(fields, filled) or fields
+        with spooled(rows) if opts.drop_empty else nullcontext((fields, rows)) as (filled, rows):
+            fields = only(fields, filled) or fields
             exporter_class = load_object(settings.getwithbase("FEED_EXPORTERS")[name])
             options = {"encoding": settings.get("FEED_EXPORT_ENCODING"), "fields_to_export": fields}
             exporter = build_from_crawler(exporter_class, Crawler(Spider, settings), file, **options)
@@ -242,7 +239,7 @@ def _output(settings: Settings, opts: argparse.Namespace) -> Output:
     if not colon or "/" in name or not name:
         place, name = opts.output, ""
     is_folder = not storages.is_elsewhere(place) and (place.endswith("/") or Path(place).is_dir())
-    name = opts.format or name or (FOLDER_FORMAT if is_folder else Path(place).suffix[1:])
+    name = opts.format or name or ("atom" if is_folder else Path(place).suffix[1:])
     exporters = [name for name, exporter in settings.getwithbase("FEED_EXPORTERS").items() if exporter]
     formats = [*exporters, *XML_FORMATS, *LIST_FORMATS]
     if name not in formats:

@@ -128,6 +128,10 @@ def _verbatim(text: str) -> _Element | None:
     return leaf(VERBATIM, text)
 
 
+def parsed_anew(element: _Element) -> _Element:
+    return etree.fromstring(etree.tostring(element, with_tail=False), PARSER)
+
+
 def link(rel: str, href: str, **attributes: str | None) -> _Element:
     return leaf(f"{ATOM}link", rel=rel, href=href, **attributes)
 
@@ -234,7 +238,7 @@ class Head(NamedTuple):
     title: str | None
     updated: str  # ISO 8601 in UTC
     links: tuple[tuple[str, str], ...] = ()  # pairs of relation and URL
-    marks: tuple[str, ...] = ()  # names of empty elements of RFC 5005: `archive`, `complete`
+    mark: str = ""  # name of an empty element of RFC 5005: `archive` or `complete`
     source: FeedHead = FeedHead()  # the head section of the feed, whose metadata the document has
 
     @property
@@ -252,7 +256,6 @@ class DocumentFormat(ABC):
     nsmap: ClassVar[dict[str, str]]
     entry_tag: str
     around: tuple[tuple[str, dict[str, str]], ...]  # what encloses entries, outermost first: tags, attributes
-    named: str  # tag of the element that contains `Head.feed` in documents without `FEED`
     reads: Container[str]  # the tags of the children that `read` reads
     # They create the element of a field, or of one of its values, from that and all fields.
     elements: dict[str, Build]
@@ -297,7 +300,7 @@ class DocumentFormat(ABC):
 
     def differences(self, candidate: _Element, fields: Fields) -> list[str]:
         try:
-            entry = self.read(etree.fromstring(etree.tostring(candidate, with_tail=False), PARSER))
+            entry = self.read(parsed_anew(candidate))
         except etree.XMLSyntaxError:
             return list(READ_AGAIN)
         return [name for name in READ_AGAIN if (getattr(entry, name) or None) != (fields[name] or None)]
@@ -363,7 +366,7 @@ class DocumentFormat(ABC):
         feed = etree.Element(FEED, nsmap={"fx": EXPORT[1:-1]})
         feed.text = cleaned(head.feed)
         links = [link(rel, href) for rel, href in head.links]
-        marks = [etree.Element(f"{FH}{name}", nsmap={"fh": FH[1:-1]}) for name in head.marks]
+        marks = [etree.Element(f"{FH}{head.mark}", nsmap={"fh": FH[1:-1]})] if head.mark else []
         section = [*self.head(head), feed, *links, *marks]
         (root, attributes), *inner = self.around
         with xml_file(file) as output, contextlib.ExitStack() as around:
@@ -436,17 +439,13 @@ def _content(text: str, content_type: str) -> _Element:
     return element
 
 
-def _author(name: str) -> _Element:
-    author = leaf(f"{ATOM}author")
-    author.append(leaf(f"{ATOM}name", name))
-    return author
-
-
 # RFC 4287, 4.1.1: a feed has an author unless all of its entries have; 4.2.1: its authors apply to entries
 # without authors. In the store, an entry has all of its authors: those of the feed are marked.
 def _person(person: Person, source: str = OF_THE_FEED) -> _Element:
-    author = _author(cleaned(person.name or person.email or person.uri))
-    author.set(PLACEHOLDER, source)
+    author = leaf(f"{ATOM}author")
+    author.append(leaf(f"{ATOM}name", cleaned(person.name or person.email or person.uri)))
+    if source:
+        author.set(PLACEHOLDER, source)
     if person.uri:
         author.append(leaf(f"{ATOM}uri", cleaned(person.uri)))
     if person.email and MAIL.fullmatch(person.email):
@@ -458,14 +457,15 @@ def _person(person: Person, source: str = OF_THE_FEED) -> _Element:
 def _feed_elements(source: FeedHead) -> list[_Element]:
     own: list[_Element] = []
     for name in ("title", "subtitle", "rights", "generator", "icon", "logo"):
-        own += [element for element in source.own(name) if elements.line(element) and _is_valid(element)][:1]
+        own += [
+            element
+            for element in source.own(name)
+            if elements.line(element)
+            and (element.get("type") in (None, "text", "html") or element.find(f"{XHTML}div") is not None)
+        ][:1]
     categories = (element for element in source.own("category") if (element.get("term") or "").strip())
     contributors = (e for e in source.own("contributor") if elements.line_in(e, f"{ATOM}name"))
     return [*own, *categories, *contributors]
-
-
-def _is_valid(element: _Element) -> bool:
-    return element.get("type") in (None, "text", "html") or element.find(f"{XHTML}div") is not None
 
 
 def _from_metadata(metadata: FeedMetadata) -> list[_Element]:
@@ -507,7 +507,7 @@ ATOM_ELEMENTS: dict[str, Build] = {
     "updated": lambda value, fields: leaf(f"{ATOM}updated", value),
     "summary": lambda value, fields: _text(f"{ATOM}summary", value, fields.get("summary_type")),
     "content": lambda value, fields: _content(value, fields["content_type"] or "text"),
-    "authors": lambda name, fields: _author(name),
+    "authors": lambda name, fields: _person(Person(name), source=""),
     "categories": lambda term, fields: leaf(f"{ATOM}category", term=term),
     "enclosures": lambda file, fields: link(
         "enclosure",
@@ -523,7 +523,6 @@ class AtomFormat(DocumentFormat):
     nsmap: ClassVar[dict[str, str]] = {None: ATOM[1:-1], **PREFIXES}  # type: ignore[dict-item]
     entry_tag = ENTRY
     around = ((f"{ATOM}feed", {}),)
-    named = f"{ATOM}id"
     reads = atom.FIELDS
     elements = ATOM_ELEMENTS
 
@@ -599,15 +598,6 @@ def _mail_time(time: str) -> str | None:
     return format_datetime(datetime.fromisoformat(time[:-1]).replace(tzinfo=timezone.utc), usegmt=True)
 
 
-def _published(time: str) -> _Element:
-    mail = _mail_time(time)
-    return _prefixed(f"{DC}date", time) if mail is None else leaf("pubDate", mail)
-
-
-def _rss_content(text: str, content_type: str) -> _Element:
-    return _prefixed(modules.ENCODED, text) if content_type == "html" else _content(text, content_type)
-
-
 def _prefixed(tag: str, text: str) -> _Element:
     child = etree.Element(
         tag, nsmap={p: uri for p, uri in RSS_PREFIXES.items() if tag.startswith(f"{{{uri}}}")}
@@ -632,7 +622,9 @@ def _channel_metadata(head: Head, source: FeedHead) -> Iterator[_Element]:
         image.extend(leaf(name, cleaned(value)) for name, value in names.items())
         yield image
     if source.is_rss:
-        yield from _channel_elements(source)
+        for name in ONCE:
+            yield from [element for element in source.own(name) if elements.text(element)][:1]
+        yield from (element for element in source.own("category") if elements.text(element))
     else:
         lines = (
             ("language", metadata.language),
@@ -648,12 +640,6 @@ def _channel_metadata(head: Head, source: FeedHead) -> Iterator[_Element]:
     yield from source.foreign()
 
 
-def _channel_elements(source: FeedHead) -> Iterator[_Element]:
-    for name in ONCE:
-        yield from [element for element in source.own(name) if elements.text(element)][:1]
-    yield from (element for element in source.own("category") if elements.text(element))
-
-
 # RSS 2.0: the optional elements of a channel; except those for the URL or times of the document.
 ONCE = (
     *("language", "copyright", "managingEditor", "webMaster", "generator", "docs", "ttl", "rating"),
@@ -661,35 +647,37 @@ ONCE = (
 )
 
 
-DATES_CREATED = {tag for tag, (purpose, _label) in modules.DATES.items() if purpose == "published"}
-DATES_UPDATED = {tag for tag, (purpose, _label) in modules.DATES.items() if purpose == "updated"}
-DUBLIN_CORE = (*modules.DC, modules.DCTERMS)
-CREATORS = {f"{namespace}creator" for namespace in DUBLIN_CORE}
-SUBJECTS = {f"{namespace}subject" for namespace in DUBLIN_CORE}
-CONTENTS = {modules.ENCODED, CONTENT}
-TITLES = {f"{namespace}title" for namespace in (ATOM, *DUBLIN_CORE)}
-SUMMARIES = {f"{ATOM}summary", *(f"{namespace}description" for namespace in DUBLIN_CORE)}
+def _in_modules(name: str) -> list[str]:
+    return [f"{namespace}{name}" for namespace in (*modules.DC, modules.DCTERMS)]
+
+
 RSS_TAGS: dict[str, set[str]] = {
     "id": {"guid"},
-    "title": {"title", *TITLES},
+    "title": {"title", f"{ATOM}title", *_in_modules("title")},
     "link": {"link"},
-    "published": {"pubDate", *DATES_CREATED},
-    "updated": DATES_UPDATED,
-    "authors": {"author", f"{ATOM}author", *CREATORS},
-    "categories": {"category", f"{ATOM}category", *SUBJECTS},
-    "summary": {"description", f"{modules.DCTERMS}abstract", *SUMMARIES},
-    "content": CONTENTS,
-    "content_type": CONTENTS,
+    "published": {"pubDate", *(tag for tag, (purpose, _) in modules.DATES.items() if purpose == "published")},
+    "updated": {tag for tag, (purpose, _) in modules.DATES.items() if purpose == "updated"},
+    "authors": {"author", f"{ATOM}author", *_in_modules("creator")},
+    "categories": {"category", f"{ATOM}category", *_in_modules("subject")},
+    "summary": {"description", f"{ATOM}summary", f"{modules.DCTERMS}abstract", *_in_modules("description")},
+    "content": {modules.ENCODED, CONTENT},
+    "content_type": {modules.ENCODED, CONTENT},
     "enclosures": {"enclosure"},
 }
 RSS_ELEMENTS: dict[str, Build] = {
     "id": lambda value, fields: leaf("guid", value, isPermaLink="false"),
     "title": lambda value, fields: leaf("title", value),
     "link": lambda value, fields: leaf("link", value),
-    "published": lambda value, fields: _published(value),
+    "published": lambda value, fields: (
+        leaf("pubDate", mail) if (mail := _mail_time(value)) else _prefixed(f"{DC}date", value)
+    ),
     "updated": lambda value, fields: _prefixed(f"{ATOM}updated", value),
     "summary": lambda value, fields: leaf("description", value),
-    "content": lambda value, fields: _rss_content(value, fields["content_type"] or "text"),
+    "content": lambda value, fields: (
+        _prefixed(modules.ENCODED, value)
+        if fields["content_type"] == "html"
+        else _content(value, fields["content_type"] or "text")
+    ),
     "authors": lambda name, fields: _prefixed(f"{DC}creator", name),
     "categories": lambda term, fields: leaf("category", term),
     "enclosures": lambda file, fields: leaf(
@@ -707,7 +695,6 @@ class RssFormat(DocumentFormat):
     nsmap: ClassVar[dict[str, str]] = {**RSS_PREFIXES, **PREFIXES}
     entry_tag = "item"
     around = (("rss", {"version": "2.0"}), ("channel", {}))
-    named = "link"
     reads = rss.VOCABULARIES[""].fields
     elements = RSS_ELEMENTS
 

@@ -22,7 +22,7 @@ from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, FH, XML_BASE
 from fhcrawl.exceptions import ExportError
 from fhcrawl.exporters import documents
-from fhcrawl.exporters.documents import PARSER, READ_AGAIN, FeedHead, Head, cleaned, xml_file
+from fhcrawl.exporters.documents import PARSER, READ_AGAIN, FeedHead, Head, cleaned, parsed_anew, xml_file
 from fhcrawl.exporters.storages import replacing
 from fhcrawl.items import FIELDS
 from fhcrawl.logical_feed.results import comparable, latest_time
@@ -59,7 +59,6 @@ class Selection(NamedTuple):
         return bool(time) and time >= comparable(self.since or None) and is_early_enough
 
 
-ALL_ENTRIES = Selection()
 GAP_CATEGORY = "fhcrawl-gap"
 GAP_TITLE = "Some entries may be missing"
 
@@ -91,7 +90,7 @@ def gap_entries(feed: Feed) -> Iterator[dict[str, Any]]:
 def write_document(file: IO[bytes], store: Store, feed: Feed, form: DocumentFormat, wanted: Selection) -> int:
     """Write a complete feed (RFC 5005, 2), newest entry first; return the number of entry elements."""
     since, latest = store.feeds.read_times(feed.feed)
-    head = _head_of(store, feed, latest or since)._replace(marks=("complete",))
+    head = _head_of(store, feed, latest or since)._replace(mark="complete")
     entries = _elements(store, feed, form, wanted, head.updated)
     return form.write(file, head, chain(_gaps(feed, form, wanted), entries))
 
@@ -146,9 +145,8 @@ Event = tuple["_Element", str]
 ArchivedState = tuple[bytes, str]
 
 
-# A version in the archives cannot be replaced by a newer document.
 class WriteAnewError(Exception):
-    pass
+    """A version in the archives cannot be replaced by a newer document."""
 
 
 @dataclass
@@ -158,7 +156,7 @@ class ArchiveSet:
     form: DocumentFormat
     head: Head  # of the feed, with the update time of documents whose entries have none
     size: int  # number of entries in an archive
-    wanted: Selection = ALL_ENTRIES
+    wanted: Selection
 
     def write(self, versions: Callable[[], Iterable[StoredVersion]], gaps: Sequence[_Element] = ()) -> int:
         """Write new and changed entries; return the number of archives.
@@ -226,15 +224,14 @@ class ArchiveSet:
             if child.tag == DELETED_ENTRY:
                 row = (deleted_id(child) or "", b"", comparable(child.get("when")))
             else:
-                entry = self.form.read(_copy(child))
+                entry = self.form.read(parsed_anew(child))
                 row = (entry.id or "", self._mark(child), comparable(entry.updated) or updated)
             # Archives are read from the oldest on, so that the newest version of an entry remains.
             self._index.execute("INSERT OR REPLACE INTO known VALUES (?, ?, ?)", row)
         self._number, self._latest = number, max(self._latest, updated)
 
     def _mark(self, element: _Element) -> bytes:
-        entry = self.form.read(_copy(element))
-        own = _copy(element)
+        entry, own = self.form.read(parsed_anew(element)), parsed_anew(element)
         # xml:base and placeholders depend on the document of the entry, which may differ between crawls.
         own.attrib.pop(XML_BASE, "")
         # The id is a field.
@@ -255,14 +252,12 @@ class ArchiveSet:
         for tag, _attributes in self.form.around[1:]:
             inner = head.find(tag)
             head = root if inner is None else inner
-        named = head.find(documents.FEED)
-        if named is None:
-            named = head.find(self.form.named)
+        feed = head.find(documents.FEED)
         links = _links_of(head)
         expected = self._links(number, PREV_ARCHIVE in links)
         if (
-            named is None
-            or elements.line(named) != cleaned(self.head.feed)
+            feed is None
+            or elements.line(feed) != cleaned(self.head.feed)
             or (number is not None and any(links.get(rel) != url for rel, url in expected))
             or (number is not None and head.find(f"{FH}archive") is None)
         ):
@@ -351,17 +346,13 @@ class ArchiveSet:
         times = (self._latest, self._shown, *(time for _element, time in events))
         # `_read_archive` reads this value back from the document, also if none of its entries has a time.
         latest = max(times) or comparable(self.head.updated)
-        # RFC 5005, 2: without archives, the subscription document contains the complete feed.
         has_older = self._number > self._left
-        alone = () if has_older else ("complete",)
-        head = self.head._replace(
-            updated=f"{latest}Z",
-            links=tuple(self._links(number, has_older)),
-            marks=alone if number is None else ("archive",),
-        )
+        # RFC 5005, 2: without archives, the subscription document contains the complete feed.
+        mark = "archive" if number is not None else "" if has_older else "complete"
+        links = tuple(self._links(number, has_older))
+        head = self.head._replace(updated=f"{latest}Z", links=links, mark=mark)
         with replacing(self._path(number)) as file:
-            written = (*gaps, *(element for element, _time in reversed(events)))
-            self.form.write(file, head, written)
+            self.form.write(file, head, (*gaps, *(element for element, _time in reversed(events))))
         return latest
 
     # RFC 5005, 4: "Archive documents SHOULD also have a "next-archive" link relation, unless there are no
@@ -388,42 +379,33 @@ def _links_of(head: _Element) -> dict[str, str]:
     return head_links(head.iterchildren(f"{ATOM}link"), "").first
 
 
-def _copy(element: _Element) -> _Element:
-    return etree.fromstring(etree.tostring(element, with_tail=False), PARSER)
-
-
-OPML_NSMAP: dict[str, str] = {"fx": EXPORT[1:-1]}
-
-
 # OPML 2.0, 'Subscription lists': outlines with type, text and xmlUrl; other attributes need a namespace
 # ('Extending OPML').
 def write_opml(file: IO[bytes], feeds: Iterable[Feed]) -> int:
-    count = 0
+    count, nsmap = 0, {"fx": EXPORT[1:-1]}
     with xml_file(file) as output:
         output.write_declaration()
-        with output.element("opml", {"version": "2.0"}, nsmap=OPML_NSMAP):
+        with output.element("opml", {"version": "2.0"}, nsmap=nsmap):
             output.write(etree.fromstring("<head><title>Feeds of fhcrawl</title></head>"))
             with output.element("body"):
                 for count, feed in enumerate(feeds, 1):  # noqa: B007
+                    reasons = (f"{reason.url} {reason.detail}" for reason in feed.reasons)
+                    attributes = {
+                        "type": "rss",
+                        "text": feed.title or feed.feed,
+                        "title": feed.title,
+                        "xmlUrl": feed.feed,
+                        f"{EXPORT}verdict": feed.verdict.value,
+                        f"{EXPORT}kind": feed.kind and feed.kind.value,
+                        f"{EXPORT}reasons": "; ".join(reasons),
+                        f"{EXPORT}entries": str(feed.entries),
+                        f"{EXPORT}crawled": feed.crawled,
+                    }
+                    present = {name: cleaned(value) for name, value in attributes.items() if value}
                     output.write("\n")
-                    output.write(etree.Element("outline", _outline(feed), nsmap=OPML_NSMAP))
+                    output.write(etree.Element("outline", present, nsmap=nsmap))
                 output.write("\n")
     return count
-
-
-def _outline(feed: Feed) -> dict[str, str]:
-    attributes = {
-        "type": "rss",
-        "text": feed.title or feed.feed,
-        "title": feed.title,
-        "xmlUrl": feed.feed,
-        f"{EXPORT}verdict": feed.verdict.value,
-        f"{EXPORT}kind": feed.kind and feed.kind.value,
-        f"{EXPORT}reasons": "; ".join(f"{reason.url} {reason.detail}" for reason in feed.reasons),
-        f"{EXPORT}entries": str(feed.entries),
-        f"{EXPORT}crawled": feed.crawled,
-    }
-    return {name: cleaned(value) for name, value in attributes.items() if value}
 
 
 # By their names in `fhcrawl export`: the functions that write lists of feeds.

@@ -55,8 +55,7 @@ class Column(NamedTuple):
     text: str  # its documentation
 
 
-# Objects that several columns describe: the first one, the best path first. Some feeds give audio files
-# no type, or another one.
+# Objects that several columns describe, best path first. Some feeds give audio files no type, or another one.
 OBJECTS = {
     "audio": (
         "enclosures[type=audio/*]",
@@ -338,10 +337,8 @@ def _with_all_fields(item: Any, fields: Any) -> Any:
 
 
 EXCEL = "FHCRAWL_CSV_EXCEL_ENABLED"
-# Excel reads UTF-8 in its regional encoding unless the file begins with a byte order mark.
 SECONDS = len("2003-12-13T18:30:02")
-UTF_8, WITH_MARK = "utf-8", "utf-8-sig"
-# What spreadsheets read as the beginning of a formula, with full-width forms and leading white space.
+# What spreadsheets read as a formula, with full-width forms and leading white space.
 FORMULA = re.compile(r"'|[\t\r\n]|[\s\0\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 
 
@@ -358,7 +355,8 @@ class CsvItemExporter(exporters.CsvItemExporter):
     ) -> None:
         include = include_headers_line and not (file.seekable() and file.tell())
         if excel:
-            kwargs["encoding"] = WITH_MARK if include else UTF_8
+            # Excel reads UTF-8 in its regional encoding unless the file begins with a byte order mark.
+            kwargs["encoding"] = "utf-8-sig" if include else "utf-8"
         super().__init__(shown(file), include_headers_line=include, **kwargs)
         self._excel = excel
 
@@ -427,6 +425,8 @@ class XmlItemExporter(exporters.XmlItemExporter):
 
 
 ARROW_KINDS = {
+    **{name: column.kind for name, column in COLUMNS.items()},
+    **dict.fromkeys(ALL_FIELDS, "text"),
     **dict.fromkeys(TIMES, "time"),
     **dict.fromkeys(("authors", "categories", FORMER_IDS), "list"),
     "enclosures": "enclosures",
@@ -463,7 +463,7 @@ class ParquetItemExporter(exporters.BaseItemExporter):
 
     def export_item(self, item: Any) -> None:
         fields = self.get_serialized_fields(item, default_value=None, include_empty=True)
-        row = {name: CONVERTERS.get(_kind(name), lambda same: same)(value) for name, value in fields}
+        row = {name: _arrow(ARROW_KINDS.get(name, "text"), value) for name, value in fields}
         self._rows.append(row)
         self._characters += sum(map(_length, row.values()))
         if len(self._rows) >= ROWS_AT_ONCE or self._characters >= CHARACTERS_AT_ONCE:
@@ -488,8 +488,11 @@ class ParquetItemExporter(exporters.BaseItemExporter):
         self._characters = 0
 
 
-def _json(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _arrow(kind: str, value: Any) -> Any:
+    if kind == "time":
+        return _time(value)
+    is_same = kind not in ("text", "url") or value is None or isinstance(value, str)
+    return value if is_same else json.dumps(value, ensure_ascii=False)
 
 
 def _length(value: Any) -> int:
@@ -515,13 +518,7 @@ def _schema(names: list[str]) -> pa.Schema:
         "boolean": pa.bool_(),
         "files": pa.list_(pa.struct([("url", text), ("type", text), ("language", text)])),
     }
-    return pa.schema([(name, types.get(_kind(name), text)) for name in names])
-
-
-def _kind(name: str) -> str:
-    if name in ARROW_KINDS or name in ALL_FIELDS:
-        return ARROW_KINDS.get(name, "text")
-    return COLUMNS[name].kind if name in COLUMNS else "text"
+    return pa.schema([(name, types.get(ARROW_KINDS.get(name, "text"), text)) for name in names])
 
 
 # A pipeline may have replaced a time by something else.
@@ -533,7 +530,3 @@ def _time(value: Any) -> datetime | None:
         return datetime.fromisoformat(f"{seconds}.{fraction[:MICROSECONDS]:0<{MICROSECONDS}}+00:00")
     except ValueError:
         return None
-
-
-# The functions that make a value of Arrow of a field's value, for kinds whose values are not the same.
-CONVERTERS: dict[str, Callable[[Any], Any]] = {"time": _time, "text": _json, "url": _json}

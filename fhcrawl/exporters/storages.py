@@ -70,14 +70,13 @@ def in_export(place: str, name: str) -> str:
 
 def refuse_store(place: str, store_url: str) -> None:
     """:raises ArgumentError: if a destination is a file of the store"""
-    if place in STDOUT or is_elsewhere(place):
-        return
-    if opening.is_file_of(store_url, Path(_path(place))):
+    is_file = place not in STDOUT and not is_elsewhere(place)
+    if is_file and opening.is_file_of(store_url, _path(place)):
         raise ArgumentError(f"{printable(place)} is a file of the store; choose another path")
 
 
-def _path(place: str) -> str:
-    return file_uri_to_path(place) if place.startswith("file://") else place
+def _path(place: str) -> Path:
+    return Path(file_uri_to_path(place) if place.startswith("file://") else place)
 
 
 def is_elsewhere(place: str) -> bool:
@@ -98,17 +97,16 @@ def opened(place: str, settings: Settings) -> Iterator[IO[bytes]]:
     :raises OSError: if a file cannot be written
     """
     if not is_elsewhere(place):
-        with open_stdout() if place in STDOUT else replacing(Path(_path(place))) as file:
+        with open_stdout() if place in STDOUT else replacing(_path(place)) as file:
             yield file
         return
     with failing(place):
         scheme = urlsplit(place).scheme
-        storage_class = settings.getwithbase("FEED_STORAGES").get(scheme)
-        if storage_class is None:
+        path = settings.getwithbase("FEED_STORAGES").get(scheme)
+        if path is None:
             raise ValueError(f"FEED_STORAGES has no storage for {scheme}; use a path, s3://… or ftp://…")
         crawler = Crawler(Spider, settings)
-        options = {"overwrite": True}
-        storage = build_from_crawler(load_object(storage_class), crawler, place, feed_options=options)
+        storage = build_from_crawler(load_object(path), crawler, place, feed_options={"overwrite": True})
         file = storage.open(Spider.from_crawler(crawler, name="export"))
     with contextlib.closing(file):
         yield file
@@ -209,44 +207,11 @@ class WrittenFile(NamedTuple):
         return (status.st_ino, status.st_size, status.st_mtime_ns) == (self.inode, self.size, self.time)
 
 
-class Part:
-    """A new file beside `path`, with its permissions and, if `is_appended`, its content.
-
-    The caller has the lock of `path`.
-    """
-
-    def __init__(self, path: Path, is_appended: bool = False) -> None:
-        _remove_left(path)
-        self._path = path
-        self._beside = path.with_name(f".{path.name}.{secrets.token_hex(TOKEN_OCTETS)}.part")
-        is_there = path.exists()
-        # No other user can read the new file until it has the permissions of the old one.
-        number = os.open(self._beside, NEW_FILE, 0o600 if is_there else 0o666)
-        self.file = os.fdopen(number, "wb", BUFFER)
-        try:
-            if is_there:
-                os.fchmod(number, stat.S_IMODE(path.stat().st_mode))
-            if is_there and is_appended:
-                with path.open("rb") as source:
-                    shutil.copyfileobj(source, self.file, BUFFER)
-        except OSError:
-            self.discard()
-            raise
-
-    def complete(self) -> WrittenFile:
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        status = os.fstat(self.file.fileno())
-        self.file.close()
-        names = str(self._beside.resolve()), str(self._path.resolve())
-        return WrittenFile(*names, status.st_ino, status.st_size, status.st_mtime_ns)
-
-    def discard(self) -> None:
-        # On a full disk, closing fails again. If the file cannot be removed, the next export removes it.
-        with contextlib.suppress(OSError):
-            self.file.close()
-        with contextlib.suppress(OSError):
-            self._beside.unlink()
+# If it cannot be removed (the folder is sticky, belongs to another user or does not exist any more), the next
+# export to the file removes it.
+def _remove(part: Path) -> None:
+    with contextlib.suppress(OSError):
+        part.unlink()
 
 
 # The caller has the lock, so every other .part file was left by a dead process, of any PID namespace. This
@@ -257,9 +222,7 @@ def _remove_left(path: Path) -> None:
     begin = f".{path.name}."
     for left in path.parent.iterdir():
         if left.name.startswith(begin) and LEFT.fullmatch(left.name, len(begin)):
-            # In a sticky folder, files of other users cannot be removed.
-            with contextlib.suppress(OSError):
-                left.unlink()
+            _remove(left)
 
 
 @contextlib.contextmanager
@@ -340,22 +303,15 @@ def settle(store: Store, number: int, files: list[WrittenFile]) -> bool:
     """
     has_begun = any(file.is_named() for file in files)
     if files and not has_begun:
-        _remove(files[0])
+        _remove(Path(files[0].written))
         has_begun = any(file.is_named() for file in files)
     if has_begun and all(map(_publish, files)):
         store.exports.end(number)
         return True
     for file in files:
-        _remove(file)
+        _remove(Path(file.written))
     store.exports.cancel(number)
     return False
-
-
-def _remove(file: WrittenFile) -> None:
-    # If it cannot be removed (the folder belongs to another user or does not exist any more), the next
-    # export to the file removes it.
-    with contextlib.suppress(OSError):
-        Path(file.written).unlink()
 
 
 def _publish(file: WrittenFile) -> bool:
@@ -371,8 +327,7 @@ class FileFeedStorage(feedexport.FileFeedStorage):
     renaming. Targets that are not regular files (a pipe, a device) are written directly.
     """
 
-    # Completes or discards the export of a process that died while it was writing to the file; refuses a file
-    # of the store.
+    # Refuses a file of the store; settles the delivery of a process that died while it wrote to the file.
     recover: Callable[[Path], None] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -382,7 +337,7 @@ class FileFeedStorage(feedexport.FileFeedStorage):
         self._lock = ExitStack()
         self._locked: Path | None = None
         self._file: IO[bytes] | None = None
-        self._part: Part | None = None
+        self._part: Path | None = None
 
     @property
     def target(self) -> Path:
@@ -417,23 +372,36 @@ class FileFeedStorage(feedexport.FileFeedStorage):
             self.recover(path)
         is_appended = self.write_mode != "wb"
         line_end = check_appending(path, self._options) if is_appended else b""
-        self._part = Part(path, is_appended)
-        self._part.file.write(line_end)
-        return self._part.file
+        _remove_left(path)
+        part = path.with_name(f".{path.name}.{secrets.token_hex(TOKEN_OCTETS)}.part")
+        is_there = path.exists()
+        # No other user can read the new file until it has the permissions of the old one.
+        number = os.open(part, NEW_FILE, 0o600 if is_there else 0o666)
+        self._part, self._file = part, os.fdopen(number, "wb", BUFFER)
+        if is_there:
+            os.fchmod(number, stat.S_IMODE(path.stat().st_mode))
+        if is_there and is_appended:
+            with path.open("rb") as source:
+                shutil.copyfileobj(source, self._file, BUFFER)
+        self._file.write(line_end)
+        return self._file
 
     def store(self, file: IO[bytes]) -> None:
-        if self._part is None:
-            file.close()
-        else:
-            self.written = self._part.complete()
+        if self._part is not None and self._locked is not None:
+            file.flush()
+            os.fsync(file.fileno())
+            status = os.fstat(file.fileno())
+            names = str(self._part.resolve()), str(self._locked.resolve())
+            self.written = WrittenFile(*names, status.st_ino, status.st_size, status.st_mtime_ns)
+        file.close()
 
     def release(self) -> None:
         with self._lock:
-            if self._part is not None:
-                self._part.discard()
-            elif self._file is not None:
-                with contextlib.suppress(OSError):
+            if self._file is not None:
+                with contextlib.suppress(OSError):  # on a full disk, closing fails again
                     self._file.close()
+            if self._part is not None:
+                _remove(self._part)
 
 
 class StdoutFeedStorage(feedexport.StdoutFeedStorage):

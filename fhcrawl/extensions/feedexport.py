@@ -25,7 +25,6 @@ from fhcrawl.utils.datadir import SCRAPYD_JOB
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy import Spider
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
     from scrapy.extensions.feedexport import FeedSlot
     from scrapy.utils.asyncio import AsyncioLoopingCall
     from twisted.internet.task import LoopingCall
-    from typing_extensions import Self
 
+    from fhcrawl.exporters.storages import WrittenFile
     from fhcrawl.store import Store
 
 logger = logging.getLogger(__name__)
@@ -42,6 +41,11 @@ logger = logging.getLogger(__name__)
 ENTRIES_AT_ONCE = 100
 # Scrapy's placeholders that give each batch its own file.
 BATCH = re.compile(r"%\(batch_(id|time)\)")
+# Scrapy's storages write directly to the file, which is incomplete until the end, and do not flush stdout.
+STORAGES = {
+    feedexport.FileFeedStorage: FileFeedStorage,
+    feedexport.StdoutFeedStorage: StdoutFeedStorage,
+}
 
 
 class FeedExporter(feedexport.FeedExporter):
@@ -65,29 +69,17 @@ class FeedExporter(feedexport.FeedExporter):
             # All items from the store are entries, and dictionaries.
             if options.get("item_classes") and "item_filter" not in options:
                 self.filters[uri] = feedexport.ItemFilter(None)
-        # If the user sets FEED_STORAGES, it may name Scrapy's class for files.
-        self.storages = {
-            scheme: FileFeedStorage if storage is feedexport.FileFeedStorage else storage
-            for scheme, storage in self.storages.items()
-        }
-        # The last exported slot of each target, by URI template.
+        self.storages = {scheme: STORAGES.get(storage, storage) for scheme, storage in self.storages.items()}
+        # By URI template: the last exported slot, and the path of the last opened one that is a file.
         self._previous: dict[str, FeedSlot] = {}
+        self._paths: dict[str, Path] = {}
         # The slots of the current delivery, with those of full batches.
         self._started: list[FeedSlot] = []
-        # The paths of files, by URI template.
-        self._paths: dict[str, Path] = {}
         self._has_failed = self._has_noted = False
         # The number of changes that were exported in this run.
         self.exported = 0
         self._calls: AsyncioLoopingCall | LoopingCall | None = None
         self._early: asyncio.Task[None] | None = None
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        exporter = cls(crawler)
-        crawler.signals.connect(exporter.open_spider, signals.spider_opened)
-        crawler.signals.connect(exporter.close_spider, signals.spider_closed)
-        return exporter
 
     @property
     def paths(self) -> list[Path]:
@@ -109,11 +101,14 @@ class FeedExporter(feedexport.FeedExporter):
     @property
     def only_appends(self) -> bool:
         """Whether each target is appended to, or has a new file for each run."""
-        continued = {template for template, path in self._paths.items() if path.exists()}
         return all(
-            "%(" in template or (template in continued and not options.get("overwrite"))
+            "%(" in template
+            or (template in self._paths and self._paths[template].exists() and not options.get("overwrite"))
             for template, options in self.feeds.items()
         )
+
+    def item_scraped(self, item: Any, spider: Spider) -> None:
+        pass
 
     def open_spider(self, spider: Spider) -> None:
         self._open_slots(spider)
@@ -144,30 +139,23 @@ class FeedExporter(feedexport.FeedExporter):
         try:
             self._open_slots(spider)
             number = extension.store.exports.begin(extension.run, only_released=not is_last)
-            fields = (name for slot in self.slots for name in slot.feed_options["fields"] or ())
-            rows = Rows(fields, self.settings.getlist(CHOSEN_PROFILES))
-            changes = extension.store.exports.read_changes(number, has_details=rows.need_details)
-            count = await self._write(rows.complete(changes), spider, is_last)
-            if is_last and not count:
-                await _lock_files([slot for slot in self.slots if slot.store_empty and slot.batch_id == 1])
+            count = await self._write(extension.store, number, spider, is_last)
         except Exception as error:  # noqa: BLE001 - any error makes the export incomplete
             self._fail(error)
         if count or is_last or self._has_failed:
             await self._close_slots(spider)
         is_settled = number is None or self._deliver(extension.store, number)
-        self.exported += 0 if self._has_failed else count
-        self._continue_batches(is_settled)
-        for storage in _files(self._started):
-            storage.release()
+        for slot in self._started:
+            self._end(slot, is_settled)
         self._started, self.slots = [], []
-        if self._has_failed:
-            extension.has_released = True
-            when = (
-                "the next run of these feeds exports these entries"
-                if is_last
-                else "it will be tried again later"
-            )
-            logger.error("The export has failed, so nothing was marked as exported; %s", when)
+        if not self._has_failed:
+            self.exported += count
+            return
+        extension.has_released = True
+        when = (
+            "the next run of these feeds exports these entries" if is_last else "it will be tried again later"
+        )
+        logger.error("The export has failed, so nothing was marked as exported; %s", when)
 
     def _open_slots(self, spider: Spider) -> None:
         if not self.slots:
@@ -192,31 +180,26 @@ class FeedExporter(feedexport.FeedExporter):
         storages.refuse_store(str(path), store_url(self.settings))
         storages.recover(StoreExtension.of(self.crawler).store, path)
 
-    async def _write(self, items: Iterator[dict[str, Any]], spider: Spider, is_last: bool) -> int:
+    async def _write(self, store: Store, number: int, spider: Spider, is_last: bool) -> int:
+        fields = (name for slot in self.slots for name in slot.feed_options["fields"] or ())
+        rows = Rows(fields, self.settings.getlist(CHOSEN_PROFILES))
+        changes = store.exports.read_changes(number, has_details=rows.need_details)
         count = 0
-        for count, item in enumerate(items, 1):
+        for count, item in enumerate(rows.complete(changes), 1):
             if count == 1:
-                await _lock_files(self._started)
-            self._note_unnamed(item)
+                await _lock_files(self.slots)
             self._write_item(item, spider)
             if not is_last and not count % ENTRIES_AT_ONCE:
                 # Let other feeds continue.
                 await asyncio.sleep(0)
+        if is_last and not count:
+            await _lock_files([slot for slot in self.slots if slot.store_empty and slot.batch_id == 1])
         return count
 
-    def _note_unnamed(self, item: dict[str, Any]) -> None:
-        if len(item) == len(FIELDS) or self._has_noted:
-            return
-        named = {name for slot in self.slots for name in slot.feed_options["fields"] or item}
-        if unnamed := ", ".join(sorted(item.keys() - named - set(ALL_FIELDS))):
-            self._has_noted = True
-            logger.warning(
-                "These fields of entries are not exported, because they are not in FHCRAWL_ADDED_FIELDS: %s",
-                unnamed,
-            )
-
-    # Scrapy's method loses the slots if one of them fails.
+    # Scrapy's `item_scraped` loses the slots if one of them fails.
     def _write_item(self, item: dict[str, Any], spider: Spider) -> None:
+        if len(item) != len(FIELDS) and not self._has_noted:
+            self._note_unnamed(item)
         for number, slot in enumerate(self.slots):
             with storages.failing(slot.uri):
                 if not slot.filter.accepts(item):
@@ -229,50 +212,25 @@ class FeedExporter(feedexport.FeedExporter):
                     self._schedule_slot_close(slot, spider)
                     self.slots[number] = self._open_slot(slot.uri_template, spider, slot)
 
+    def _note_unnamed(self, item: dict[str, Any]) -> None:
+        named = {name for slot in self.slots for name in slot.feed_options["fields"] or item}
+        if unnamed := ", ".join(sorted(item.keys() - named - set(ALL_FIELDS))):
+            self._has_noted = True
+            logger.warning(
+                "These fields of entries are not exported, because they are not in FHCRAWL_ADDED_FIELDS: %s",
+                unnamed,
+            )
+
     async def _close_slots(self, spider: Spider) -> None:
         # Other targets are closed only if that succeeds: a delivery to them cannot be undone.
-        files = [slot for slot in self.slots if isinstance(slot.storage, FileFeedStorage)]
-        remaining = [slot for slot in self.slots if slot not in files]
-        for slot in files:
-            await self._close_slot(slot, spider)
-        for slot in () if self._has_failed else remaining:
-            self._schedule_slot_close(slot, spider)
+        for slot in self.slots:
+            if isinstance(slot.storage, FileFeedStorage):
+                await self._close_slot(slot, spider)
+        for slot in self.slots:
+            if not (self._has_failed or isinstance(slot.storage, FileFeedStorage)):
+                self._schedule_slot_close(slot, spider)
         if self._pending_close_tasks:
             await asyncio.wait([asyncio.ensure_future(task) for task in self._pending_close_tasks])
-
-    # Whether the outcome of the delivery is in the store.
-    def _deliver(self, store: Store, number: int) -> bool:
-        files = [storage.written for storage in _files(self._started) if storage.written is not None]
-        try:
-            if not self._has_failed:
-                storages.deliver(store, number, files)
-                return True
-        except (OSError, FhcrawlError) as error:
-            self._fail(error)
-        with contextlib.suppress(FhcrawlError):
-            self._has_failed = not storages.settle(store, number, files)
-            return True
-        return False
-
-    def _continue_batches(self, is_settled: bool) -> None:
-        for slot in self._started:
-            written = slot.storage.written if isinstance(slot.storage, FileFeedStorage) else None
-            # If the store could not end the delivery, a file that has its name counts as exported once the
-            # store can be told (`storages.recover`): the next delivery may not replace it.
-            is_named = not is_settled and written is not None and written.is_named()
-            if slot.file is None or (self._has_failed and not is_named):
-                continue
-            template = slot.uri_template
-            options = self.feeds[template]
-            self._previous[template] = slot
-            if BATCH.search(template):
-                continue
-            if written is not None:
-                self.feeds[template] = {**options, "overwrite": False}
-            elif slot.itemcount and options["format"] == "csv":
-                # The header has been written; a stream cannot be read to check for it.
-                exporting = {**options["item_export_kwargs"], "include_headers_line": False}
-                self.feeds[template] = {**options, "item_export_kwargs": exporting}
 
     # Scrapy's method logs a traceback if the disk is full.
     async def _close_slot(self, slot: FeedSlot, spider: Spider) -> None:
@@ -296,6 +254,40 @@ class FeedExporter(feedexport.FeedExporter):
         self.crawler.stats.inc_value(f"feedexport/success_count/{storage}")
         await self.crawler.signals.send_catch_log_async(signals.feed_slot_closed, slot=slot)
 
+    # Whether the outcome of the delivery is in the store.
+    def _deliver(self, store: Store, number: int) -> bool:
+        files = [written for slot in self._started if (written := _written(slot)) is not None]
+        try:
+            if not self._has_failed:
+                storages.deliver(store, number, files)
+                return True
+        except (OSError, FhcrawlError) as error:
+            self._fail(error)
+        with contextlib.suppress(FhcrawlError):
+            self._has_failed = not storages.settle(store, number, files)
+            return True
+        return False
+
+    # What the next delivery to the target continues: the number of the batch, the file, the table.
+    def _end(self, slot: FeedSlot, is_settled: bool) -> None:
+        written, template = _written(slot), slot.uri_template
+        # If the store could not end the delivery, a file that has its name counts as exported once the store
+        # can be told (`storages.recover`): the next delivery may not replace it.
+        is_named = not is_settled and written is not None and written.is_named()
+        if slot.file is not None and (is_named or not self._has_failed):
+            options = self.feeds[template]
+            self._previous[template] = slot
+            if BATCH.search(template):
+                pass
+            elif written is not None:
+                self.feeds[template] = {**options, "overwrite": False}
+            elif slot.itemcount and options["format"] == "csv":
+                # The header has been written; a stream cannot be read to check for it.
+                exporting = {**options["item_export_kwargs"], "include_headers_line": False}
+                self.feeds[template] = {**options, "item_export_kwargs": exporting}
+        if isinstance(slot.storage, FileFeedStorage):
+            slot.storage.release()
+
     def _fail(self, error: Exception, storage: str = FileFeedStorage.__name__) -> None:
         self._has_failed = True
         self.crawler.stats.inc_value(f"feedexport/failed_count/{storage}")
@@ -303,26 +295,26 @@ class FeedExporter(feedexport.FeedExporter):
         logger.error("%s", sentence)
 
 
-def _files(slots: list[FeedSlot]) -> list[FileFeedStorage]:
-    return [slot.storage for slot in slots if isinstance(slot.storage, FileFeedStorage)]
+def _written(slot: FeedSlot) -> WrittenFile | None:
+    return slot.storage.written if isinstance(slot.storage, FileFeedStorage) else None
 
 
 # Opening a file would wait for its lock too, but block the crawl: the run's leases would expire.
 async def _lock_files(slots: list[FeedSlot]) -> None:
+    files = [slot.storage for slot in slots if isinstance(slot.storage, FileFeedStorage)]
     # Sorted, so that two crawls that export to the same files cannot deadlock.
-    for storage in sorted(_files(slots), key=lambda storage: storage.target):
+    for storage in sorted(files, key=lambda storage: storage.target):
         with storages.failing(storage.path):
             await storage.lock()
 
 
 def _takes_more(slot: FeedSlot) -> bool:
-    storage = slot.storage
     if BATCH.search(slot.uri_template):
         return True
+    storage = slot.storage
     # The reader of a named pipe gets end-of-file after the first delivery.
-    is_open = isinstance(storage, StdoutFeedStorage) or (
-        isinstance(storage, FileFeedStorage) and not storage.is_named_pipe
-    )
+    is_pipe = isinstance(storage, FileFeedStorage) and storage.is_named_pipe
+    is_open = isinstance(storage, (FileFeedStorage, StdoutFeedStorage)) and not is_pipe
     return is_open and storages.takes_lines(slot.feed_options)
 
 
@@ -339,8 +331,4 @@ class ItemExporter(feedexport.FeedExporter):
             uri: {**options, "fields": None if options["fields"] == of_entries else options["fields"]}
             for uri, options in self.feeds.items()
             if not takes_entries(options)
-        }
-        self.storages = {
-            scheme: feedexport.FileFeedStorage if storage is FileFeedStorage else storage
-            for scheme, storage in self.storages.items()
         }

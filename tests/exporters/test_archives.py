@@ -12,7 +12,7 @@ from lxml import etree
 
 from fhcrawl.documents.model import OWN_ID
 from fhcrawl.exporters.documents import XML_FORMATS, Head
-from fhcrawl.exporters.feeds import ArchiveSet
+from fhcrawl.exporters.feeds import ArchiveSet, Selection
 from fhcrawl.items import FIELDS
 from fhcrawl.store.entries import StoredVersion
 from tests.feeds import E, atom, rss, tombstone
@@ -254,7 +254,7 @@ def stored(entry_id: str, updated: str | None = None, is_deleted: bool = False, 
 
 def target_of(folder: Path, size: int = 1) -> ArchiveSet:
     head = Head("http://x/", "T", DAY.format(1))
-    return ArchiveSet(folder, "http://x/", XML_FORMATS["atom"], head, size)
+    return ArchiveSet(folder, "http://x/", XML_FORMATS["atom"], head, size, Selection())
 
 
 def walk(folder: Path, read: dict[str, set[str | None]]) -> None:

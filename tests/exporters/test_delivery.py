@@ -11,10 +11,10 @@ import pytest
 
 from fhcrawl.exporters import storages
 from fhcrawl.store import Store
-from fhcrawl.utils.locks import locked
 from tests.databases import Database
 from tests.engine import Engine, Killed
 from tests.feeds import E, atom, tombstone
+from tests.stores import write_part
 
 FEED = "http://example.org/index"
 
@@ -29,9 +29,7 @@ def store(database: Database) -> Iterator[Store]:
 
 
 def written(folder: Path, is_appended: bool = False) -> storages.WrittenFile:
-    part = storages.Part(folder / "out.jsonl", is_appended)
-    part.file.write(b"line\n")
-    return part.complete()
+    return write_part(folder / "out.jsonl", b"line\n", is_appended)
 
 
 def in_two_folders(folder: Path) -> list[storages.WrittenFile]:
@@ -265,12 +263,9 @@ def test_part_that_a_delivery_has_noted_never_replaces_what_came_later(store: St
     other = written(later.parent, is_appended=True)
     begin(store, file, other)
     os.replace(file.written, file.name)
-    with locked(later):
-        part = storages.Part(later, is_appended=True)
-        part.file.write(b"later\n")
-        name = part.complete().written
-        storages.recover(store)
-        os.replace(name, later)
+    part = write_part(later, b"later\n", is_appended=True)
+    storages.recover(store)
+    os.replace(part.written, later)
     storages.recover(store)
     assert later.read_bytes() == b"before\nlater\n"
     assert pending(store) == 1

@@ -85,7 +85,7 @@ def values(entry: Any) -> dict[str, Any]:
 
 def document(element: etree._Element, kind: str) -> bytes:
     file = io.BytesIO()
-    head = Head("http://example.org/", "T\ufffd<&", "2003-12-13T18:30:02Z", marks=("complete",))
+    head = Head("http://example.org/", "T\ufffd<&", "2003-12-13T18:30:02Z", mark="complete")
     assert XML_FORMATS[kind].write(file, head, [element]) == 1
     return file.getvalue()
 

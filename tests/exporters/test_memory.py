@@ -45,7 +45,8 @@ def write(many):
             elements = (form.entry_element(fields(n), None) for n in range(many))
             form.write(file, Head("http://x/", "T", "2003-12-13T18:30:02Z"), elements)
     else:
-        target = feeds.ArchiveSet(path, "http://x/", form, Head("http://x/", "T", "2003-12-13T18:30:02Z"), 20)
+        head = Head("http://x/", "T", "2003-12-13T18:30:02Z")
+        target = feeds.ArchiveSet(path, "http://x/", form, head, 20, feeds.Selection())
         versions = lambda: (StoredVersion(fields(n), None, "", False) for n in range(many))
         target.write(versions)
 

@@ -12,14 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from fhcrawl.exporters import storages
 from fhcrawl.store import Store
 from fhcrawl.utils.locks import locked
 from tests.feeds import E, atom
 from tests.projects import Process, Project, read_export
 from tests.server import FeedServer
 from tests.store.test_leases import FEED, NOW, read
-from tests.stores import begin_walk
+from tests.stores import begin_walk, write_part
 
 
 def stored(project: Project) -> dict[str, tuple[str | None, list[dict[str, str]] | None]]:
@@ -344,11 +343,9 @@ def test_export_that_was_cut_off_counts_before_more_is_appended(
         begin_walk(store, FEED, run, NOW)
         store.documents.commit(*read(run, "a"))
         number = store.exports.begin(run)
-        part = storages.Part(path, is_appended=True)
-        part.file.writelines(
-            json.dumps(entry).encode() + b"\n" for entry in store.exports.read_changes(number)
-        )
-        written = part.complete()
+        changes = store.exports.read_changes(number)
+        lines = b"".join(json.dumps(entry).encode() + b"\n" for entry in changes)
+        written = write_part(path, lines, is_appended=True)
         store.exports.note_files(number, [list(written)])
         os.replace(written.written, path)
         if has_ended:

@@ -21,7 +21,7 @@ from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch, Ord
 from fhcrawl.store import Store, VerdictRecord, WalkStart
 from fhcrawl.store.schema import entries, versions
 from tests.databases import Database
-from tests.stores import begin_walk
+from tests.stores import begin_walk, write_part
 
 FEED, OTHER = "http://example.org/index", "http://example.org/other"
 NOW = "2004-01-01T00:00:00Z"
@@ -247,7 +247,7 @@ def begin_delivery(store: Store) -> tuple[int, int]:
 
 
 def deliver(store: Store, number: int, path: Path) -> None:
-    storages.deliver(store, number, [storages.Part(path).complete()])
+    storages.deliver(store, number, [write_part(path)])
 
 
 def test_runs_that_nothing_belongs_to_are_forgotten(one: Store, database: Database) -> None:

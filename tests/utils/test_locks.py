@@ -33,11 +33,13 @@ def pause(seconds):
 
 sleep, locks.time.sleep = locks.time.sleep, pause
 path = Path(sys.argv[1]) / "out.jsonl"
-with locks.locked(path):
-    part = storages.Part(path, is_appended=True)
-    print("writes", os.getpid(), flush=True)
-    part.file.write(sys.stdin.readline().encode())
-    os.replace(part.complete().written, path)
+storage = storages.FileFeedStorage(str(path), feed_options={"format": "jsonl"})
+file = storage.open()
+print("writes", os.getpid(), flush=True)
+file.write(sys.stdin.readline().encode())
+storage.store(file)
+os.replace(storage.written.written, path)
+storage.release()
 """
 
 
