@@ -11,7 +11,7 @@ from sqlalchemy import exists, select
 
 from fhcrawl.documents import model
 from fhcrawl.exceptions import LeaseError
-from fhcrawl.logical_feed import ChainPosition, captured
+from fhcrawl.logical_feed import ChainPosition, captured_at
 from fhcrawl.logical_feed.results import latest_time
 from fhcrawl.store import leases, statements
 from fhcrawl.store.database import Repository
@@ -97,7 +97,7 @@ def _kept_version(row: Row[Any], is_current: bool) -> KeptVersion:
     fields = {name: getattr(row, name) for name in ("id", *TIMES, *CONTENT)}
     for name in JSON_FIELDS:
         fields[name] = list(_from_json(fields[name]))
-    return KeptVersion(state, captured(ChainPosition(row.order_walk, row.order_step)), fields)
+    return KeptVersion(state, captured_at(ChainPosition(row.order_walk, row.order_step)), fields)
 
 
 class Entries(Repository):
