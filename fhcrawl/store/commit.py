@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from fhcrawl.documents import model
 from fhcrawl.documents.lists import NAMESPACE
@@ -29,7 +29,6 @@ from fhcrawl.store.statements import (
     DETAILS,
     JSON_FIELDS,
     ORDER,
-    ORIGINAL,
     TIMES,
     UNKEPT,
     UNREAD,
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from sqlalchemy import Connection
+    from typing_extensions import Self
 
     from fhcrawl.logical_feed import ChainPosition, Version, Winner
     from fhcrawl.logical_feed.coverage import Coverage
@@ -64,9 +64,17 @@ OF_ENTRY = "feed_id = :feed_id AND KEY(id) = KEY(:id)"
 # An entry that changes during its delivery needs another delivery.
 OVERWRITE_CHANGE = "ON CONFLICT (feed_id, KEY(id)) DO UPDATE SET delivery = NULL"
 OVERWRITE_ENTRY = f"ON CONFLICT (feed_id, KEY(id)) DO UPDATE SET {overwritten(entries.columns.keys()[2:])}"
+# A version with the stored content. A pipeline or `DuplicatesPipeline` may have removed its enclosures.
+CONFIRM_ENTRY = f"""
+UPDATE entries SET {assigned((*TIMES, *ORDER, "digest", DETAILS))},
+    enclosures = coalesce(nullif(:enclosures, '[]'), enclosures),
+    original = coalesce(UTF8(:original), original)
+WHERE {OF_ENTRY}
+"""
 KEEP_VERSION = "ON CONFLICT (feed_id, KEY(id), digest) DO NOTHING"
 VERSION_COLUMNS = ", ".join(versions.columns.keys())
 BEHIND = id_of_document("behind_key")
+IS_SUBSCRIPTION = f"subscription_id = {id_of_document('key')}"
 SUBSCRIPTION = "(SELECT feeds.subscription_id FROM feeds WHERE feeds.id = :feed_id)"
 
 # An archive keeps its first position in the chain; documents that every walk reads move. The link of a
@@ -162,88 +170,83 @@ LISTS_REMEMBERED = 1000
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
-class StoredState(NamedTuple):
-    """The state of the store that a commit depends on.
-
-    :param whole: the newest versions of all entries of the feed, by id, if the document is a complete feed's
-    :param unlisted: ids of documents that an earlier version of the list named, and this one does not
-    :param ends_earlier: a page has lost its link to the older one, and must be read again
-    :param covered: for how long a plain feed is covered; None if it never was read
-    :param head: digest of the feed's head, if it is in memory
-    """
-
-    feed_id: int
-    whole: dict[str, Winner]
-    unlisted: list[int]
-    ends_earlier: bool
-    covered: Coverage | None
-    head: str | None
-
-    @classmethod
-    def read(cls, database: Database, result: DocumentResult, batch: CommitBatch) -> StoredState:
-        """Read the state for a document; most documents need only the feed's id, which is in memory."""
-        whole, unlisted, ends_earlier, covered, head = {}, [], False, None, None
-        fetch, feed_id = result.fetch, database.feed_ids.get(result.fetch.feed)
-        has_one = (result.present, result.parts, result.shown, result.doubted_since)
-        if feed_id is None or any(value is not None for value in has_one) or _is_last_page(result):
-            with database.lookup() as connection:
-                feed_id = database.find_id(connection, fetch.feed)
-                if result.present is not None and result.failure is None:
-                    rows = execute(connection, WINNERS, {"feed_id": feed_id})
-                    whole = winners(rows, fetch.latest)
-                if result.parts is not None:
-                    listed = {part.key for part in result.parts}
-                    parts = "SELECT id, key FROM documents WHERE feed_id = :feed_id AND role = 'part'"
-                    rows = execute(connection, parts, {"feed_id": feed_id})
-                    unlisted = [row.id for row in rows if row.key not in listed]
-                if _is_last_page(result):
-                    page = find_document(connection, feed_id, fetch.key)
-                    if page is not None and page.behind_id is not None and page.role == Role.PAGE.value:
-                        ends_earlier = has_changes(result, batch.stored) or page.detail != ENDS_EARLIER.detail
-                if result.shown is not None or result.doubted_since is not None:
-                    covered = read_coverage(connection, [feed_id]).get(feed_id)
-        if result.head is not None:
-            # Removed, since this commit may replace the head.
-            head = database.head_digests.pop(feed_id, None)
-        return cls(feed_id, whole, unlisted, ends_earlier, covered, head)
-
-
-# The link may be missing for a while only, and the older pages may never have been read, even if this page
-# has no changes. The next run reads it again: if it still has none, it is the last page.
-def _is_last_page(result: DocumentResult) -> bool:
-    return result.fetch.role is Role.PAGE and result.older_document is None and result.failure is None
+def _without_none(**values: object) -> dict[str, object]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 class Commit:
-    """Writes one document.
+    """Writes one document: reads the state that this depends on, then begins in a transaction.
 
     No statement needs the result of another one, so that all can be sent together, unless a snapshot replaces
     another one.
     """
 
     def __init__(
-        self,
-        connection: Connection,
-        before: StoredState,
-        result: DocumentResult,
-        batch: CommitBatch,
-        keeps_versions: bool,
+        self, database: Database, result: DocumentResult, batch: CommitBatch, keeps_versions: bool
     ) -> None:
-        self._keeps_versions = keeps_versions
-        self._connection = connection
-        self._before, self._feed_id = before, before.feed_id
+        self._connection: Connection
         self._fetch, self._result, self._batch = result.fetch, result, batch
-        self._stored = {**before.whole, **batch.stored}
+        self._keeps_versions = keeps_versions
+        # The newest versions of the document's entries; if it is a complete feed's, of all entries.
+        self._stored = batch.stored
+        # Ids of the documents that an earlier version of the list named, and this one does not.
+        self._unlisted: list[int] = []
+        # A page has lost its link to the older one, and must be read again.
+        self._ends_earlier = False
+        # For how long a plain feed is covered; None if it never was read.
+        self._covered: Coverage | None = None
+        feed_id = database.feed_ids.get(result.fetch.feed)
+        # Most documents need only the feed's id, which is in memory.
+        needed = (result.present, result.parts, result.shown, result.doubted_since)
+        if feed_id is None or self._is_last_page or any(value is not None for value in needed):
+            with database.lookup() as connection:
+                feed_id = database.find_id(connection, result.fetch.feed)
+                self._read_state(connection, feed_id)
+        self.feed_id = feed_id
+        # Digest of the feed's head, if it is in memory. Removed, since this commit may replace the head.
+        self._head = None if result.head is None else database.head_digests.pop(feed_id, None)
+
+    def _read_state(self, connection: Connection, feed_id: int) -> None:
+        fetch, result = self._fetch, self._result
+        if result.present is not None and result.failure is None:
+            rows = execute(connection, WINNERS, {"feed_id": feed_id})
+            self._stored = {**winners(rows, fetch.latest), **self._stored}
+        if result.parts is not None:
+            listed = {part.key for part in result.parts}
+            parts = "SELECT id, key FROM documents WHERE feed_id = :feed_id AND role = 'part'"
+            rows = execute(connection, parts, {"feed_id": feed_id})
+            self._unlisted = [row.id for row in rows if row.key not in listed]
+        if self._is_last_page:
+            page = find_document(connection, feed_id, fetch.key)
+            if page is not None and page.behind_id is not None and page.role == Role.PAGE.value:
+                is_new = page.detail != ENDS_EARLIER.detail
+                self._ends_earlier = is_new or has_changes(result, self._batch.stored)
+        if result.shown is not None or result.doubted_since is not None:
+            self._covered = read_coverage(connection, [feed_id]).get(feed_id)
+
+    # The link may be missing for a while only, and the older pages may never have been read, even if this
+    # page has no changes. The next run reads it again: if it still has none, it is the last page.
+    @property
+    def _is_last_page(self) -> bool:
+        result = self._result
+        return self._fetch.role is Role.PAGE and result.older_document is None and result.failure is None
+
+    def begin(self, connection: Connection) -> Self:
+        self._connection = connection
+        return self
 
     def _execute(self, sql: str, **values: object) -> Any:
-        return execute(self._connection, sql, {"feed_id": self._feed_id, "key": self._fetch.key, **values})
+        return execute(self._connection, sql, {"feed_id": self.feed_id, "key": self._fetch.key, **values})
+
+    def _execute_all(self, sql: str, rows: Iterable[Mapping[str, object]]) -> None:
+        execute_all(self._connection, sql, [{"feed_id": self.feed_id, **row} for row in rows])
 
     # -- the kinds of writes ----------------------------------------------------------------------
 
     def write(self) -> int:
         """Write the document with its entries; return the number of deleted entries."""
         fetch, result = self._fetch, self._result
-        self._write_document(ENDS_EARLIER if self._before.ends_earlier else None)
+        self._write_document()
         self._write_entries()
         if result.present is not None:
             # A complete feed has no archives. If it gets some later, they restore deleted entries: they have
@@ -255,37 +258,35 @@ class Commit:
             self._forget_other_snapshots()
         if result.lost is None:
             self._execute(FORGET_UNCONFIRMED)
-        same = {"feed_id": self._feed_id, "role": fetch.role.value}
-        same |= {"walk": fetch.walk, "since": fetch.fetched}
-        lost = [{**same, "key": key, "below": below} for key, below in (result.lost or {}).items()]
-        execute_all(self._connection, NOTE_LOST, lost)
+        same = {"role": fetch.role.value, "walk": fetch.walk, "since": fetch.fetched}
+        lost = (result.lost or {}).items()
+        self._execute_all(NOTE_LOST, ({**same, "key": key, "below": below} for key, below in lost))
         deleted = self._delete() + self._replace_snapshots()
         self._write_feed({"news": fetch.fetched} if self._batch.accepted or deleted else {})
-        self._write_memento()
-        if _is_last_page(result) and not fetch.is_check:
+        mementos.write_capture(self._connection, self.feed_id, result)
+        if self._is_last_page and not fetch.is_check:
             self._execute(f"UPDATE feeds SET unkept = {UNKEPT} WHERE id = :feed_id", total=None)
         return deleted
 
     def write_failure(self) -> None:
         """Write that the document could not be read; the feed keeps its last subscription document's kind."""
         self._write_document()
-        wait = {} if self._fetch.retry_after is None else {"retry_after": self._fetch.retry_after}
-        if self._fetch.role is Role.SUBSCRIPTION:
+        fetch = self._fetch
+        wait = _without_none(retry_after=fetch.retry_after)
+        if fetch.role is Role.SUBSCRIPTION:
             # If the feed has moved, this is another document than the last one that was read.
-            self._write_subscription({"polled": self._fetch.fetched, **wait})
+            self._update_feed({"polled": fetch.fetched, **wait}, IS_SUBSCRIPTION)
         elif wait:
             self._update_feed(wait)
-        self._write_memento()
+        mementos.write_capture(self._connection, self.feed_id, self._result)
 
     def write_confirmation(self) -> None:
         fetch, result, walk = self._fetch, self._result, self._fetch.position.walk
         self._execute(CONFIRM_COVERAGE, time=fetch.fetched)
         # RFC 9111, 4.3.4: a 304 response updates the stored header fields; those that it lacks stay.
-        kept = {"fresh_seconds": fetch.freshness_lifetime, "special": fetch.special}
+        kept = _without_none(fresh_seconds=fetch.freshness_lifetime, special=fetch.special)
         times = {"crawled": fetch.fetched, "polled": fetch.fetched, "walk": walk}
-        self._update_feed(
-            times | self._validators() | {name: value for name, value in kept.items() if value is not None}
-        )
+        self._update_feed(times | self._validators() | kept)
         if result.older_document is not None and result.older_document.role is Role.PAGE:
             # The pages that this walk reads next are older than the entries of the subscription document.
             self._execute(
@@ -322,7 +323,7 @@ class Commit:
 
     def write_doubt(self) -> None:
         """Write that the server sends 304 for a document that has changed, or that it may have done so."""
-        covered, since = self._before.covered, self._result.doubted_since
+        covered, since = self._covered, self._result.doubted_since
         if self._result.failure is None:
             self._execute(
                 """UPDATE feeds SET not_modified_ignored = coalesce(not_modified_ignored, :time)
@@ -339,9 +340,9 @@ class Commit:
         url = self._fetch.url if etag or last_modified else None
         return {"etag": etag, "last_modified": last_modified, "validated_url": url}
 
-    def _write_document(self, unless_failed: DocumentFailure | None = None) -> None:
+    def _write_document(self) -> None:
         fetch, result, stored = self._fetch, self._result, self._batch.stored
-        failure = result.failure or unless_failed
+        failure = result.failure or (ENDS_EARLIER if self._ends_earlier else None)
         row = {
             "url": fetch.requested_url,
             "role": fetch.role.value,
@@ -397,17 +398,18 @@ class Commit:
         result, start = self._result, self._fetch.position
         row = {"lost_entries": 0, **self._unread()}
         if (parts := result.parts) is not None:
-            row |= {"feed_id": self._feed_id, "role": Role.PART.value, "walk": start.walk}
-            older_keys = [*(key for key, _ in parts[1:]), None]
-            rows = [
-                {**row, "key": key, "url": url, "step": start.step - number, "behind_key": older_key}
-                for number, ((key, url), older_key) in enumerate(zip(parts, older_keys, strict=False), 1)
-            ]
+            row |= {"role": Role.PART.value, "walk": start.walk}
+            rows, older_key = [], None
             # The last one first: each refers to its successor.
-            execute_all(self._connection, WRITE_PART, rows[::-1])
-            if self._before.unlisted:
-                self._execute("DELETE FROM documents WHERE id = ANY(:numbers)", numbers=self._before.unlisted)
-            return parts[0].key if parts else None
+            for number, (key, url) in reversed([*enumerate(parts, 1)]):
+                rows.append(
+                    {**row, "key": key, "url": url, "step": start.step - number, "behind_key": older_key}
+                )
+                older_key = key
+            self._execute_all(WRITE_PART, rows)
+            if self._unlisted:
+                self._execute("DELETE FROM documents WHERE id = ANY(:numbers)", numbers=self._unlisted)
+            return older_key
         if result.older_document is None:
             return None
         role, url, platform = result.older_document
@@ -416,31 +418,33 @@ class Commit:
         self._execute(WRITE_OLDER_DOCUMENT, **row)
         return key
 
-    # A capture that cannot be read is not requested again; one that was cut off is, once.
-    def _write_memento(self) -> None:
-        failure = self._result.failure
-        if self._fetch.capture_id is None:
-            return
-        if (
-            failure is None
-            or failure.state not in (State.KNOWN, State.FAILED)
-            or failure.kind is ReasonKind.CUT_OFF
-        ):
-            self._execute(mementos.SETTLE, **mementos.settle_row(self._result))
-        elif failure.state is State.FAILED:
-            self._execute(mementos.POSTPONE, id=self._fetch.capture_id)
-
     # -- the feed ---------------------------------------------------------------------------------
 
     def _write_feed(self, news: dict[str, object]) -> None:
         fetch, result = self._fetch, self._result
         if fetch.role is Role.SUBSCRIPTION:
-            self._write_subscription(self._subscription_row() | news)
+            *_, body_digest = result.validators or (None,)
+            row = {
+                "location": fetch.location or fetch.requested_url,
+                "kind": result.kind,
+                "walk": fetch.position.walk,
+                "crawled": fetch.fetched,
+                **self._validators(),
+                "body_digest": body_digest,
+                "total": result.total,
+                "software": result.software,
+                **answer_row(result),
+                # That of a list of feeds stays if the document has none.
+                **({"title": result.title} if (result.title or "").strip() else {}),
+                **_without_none(special=fetch.special),
+                **news,
+            }
+            self._update_feed(row, IS_SUBSCRIPTION)
             self._write_head()
             if result.shown is not None:
-                span_breaks = result.breaks_span
-                covered = coverage_after(self._before.covered, result.shown, fetch.fetched, span_breaks)
-                self._write_coverage(covered)
+                self._write_coverage(
+                    coverage_after(self._covered, result.shown, fetch.fetched, result.breaks_span)
+                )
         elif fetch.role is Role.PART and news:
             self._update_feed(news)
         elif fetch.role is Role.INDEX and fetch.special is not None:
@@ -456,31 +460,10 @@ class Commit:
         changed = ", ".join([assigned(values), *also])
         self._execute(f"UPDATE feeds SET {changed} WHERE id = :feed_id", **values)
 
-    def _write_subscription(self, values: Mapping[str, object]) -> None:
-        self._update_feed(values, f"subscription_id = {id_of_document('key')}")
-
-    def _subscription_row(self) -> dict[str, object]:
-        fetch, result = self._fetch, self._result
-        *_, body_digest = result.validators or (None,)
-        return {
-            "location": fetch.location or fetch.requested_url,
-            # That of a list of feeds stays if the document has none.
-            **({"title": result.title} if (result.title or "").strip() else {}),
-            "kind": result.kind,
-            "walk": fetch.position.walk,
-            "crawled": fetch.fetched,
-            **self._validators(),
-            "body_digest": body_digest,
-            "total": result.total,
-            "software": result.software,
-            **answer_row(result),
-            **({} if fetch.special is None else {"special": fetch.special}),
-        }
-
     # An incomplete head, such as a truncated one, does not replace another one.
     def _write_head(self) -> None:
         head = self._result.head
-        if head is None or head.digest == self._before.head:
+        if head is None or head.digest == self._head:
             return
         columns = ("original", "digest", "document")
         action = f"UPDATE SET {overwritten(columns)}" if self._result.failure is None else "NOTHING"
@@ -549,36 +532,31 @@ class Commit:
     # -- the entries and their changes ------------------------------------------------------------
 
     def _write_entries(self) -> None:
-        connection, batch, feed_id = self._connection, self._batch, self._feed_id
+        connection, batch, feed_id = self._connection, self._batch, self.feed_id
         if self._keeps_versions:
             _keep_versions(connection, feed_id, [i for i in batch.accepted if i in batch.stored])
             superseded = [_entry_row(feed_id, *version) for version in batch.superseded.values()]
             insert_all(connection, versions, KEEP_VERSION, superseded)
         accepted = [_entry_row(feed_id, *version) for version in batch.accepted.values()]
         insert_all(connection, entries, OVERWRITE_ENTRY, accepted)
-        exported = {entry_id: self._exported(entry_id) for entry_id in batch.accepted}
-        is_as_exported = {i: version.digest == exported[i] for i, (version, _) in batch.accepted.items()}
-        changed = {i: digest for i, digest in exported.items() if not is_as_exported[i]}
-        _write_changes(connection, feed_id, changed, [i for i in exported if is_as_exported[i]])
+        changed, as_exported, new = {}, [], []
+        for entry_id, (version, _fields) in batch.accepted.items():
+            before = batch.stored.get(entry_id)
+            exported = before and (before.exported if before.pending else before.digest)
+            if version.digest == exported:
+                as_exported.append(entry_id)
+            else:
+                changed[entry_id] = exported
+            if before is None or not before.digest:
+                new.append({"id": entry_id, "since": self._fetch.fetched})
+        _write_changes(connection, feed_id, changed, as_exported)
         # The end of the walk searches for former ids of new entries. In the first walk, no id has changed.
         if self._fetch.walk > FIRST_WALK and self._result.held is not None:
-            new = [i for i in batch.accepted if not (i in batch.stored and batch.stored[i].digest)]
-            execute_all(
-                connection,
-                insertion("renames", ("feed_id", "id", "since")),
-                [{"feed_id": feed_id, "id": i, "since": self._fetch.fetched} for i in new],
-            )
-        execute_all(
-            connection,
-            f"""UPDATE entries SET {assigned((*TIMES, *ORDER, "digest", DETAILS))},
-                enclosures = coalesce(:enclosures, enclosures), original = coalesce(UTF8(:original), original)
-            WHERE {OF_ENTRY}""",
-            [
-                _times_row(feed_id, version, fields)
-                for version, fields in batch.confirmed.values()
-                if not self._is_superseded(version)
-            ],
-        )
+            self._execute_all(insertion("renames", ("feed_id", "id", "since")), new)
+        confirmed = [each for each in batch.confirmed.values() if not self._is_superseded(each[0])]
+        columns = entries.columns.keys()
+        rows = [dict(zip(columns, _entry_row(feed_id, *each), strict=True)) for each in confirmed]
+        execute_all(connection, CONFIRM_ENTRY, rows)
         _note_uncounted(
             connection, feed_id, self._fetch.position, self._stored, (*batch.accepted, *batch.confirmed)
         )
@@ -589,12 +567,6 @@ class Commit:
             return accepted.order.is_newer(version.order) or accepted.digest != version.digest
         # No version with this content was accepted: a pipeline has dropped it.
         return version.id not in self._stored or self._stored[version.id].digest != version.digest
-
-    def _exported(self, entry_id: str) -> str | None:
-        before = self._batch.stored.get(entry_id)
-        if before is None:
-            return None
-        return before.exported if before.pending else before.digest
 
     def _delete(self) -> int:
         place, deletions = self._fetch.position, []
@@ -612,7 +584,7 @@ class Commit:
                 if winner.digest and entry_id not in present
             ]
         return delete_entries(
-            self._connection, self._feed_id, place, deletions, self._stored, self._keeps_versions
+            self._connection, self.feed_id, place, deletions, self._stored, self._keeps_versions
         )
 
 
@@ -725,19 +697,6 @@ def _entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[
         fields.get(PIPELINE_FIELDS),
         _details(fields),
     )
-
-
-def _times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[str, object]:
-    return {
-        "feed_id": feed_id,
-        "id": version.id,
-        **{name: fields[name] for name in TIMES},
-        **dict(zip(ORDER, version.stored_order, strict=True)),
-        "digest": version.digest,
-        ORIGINAL: version.original,
-        DETAILS: _details(fields),
-        "enclosures": _encode(fields["enclosures"]) if fields["enclosures"] else None,
-    }
 
 
 @lru_cache(LISTS_REMEMBERED)

@@ -15,7 +15,7 @@ from fhcrawl.logical_feed.absences import EarlierReading, Seen
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
 from fhcrawl.logical_feed.results import CommitBatch, State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store.commit import MAY_HAVE_GROWN, Commit, StoredState
+from fhcrawl.store.commit import MAY_HAVE_GROWN, Commit
 from fhcrawl.store.database import Database, Repository
 from fhcrawl.store.opening import stream
 from fhcrawl.store.schema import feeds
@@ -280,19 +280,19 @@ class Documents(Repository):
         self._database.wait()
         answer: T | Exception
         try:
-            before = StoredState.read(self._database, result, batch)
+            commit = Commit(self._database, result, batch, self.keeps_versions)
             leases, pipeline = self._database.require_leases(), self._database.pipeline
 
-            def commit(check: Callable[[Connection, int], None], connection: Connection) -> T:
-                check(connection, before.feed_id)
-                return write(Commit(connection, before, result, batch, self.keeps_versions))
+            def commit_if(check: Callable[[Connection, int], None], connection: Connection) -> T:
+                check(connection, commit.feed_id)
+                return write(commit.begin(connection))
 
             # What a snapshot replaces depends on the store's state at the time of the commit.
             if pipeline is not None and result.replaces is None:
-                self._database.send(pipeline, partial(commit, leases.assert_owner), done)
+                self._database.send(pipeline, partial(commit_if, leases.assert_owner), done)
                 return
             with self._database.transaction() as connection:
-                answer = commit(leases.check, connection)
+                answer = commit_if(leases.check, connection)
         except Exception as error:  # noqa: BLE001 - `done` handles it
             answer = error
         done(answer)

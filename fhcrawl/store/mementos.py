@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed.coverage import WINDOW, CaptureRead, marks_of
 from fhcrawl.logical_feed.results import State
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.database import Repository
 from fhcrawl.store.schema import timemaps
 from fhcrawl.store.statements import Capture, execute, execute_all, read_coverage
@@ -13,7 +14,7 @@ from fhcrawl.store.statements import Capture, execute, execute_all, read_coverag
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sqlalchemy import Row
+    from sqlalchemy import Connection, Row
 
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.results import DocumentResult
@@ -184,13 +185,23 @@ def _read(row: Row[Any]) -> CaptureRead | None:
     return CaptureRead(row.captured or row.time, marks, row.oldest)
 
 
-def settle_row(result: DocumentResult) -> dict[str, object]:
-    """Return the parameters of SETTLE for a capture that was read, or that cannot be read."""
-    failure = result.failure
-    return {
-        "id": result.fetch.capture_id,
+def write_capture(connection: Connection, feed_id: int, result: DocumentResult) -> None:
+    """Store what a capture has shown, or that it cannot be read; do nothing for other documents."""
+    fetch, failure = result.fetch, result.failure
+    if fetch.capture_id is None:
+        return
+    # A capture that cannot be read is not requested again; one that was cut off is, once.
+    if failure is not None and failure.kind is not ReasonKind.CUT_OFF:
+        if failure.state is State.FAILED:
+            execute(connection, POSTPONE, {"id": fetch.capture_id})
+        if failure.state in (State.KNOWN, State.FAILED):
+            return
+    values = {
+        "feed_id": feed_id,
+        "id": fetch.capture_id,
         "state": READ if failure is None else failure.state.value,
-        "captured": result.fetch.fetched,
+        "captured": fetch.fetched,
         "marks": None if failure is not None or result.shown is None else "".join(result.shown[:WINDOW]),
         "oldest": result.oldest,
     }
+    execute(connection, SETTLE, values)
