@@ -50,7 +50,7 @@ from fhcrawl.store.subscriptions import answer_row
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Table
     from typing_extensions import Self
 
     from fhcrawl.logical_feed import ChainPosition, Version, Winner
@@ -64,7 +64,7 @@ OF_ENTRY = "feed_id = :feed_id AND KEY(id) = KEY(:id)"
 # An entry that changes during its delivery needs another delivery.
 OVERWRITE_CHANGE = "ON CONFLICT (feed_id, KEY(id)) DO UPDATE SET delivery = NULL"
 OVERWRITE_ENTRY = f"ON CONFLICT (feed_id, KEY(id)) DO UPDATE SET {overwritten(entries.columns.keys()[2:])}"
-# A version with the stored content. A pipeline or `DuplicatesPipeline` may have removed its enclosures.
+# A version with the stored content. Without enclosures, the stored ones are kept.
 CONFIRM_ENTRY = f"""
 UPDATE entries SET {assigned((*TIMES, *ORDER, "digest", DETAILS))},
     enclosures = coalesce(nullif(:enclosures, '[]'), enclosures),
@@ -174,7 +174,80 @@ def _without_none(**values: object) -> dict[str, object]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-class Commit:
+class FeedWriter:
+    """Writes to one feed in a transaction.
+
+    :param place: of the document that is written, or by which entries are deleted
+    """
+
+    def __init__(self, feed_id: int, place: ChainPosition, keeps_versions: bool) -> None:
+        self._connection: Connection
+        self.feed_id, self._place, self._keeps_versions = feed_id, place, keeps_versions
+
+    def begin(self, connection: Connection) -> Self:
+        self._connection = connection
+        return self
+
+    def _execute(self, sql: str, **values: object) -> Any:
+        return execute(self._connection, sql, {"feed_id": self.feed_id, **values})
+
+    def _execute_all(self, sql: str, rows: Iterable[Mapping[str, object]]) -> None:
+        execute_all(self._connection, sql, [{"feed_id": self.feed_id, **row} for row in rows])
+
+    def _delete_entries(self, deletions: list[Version], stored: Mapping[str, Winner]) -> int:
+        stored_deletions = {v.id: stored[v.id] for v in deletions if v.id in stored}
+        live = {entry_id: winner for entry_id, winner in stored_deletions.items() if winner.digest}
+        self._note_uncounted(stored, stored_deletions)
+        if self._keeps_versions:
+            self._keep(live)
+        # Entries that were deleted before they were read.
+        nothing = dict.fromkeys((*CONTENT, *TIMES)) | dict.fromkeys(JSON_FIELDS, ())
+        unseen = {v.id: (v, nothing) for v in deletions if v.id not in stored_deletions}
+        self._insert(entries, OVERWRITE_ENTRY, unseen.values())
+        self._execute_all(
+            f"UPDATE entries SET digest = '', {assigned(ORDER)} WHERE {OF_ENTRY}",
+            (
+                {"id": v.id, **dict(zip(ORDER, v.stored_order, strict=True))}
+                for v in deletions
+                if v.id in stored_deletions
+            ),
+        )
+        never_exported = [i for i, w in live.items() if w.pending and not w.exported]
+        self._write_changes({i: w.digest for i, w in live.items() if not w.pending}, never_exported)
+        return len(live)
+
+    def _insert(self, table: Table, on_conflict: str, rows: Iterable[tuple[Version, dict[str, Any]]]) -> None:
+        insert_all(self._connection, table, on_conflict, [_entry_row(self.feed_id, *row) for row in rows])
+
+    def _keep(self, ids: Iterable[str]) -> None:
+        if ids := list(ids):
+            query = f"SELECT {VERSION_COLUMNS} FROM entries WHERE feed_id = :feed_id"
+            insert = f"INSERT INTO versions ({VERSION_COLUMNS})"
+            execute_among(self._connection, query, self.feed_id, ids, insert, KEEP_VERSION)
+
+    def _write_changes(self, changed: Mapping[str, str | None], deleted: list[str]) -> None:
+        rows: list[tuple[object, ...]] = [(self.feed_id, *change, None) for change in changed.items()]
+        insert_all(self._connection, changes, OVERWRITE_CHANGE, rows)
+        self._execute_all(f"DELETE FROM changes WHERE {OF_ENTRY}", ({"id": i} for i in deleted))
+
+    # A version that is replaced while a clock is wrong may be the newest by a correct clock: its document is
+    # read again then, as are the documents that were read with a wrong clock.
+    def _note_uncounted(self, stored: Mapping[str, Winner], ids: Iterable[str]) -> None:
+        earliest: dict[tuple[int, int], str] = {}
+        for entry_id in ids:
+            winner = stored.get(entry_id)
+            if winner is not None and winner.uncounted is not None and winner.order.walk >= FIRST_WALK:
+                former = winner.order.walk, winner.order.step
+                earliest[former] = min(winner.uncounted, earliest.get(former, winner.uncounted))
+        earliest.pop(self._place, None)
+        self._execute_all(
+            """UPDATE documents SET uncounted = CASE WHEN uncounted < :time THEN uncounted ELSE :time END
+            WHERE feed_id = :feed_id AND walk = :walk AND step = :step""",
+            ({"walk": walk, "step": step, "time": time} for (walk, step), time in earliest.items()),
+        )
+
+
+class Commit(FeedWriter):
     """Writes one document: reads the state that this depends on, then begins in a transaction.
 
     No statement needs the result of another one, so that all can be sent together, unless a snapshot replaces
@@ -184,9 +257,7 @@ class Commit:
     def __init__(
         self, database: Database, result: DocumentResult, batch: CommitBatch, keeps_versions: bool
     ) -> None:
-        self._connection: Connection
         self._fetch, self._result, self._batch = result.fetch, result, batch
-        self._keeps_versions = keeps_versions
         # The newest versions of the document's entries; if it is a complete feed's, of all entries.
         self._stored = batch.stored
         # Ids of the documents that an earlier version of the list named, and this one does not.
@@ -202,7 +273,7 @@ class Commit:
             with database.lookup() as connection:
                 feed_id = database.find_id(connection, result.fetch.feed)
                 self._read_state(connection, feed_id)
-        self.feed_id = feed_id
+        super().__init__(feed_id, result.fetch.position, keeps_versions)
         # Digest of the feed's head, if it is in memory. Removed, since this commit may replace the head.
         self._head = None if result.head is None else database.head_digests.pop(feed_id, None)
 
@@ -231,15 +302,8 @@ class Commit:
         result = self._result
         return self._fetch.role is Role.PAGE and result.older_document is None and result.failure is None
 
-    def begin(self, connection: Connection) -> Self:
-        self._connection = connection
-        return self
-
     def _execute(self, sql: str, **values: object) -> Any:
-        return execute(self._connection, sql, {"feed_id": self.feed_id, "key": self._fetch.key, **values})
-
-    def _execute_all(self, sql: str, rows: Iterable[Mapping[str, object]]) -> None:
-        execute_all(self._connection, sql, [{"feed_id": self.feed_id, **row} for row in rows])
+        return super()._execute(sql, **{"key": self._fetch.key, **values})
 
     # -- the kinds of writes ----------------------------------------------------------------------
 
@@ -465,14 +529,10 @@ class Commit:
         head = self._result.head
         if head is None or head.digest == self._head:
             return
-        columns = ("original", "digest", "document")
-        action = f"UPDATE SET {overwritten(columns)}" if self._result.failure is None else "NOTHING"
-        self._execute(
-            f"{insertion('heads', ('feed_id', *columns))} ON CONFLICT (feed_id) DO {action}",
-            original=head.original,
-            digest=head.digest,
-            document=self._fetch.url,
-        )
+        row = {"original": head.original, "digest": head.digest, "document": self._fetch.url}
+        action = f"UPDATE SET {overwritten(row)}" if self._result.failure is None else "NOTHING"
+        insert = insertion("heads", ("feed_id", *row))
+        self._execute(f"{insert} ON CONFLICT (feed_id) DO {action}", **row)
 
     def _write_coverage(self, covered: Coverage | None) -> None:
         if covered is not None:
@@ -524,7 +584,7 @@ class Commit:
             AND EXISTS (SELECT 1 FROM entries WHERE {live} AND {CHANGE_OF_ENTRY})""",
         ):
             self._execute(statement, **values)
-        order = dict(zip(ORDER, absence("", self._fetch.position).order, strict=True))
+        order = dict(zip(ORDER, absence("", self._place).order, strict=True))
         deletion = f"UPDATE entries SET digest = '', {assigned(ORDER)} WHERE {live}"
         deleted: int = self._execute(deletion, **values, **order).rowcount
         return deleted
@@ -532,13 +592,11 @@ class Commit:
     # -- the entries and their changes ------------------------------------------------------------
 
     def _write_entries(self) -> None:
-        connection, batch, feed_id = self._connection, self._batch, self.feed_id
+        batch = self._batch
         if self._keeps_versions:
-            _keep_versions(connection, feed_id, [i for i in batch.accepted if i in batch.stored])
-            superseded = [_entry_row(feed_id, *version) for version in batch.superseded.values()]
-            insert_all(connection, versions, KEEP_VERSION, superseded)
-        accepted = [_entry_row(feed_id, *version) for version in batch.accepted.values()]
-        insert_all(connection, entries, OVERWRITE_ENTRY, accepted)
+            self._keep(entry_id for entry_id in batch.accepted if entry_id in batch.stored)
+            self._insert(versions, KEEP_VERSION, batch.superseded.values())
+        self._insert(entries, OVERWRITE_ENTRY, batch.accepted.values())
         changed, as_exported, new = {}, [], []
         for entry_id, (version, _fields) in batch.accepted.items():
             before = batch.stored.get(entry_id)
@@ -549,17 +607,15 @@ class Commit:
                 changed[entry_id] = exported
             if before is None or not before.digest:
                 new.append({"id": entry_id, "since": self._fetch.fetched})
-        _write_changes(connection, feed_id, changed, as_exported)
+        self._write_changes(changed, as_exported)
         # The end of the walk searches for former ids of new entries. In the first walk, no id has changed.
         if self._fetch.walk > FIRST_WALK and self._result.held is not None:
             self._execute_all(insertion("renames", ("feed_id", "id", "since")), new)
         confirmed = [each for each in batch.confirmed.values() if not self._is_superseded(each[0])]
         columns = entries.columns.keys()
-        rows = [dict(zip(columns, _entry_row(feed_id, *each), strict=True)) for each in confirmed]
-        execute_all(connection, CONFIRM_ENTRY, rows)
-        _note_uncounted(
-            connection, feed_id, self._fetch.position, self._stored, (*batch.accepted, *batch.confirmed)
-        )
+        rows = (zip(columns, _entry_row(self.feed_id, *each), strict=True) for each in confirmed)
+        self._execute_all(CONFIRM_ENTRY, map(dict, rows))
+        self._note_uncounted(self._stored, (*batch.accepted, *batch.confirmed))
 
     def _is_superseded(self, version: Version) -> bool:
         if version.id in self._batch.accepted:
@@ -569,7 +625,7 @@ class Commit:
         return version.id not in self._stored or self._stored[version.id].digest != version.digest
 
     def _delete(self) -> int:
-        place, deletions = self._fetch.position, []
+        deletions = []
         for version in self._result.deletions:
             winner = self._batch.winners.get(version.id)
             if winner is not None and winner.order[1:] == version.order[1:] and not winner.digest:
@@ -579,96 +635,11 @@ class Commit:
             # feed."
             present = self._result.present | {version.id for version in deletions}
             deletions += [
-                absence(entry_id, place)
+                absence(entry_id, self._place)
                 for entry_id, winner in self._stored.items()
                 if winner.digest and entry_id not in present
             ]
-        return delete_entries(
-            self._connection, self.feed_id, place, deletions, self._stored, self._keeps_versions
-        )
-
-
-def delete_entries(
-    connection: Connection,
-    feed_id: int,
-    place: ChainPosition,
-    deletions: list[Version],
-    stored: Mapping[str, Winner],
-    keeps_versions: bool,
-) -> int:
-    """Delete entries of a feed; return the number of live ones among them.
-
-    :param place: of the document by which they are deleted
-    :param stored: the newest stored versions, by id
-    """
-    stored_deletions = {v.id: stored[v.id] for v in deletions if v.id in stored}
-    live = {entry_id: winner for entry_id, winner in stored_deletions.items() if winner.digest}
-    _note_uncounted(connection, feed_id, place, stored, stored_deletions)
-    if keeps_versions:
-        _keep_versions(connection, feed_id, list(live))
-    # Entries that were deleted before they were read.
-    nothing = dict.fromkeys((*CONTENT, *TIMES)) | dict.fromkeys(JSON_FIELDS, ())
-    unseen = {v.id: _entry_row(feed_id, v, nothing) for v in deletions if v.id not in stored_deletions}
-    insert_all(connection, entries, OVERWRITE_ENTRY, list(unseen.values()))
-    execute_all(
-        connection,
-        f"UPDATE entries SET digest = '', {assigned(ORDER)} WHERE {OF_ENTRY}",
-        [
-            {"feed_id": feed_id, "id": v.id, **dict(zip(ORDER, v.stored_order, strict=True))}
-            for v in deletions
-            if v.id in stored_deletions
-        ],
-    )
-    never_exported = [i for i, w in live.items() if w.pending and not w.exported]
-    changed = {i: w.digest for i, w in live.items() if not w.pending}
-    _write_changes(connection, feed_id, changed, never_exported)
-    return len(live)
-
-
-def _keep_versions(connection: Connection, feed_id: int, ids: list[str]) -> None:
-    if ids:
-        query = f"SELECT {VERSION_COLUMNS} FROM entries WHERE feed_id = :feed_id"
-        insert = f"INSERT INTO versions ({VERSION_COLUMNS})"
-        execute_among(connection, query, feed_id, ids, insert, KEEP_VERSION)
-
-
-def _write_changes(
-    connection: Connection, feed_id: int, changed: Mapping[str, str | None], deleted: list[str]
-) -> None:
-    rows: list[tuple[object, ...]] = [
-        (feed_id, entry_id, digest, None) for entry_id, digest in changed.items()
-    ]
-    insert_all(connection, changes, OVERWRITE_CHANGE, rows)
-    ids = [{"feed_id": feed_id, "id": entry_id} for entry_id in deleted]
-    execute_all(connection, f"DELETE FROM changes WHERE {OF_ENTRY}", ids)
-
-
-# A version that is replaced while a clock is wrong may be the newest by a correct clock: its document is
-# read again then, as are the documents that were read with a wrong clock.
-def _note_uncounted(
-    connection: Connection,
-    feed_id: int,
-    place: ChainPosition,
-    stored: Mapping[str, Winner],
-    ids: Iterable[str],
-) -> None:
-    earliest: dict[tuple[int, int], str] = {}
-    for entry_id in ids:
-        winner = stored.get(entry_id)
-        if winner is None or winner.uncounted is None or winner.order.walk < FIRST_WALK:
-            continue
-        former = winner.order.walk, winner.order.step
-        earliest[former] = min(winner.uncounted, earliest.get(former, winner.uncounted))
-    earliest.pop(place, None)
-    execute_all(
-        connection,
-        """UPDATE documents SET uncounted = CASE WHEN uncounted < :time THEN uncounted ELSE :time END
-        WHERE feed_id = :feed_id AND walk = :walk AND step = :step""",
-        [
-            {"feed_id": feed_id, "walk": walk, "step": step, "time": time}
-            for (walk, step), time in earliest.items()
-        ],
-    )
+        return self._delete_entries(deletions, self._stored)
 
 
 # -- rows of entries ------------------------------------------------------------------------------
