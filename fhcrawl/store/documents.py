@@ -8,8 +8,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from sqlalchemy import select
-
 from fhcrawl.logical_feed import CHAIN, ChainPosition, Role, absences
 from fhcrawl.logical_feed.absences import EarlierReading
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
@@ -17,12 +15,10 @@ from fhcrawl.logical_feed.results import CommitBatch, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.commit import MAY_HAVE_GROWN, Commit
 from fhcrawl.store.database import Repository
-from fhcrawl.store.opening import stream
-from fhcrawl.store.schema import feeds
 from fhcrawl.store.statements import execute, find_document, id_of_document, with_chain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from sqlalchemy import Connection, Row
 
@@ -190,21 +186,15 @@ class Documents(Repository):
         step = None if end.state == State.PROCESSED.value else DocumentRef.of(end)
         return ChainEnd(step, loop=False, is_behind_empty=end.reason == ReasonKind.EMPTY_ARCHIVES.value)
 
-    def read_urls(self, feed: str) -> Iterator[tuple[str, Role, State]]:
-        """Yield the URLs of the documents of a feed's chain; the subscription document first."""
-        with self._database.snapshot() as connection:
-            feed_id = self._database.find_id(connection, feed)
-            yield feed, Role.SUBSCRIPTION, State.KNOWN
-            # Where it is polled, and where a redirect led.
-            polled = select(feeds.c.location, feeds.c.validated_url).where(feeds.c.id == feed_id)
-            for url in filter(None, connection.execute(polled).one()):
-                yield url, Role.SUBSCRIPTION, State.KNOWN
-            values = {"feed_id": feed_id, "roles": [role.value for role in CHAIN], "probe": PROBE.name}
-            chain = """SELECT url, role, state FROM documents WHERE feed_id = :feed_id AND role = ANY(:roles)
-                AND (platform IS NULL OR platform <> :probe OR held IS NOT NULL)"""
-            with stream(connection, chain, values) as rows:
-                for row in rows:
-                    yield row.url, Role(row.role), State(row.state)
+    def read_urls(self, feed: str) -> list[tuple[str, Role, State]]:
+        """Return the URLs of the documents of a feed's chain; the subscription document first."""
+        # Where it is polled, and where a redirect led.
+        [polled] = self._select("SELECT location, validated_url FROM feeds WHERE id = :feed_id", feed)
+        urls = [(url, Role.SUBSCRIPTION, State.KNOWN) for url in (feed, *polled) if url]
+        chain = """SELECT url, role, state FROM documents WHERE feed_id = :feed_id AND role = ANY(:roles)
+            AND (platform IS NULL OR platform <> :probe OR held IS NOT NULL)"""
+        rows = self._select(chain, feed, roles=[role.value for role in CHAIN], probe=PROBE.name)
+        return urls + [(row.url, Role(row.role), State(row.state)) for row in rows]
 
     # -- documents to be requested again ----------------------------------------------------------
 
