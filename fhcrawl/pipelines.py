@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-DROPPED = object()
 STATS = {outcome: f"fhcrawl/entry/{outcome.value}" for outcome in Outcome}
 
 
@@ -99,33 +98,12 @@ class PendingDocument:
         self._exhausted = True
         self._check()
 
-    def on_item_done(self, version: Version, item: object, error: BaseException | None) -> None:
+    def on_item_done(self, loss: str | None = None) -> None:
+        """Note that the pipelines have returned an entry, dropped it, or lost it to `loss`."""
         self._on_the_way -= 1
-        if error is not None:
-            self.mark_failed(
-                ReasonKind.PIPELINE_ERROR, f"lost an entry to an error in the pipelines ({name_of(error)})"
-            )
-        elif isinstance(item, EntryItem):
-            self._accept(version, item)
-        elif item is not DROPPED:
-            detail = f"lost an entry to a pipeline that returns {type(item).__name__} instead of EntryItem"
-            self.mark_failed(ReasonKind.PIPELINE_ERROR, detail)
+        if loss is not None:
+            self.mark_failed(ReasonKind.PIPELINE_ERROR, f"lost an entry to {loss}")
         self._check()
-
-    def _accept(self, version: Version, item: EntryItem) -> None:
-        fields = vars(item)
-        if added := added_fields(item):
-            try:
-                fields = {**fields, PIPELINE_FIELDS: orjson.dumps(added).decode()}
-            except orjson.JSONEncodeError as error:
-                names = ", ".join(added)
-                detail = (
-                    "lost an entry to a pipeline that adds fields that cannot be written as JSON "
-                    f"({names}: {error})"
-                )
-                self.mark_failed(ReasonKind.PIPELINE_ERROR, detail)
-                return
-        self.batch.accept(version, fields)
 
     def mark_failed(self, kind: ReasonKind, detail: str) -> None:
         result = self.result
@@ -185,6 +163,21 @@ class DuplicatesPipeline:
         raise DropItem(f"{outcome.value} version of {version.id!r}", log_level="DEBUG")
 
 
+# Returns what has lost the entry.
+def _accept(batch: CommitBatch, version: Version, item: object) -> str | None:
+    if not isinstance(item, EntryItem):
+        return f"a pipeline that returns {type(item).__name__} instead of EntryItem"
+    fields = vars(item)
+    if added := added_fields(item):
+        try:
+            fields = {**fields, PIPELINE_FIELDS: orjson.dumps(added).decode()}
+        except orjson.JSONEncodeError as error:
+            names = ", ".join(added)
+            return f"a pipeline that adds fields that cannot be written as JSON ({names}: {error})"
+    batch.accept(version, fields)
+    return None
+
+
 # Scrapy has no signal for the end of all items of a response, nor for an item that is lost to a cancellation.
 class ItemPipelineManager(pipelines.ItemPipelineManager):
     """Calls the entry's document when the entry is accepted, dropped, or lost to an error."""
@@ -196,20 +189,21 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
             output = await super().process_item_async(item)
             self._warn_of_unexported(item)
             return output
+        pending = item.pending
         try:
             output = await super().process_item_async(item)
         except DropItem:
-            item.pending.on_item_done(item.version, DROPPED, None)
+            pending.on_item_done()
             raise
         except CancelledError as error:
             # A pipeline awaited a cancelled task. Scrapy would end only the task of this response.
             cancelled = RuntimeError("a pipeline was cancelled")
-            item.pending.on_item_done(item.version, None, cancelled)
+            pending.on_item_done(f"an error in the pipelines ({name_of(cancelled)})")
             raise cancelled from error
         except Exception as error:
-            item.pending.on_item_done(item.version, None, error)
+            pending.on_item_done(f"an error in the pipelines ({name_of(error)})")
             raise
-        item.pending.on_item_done(item.version, output, None)
+        pending.on_item_done(_accept(pending.batch, item.version, output))
         return output
 
     def _warn_of_unexported(self, item: Any) -> None:

@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.platforms import Platform
     from fhcrawl.logical_feed.results import Fetch, Order
     from fhcrawl.store import Store
-    from fhcrawl.store.entries import Label
 
 
 logger = logging.getLogger(__name__)
@@ -106,7 +105,7 @@ def unchanged(fetch: Fetch, response: Response) -> DocumentResult:
     return DocumentResult(fetch, validators=(etag, last_modified, None))
 
 
-def has_label(entry: Entry, label: Label | None) -> bool:
+def has_label(entry: Entry, label: tuple[str | None, ...] | None) -> bool:
     """Return whether an entry is the stored one with its id, though its content may differ."""
     return bool(entry.published or entry.updated) and label == (entry.title, entry.published, entry.updated)
 

@@ -100,20 +100,18 @@ class StoreExtension(Component):
         """Mark every document of feeds as unprocessed; skip a feed for which that fails."""
         fault: StoreError | None = None
         for feed in feeds:
-            error = fault or self._forget(feed)
+            # Each of the other feeds might take as long to fail.
+            error = fault
+            try:
+                if fault is None:
+                    self.store.walks.forget(feed, now())
+            except LeaseError as leased:
+                self.yield_to_other(feed, leased)
+            except StoreError as failed:
+                error = failed
+                fault = None if self._is_writable() else failed
             if error is not None:
                 self._refuse(feed, error)
-                # Each of the other feeds might take as long to fail.
-                fault = fault or (None if self._is_writable() else error)
-
-    def _forget(self, feed: str) -> StoreError | None:
-        try:
-            self.store.walks.forget(feed, now())
-        except LeaseError as error:
-            self.yield_to_other(feed, error)
-        except StoreError as error:
-            return error
-        return None
 
     def begin_walks(self, feeds: Mapping[str, dict[str, Any]]) -> Iterator[WalkStart]:
         """Begin walks; yield the stored state of each feed, except those that this crawl skips.

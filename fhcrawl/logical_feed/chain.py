@@ -90,7 +90,12 @@ TO_THE_SECOND = len("2003-12-13T18:30:02")
 class ChainPosition(NamedTuple):
     """A document's position in the chain; the greater position is the newer document.
 
-    :param walk: number of the walk; below FIRST_WALK for a capture
+    Walks are numbered from FIRST_WALK. A capture belongs to no walk: it is older than all that walks have
+    read, and captures are ordered by their dates. So a capture is a walk of its own before the first one: its
+    number is its date in seconds since 1970, counted from EARLIEST_WALK, the least integer of the store's
+    columns. `position_of_capture` and `captured_at` are the only functions that convert one into the other.
+
+    :param walk: number of the walk; of a capture, the number of its date
     :param step: 0 for the walk's subscription document, -1 for the document before it, and so on
     """
 
@@ -101,14 +106,13 @@ class ChainPosition(NamedTuple):
         return ChainPosition(self.walk, self.step - 1)
 
 
-# A capture counts as read by a walk before the first, at its date. The store's integers have 32 bits.
 def position_of_capture(date: str, depth: int) -> ChainPosition:
     """`depth` is the number of links from a subscription document to the captured document."""
     moment = datetime.fromisoformat(date[:TO_THE_SECOND]).replace(tzinfo=timezone.utc)
     return ChainPosition(min(max(int(moment.timestamp()), 0) + EARLIEST_WALK, FIRST_WALK - 1), -depth)
 
 
-def captured(place: ChainPosition) -> str | None:
+def captured_at(place: ChainPosition) -> str | None:
     """Return when the document at a position was captured, in UTC; None if a walk has read it."""
     if place.walk >= FIRST_WALK:
         return None

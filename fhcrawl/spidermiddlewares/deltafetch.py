@@ -117,7 +117,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         # An archive that may have grown; the commit of the newer document marks it as unread.
         result = None if pending is None else pending.result
         has_joined = pending is None or result is None or joins(result, pending.batch.stored)
-        stored = None if is_read and has_joined else self._store.chains.find_by_key(feed, key)
+        stored = None if is_read and has_joined else self._store.documents.find_checked_by_key(feed, key)
         if stored is not None:
             return requests.again(request, stored)
         if is_read:

@@ -258,7 +258,7 @@ class _InArchive(_Queue):
         self.reading: _TimeMapReading | None = None
         self.failed_timemaps: set[int] = set()  # in this run
         self.is_skipped = False
-        documents = list(captures.store.documents.read_urls(feed))
+        documents = captures.store.documents.read_urls(feed)
         timemaps = self.mementos.find_timemaps(feed, archive.url)
         # Time of the last failed request for a TimeMap; '' if none failed.
         self.last_failure = max((timemap.failed or "" for timemap in timemaps), default="")

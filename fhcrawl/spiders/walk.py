@@ -233,7 +233,7 @@ class Walk:
 
     def _read(self, fetch: Fetch, response: Response, document: FeedDocument) -> Output:
         context = context_of(response)
-        read_earlier, number = self._store.chains.read_earlier, context.walk.number
+        read_earlier, number = self._store.documents.read_earlier, context.walk.number
         is_first = number <= FIRST_WALK
         earlier = None if is_first else read_earlier(fetch.feed, fetch.key, fetch.position, number)
         result, versions = reading.read_document(fetch, response, document, earlier, self._store)
@@ -387,14 +387,14 @@ class Walk:
         budget = self._recheck_budget
         if not budget.days or (context.last_reading is not None and context.last_reading.is_new):
             return
-        documents, *doubts = self._store.chains.read_chain(fetch.feed)
+        documents, walk = self._store.documents.read_chain(fetch.feed)
         # Recheck out of turn if an archive has lost an entry, which may be gone, or if links from several
         # walks form a loop, which may not exist; but not documents whose last request failed.
-        walk = max((walk for walk in doubts if walk is not None), default=None)
-        doubted = [] if walk is None else absences.unconfirmed([each.seen for each in documents], walk)
+        seen = [absences.Seen(each.changed_walk, each.checked_walk) for each in documents]
+        doubted = [] if walk is None else absences.unconfirmed(seen, walk)
         doubted = [index for index in doubted if documents[index].is_there]
         failed = [index for index, each in enumerate(documents) if not each.is_there]
-        requested = [each.requested for each in documents]
+        requested = [each.fetched for each in documents]
         due = absences.due_rechecks(requested, fetch.fetched, budget, doubted, failed)
         yield from self._recheck([documents[index].id for index in due], context.walk)
 
@@ -404,7 +404,7 @@ class Walk:
 
     def _recheck(self, numbers: list[int], walk: WalkContext, documents: int = 2) -> Iterator[Request]:
         for position, number in enumerate(numbers, 1):
-            checked = self._store.chains.find(number)
+            checked = self._store.documents.find_checked(number)
             if checked is not None:
                 yield requests.check(checked, walk, numbers[position:], documents)
                 return
@@ -455,7 +455,7 @@ class Walk:
         if reading.is_snapshot(fetch, response):
             fetch = replace(fetch, role=Role.INDEX)
             walk = replace(walk, since=listed.created_at)
-            yield requests.subscription(store.walks.read(fetch.feed).anew(), walk)
+            yield requests.subscription(store.walks.read(fetch.feed), walk)
         unread = store.documents.find_first_unread(fetch.feed, listed.documents)
         result, step = reading.list_result(fetch, response, listed, unread)
         self._commits.record_document(response, result)

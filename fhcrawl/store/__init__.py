@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fhcrawl.exceptions import StoreError
 from fhcrawl.store import database, leases, opening, schema
 from fhcrawl.store.database import Database
-from fhcrawl.store.documents import ChainEnd, Chains, CheckedDocument, DocumentRef, Documents
+from fhcrawl.store.documents import ChainEnd, CheckedDocument, DocumentRef, Documents
 from fhcrawl.store.entries import Entries, Exports
 from fhcrawl.store.feeds import (
     FEEDS_AT_ONCE,
@@ -62,7 +62,6 @@ class Store:
         self.subscriptions = Subscriptions(database)
         self.captures = Captures(database)
         self.mementos = Mementos(database)
-        self.chains = Chains(database)
         self.walk_ends = WalkEnds(database)
         self.sitemaps = Sitemaps(database)
 

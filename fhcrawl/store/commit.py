@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from fhcrawl.documents import model
 from fhcrawl.documents.lists import NAMESPACE
@@ -30,7 +30,6 @@ from fhcrawl.store.statements import (
     DETAILS,
     JSON_FIELDS,
     ORDER,
-    ORIGINAL,
     TIMES,
     UNKEPT,
     UNREAD,
@@ -52,7 +51,8 @@ from fhcrawl.store.subscriptions import answer_row
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Table
+    from typing_extensions import Self
 
     from fhcrawl.logical_feed import ChainPosition, Version, Winner
     from fhcrawl.logical_feed.coverage import Coverage
@@ -65,9 +65,17 @@ OF_ENTRY = "feed_id = :feed_id AND KEY(id) = KEY(:id)"
 # An entry that changes during its delivery needs another delivery.
 OVERWRITE_CHANGE = "ON CONFLICT (feed_id, KEY(id)) DO UPDATE SET delivery = NULL"
 OVERWRITE_ENTRY = f"ON CONFLICT (feed_id, KEY(id)) DO UPDATE SET {overwritten(entries.columns.keys()[2:])}"
+# A version with the stored content. Without enclosures, the stored ones are kept.
+CONFIRM_ENTRY = f"""
+UPDATE entries SET {assigned((*TIMES, *ORDER, "digest", DETAILS))},
+    enclosures = coalesce(nullif(:enclosures, '[]'), enclosures),
+    original = coalesce(UTF8(:original), original)
+WHERE {OF_ENTRY}
+"""
 KEEP_VERSION = "ON CONFLICT (feed_id, KEY(id), digest) DO NOTHING"
 VERSION_COLUMNS = ", ".join(versions.columns.keys())
 BEHIND = id_of_document("behind_key")
+IS_SUBSCRIPTION = f"subscription_id = {id_of_document('key')}"
 SUBSCRIPTION = "(SELECT feeds.subscription_id FROM feeds WHERE feeds.id = :feed_id)"
 
 # An archive keeps its first position in the chain; documents that every walk reads move. The link of a
@@ -163,88 +171,147 @@ LISTS_REMEMBERED = 1000
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
-class StoredState(NamedTuple):
-    """The state of the store that a commit depends on.
+def _without_none(**values: object) -> dict[str, object]:
+    return {name: value for name, value in values.items() if value is not None}
 
-    :param whole: the newest versions of all entries of the feed, by id, if the document is a complete feed's
-    :param unlisted: ids of documents that an earlier version of the list named, and this one does not
-    :param ends_earlier: a page has lost its link to the older one, and must be read again
-    :param covered: for how long a plain feed is covered; None if it never was read
-    :param head: digest of the feed's head, if it is in memory
+
+class FeedWriter:
+    """Writes to one feed in a transaction.
+
+    :param place: of the document that is written, or by which entries are deleted
     """
 
-    feed_id: int
-    whole: dict[str, Winner]
-    unlisted: list[int]
-    ends_earlier: bool
-    covered: Coverage | None
-    head: str | None
+    def __init__(self, feed_id: int, place: ChainPosition, keeps_versions: bool) -> None:
+        self._connection: Connection
+        self.feed_id, self._place, self._keeps_versions = feed_id, place, keeps_versions
 
-    @classmethod
-    def read(cls, database: Database, result: DocumentResult, batch: CommitBatch) -> StoredState:
-        """Read the state for a document; most documents need only the feed's id, which is in memory."""
-        whole, unlisted, ends_earlier, covered, head = {}, [], False, None, None
-        fetch, feed_id = result.fetch, database.feed_ids.get(result.fetch.feed)
-        has_one = (result.present, result.parts, result.shown, result.doubted_since)
-        if feed_id is None or any(value is not None for value in has_one) or _is_last_page(result):
-            with database.lookup() as connection:
-                feed_id = database.find_id(connection, fetch.feed)
-                if result.present is not None and result.failure is None:
-                    rows = execute(connection, WINNERS, {"feed_id": feed_id})
-                    whole = winners(rows, fetch.latest)
-                if result.parts is not None:
-                    listed = {part.key for part in result.parts}
-                    parts = "SELECT id, key FROM documents WHERE feed_id = :feed_id AND role = 'part'"
-                    rows = execute(connection, parts, {"feed_id": feed_id})
-                    unlisted = [row.id for row in rows if row.key not in listed]
-                if _is_last_page(result):
-                    page = find_document(connection, feed_id, fetch.key)
-                    if page is not None and page.behind_id is not None and page.role == Role.PAGE.value:
-                        ends_earlier = has_changes(result, batch.stored) or page.detail != ENDS_EARLIER.detail
-                if result.shown is not None or result.doubted_since is not None:
-                    covered = read_coverage(connection, [feed_id]).get(feed_id)
-        if result.head is not None:
-            # Removed, since this commit may replace the head.
-            head = database.head_digests.pop(feed_id, None)
-        return cls(feed_id, whole, unlisted, ends_earlier, covered, head)
+    def begin(self, connection: Connection) -> Self:
+        self._connection = connection
+        return self
+
+    def _execute(self, sql: str, **values: object) -> Any:
+        return execute(self._connection, sql, {"feed_id": self.feed_id, **values})
+
+    def _execute_all(self, sql: str, rows: Iterable[Mapping[str, object]]) -> None:
+        execute_all(self._connection, sql, [{"feed_id": self.feed_id, **row} for row in rows])
+
+    def _delete_entries(self, deletions: list[Version], stored: Mapping[str, Winner]) -> int:
+        stored_deletions = {v.id: stored[v.id] for v in deletions if v.id in stored}
+        live = {entry_id: winner for entry_id, winner in stored_deletions.items() if winner.digest}
+        self._note_uncounted(stored, stored_deletions)
+        if self._keeps_versions:
+            self._keep(live)
+        # Entries that were deleted before they were read.
+        nothing = dict.fromkeys((*CONTENT, *TIMES)) | dict.fromkeys(JSON_FIELDS, ())
+        unseen = {v.id: (v, nothing) for v in deletions if v.id not in stored_deletions}
+        self._insert(entries, OVERWRITE_ENTRY, unseen.values())
+        self._execute_all(
+            f"UPDATE entries SET digest = '', {assigned(ORDER)} WHERE {OF_ENTRY}",
+            (
+                {"id": v.id, **dict(zip(ORDER, v.stored_order, strict=True))}
+                for v in deletions
+                if v.id in stored_deletions
+            ),
+        )
+        never_exported = [i for i, w in live.items() if w.pending and not w.exported]
+        self._write_changes({i: w.digest for i, w in live.items() if not w.pending}, never_exported)
+        return len(live)
+
+    def _insert(self, table: Table, on_conflict: str, rows: Iterable[tuple[Version, dict[str, Any]]]) -> None:
+        insert_all(self._connection, table, on_conflict, [_entry_row(self.feed_id, *row) for row in rows])
+
+    def _keep(self, ids: Iterable[str]) -> None:
+        if ids := list(ids):
+            query = f"SELECT {VERSION_COLUMNS} FROM entries WHERE feed_id = :feed_id"
+            insert = f"INSERT INTO versions ({VERSION_COLUMNS})"
+            execute_among(self._connection, query, self.feed_id, ids, insert, KEEP_VERSION)
+
+    def _write_changes(self, changed: Mapping[str, str | None], deleted: list[str]) -> None:
+        rows: list[tuple[object, ...]] = [(self.feed_id, *change, None) for change in changed.items()]
+        insert_all(self._connection, changes, OVERWRITE_CHANGE, rows)
+        self._execute_all(f"DELETE FROM changes WHERE {OF_ENTRY}", ({"id": i} for i in deleted))
+
+    # A version that is replaced while a clock is wrong may be the newest by a correct clock: its document is
+    # read again then, as are the documents that were read with a wrong clock.
+    def _note_uncounted(self, stored: Mapping[str, Winner], ids: Iterable[str]) -> None:
+        earliest: dict[tuple[int, int], str] = {}
+        for entry_id in ids:
+            winner = stored.get(entry_id)
+            if winner is not None and winner.uncounted is not None and winner.order.walk >= FIRST_WALK:
+                former = winner.order.walk, winner.order.step
+                earliest[former] = min(winner.uncounted, earliest.get(former, winner.uncounted))
+        earliest.pop(self._place, None)
+        self._execute_all(
+            """UPDATE documents SET uncounted = CASE WHEN uncounted < :time THEN uncounted ELSE :time END
+            WHERE feed_id = :feed_id AND walk = :walk AND step = :step""",
+            ({"walk": walk, "step": step, "time": time} for (walk, step), time in earliest.items()),
+        )
 
 
-# The link may be missing for a while only, and the older pages may never have been read, even if this page
-# has no changes. The next run reads it again: if it still has none, it is the last page.
-def _is_last_page(result: DocumentResult) -> bool:
-    return result.fetch.role is Role.PAGE and result.older_document is None and result.failure is None
-
-
-class Commit:
-    """Writes one document.
+class Commit(FeedWriter):
+    """Writes one document: reads the state that this depends on, then begins in a transaction.
 
     No statement needs the result of another one, so that all can be sent together, unless a snapshot replaces
     another one.
     """
 
     def __init__(
-        self,
-        connection: Connection,
-        before: StoredState,
-        result: DocumentResult,
-        batch: CommitBatch,
-        keeps_versions: bool,
+        self, database: Database, result: DocumentResult, batch: CommitBatch, keeps_versions: bool
     ) -> None:
-        self._keeps_versions = keeps_versions
-        self._connection = connection
-        self._before, self._feed_id = before, before.feed_id
         self._fetch, self._result, self._batch = result.fetch, result, batch
-        self._stored = {**before.whole, **batch.stored}
+        # The newest versions of the document's entries; if it is a complete feed's, of all entries.
+        self._stored = batch.stored
+        # Ids of the documents that an earlier version of the list named, and this one does not.
+        self._unlisted: list[int] = []
+        # A page has lost its link to the older one, and must be read again.
+        self._ends_earlier = False
+        # For how long a plain feed is covered; None if it never was read.
+        self._covered: Coverage | None = None
+        feed_id = database.feed_ids.get(result.fetch.feed)
+        # Most documents need only the feed's id, which is in memory.
+        needed = (result.present, result.parts, result.shown, result.doubted_since)
+        if feed_id is None or self._is_last_page or any(value is not None for value in needed):
+            with database.lookup() as connection:
+                feed_id = database.find_id(connection, result.fetch.feed)
+                self._read_state(connection, feed_id)
+        super().__init__(feed_id, result.fetch.position, keeps_versions)
+        # Digest of the feed's head, if it is in memory. Removed, since this commit may replace the head.
+        self._head = None if result.head is None else database.head_digests.pop(feed_id, None)
+
+    def _read_state(self, connection: Connection, feed_id: int) -> None:
+        fetch, result = self._fetch, self._result
+        if result.present is not None and result.failure is None:
+            rows = execute(connection, WINNERS, {"feed_id": feed_id})
+            self._stored = {**winners(rows, fetch.latest), **self._stored}
+        if result.parts is not None:
+            listed = {part.key for part in result.parts}
+            parts = "SELECT id, key FROM documents WHERE feed_id = :feed_id AND role = 'part'"
+            rows = execute(connection, parts, {"feed_id": feed_id})
+            self._unlisted = [row.id for row in rows if row.key not in listed]
+        if self._is_last_page:
+            page = find_document(connection, feed_id, fetch.key)
+            if page is not None and page.behind_id is not None and page.role == Role.PAGE.value:
+                is_new = page.detail != ENDS_EARLIER.detail
+                self._ends_earlier = is_new or has_changes(result, self._batch.stored)
+        if result.shown is not None or result.doubted_since is not None:
+            self._covered = read_coverage(connection, [feed_id]).get(feed_id)
+
+    # The link may be missing for a while only, and the older pages may never have been read, even if this
+    # page has no changes. The next run reads it again: if it still has none, it is the last page.
+    @property
+    def _is_last_page(self) -> bool:
+        result = self._result
+        return self._fetch.role is Role.PAGE and result.older_document is None and result.failure is None
 
     def _execute(self, sql: str, **values: object) -> Any:
-        return execute(self._connection, sql, {"feed_id": self._feed_id, "key": self._fetch.key, **values})
+        return super()._execute(sql, **{"key": self._fetch.key, **values})
 
     # -- the kinds of writes ----------------------------------------------------------------------
 
     def write(self) -> int:
         """Write the document with its entries; return the number of deleted entries."""
         fetch, result = self._fetch, self._result
-        self._write_document(ENDS_EARLIER if self._before.ends_earlier else None)
+        self._write_document()
         self._write_entries()
         if result.present is not None:
             # A complete feed has no archives. If it gets some later, they restore deleted entries: they have
@@ -256,37 +323,35 @@ class Commit:
             self._forget_other_snapshots()
         if result.lost is None:
             self._execute(FORGET_UNCONFIRMED)
-        same = {"feed_id": self._feed_id, "role": fetch.role.value}
-        same |= {"walk": fetch.walk, "since": fetch.fetched}
-        lost = [{**same, "key": key, "below": below} for key, below in (result.lost or {}).items()]
-        execute_all(self._connection, NOTE_LOST, lost)
+        same = {"role": fetch.role.value, "walk": fetch.walk, "since": fetch.fetched}
+        lost = (result.lost or {}).items()
+        self._execute_all(NOTE_LOST, ({**same, "key": key, "below": below} for key, below in lost))
         deleted = self._delete() + self._replace_snapshots()
         self._write_feed({"news": fetch.fetched} if self._batch.accepted or deleted else {})
-        self._write_memento()
-        if _is_last_page(result) and not fetch.is_check:
+        mementos.write_capture(self._connection, self.feed_id, result)
+        if self._is_last_page and not fetch.is_check:
             self._execute(f"UPDATE feeds SET unkept = {UNKEPT} WHERE id = :feed_id", total=None)
         return deleted
 
     def write_failure(self) -> None:
         """Write that the document could not be read; the feed keeps its last subscription document's kind."""
         self._write_document()
-        wait = {} if self._fetch.retry_after is None else {"retry_after": self._fetch.retry_after}
-        if self._fetch.role is Role.SUBSCRIPTION:
+        fetch = self._fetch
+        wait = _without_none(retry_after=fetch.retry_after)
+        if fetch.role is Role.SUBSCRIPTION:
             # If the feed has moved, this is another document than the last one that was read.
-            self._write_subscription({"polled": self._fetch.fetched, **wait})
+            self._update_feed({"polled": fetch.fetched, **wait}, IS_SUBSCRIPTION)
         elif wait:
             self._update_feed(wait)
-        self._write_memento()
+        mementos.write_capture(self._connection, self.feed_id, self._result)
 
     def write_confirmation(self) -> None:
         fetch, result, walk = self._fetch, self._result, self._fetch.position.walk
         self._execute(CONFIRM_COVERAGE, time=fetch.fetched)
         # RFC 9111, 4.3.4: a 304 response updates the stored header fields; those that it lacks stay.
-        kept = {"fresh_seconds": fetch.freshness_lifetime, "special": fetch.special}
+        kept = _without_none(fresh_seconds=fetch.freshness_lifetime, special=fetch.special)
         times = {"crawled": fetch.fetched, "polled": fetch.fetched, "walk": walk}
-        self._update_feed(
-            times | self._validators() | {name: value for name, value in kept.items() if value is not None}
-        )
+        self._update_feed(times | self._validators() | kept)
         if result.older_document is not None and result.older_document.role is Role.PAGE:
             # The pages that this walk reads next are older than the entries of the subscription document.
             self._execute(
@@ -323,7 +388,7 @@ class Commit:
 
     def write_doubt(self) -> None:
         """Write that the server sends 304 for a document that has changed, or that it may have done so."""
-        covered, since = self._before.covered, self._result.doubted_since
+        covered, since = self._covered, self._result.doubted_since
         if self._result.failure is None:
             self._execute(
                 """UPDATE feeds SET not_modified_ignored = coalesce(not_modified_ignored, :time)
@@ -340,9 +405,9 @@ class Commit:
         url = self._fetch.url if etag or last_modified else None
         return {"etag": etag, "last_modified": last_modified, "validated_url": url}
 
-    def _write_document(self, unless_failed: DocumentFailure | None = None) -> None:
+    def _write_document(self) -> None:
         fetch, result, stored = self._fetch, self._result, self._batch.stored
-        failure = result.failure or unless_failed
+        failure = result.failure or (ENDS_EARLIER if self._ends_earlier else None)
         row = {
             "url": fetch.requested_url,
             "role": fetch.role.value,
@@ -398,17 +463,18 @@ class Commit:
         result, start = self._result, self._fetch.position
         row = {"lost_entries": 0, **self._unread()}
         if (parts := result.parts) is not None:
-            row |= {"feed_id": self._feed_id, "role": Role.PART.value, "walk": start.walk}
-            older_keys = [*(key for key, _ in parts[1:]), None]
-            rows = [
-                {**row, "key": key, "url": url, "step": start.step - number, "behind_key": older_key}
-                for number, ((key, url), older_key) in enumerate(zip(parts, older_keys, strict=False), 1)
-            ]
+            row |= {"role": Role.PART.value, "walk": start.walk}
+            rows, older_key = [], None
             # The last one first: each refers to its successor.
-            execute_all(self._connection, WRITE_PART, rows[::-1])
-            if self._before.unlisted:
-                self._execute("DELETE FROM documents WHERE id = ANY(:numbers)", numbers=self._before.unlisted)
-            return parts[0].key if parts else None
+            for number, (key, url) in reversed([*enumerate(parts, 1)]):
+                rows.append(
+                    {**row, "key": key, "url": url, "step": start.step - number, "behind_key": older_key}
+                )
+                older_key = key
+            self._execute_all(WRITE_PART, rows)
+            if self._unlisted:
+                self._execute("DELETE FROM documents WHERE id = ANY(:numbers)", numbers=self._unlisted)
+            return older_key
         if result.older_document is None:
             return None
         role, url, platform = result.older_document
@@ -417,31 +483,33 @@ class Commit:
         self._execute(WRITE_OLDER_DOCUMENT, **row)
         return key
 
-    # A capture that cannot be read is not requested again; one that was cut off is, once.
-    def _write_memento(self) -> None:
-        failure = self._result.failure
-        if self._fetch.capture_id is None:
-            return
-        if (
-            failure is None
-            or failure.state not in (State.KNOWN, State.FAILED)
-            or failure.kind is ReasonKind.CUT_OFF
-        ):
-            self._execute(mementos.SETTLE, **mementos.settle_row(self._result))
-        elif failure.state is State.FAILED:
-            self._execute(mementos.POSTPONE, id=self._fetch.capture_id)
-
     # -- the feed ---------------------------------------------------------------------------------
 
     def _write_feed(self, news: dict[str, object]) -> None:
         fetch, result = self._fetch, self._result
         if fetch.role is Role.SUBSCRIPTION:
-            self._write_subscription(self._subscription_row() | news)
+            *_, body_digest = result.validators or (None,)
+            row = {
+                "location": fetch.location or fetch.requested_url,
+                "kind": result.kind,
+                "walk": fetch.position.walk,
+                "crawled": fetch.fetched,
+                **self._validators(),
+                "body_digest": body_digest,
+                "total": result.total,
+                "software": result.software,
+                **answer_row(result),
+                # That of a list of feeds stays if the document has none.
+                **({"title": result.title} if (result.title or "").strip() else {}),
+                **_without_none(special=fetch.special),
+                **news,
+            }
+            self._update_feed(row, IS_SUBSCRIPTION)
             self._write_head()
             if result.shown is not None:
-                span_breaks = result.breaks_span
-                covered = coverage_after(self._before.covered, result.shown, fetch.fetched, span_breaks)
-                self._write_coverage(covered)
+                self._write_coverage(
+                    coverage_after(self._covered, result.shown, fetch.fetched, result.breaks_span)
+                )
         elif fetch.role is Role.PART and news:
             self._update_feed(news)
         elif fetch.role is Role.INDEX and fetch.special is not None:
@@ -457,40 +525,15 @@ class Commit:
         changed = ", ".join([assigned(values), *also])
         self._execute(f"UPDATE feeds SET {changed} WHERE id = :feed_id", **values)
 
-    def _write_subscription(self, values: Mapping[str, object]) -> None:
-        self._update_feed(values, f"subscription_id = {id_of_document('key')}")
-
-    def _subscription_row(self) -> dict[str, object]:
-        fetch, result = self._fetch, self._result
-        *_, body_digest = result.validators or (None,)
-        return {
-            "location": fetch.location or fetch.requested_url,
-            # That of a list of feeds stays if the document has none.
-            **({"title": result.title} if (result.title or "").strip() else {}),
-            "kind": result.kind,
-            "walk": fetch.position.walk,
-            "crawled": fetch.fetched,
-            **self._validators(),
-            "body_digest": body_digest,
-            "total": result.total,
-            "software": result.software,
-            **answer_row(result),
-            **({} if fetch.special is None else {"special": fetch.special}),
-        }
-
     # An incomplete head, such as a truncated one, does not replace another one.
     def _write_head(self) -> None:
         head = self._result.head
-        if head is None or head.digest == self._before.head:
+        if head is None or head.digest == self._head:
             return
-        columns = ("original", "digest", "document")
-        action = f"UPDATE SET {overwritten(columns)}" if self._result.failure is None else "NOTHING"
-        self._execute(
-            f"{insertion('heads', ('feed_id', *columns))} ON CONFLICT (feed_id) DO {action}",
-            original=head.original,
-            digest=head.digest,
-            document=self._fetch.url,
-        )
+        row = {"original": head.original, "digest": head.digest, "document": self._fetch.url}
+        action = f"UPDATE SET {overwritten(row)}" if self._result.failure is None else "NOTHING"
+        insert = insertion("heads", ("feed_id", *row))
+        self._execute(f"{insert} ON CONFLICT (feed_id) DO {action}", **row)
 
     def _write_coverage(self, covered: Coverage | None) -> None:
         if covered is not None:
@@ -542,7 +585,7 @@ class Commit:
             AND EXISTS (SELECT 1 FROM entries WHERE {live} AND {CHANGE_OF_ENTRY})""",
         ):
             self._execute(statement, **values)
-        order = dict(zip(ORDER, absence("", self._fetch.position).order, strict=True))
+        order = dict(zip(ORDER, absence("", self._place).order, strict=True))
         deletion = f"UPDATE entries SET digest = '', {assigned(ORDER)} WHERE {live}"
         deleted: int = self._execute(deletion, **values, **order).rowcount
         return deleted
@@ -550,39 +593,30 @@ class Commit:
     # -- the entries and their changes ------------------------------------------------------------
 
     def _write_entries(self) -> None:
-        connection, batch, feed_id = self._connection, self._batch, self._feed_id
+        batch = self._batch
         if self._keeps_versions:
-            _keep_versions(connection, feed_id, [i for i in batch.accepted if i in batch.stored])
-            superseded = [_entry_row(feed_id, *version) for version in batch.superseded.values()]
-            insert_all(connection, versions, KEEP_VERSION, superseded)
-        accepted = [_entry_row(feed_id, *version) for version in batch.accepted.values()]
-        insert_all(connection, entries, OVERWRITE_ENTRY, accepted)
-        exported = {entry_id: self._exported(entry_id) for entry_id in batch.accepted}
-        is_as_exported = {i: version.digest == exported[i] for i, (version, _) in batch.accepted.items()}
-        changed = {i: digest for i, digest in exported.items() if not is_as_exported[i]}
-        _write_changes(connection, feed_id, changed, [i for i in exported if is_as_exported[i]])
+            self._keep(entry_id for entry_id in batch.accepted if entry_id in batch.stored)
+            self._insert(versions, KEEP_VERSION, batch.superseded.values())
+        self._insert(entries, OVERWRITE_ENTRY, batch.accepted.values())
+        changed, as_exported, new = {}, [], []
+        for entry_id, (version, _fields) in batch.accepted.items():
+            before = batch.stored.get(entry_id)
+            exported = before and (before.exported if before.pending else before.digest)
+            if version.digest == exported:
+                as_exported.append(entry_id)
+            else:
+                changed[entry_id] = exported
+            if before is None or not before.digest:
+                new.append({"id": entry_id, "since": self._fetch.fetched})
+        self._write_changes(changed, as_exported)
         # The end of the walk searches for former ids of new entries. In the first walk, no id has changed.
         if self._fetch.walk > FIRST_WALK and self._result.held is not None:
-            new = [i for i in batch.accepted if not (i in batch.stored and batch.stored[i].digest)]
-            execute_all(
-                connection,
-                insertion("renames", ("feed_id", "id", "since")),
-                [{"feed_id": feed_id, "id": i, "since": self._fetch.fetched} for i in new],
-            )
-        execute_all(
-            connection,
-            f"""UPDATE entries SET {assigned((*TIMES, *ORDER, "digest", DETAILS))},
-                enclosures = coalesce(:enclosures, enclosures), original = coalesce(UTF8(:original), original)
-            WHERE {OF_ENTRY}""",
-            [
-                _times_row(feed_id, version, fields)
-                for version, fields in batch.confirmed.values()
-                if not self._is_superseded(version)
-            ],
-        )
-        _note_uncounted(
-            connection, feed_id, self._fetch.position, self._stored, (*batch.accepted, *batch.confirmed)
-        )
+            self._execute_all(insertion("renames", ("feed_id", "id", "since")), new)
+        confirmed = [each for each in batch.confirmed.values() if not self._is_superseded(each[0])]
+        columns = entries.columns.keys()
+        rows = (zip(columns, _entry_row(self.feed_id, *each), strict=True) for each in confirmed)
+        self._execute_all(CONFIRM_ENTRY, map(dict, rows))
+        self._note_uncounted(self._stored, (*batch.accepted, *batch.confirmed))
 
     def _is_superseded(self, version: Version) -> bool:
         if version.id in self._batch.accepted:
@@ -591,14 +625,8 @@ class Commit:
         # No version with this content was accepted: a pipeline has dropped it.
         return version.id not in self._stored or self._stored[version.id].digest != version.digest
 
-    def _exported(self, entry_id: str) -> str | None:
-        before = self._batch.stored.get(entry_id)
-        if before is None:
-            return None
-        return before.exported if before.pending else before.digest
-
     def _delete(self) -> int:
-        place, deletions = self._fetch.position, []
+        deletions = []
         for version in self._result.deletions:
             winner = self._batch.winners.get(version.id)
             if winner is not None and winner.order[1:] == version.order[1:] and not winner.digest:
@@ -608,96 +636,11 @@ class Commit:
             # feed."
             present = self._result.present | {version.id for version in deletions}
             deletions += [
-                absence(entry_id, place)
+                absence(entry_id, self._place)
                 for entry_id, winner in self._stored.items()
                 if winner.digest and entry_id not in present
             ]
-        return delete_entries(
-            self._connection, self._feed_id, place, deletions, self._stored, self._keeps_versions
-        )
-
-
-def delete_entries(
-    connection: Connection,
-    feed_id: int,
-    place: ChainPosition,
-    deletions: list[Version],
-    stored: Mapping[str, Winner],
-    keeps_versions: bool,
-) -> int:
-    """Delete entries of a feed; return the number of live ones among them.
-
-    :param place: of the document by which they are deleted
-    :param stored: the newest stored versions, by id
-    """
-    stored_deletions = {v.id: stored[v.id] for v in deletions if v.id in stored}
-    live = {entry_id: winner for entry_id, winner in stored_deletions.items() if winner.digest}
-    _note_uncounted(connection, feed_id, place, stored, stored_deletions)
-    if keeps_versions:
-        _keep_versions(connection, feed_id, list(live))
-    # Entries that were deleted before they were read.
-    nothing = dict.fromkeys((*CONTENT, *TIMES)) | dict.fromkeys(JSON_FIELDS, ())
-    unseen = {v.id: _entry_row(feed_id, v, nothing) for v in deletions if v.id not in stored_deletions}
-    insert_all(connection, entries, OVERWRITE_ENTRY, list(unseen.values()))
-    execute_all(
-        connection,
-        f"UPDATE entries SET digest = '', {assigned(ORDER)} WHERE {OF_ENTRY}",
-        [
-            {"feed_id": feed_id, "id": v.id, **dict(zip(ORDER, v.stored_order, strict=True))}
-            for v in deletions
-            if v.id in stored_deletions
-        ],
-    )
-    never_exported = [i for i, w in live.items() if w.pending and not w.exported]
-    changed = {i: w.digest for i, w in live.items() if not w.pending}
-    _write_changes(connection, feed_id, changed, never_exported)
-    return len(live)
-
-
-def _keep_versions(connection: Connection, feed_id: int, ids: list[str]) -> None:
-    if ids:
-        query = f"SELECT {VERSION_COLUMNS} FROM entries WHERE feed_id = :feed_id"
-        insert = f"INSERT INTO versions ({VERSION_COLUMNS})"
-        execute_among(connection, query, feed_id, ids, insert, KEEP_VERSION)
-
-
-def _write_changes(
-    connection: Connection, feed_id: int, changed: Mapping[str, str | None], deleted: list[str]
-) -> None:
-    rows: list[tuple[object, ...]] = [
-        (feed_id, entry_id, digest, None) for entry_id, digest in changed.items()
-    ]
-    insert_all(connection, changes, OVERWRITE_CHANGE, rows)
-    ids = [{"feed_id": feed_id, "id": entry_id} for entry_id in deleted]
-    execute_all(connection, f"DELETE FROM changes WHERE {OF_ENTRY}", ids)
-
-
-# A version that is replaced while a clock is wrong may be the newest by a correct clock: its document is
-# read again then, as are the documents that were read with a wrong clock.
-def _note_uncounted(
-    connection: Connection,
-    feed_id: int,
-    place: ChainPosition,
-    stored: Mapping[str, Winner],
-    ids: Iterable[str],
-) -> None:
-    earliest: dict[tuple[int, int], str] = {}
-    for entry_id in ids:
-        winner = stored.get(entry_id)
-        if winner is None or winner.uncounted is None or winner.order.walk < FIRST_WALK:
-            continue
-        former = winner.order.walk, winner.order.step
-        earliest[former] = min(winner.uncounted, earliest.get(former, winner.uncounted))
-    earliest.pop(place, None)
-    execute_all(
-        connection,
-        """UPDATE documents SET uncounted = CASE WHEN uncounted < :time THEN uncounted ELSE :time END
-        WHERE feed_id = :feed_id AND walk = :walk AND step = :step""",
-        [
-            {"feed_id": feed_id, "walk": walk, "step": step, "time": time}
-            for (walk, step), time in earliest.items()
-        ],
-    )
+        return self._delete_entries(deletions, self._stored)
 
 
 # -- rows of entries ------------------------------------------------------------------------------
@@ -726,19 +669,6 @@ def _entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[
         fields.get(PIPELINE_FIELDS),
         _details(fields),
     )
-
-
-def _times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[str, object]:
-    return {
-        "feed_id": feed_id,
-        "id": version.id,
-        **{name: fields[name] for name in TIMES},
-        **dict(zip(ORDER, version.stored_order, strict=True)),
-        "digest": version.digest,
-        ORIGINAL: version.original,
-        DETAILS: _details(fields),
-        "enclosures": _encode(fields["enclosures"]) if fields["enclosures"] else None,
-    }
 
 
 @lru_cache(LISTS_REMEMBERED)

@@ -8,22 +8,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from sqlalchemy import select
-
 from fhcrawl.logical_feed import ChainPosition, Role, absences
-from fhcrawl.logical_feed.absences import EarlierReading, Seen
+from fhcrawl.logical_feed.absences import EarlierReading
 from fhcrawl.logical_feed.chain import CHAIN
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
 from fhcrawl.logical_feed.results import CommitBatch, State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store.commit import MAY_HAVE_GROWN, Commit, StoredState
-from fhcrawl.store.database import Database, Repository
-from fhcrawl.store.opening import stream
-from fhcrawl.store.schema import feeds
+from fhcrawl.store.commit import MAY_HAVE_GROWN, Commit
+from fhcrawl.store.database import Repository
 from fhcrawl.store.statements import execute, find_document, id_of_document, with_chain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from sqlalchemy import Connection, Row
 
@@ -75,32 +71,6 @@ class ChainEnd(NamedTuple):
     is_behind_empty: bool = False
 
 
-class KnownDocument(NamedTuple):
-    """A document of a chain that can be checked.
-
-    :param requested: when it was last requested
-    :param is_there: whether that request succeeded
-    """
-
-    id: int
-    requested: str
-    is_there: bool
-    seen: Seen
-
-
-class KnownChain(NamedTuple):
-    """A feed's chain without its subscription document.
-
-    :param documents: those that can be checked, the newest first
-    :param missed: the last walk in which an archive had lost an entry that may be gone
-    :param looped: the last walk that has seen a change of a document, if the links are a loop
-    """
-
-    documents: list[KnownDocument]
-    missed: int | None
-    looped: int | None
-
-
 class CheckedDocument(NamedTuple):
     """A document that has been read, and is requested again to see whether it has changed.
 
@@ -125,9 +95,7 @@ class NewerDocument(NamedTuple):
 class Documents(Repository):
     """The documents: `store.documents`. With `keeps_versions`, commits keep earlier versions of entries."""
 
-    def __init__(self, database: Database) -> None:
-        super().__init__(database)
-        self.keeps_versions = False
+    keeps_versions = False
 
     def find(self, feed: str, key: str) -> DocumentRef | None:
         row = self._first(f"SELECT * FROM documents WHERE {OF_KEY}", feed, key=key)
@@ -211,25 +179,86 @@ class Documents(Repository):
                 return ChainEnd(None, loop=True) if start.run == run else None
             end = execute(connection, CHAIN_END, {"start": start.id}).first()
             if end is None:
-                return ChainEnd(_end_of_loop(connection, start.id), loop=True)
+                rows = {row.id: row for row in execute(connection, LINKS, {"start": start.id})}
+                last = rows.pop(start.id)
+                while last.behind_id in rows:
+                    last = rows.pop(last.behind_id)
+                return ChainEnd(DocumentRef.of(last), loop=True)
         step = None if end.state == State.PROCESSED.value else DocumentRef.of(end)
         return ChainEnd(step, loop=False, is_behind_empty=end.reason == ReasonKind.EMPTY_ARCHIVES.value)
 
-    def read_urls(self, feed: str) -> Iterator[tuple[str, Role, State]]:
-        """Yield the URLs of the documents of a feed's chain; the subscription document first."""
-        with self._database.snapshot() as connection:
-            feed_id = self._database.find_id(connection, feed)
-            yield feed, Role.SUBSCRIPTION, State.KNOWN
-            # Where it is polled, and where a redirect led.
-            polled = select(feeds.c.location, feeds.c.validated_url).where(feeds.c.id == feed_id)
-            for url in filter(None, connection.execute(polled).one()):
-                yield url, Role.SUBSCRIPTION, State.KNOWN
-            values = {"feed_id": feed_id, "roles": [role.value for role in CHAIN], "probe": PROBE.name}
-            chain = """SELECT url, role, state FROM documents WHERE feed_id = :feed_id AND role = ANY(:roles)
-                AND (platform IS NULL OR platform <> :probe OR held IS NOT NULL)"""
-            with stream(connection, chain, values) as rows:
-                for row in rows:
-                    yield row.url, Role(row.role), State(row.state)
+    def read_urls(self, feed: str) -> list[tuple[str, Role, State]]:
+        """Return the URLs of the documents of a feed's chain; the subscription document first."""
+        # Where it is polled, and where a redirect led.
+        [polled] = self._select("SELECT location, validated_url FROM feeds WHERE id = :feed_id", feed)
+        urls = [(url, Role.SUBSCRIPTION, State.KNOWN) for url in (feed, *polled) if url]
+        chain = """SELECT url, role, state FROM documents WHERE feed_id = :feed_id AND role = ANY(:roles)
+            AND (platform IS NULL OR platform <> :probe OR held IS NOT NULL)"""
+        rows = self._select(chain, feed, roles=[role.value for role in CHAIN], probe=PROBE.name)
+        return urls + [(row.url, Role(row.role), State(row.state)) for row in rows]
+
+    # -- documents to be requested again ----------------------------------------------------------
+
+    def read_chain(self, feed: str) -> tuple[list[Row[Any]], int | None]:
+        """Return the documents that can be checked in a feed's chain, newest first, and the walk in doubt.
+
+        :return: rows with `id`, `fetched`, `is_there` (whether the last request succeeded), `changed_walk`
+            and `checked_walk`; the last walk that has seen an archive without an entry, which may be gone, or
+            a change of a document, if the links are a loop, which may not exist
+        """
+        subscription = "documents.id = (SELECT subscription_id FROM feeds WHERE feeds.id = :feed_id)"
+        chain = f"""{with_chain(subscription, with_gaps=True)}
+            SELECT documents.*, checked = fetched AS is_there,
+                documents.state = 'processed' AND documents.checked IS NOT NULL AS is_checkable,
+                (SELECT max(walk) FROM absences
+                    WHERE feed_id = :feed_id AND role = 'archive' AND gone IS NULL) AS missed
+            FROM documents JOIN chain ON chain.id = documents.id WHERE documents.role <> 'subscription'
+            ORDER BY documents.walk DESC, documents.step DESC"""
+        rows = self._select(chain, feed)
+        doubts = [row.missed for row in rows]
+        if all(row.behind_id is not None for row in rows):
+            doubts += [row.changed_walk for row in rows]
+        walk = max((walk for walk in doubts if walk is not None), default=None)
+        return [row for row in rows if row.is_checkable], walk
+
+    def find_checked(self, number: int) -> CheckedDocument | None:
+        """Return a processed document by its id; None if it is not there, or not processed any more."""
+        return self._find_checked("documents.id = :id AND state = 'processed'", id=number)
+
+    def find_checked_by_key(self, feed: str, key: str) -> CheckedDocument | None:
+        """Return a document of a feed that has been read; None if there is none, or if it never changes.
+
+        It is processed, or was until a newer document did not reach back to stored entries.
+        """
+        of_key = "KEY(feeds.url) = KEY(:feed) AND KEY(documents.key) = KEY(:key)"
+        was_read = "held IS NOT NULL AND (state = 'processed' OR detail = :detail)"
+        return self._find_checked(f"{of_key} AND {was_read}", feed=feed, key=key, detail=MAY_HAVE_GROWN)
+
+    def _find_checked(self, where: str, **values: object) -> CheckedDocument | None:
+        document = f"""SELECT documents.*, feeds.not_modified_ignored
+            FROM documents JOIN feeds ON feeds.id = documents.feed_id WHERE {where}"""
+        with self._database.lookup() as connection:
+            row = execute(connection, document, values).first()
+        if row is None:
+            return None
+        url = row.validated_url if row.not_modified_ignored is None else None
+        return CheckedDocument(DocumentRef.of(row), url, row.etag, row.last_modified, row.received)
+
+    def read_earlier(self, feed: str, key: str, place: ChainPosition, walk: int) -> EarlierReading | None:
+        """Return the stored state of a document from before this walk; None if there is none."""
+        contents = """SELECT documents.held, current.held AS current
+            FROM documents JOIN feeds ON feeds.id = documents.feed_id
+                LEFT JOIN documents AS current ON current.id = feeds.subscription_id
+            WHERE documents.feed_id = :feed_id AND KEY(documents.key) = KEY(:key)"""
+        row = self._first(contents, feed, key=key)
+        if row is not None and row.held is not None:
+            return EarlierReading(bytes(row.held), bytes(row.current or b""), place, walk)
+        # The document was first found by this walk.
+        if place.walk >= walk:
+            return None
+        missing = "SELECT key FROM absences WHERE feed_id = :feed_id AND role <> 'subscription'"
+        keys = {bytes(row.key) for row in self._select(missing, feed)}
+        return EarlierReading(b"", b"", place, walk, keys) if keys else None
 
     # -- commits: all raise LeaseError if another crawl has taken the feed over -------------------
 
@@ -281,89 +310,22 @@ class Documents(Repository):
         self._database.wait()
         answer: T | Exception
         try:
-            before = StoredState.read(self._database, result, batch)
+            commit = Commit(self._database, result, batch, self.keeps_versions)
             leases, pipeline = self._database.require_leases(), self._database.pipeline
 
-            def commit(check: Callable[[Connection, int], None], connection: Connection) -> T:
-                check(connection, before.feed_id)
-                return write(Commit(connection, before, result, batch, self.keeps_versions))
+            def commit_if(check: Callable[[Connection, int], None], connection: Connection) -> T:
+                check(connection, commit.feed_id)
+                return write(commit.begin(connection))
 
             # What a snapshot replaces depends on the store's state at the time of the commit.
             if pipeline is not None and result.replaces is None:
-                self._database.send(pipeline, partial(commit, leases.assert_owner), done)
+                self._database.send(pipeline, partial(commit_if, leases.assert_owner), done)
                 return
             with self._database.transaction() as connection:
-                answer = commit(leases.check, connection)
+                answer = commit_if(leases.check, connection)
         except Exception as error:  # noqa: BLE001 - `done` handles it
             answer = error
         done(answer)
-
-
-class Chains(Repository):
-    """The documents of chains that have been read, to be requested again: `store.chains`."""
-
-    def read_chain(self, feed: str) -> KnownChain:
-        """Return the stored chain of a feed, from which documents to recheck are chosen."""
-        subscription = "documents.id = (SELECT subscription_id FROM feeds WHERE feeds.id = :feed_id)"
-        chain = f"""{with_chain(subscription, with_gaps=True)}
-            SELECT documents.*,
-                documents.state = 'processed' AND documents.checked IS NOT NULL AS is_checkable,
-                (SELECT max(walk) FROM absences
-                    WHERE feed_id = :feed_id AND role = 'archive' AND gone IS NULL) AS missed
-            FROM documents JOIN chain ON chain.id = documents.id WHERE documents.role <> 'subscription'
-            ORDER BY documents.walk DESC, documents.step DESC"""
-        rows = self._select(chain, feed)
-        is_loop = all(row.behind_id is not None for row in rows)
-        changed = [row.changed_walk for row in rows if row.changed_walk is not None] if is_loop else []
-        checkable = [
-            KnownDocument(
-                row.id, row.fetched, row.fetched == row.checked, Seen(row.changed_walk, row.checked_walk)
-            )
-            for row in rows
-            if row.is_checkable
-        ]
-        return KnownChain(checkable, rows[0].missed if rows else None, max(changed, default=None))
-
-    def find(self, number: int) -> CheckedDocument | None:
-        """Return a processed document by its id; None if it is not there, or not processed any more."""
-        with self._database.lookup() as connection:
-            return _find_checked(connection, "documents.id = :id AND state = 'processed'", id=number)
-
-    def find_by_key(self, feed: str, key: str) -> CheckedDocument | None:
-        """Return a document of a feed that has been read; None if there is none, or if it never changes.
-
-        It is processed, or was until a newer document did not reach back to stored entries.
-        """
-        was_read = f"{OF_KEY} AND held IS NOT NULL AND (state = 'processed' OR detail = :detail)"
-        with self._database.lookup() as connection:
-            feed_id = self._database.find_id(connection, feed)
-            return _find_checked(connection, was_read, feed_id=feed_id, key=key, detail=MAY_HAVE_GROWN)
-
-    def read_earlier(self, feed: str, key: str, place: ChainPosition, walk: int) -> EarlierReading | None:
-        """Return the stored state of a document from before this walk; None if there is none."""
-        contents = """SELECT documents.held, current.held AS current
-            FROM documents JOIN feeds ON feeds.id = documents.feed_id
-                LEFT JOIN documents AS current ON current.id = feeds.subscription_id
-            WHERE documents.feed_id = :feed_id AND KEY(documents.key) = KEY(:key)"""
-        row = self._first(contents, feed, key=key)
-        if row is not None and row.held is not None:
-            return EarlierReading(bytes(row.held), bytes(row.current or b""), place, walk)
-        # The document was first found by this walk.
-        if place.walk >= walk:
-            return None
-        missing = "SELECT key FROM absences WHERE feed_id = :feed_id AND role <> 'subscription'"
-        keys = {bytes(row.key) for row in self._select(missing, feed)}
-        return EarlierReading(b"", b"", place, walk, keys) if keys else None
-
-
-def _find_checked(connection: Connection, where: str, **values: object) -> CheckedDocument | None:
-    document = f"""SELECT documents.*, feeds.not_modified_ignored
-        FROM documents JOIN feeds ON feeds.id = documents.feed_id WHERE {where}"""
-    row = execute(connection, document, values).first()
-    if row is None:
-        return None
-    url = row.validated_url if row.not_modified_ignored is None else None
-    return CheckedDocument(DocumentRef.of(row), url, row.etag, row.last_modified, row.received)
 
 
 def first_unread(
@@ -388,11 +350,3 @@ def first_unread(
 def document_behind(connection: Connection, row: Row[Any]) -> Row[Any] | None:
     older = execute(connection, "SELECT * FROM documents WHERE id = :id", {"id": row.behind_id})
     return older.first()  # type: ignore[no-any-return]
-
-
-def _end_of_loop(connection: Connection, start: int) -> DocumentRef:
-    left = {row.id: row for row in execute(connection, LINKS, {"start": start})}
-    row = left.pop(start)
-    while row.behind_id in left:
-        row = left.pop(row.behind_id)
-    return DocumentRef.of(row)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +11,7 @@ from sqlalchemy import exists, select
 from fhcrawl.documents import model
 from fhcrawl.exceptions import LeaseError
 from fhcrawl.logical_feed import ChainPosition
-from fhcrawl.logical_feed.chain import captured
+from fhcrawl.logical_feed.chain import captured_at
 from fhcrawl.logical_feed.results import latest_time
 from fhcrawl.store import leases, statements
 from fhcrawl.store.database import Repository
@@ -39,16 +38,6 @@ if TYPE_CHECKING:
 
 
 LABELS = "SELECT entries.id, title, published, updated FROM entries WHERE entries.feed_id = :feed_id"
-
-
-class Label(NamedTuple):
-    """Title and times of an entry, which stay the same if its publisher writes other tokens into its URLs."""
-
-    title: str | None
-    published: str | None
-    updated: str | None
-
-
 ENTRIES_COLUMNS = (
     "feed",
     *(str(column.name) for column in entries.c if column.name in {"id", *CONTENT, *TIMES}),
@@ -75,13 +64,8 @@ class StoredVersion(NamedTuple):
     time: str
     is_deleted: bool
 
-    @classmethod
-    def of(cls, row: Row[Any]) -> StoredVersion:
-        return cls(_whole_fields(row), row.original, row.time, not row.digest)
 
-
-@dataclass(frozen=True, slots=True)
-class KeptVersion:
+class KeptVersion(NamedTuple):
     """A current or earlier version of an entry.
 
     :param state: `current`, `superseded` or `deleted`
@@ -91,14 +75,6 @@ class KeptVersion:
     state: str
     captured: str | None
     fields: dict[str, Any]
-
-
-def _kept_version(row: Row[Any], is_current: bool) -> KeptVersion:
-    state = "deleted" if not row.digest else "current" if is_current else "superseded"
-    fields = {name: getattr(row, name) for name in ("id", *TIMES, *CONTENT)}
-    for name in JSON_FIELDS:
-        fields[name] = list(_from_json(fields[name]))
-    return KeptVersion(state, captured(ChainPosition(row.order_walk, row.order_step)), fields)
 
 
 class Entries(Repository):
@@ -116,26 +92,25 @@ class Entries(Repository):
             rows = statements.execute_among(connection, statements.WINNERS, feed_id, ids) if ids else ()
             return statements.winners(rows, latest)
 
-    def find_labels(self, feed: str, ids: list[str]) -> dict[str, Label]:
+    def find_labels(self, feed: str, ids: list[str]) -> dict[str, tuple[str | None, ...]]:
+        """Return title and times, which stay the same if a publisher writes other tokens into its URLs."""
         with self._database.lookup() as connection:
             feed_id = self._database.find_id(connection, feed)
             rows = statements.execute_among(connection, LABELS, feed_id, ids) if ids else ()
-            return {row[0]: Label(*row[1:]) for row in rows}
+            return {row[0]: tuple(row[1:]) for row in rows}
 
     def read(self, urls: Iterable[str] = (), has_details: bool = False) -> Iterator[dict[str, Any]]:
         """Yield the live entries of some feeds, or of all: feed by feed, oldest first.
 
         :param has_details: with their optional fields and `original`
         """
-        where, chosen = "entries.digest <> ''", list(urls)
+        where, values = "entries.digest <> ''", dict[str, object]()
         with self._database.snapshot() as connection:
-            if chosen:
+            if chosen := list(urls):
                 of_feeds = select(feeds.c.id).where(statements.is_one_of(chosen))
-                chosen_ids = list(connection.scalars(of_feeds))
+                values["feeds"] = list(connection.scalars(of_feeds))
                 where += " AND entries.feed_id = ANY(:feeds)"
-            else:
-                chosen_ids = []
-            yield from _stream_entries(connection, where, {"feeds": chosen_ids}, has_details=has_details)
+            yield from _stream_entries(connection, where, values, has_details=has_details)
 
     def read_versions(self, feed: str, newest_first: bool = False) -> Iterator[StoredVersion]:
         """Yield the newest version of each entry of a feed, including deletions, oldest first."""
@@ -144,21 +119,32 @@ class Entries(Repository):
         statement = _with_changes("KEY(feeds.url) = KEY(:url)", order)
         values: dict[str, object] = {"url": feed, "latest": latest_time(now())}
         with self._database.snapshot() as connection, stream(connection, statement, values) as rows:
-            yield from map(StoredVersion.of, rows)
+            for row in rows:
+                yield StoredVersion(_whole_fields(row), row.original, row.time, not row.digest)
 
     def read_kept_versions(self, feed: str, entry_id: str) -> list[KeptVersion]:
         """Return the current version of an entry, then its earlier ones, newest first."""
         with self._database.snapshot() as connection:
             wanted = {"feed_id": self._database.find_id(connection, feed), "id": entry_id}
-            of_entry = "feed_id = :feed_id AND KEY(id) = KEY(:id)"
-            rows = statements.execute(connection, f"SELECT * FROM entries WHERE {of_entry}", wanted)
-            current = rows.all()
-            before = statements.execute(
-                connection,
-                f"SELECT * FROM versions WHERE {of_entry} ORDER BY {by_counted_order('versions', 'DESC')}",
-                {**wanted, "latest": latest_time(now())},
-            ).all()
-        return [_kept_version(row, number == 0) for number, row in enumerate([*current, *before])]
+            wanted["latest"] = latest_time(now())
+            rows = [
+                (table, row)
+                for table in ("entries", "versions")
+                for row in statements.execute(
+                    connection,
+                    f"""SELECT * FROM {table} WHERE feed_id = :feed_id AND KEY(id) = KEY(:id)
+                    ORDER BY {by_counted_order(table, "DESC")}""",
+                    wanted,
+                )
+            ]
+        kept = []
+        for table, row in rows:
+            state = "deleted" if not row.digest else "current" if table == "entries" else "superseded"
+            fields = {name: getattr(row, name) for name in ("id", *TIMES, *CONTENT)}
+            fields |= {name: list(_from_json(fields[name])) for name in JSON_FIELDS}
+            place = ChainPosition(row.order_walk, row.order_step)
+            kept.append(KeptVersion(state, captured_at(place), fields))
+        return kept
 
 
 def _stream_entries(
@@ -176,8 +162,11 @@ def _stream_entries(
 
 
 def _with_changes(where: str, order: str, only_changed: bool = False, has_details: bool = True) -> str:
-    special = {"feed": "feeds.url AS feed", "change_id": "changes.id AS change_id"}
-    special["exported_digest"] = "changes.exported_digest"
+    special = {
+        "feed": "feeds.url AS feed",
+        "change_id": "changes.id AS change_id",
+        "exported_digest": "changes.exported_digest",
+    }
     columns = [special.get(name, f"entries.{name}") for name in ENTRIES_COLUMNS]
     return f"""
     SELECT {", ".join([*columns, OPTIONAL_COLUMNS] if has_details else columns)}

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.logical_feed.coverage import WINDOW, CaptureRead, marks_of
 from fhcrawl.logical_feed.results import State
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.database import Repository
 from fhcrawl.store.schema import timemaps
-from fhcrawl.store.statements import Capture, execute, execute_all, read_coverage
+from fhcrawl.store.statements import Capture, execute, execute_all, insertion, overwritten, read_coverage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sqlalchemy import Row
+    from sqlalchemy import Connection
 
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.results import DocumentResult
 
 
 WRITE_CAPTURE = f"""
-INSERT INTO captures ({", ".join(Capture._fields)}) VALUES ({", ".join(f":{n}" for n in Capture._fields)})
-ON CONFLICT (KEY(url)) DO UPDATE SET {", ".join(f"{n} = excluded.{n}" for n in Capture._fields if n != "url")}
+{insertion("captures", Capture._fields)}
+ON CONFLICT (KEY(url)) DO UPDATE SET {overwritten(Capture._fields[1:])}
 """
 # The web archive that all WARC files are.
 WARC_FILES = "file:"
@@ -64,19 +65,10 @@ WHERE feed_id = :feed_id AND (id = :id OR (
 """
 # In place of an earlier one with the same digest that was not read. A revisit does not replace another one.
 ADD = f"""
-INSERT INTO mementos (feed_id, timemap_id, state, url, time, digest)
-VALUES (:feed_id, :timemap_id, :state, :url, :time, :digest)
+{insertion("mementos", ("feed_id", "timemap_id", "state", "url", "time", "digest"))}
 ON CONFLICT (timemap_id, digest) DO UPDATE SET time = excluded.time, url = excluded.url
 WHERE mementos.state IN ('{UNREAD}', '{AGAIN}') AND mementos.time < excluded.time AND :is_revisit = 0
 """
-
-FIND_TIMEMAPS = """
-SELECT id, url, depth, read, failed FROM timemaps
-WHERE feed_id = :feed_id AND archive = :archive ORDER BY depth, id
-"""
-FIND_CAPTURES = "SELECT * FROM mementos WHERE timemap_id = ANY(:timemaps) ORDER BY time, id"
-NOTE_READ = "UPDATE timemaps SET read = :read, retry_after = NULL, failed = NULL WHERE id = :id"
-NOTE_WAIT = "UPDATE timemaps SET retry_after = :until WHERE feed_id = :feed_id AND archive = :archive"
 
 
 class TimeMap(NamedTuple):
@@ -106,9 +98,9 @@ class Mementos(Repository):
 
     def find_timemaps(self, feed: str, archive: str) -> list[TimeMap]:
         """Return the TimeMaps of a feed in an archive; those of the subscription document come first."""
-        with self._database.lookup() as connection:
-            values = {"feed_id": self._database.find_id(connection, feed), "archive": archive}
-            return [TimeMap(*row) for row in execute(connection, FIND_TIMEMAPS, values)]
+        of_archive = """SELECT id, url, depth, read, failed FROM timemaps
+            WHERE feed_id = :feed_id AND archive = :archive ORDER BY depth, id"""
+        return [TimeMap._make(row) for row in self._select(of_archive, feed, archive=archive)]
 
     def add_timemap(self, feed: str, archive: str, url: str, depth: int) -> TimeMap:
         row = {"archive": archive, "url": url, "depth": depth}
@@ -127,20 +119,17 @@ class Mementos(Repository):
         """
         # In the dictionary, the last capture of each digest replaces the others.
         ordered = sorted(listed, key=lambda capture: (not capture[3], capture[1]))
-        chosen = {digest: (url, time, int(is_revisit)) for url, time, digest, is_revisit in ordered}
+        chosen = {
+            digest: {"url": url, "time": time, "digest": digest, "is_revisit": int(is_revisit)}
+            for url, time, digest, is_revisit in ordered
+        }
         with self._database.transaction() as connection:
-            of_map = {
-                "feed_id": self._checked_id(connection, feed),
-                "timemap_id": timemap.id,
-                "state": UNREAD,
-            }
-            rows = [
-                {**of_map, "url": url, "time": time, "digest": digest, "is_revisit": is_revisit}
-                for digest, (url, time, is_revisit) in chosen.items()
-            ]
-            execute_all(connection, ADD, rows)
+            feed_id = self._checked_id(connection, feed)
+            of_map = {"feed_id": feed_id, "timemap_id": timemap.id, "state": UNREAD}
+            execute_all(connection, ADD, [of_map | capture for capture in chosen.values()])
             if read is not None:
-                execute(connection, NOTE_READ, {"id": timemap.id, "read": read})
+                note = "UPDATE timemaps SET read = :read, retry_after = NULL, failed = NULL WHERE id = :id"
+                execute(connection, note, {"id": timemap.id, "read": read})
 
     def note_failure(self, feed: str, timemap: TimeMap, time: str) -> None:
         """Store that a TimeMap could not be read: it is requested after others in the next run."""
@@ -151,12 +140,17 @@ class Mementos(Repository):
 
     def find_captures(self, timemaps: list[TimeMap]) -> list[Memento]:
         """Return the captures of TimeMaps, the oldest first."""
+        of_timemaps = "SELECT * FROM mementos WHERE timemap_id = ANY(:timemaps) ORDER BY time, id"
+        captures = []
         with self._database.lookup() as connection:
-            rows = execute(connection, FIND_CAPTURES, {"timemaps": [timemap.id for timemap in timemaps]})
-            return [
-                Memento(row.id, row.url, row.time, row.digest, _read(row), row.state in (CUT_OFF, AGAIN))
-                for row in rows
-            ]
+            for row in execute(connection, of_timemaps, {"timemaps": [timemap.id for timemap in timemaps]}):
+                read = None
+                if row.state not in (UNREAD, CUT_OFF, AGAIN):
+                    marks = None if row.marks is None else marks_of(row.marks)
+                    read = CaptureRead(row.captured or row.time, marks, row.oldest)
+                has_failed = row.state in (CUT_OFF, AGAIN)
+                captures.append(Memento(row.id, row.url, row.time, row.digest, read, has_failed))
+        return captures
 
     def find_coverage(self, feed: str) -> Coverage | None:
         """Return the coverage of a feed by its own reads."""
@@ -172,25 +166,29 @@ class Mementos(Repository):
         return until
 
     def note_wait(self, feed: str, archive: str, until: str) -> None:
+        note = "UPDATE timemaps SET retry_after = :until WHERE feed_id = :feed_id AND archive = :archive"
         with self._database.transaction() as connection:
             values = {"feed_id": self._checked_id(connection, feed), "archive": archive, "until": until}
-            execute(connection, NOTE_WAIT, values)
+            execute(connection, note, values)
 
 
-def _read(row: Row[Any]) -> CaptureRead | None:
-    if row.state in (UNREAD, CUT_OFF, AGAIN):
-        return None
-    marks = None if row.marks is None else marks_of(row.marks)
-    return CaptureRead(row.captured or row.time, marks, row.oldest)
-
-
-def settle_row(result: DocumentResult) -> dict[str, object]:
-    """Return the parameters of SETTLE for a capture that was read, or that cannot be read."""
-    failure = result.failure
-    return {
-        "id": result.fetch.capture_id,
+def write_capture(connection: Connection, feed_id: int, result: DocumentResult) -> None:
+    """Store what a capture has shown, or that it cannot be read; do nothing for other documents."""
+    fetch, failure = result.fetch, result.failure
+    if fetch.capture_id is None:
+        return
+    # A capture that cannot be read is not requested again; one that was cut off is, once.
+    if failure is not None and failure.kind is not ReasonKind.CUT_OFF:
+        if failure.state is State.FAILED:
+            execute(connection, POSTPONE, {"id": fetch.capture_id})
+        if failure.state in (State.KNOWN, State.FAILED):
+            return
+    values = {
+        "feed_id": feed_id,
+        "id": fetch.capture_id,
         "state": READ if failure is None else failure.state.value,
-        "captured": result.fetch.fetched,
+        "captured": fetch.fetched,
         "marks": None if failure is not None or result.shown is None else "".join(result.shown[:WINDOW]),
         "oldest": result.oldest,
     }
+    execute(connection, SETTLE, values)

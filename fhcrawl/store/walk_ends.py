@@ -26,11 +26,11 @@ from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.platforms import NAMED
 from fhcrawl.logical_feed.results import State, absence, latest_time
 from fhcrawl.store import statements
-from fhcrawl.store.commit import delete_entries
+from fhcrawl.store.commit import FeedWriter
 from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import ROWS_AT_ONCE
 from fhcrawl.store.schema import feeds
-from fhcrawl.store.statements import execute, execute_all
+from fhcrawl.store.statements import execute
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -59,7 +59,6 @@ WHERE new.digest <> '' AND old.digest <> ''
 # A walk has read the former id, in no older version, since the last one that has read the new one. The
 # publisher may have returned to it: it is compared as a new one is.
 HAS_RETURNED = "(old.order_walk > new.order_walk AND old.order_time >= new.order_time)"
-FORGET_ABSENCE = "DELETE FROM absences WHERE feed_id = :feed_id AND key = :key"
 
 
 class WalkEnd(NamedTuple):
@@ -113,9 +112,11 @@ class WalkEnds(Repository):
         return ends
 
 
-class _EndedWalk:
+class _EndedWalk(FeedWriter):
     def __init__(self, connection: Connection, feed: Row[Any], keeps_versions: bool) -> None:
-        self._connection, self._feed, self._keeps_versions = connection, feed, keeps_versions
+        super().__init__(feed.id, ChainPosition(feed.walk, 0), keeps_versions)
+        self.begin(connection)
+        self._feed = feed
         self._chain: list[Row[Any]] = self._execute(
             f"""{statements.with_chain("documents.id = :start")}
             SELECT documents.id, role, documents.state, documents.behind_id, lost_entries, moved_to,
@@ -124,9 +125,6 @@ class _EndedWalk:
             start=feed.subscription_id,
         ).all()
         self._is_plain = feed.kind == Kind.SINGLE.value and len(self._chain) == 1
-
-    def _execute(self, sql: str, **values: object) -> Any:
-        return execute(self._connection, sql, {"feed_id": self._feed.id, **values})
 
     # Nothing can be concluded from a chain with a gap, nor while a document may have lost entries that it
     # has, or may have moved.
@@ -151,12 +149,10 @@ class _EndedWalk:
         return set().union(*self._ids_by_document(wanted))
 
     def _delete(self, ids: list[str]) -> int:
-        rows = statements.execute_among(self._connection, statements.WINNERS, self._feed.id, ids)
+        rows = statements.execute_among(self._connection, statements.WINNERS, self.feed_id, ids)
         winners = statements.winners(rows, latest_time(now()))
         live = {entry_id: winner for entry_id, winner in winners.items() if winner.digest}
-        place = ChainPosition(self._feed.walk, 0)
-        deletions = [absence(entry_id, place) for entry_id in live]
-        return delete_entries(self._connection, self._feed.id, place, deletions, live, self._keeps_versions)
+        return self._delete_entries([absence(entry_id, self._place) for entry_id in live], live)
 
     # -- entries that are gone --------------------------------------------------------------------
 
@@ -174,7 +170,7 @@ class _EndedWalk:
         if subscription is None or not missing:
             return 0
         snapshot = self._find_snapshot()
-        noted: list[dict[str, Any]] = []
+        noted, gone_ids = [], {}
         for key, entry_id in missing.items():
             row = absent[key]
             # Entries that were lost before the feed became a plain feed may be in documents that have left
@@ -185,14 +181,14 @@ class _EndedWalk:
             if subscription.lost_entries or subscription.state != State.PROCESSED.value:
                 since = self._feed.walk + 1
             gone = row.gone or (now() if proof is not None and since <= proof else None)
-            noted.append({"key": key, "id": entry_id, "walk": since, "gone": gone})
-        execute_all(
-            self._connection,
+            noted.append({"key": key, "id": entry_id, "walk": since, "looked": self._feed.walk, "gone": gone})
+            if gone:
+                gone_ids[key] = entry_id
+        self._execute_all(
             """UPDATE absences SET id = :id, walk = :walk, looked = :looked, gone = :gone
             WHERE feed_id = :feed_id AND key = :key""",
-            [{"feed_id": self._feed.id, "looked": self._feed.walk, **values} for values in noted],
+            noted,
         )
-        gone_ids = {values["key"]: str(values["id"]) for values in noted if values["gone"]}
         if not deletes or not gone_ids:
             return 0
         deleted = self._delete(list(gone_ids.values()))
@@ -200,8 +196,8 @@ class _EndedWalk:
         return deleted
 
     def _forget_absences(self, keys: Collection[bytes]) -> None:
-        execute_all(
-            self._connection, FORGET_ABSENCE, [{"feed_id": self._feed.id, "key": key} for key in keys]
+        self._execute_all(
+            "DELETE FROM absences WHERE feed_id = :feed_id AND key = :key", ({"key": key} for key in keys)
         )
 
     # An entry that is missing above another one is certainly removed only while the document contains that
@@ -221,7 +217,7 @@ class _EndedWalk:
     def _live(self, keys: Collection[bytes]) -> Iterator[tuple[bytes, str]]:
         if keys:
             live = "SELECT id FROM entries WHERE feed_id = :feed_id AND digest <> ''"
-            for (entry_id,) in execute(self._connection, live, {"feed_id": self._feed.id}, ROWS_AT_ONCE):
+            for (entry_id,) in execute(self._connection, live, {"feed_id": self.feed_id}, ROWS_AT_ONCE):
                 if (key := digest_of_id(entry_id)) in keys:
                     yield key, entry_id
 
@@ -271,7 +267,7 @@ class _EndedWalk:
         live, after = f"{ENTRIES} AND digest <> ''", ""
         while ids := list(self._execute(arrivals, after=after, limit=ARRIVALS_AT_ONCE).scalars()):
             after = ids[-1]
-            rows = statements.execute_among(self._connection, live, self._feed.id, ids)
+            rows = statements.execute_among(self._connection, live, self.feed_id, ids)
             yield [_named(row) for row in rows]
 
     def _compare(self, arrivals: list[NamedEntry]) -> list[Renaming]:
@@ -280,7 +276,7 @@ class _EndedWalk:
         query = f"""{ENTRIES} AND (digest <> '' OR order_tombstone = 0) AND NOT EXISTS (
             SELECT 1 FROM renames
             WHERE renames.feed_id = entries.feed_id AND KEY(renames.former_id) = KEY(entries.id))"""
-        values: dict[str, object] = {"feed_id": self._feed.id}
+        values: dict[str, object] = {"feed_id": self.feed_id}
         if len(arrivals) <= FEW:
             query += (
                 " AND (id = ANY(:ids) OR link = ANY(:links) OR coalesce(published, updated) = ANY(:times))"
@@ -294,8 +290,8 @@ class _EndedWalk:
         return confirmed(pairs, self._ids_by_document(wanted)) if pairs else []
 
     def _note_renamings(self, renamed: list[Renaming]) -> None:
-        same = {"feed_id": self._feed.id, "since": self._feed.crawled}
-        pairs = [{**same, "id": pair.new.id, "former_id": pair.old.id} for pair in renamed]
+        since = self._feed.crawled
+        pairs = [{"since": since, "id": pair.new.id, "former_id": pair.old.id} for pair in renamed]
         for statement in (
             # An id that returns is not a former one any more; those before it belong to the newest one.
             "DELETE FROM renames WHERE feed_id = :feed_id AND KEY(former_id) = KEY(:id)",
@@ -303,7 +299,7 @@ class _EndedWalk:
             WHERE feed_id = :feed_id AND KEY(id) = KEY(:former_id) AND former_id IS NOT NULL""",
             "INSERT INTO renames (feed_id, id, former_id, since) VALUES (:feed_id, :id, :former_id, :since)",
         ):
-            execute_all(self._connection, statement, pairs)
+            self._execute_all(statement, pairs)
 
     # An entry that a document still contains is not a duplicate, and would be read again.
     def _merge_renamed(self) -> int:

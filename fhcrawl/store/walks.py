@@ -49,23 +49,20 @@ IN_DOUBT = f"""
 SELECT DISTINCT documents.feed_id FROM documents JOIN feeds ON feeds.id = documents.feed_id
 WHERE documents.feed_id = ANY(:feeds) AND ({MOVED} OR {COUNTS_OTHERWISE})
 """
-# Documents that were read while the clock was ahead may have replaced versions of other documents, by times
-# that are in the future.
-HAVE_REPLACED = """
-SELECT DISTINCT feed_id FROM documents
-WHERE feed_id = ANY(:feeds) AND state = 'processed' AND fetched > :latest AND EXISTS (
-    SELECT 1 FROM entries WHERE entries.feed_id = documents.feed_id
-        AND entries.order_time > :latest)
-"""
 # A redirect may have been temporary; reading the subscription document alone does not show that. The entries
-# of a document are compared as those of a document that was never read.
+# of a document are compared as those of a document that was never read. Documents that were read while the
+# clock was ahead may have replaced versions of other documents, by times that are in the future.
 ASK_AGAIN = f"""
 UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since, uncounted = NULL,
     held = NULL
 WHERE feed_id = ANY(:feeds) AND (
     moved_to IS NOT NULL AND moved_walk = (SELECT walk FROM feeds WHERE feeds.id = documents.feed_id)
     OR {COUNTS_OTHERWISE}
-    OR feed_id = ANY(:replaced) AND state = 'processed' AND role <> 'index')
+    OR state = 'processed' AND role <> 'index' AND feed_id IN (
+        SELECT ahead.feed_id FROM documents AS ahead
+        WHERE ahead.feed_id = ANY(:feeds) AND ahead.state = 'processed' AND ahead.fetched > :latest
+            AND EXISTS (SELECT 1 FROM entries
+                WHERE entries.feed_id = ahead.feed_id AND entries.order_time > :latest)))
 """
 
 
@@ -147,7 +144,12 @@ class Walks(Repository):
             execute_all(connection, ADD_FEED, new)
             rows = connection.execute(query.order_by(feeds.c.id).with_for_update()).all()
             refusals = leases.refusals(connection, rows)
-            refusals |= _unsettled(connection, [row for row in rows if row.id not in refusals], run)
+            # A file may already have a change that is not marked as exported: another change would never be
+            # exported.
+            earlier = [row.id for row in rows if row.id not in refusals and row.run not in (run, NO_RUN)]
+            delivered = select(feeds.c.id).where(feeds.c.id.in_(earlier), IS_DELIVERED_BY_ITS_RUN)
+            delivered_ids = connection.scalars(delivered) if earlier else ()
+            refusals |= {number: UnsettledError(CUT_OFF) for number in delivered_ids}
             ours = [row for row in rows if row.id not in refusals]
             changed = {row.id: ids[row.url] for row in ours if ids.get(row.url, row.ids) != row.ids}
             for feed_id, named in changed.items():
@@ -155,16 +157,16 @@ class Walks(Repository):
                 execute(connection, UNREAD_ALL, {**UNREAD, "since": now, "feed_id": feed_id})
                 # The next read cannot be compared with what was shown under other ids.
                 execute(connection, "DELETE FROM coverage WHERE feed_id = :feed_id", {"feed_id": feed_id})
-            numbers, latest = [row.id for row in ours], latest_time(now)
+            numbers = [row.id for row in ours]
             execute(connection, BEGIN, {"feeds": numbers, "run": run})
-            if in_doubt := _in_doubt(connection, ours, latest):
-                doubtful = {"feeds": list(in_doubt), "latest": latest}
-                replaced = list(execute(connection, HAVE_REPLACED, doubtful).scalars())
-                execute(connection, ASK_AGAIN, {**UNREAD, **doubtful, "replaced": replaced, "since": now})
+            of_time = {"feeds": numbers, "latest": latest_time(now)}
+            if in_doubt := list(execute(connection, IN_DOUBT, of_time).scalars()):
+                execute(connection, ASK_AGAIN, {**UNREAD, **of_time, "feeds": in_doubt, "since": now})
             states = _states(connection, ours, run, in_doubt)
             for row in ours:
-                former = row.ids if row.id in changed and row.crawled else None
-                states[row.id] = replace(states[row.id], ids=changed.get(row.id, row.ids), former_ids=former)
+                if row.id in changed:
+                    former = row.ids if row.crawled else None
+                    states[row.id] = replace(states[row.id], ids=changed[row.id], former_ids=former)
             if merged := [row.id for row in ours if row.url in merging]:
                 execute(
                     connection, "UPDATE feeds SET merge_renamed = 1 WHERE id = ANY(:feeds)", {"feeds": merged}
@@ -174,11 +176,10 @@ class Walks(Repository):
         return {row.url: refusals.get(row.id) or states[row.id] for row in rows}
 
     def read(self, feed: str) -> WalkStart:
-        """Return the stored state of a feed whose walk has begun."""
+        """Return the stored state of a feed whose walk has begun, without validators."""
         with self._database.snapshot() as connection:
             row = connection.execute(select(feeds).where(is_of(feed))).one()
-            in_doubt = _in_doubt(connection, [row], latest_time(time_now()))
-            return _states(connection, [row], row.run, in_doubt)[row.id]
+            return _states(connection, [row], row.run, {row.id})[row.id]
 
     def rename(self, feed: str, name: str, now: str, special: int | None) -> bool:
         """Merge a new feed of this run into the feed of another URL, which is created if there is none.
@@ -215,31 +216,21 @@ class Walks(Repository):
                     execute(connection, statement, {**UNREAD, **values, "since": now})
 
 
-# A file may already have a change that is not marked as exported: another change would never be exported.
-def _unsettled(connection: Connection, rows: Sequence[Row[Any]], run: int) -> dict[int, UnsettledError]:
-    numbers = [row.id for row in rows if row.run not in (run, NO_RUN)]
-    delivered = select(feeds.c.id).where(feeds.c.id.in_(numbers), IS_DELIVERED_BY_ITS_RUN)
-    delivered_ids = connection.scalars(delivered) if numbers else ()
-    return {number: UnsettledError(CUT_OFF) for number in delivered_ids}
-
-
-def _in_doubt(connection: Connection, rows: list[Row[Any]], latest: str) -> set[int]:
-    parameters = {"feeds": [row.id for row in rows], "latest": latest}
-    return set(execute(connection, IN_DOUBT, parameters).scalars())
-
-
 def _states(
-    connection: Connection, rows: list[Row[Any]], run: int, in_doubt: set[int]
+    connection: Connection, rows: Sequence[Row[Any]], run: int, in_doubt: Container[int]
 ) -> dict[int, WalkStart]:
     of_feeds = "SELECT * FROM documents WHERE feed_id = ANY(:feeds) AND role = 'index'"
-    indexes = execute(connection, of_feeds, {"feeds": [row.id for row in rows]})
-    snapshots = {index.feed_id: _snapshot(connection, index) for index in indexes}
+    snapshots = {}
+    for index in execute(connection, of_feeds, {"feeds": [row.id for row in rows]}).all():
+        part = first_unread(connection, document_behind(connection, index))
+        is_read = index.state == State.PROCESSED.value
+        snapshots[index.feed_id] = StoredSnapshot(index.key, is_read, index.updated, part)
     read = _numbered(connection, (row.subscription_id for row in rows))
     read = {number: row for number, row in read.items() if row.state == State.PROCESSED.value}
     older = _numbered(connection, (row.behind_id for row in read.values()))
     states = {}
     for row in rows:
-        state = WalkStart(
+        states[row.id] = start = WalkStart(
             row.url,
             row.location,
             row.walk + 1,
@@ -247,35 +238,30 @@ def _states(
             crawled=row.crawled,
             snapshot=snapshots.get(row.id),
             special=row.special,
+            ids=row.ids,
         )
-        if (document := read.get(row.subscription_id)) is not None:
-            sitemap = SitemapReport.from_json(row.sitemap)
-            was_read = None if sitemap is None else sitemap.read
-            # Its documents may not name all entries.
-            may_have_more = row.kind in HAVE_SITEMAPS and row.verdict != Verdict.COMPLETE.value
-            state = replace(
-                state,
-                older_document=first_unread(connection, older.get(document.behind_id)),
-                etag=row.etag,
-                last_modified=row.last_modified,
-                # Without the URL, the validators are not sent.
-                validated_url=row.validated_url if row.not_modified_ignored is None else None,
-                body_digest=row.body_digest,
-                received=document.received,
-                is_listed=row.listing is not None,
-                has_due_sitemap=may_have_more and is_sitemap_due(was_read, time_now()),
-            )
-            # Even if it is unchanged, its archives may have moved: it is read without conditions.
-            if row.id in in_doubt:
-                state = state.anew()
-        states[row.id] = state
+        document = read.get(row.subscription_id)
+        if document is None:
+            continue
+        sitemap = SitemapReport.from_json(row.sitemap)
+        # Its documents may not name all entries.
+        may_have_more = row.kind in HAVE_SITEMAPS and row.verdict != Verdict.COMPLETE.value
+        states[row.id] = start = replace(
+            start,
+            older_document=first_unread(connection, older.get(document.behind_id)),
+            etag=row.etag,
+            last_modified=row.last_modified,
+            # Without the URL, the validators are not sent.
+            validated_url=row.validated_url if row.not_modified_ignored is None else None,
+            body_digest=row.body_digest,
+            received=document.received,
+            is_listed=row.listing is not None,
+            has_due_sitemap=may_have_more and is_sitemap_due(sitemap.read if sitemap else None, time_now()),
+        )
+        # Even if it is unchanged, its archives may have moved: it is read without conditions.
+        if row.id in in_doubt:
+            states[row.id] = start.anew()
     return states
-
-
-def _snapshot(connection: Connection, index: Row[Any]) -> StoredSnapshot:
-    is_read = index.state == State.PROCESSED.value
-    part = first_unread(connection, document_behind(connection, index))
-    return StoredSnapshot(index.key, is_read, index.updated, part)
 
 
 def _numbered(connection: Connection, numbers: Iterable[int | None]) -> dict[int, Row[Any]]:

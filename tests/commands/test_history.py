@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fhcrawl.logical_feed.chain import captured, position_of_capture
+from fhcrawl.logical_feed.chain import captured_at, position_of_capture
 from tests.feeds import E, atom, tombstone
 from tests.projects import Project, Run
 from tests.server import FeedServer
@@ -135,8 +135,8 @@ def test_entry_that_is_not_there_gets_a_sentence(server: FeedServer, project: Pr
 
 def test_place_of_a_capture_says_when_it_was() -> None:
     for date in ("1970-01-01T00:00:00Z", "2009-02-03T04:05:06Z", "2038-01-19T03:14:06Z"):
-        assert captured(position_of_capture(date, 3)) == date
-    assert captured(position_of_capture("2009-02-03T04:05:06.5Z", 0)) == "2009-02-03T04:05:06Z"
+        assert captured_at(position_of_capture(date, 3)) == date
+    assert captured_at(position_of_capture("2009-02-03T04:05:06.5Z", 0)) == "2009-02-03T04:05:06Z"
     # What does not fit is still before the first walk, and in the store's 32 bits.
     for date in ("1900-01-01T00:00:00Z", "2100-01-01T00:00:00Z"):
         assert -(2**31) <= position_of_capture(date, 0).walk < 1
