@@ -7,7 +7,7 @@ import sys
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import SUMMARIES, UTF_8, printing
+from fhcrawl.commands import print_lines
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.reporting.summary import BOLD, INDENT, RED, Look, cut_in_middle
@@ -35,9 +35,7 @@ class Command(command.Command):
 
     requires_crawler_process = True
     default_settings: ClassVar[dict[str, object]] = {}
-    name = "check"
     usage = "[--json] [--strict] [--max-documents N] URL"
-    summary = SUMMARIES["check"]
     description = (
         "Read a feed's documents back to the oldest one, and report errors in its history (with the clause "
         "of the specification, the document and the line), possible improvements, and what is correct. "
@@ -80,12 +78,8 @@ class Command(command.Command):
         check = HistoryCheck(url, opts.max_documents, self.settings.getint("FHCRAWL_MAX_ENTRIES"))
         self.run_crawl(CheckSpider, check=check, url=url)
         findings, summary = check.finish()
-        with printing(UTF_8 if opts.json else None):
-            if opts.json:
-                print(as_json(findings, summary))
-            else:
-                for line in lines(findings, summary, Look.of(sys.stdout)):
-                    print(line)
+        text = [as_json(findings, summary)] if opts.json else lines(findings, summary, Look.of(sys.stdout))
+        print_lines(text, opts.json)
         is_interrupted = check.wanted is not None
         if is_interrupted or summary.errors or (opts.strict and summary.warnings):
             self.exitcode = 1

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fhcrawl.commands import SUMMARIES, printing
+from fhcrawl.commands import print_lines
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 
 if TYPE_CHECKING:
     import argparse
 
-# By table.
 COUNTED = {
     "feeds": ("feed", "feeds"),
     "documents": ("document", "documents"),
@@ -23,7 +22,6 @@ class Command(command.Command):
     """Copies all rows of the store to an empty store."""
 
     usage = "URL"
-    summary = SUMMARIES["copystore"]
     description = (
         "Copy the entire store (FHCRAWL_STORE_URL) to an empty database, from SQLite to PostgreSQL or "
         "back. Run it only while no crawl is running."
@@ -46,9 +44,8 @@ class Command(command.Command):
         url = opening.parsed(args[0], "The argument")
         with self.opened_store() as source, closing(Store.open(url)) as target:
             counts = source.copy_to(target)
-        with printing():
-            print(", ".join(_number(counts[table], *words) for table, words in COUNTED.items()), "copied")
-
-
-def _number(count: int, singular: str, plural: str) -> str:
-    return f"{count:,} {singular if count == 1 else plural}"
+        numbers = [
+            f"{counts[table]:,} {singular if counts[table] == 1 else plural}"
+            for table, (singular, plural) in COUNTED.items()
+        ]
+        print_lines([f"{', '.join(numbers)} copied"])
