@@ -45,8 +45,10 @@ ENDS = {
 # Parses one document at a time; it ends when this process ends.
 class ReaderProcess:
     def __init__(self, process: asyncio.subprocess.Process, file: IO[bytes]) -> None:
-        self._process = process
-        self._file = file
+        if process.stdout is None or process.stdin is None:
+            raise RuntimeError("the process has no pipes")
+        self._process, self._file = process, file
+        self._answers, self._turns = process.stdout, process.stdin
 
     @property
     def pid(self) -> int:
@@ -73,7 +75,7 @@ class ReaderProcess:
     async def read(self, job: Job, seconds: float | None = None) -> FeedDocument | DocumentList:
         try:
             put_job(self._file.fileno(), job)
-            _pipes(self._process)[1].write(TURN)
+            self._turns.write(TURN)
             await asyncio.wait_for(self._wait_for_turn(), seconds)
             return take_answer(self._file.fileno())
         except asyncio.TimeoutError as error:
@@ -85,7 +87,7 @@ class ReaderProcess:
 
     async def _wait_for_turn(self) -> None:
         try:
-            await _pipes(self._process)[0].readexactly(len(TURN))
+            await self._answers.readexactly(len(TURN))
         except (asyncio.IncompleteReadError, ConnectionError) as error:
             status = await self.end()
             message = ENDS.get(status, f"the parser process ended with status {status}")
@@ -102,15 +104,9 @@ class ReaderProcess:
 
     # Returns the exit status, or the negative number of a signal.
     async def end(self) -> int:
-        _pipes(self._process)[1].close()
+        self._turns.close()
         self._file.close()
         return await self._process.wait()
-
-
-def _pipes(process: asyncio.subprocess.Process) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    if process.stdout is None or process.stdin is None:
-        raise RuntimeError("the process has no pipes")
-    return process.stdout, process.stdin
 
 
 logger = logging.getLogger(__name__)

@@ -205,6 +205,16 @@ class VerdictsExtension(Component):
                 lines = summary.lines(look) if summary.has_news else note
                 sys.stderr.writelines(f"{line}\n" for line in lines)
             return
+        self._log_summary()
+
+    def _exported_nothing(self) -> bool:
+        summary = self._summary
+        if not summary.verdicts or summary.left or summary.failures:
+            return False
+        return not any(name.startswith(EXPORTED) for name in self._crawler.stats.get_stats())
+
+    def _log_summary(self) -> None:
+        summary = self._summary
         for record in _log_records(summary.table_lines(Look())):
             logger.info("The feeds of this run:\n%s", record)
         for record in _log_records(summary.reason_lines(Look())):
@@ -213,12 +223,6 @@ class VerdictsExtension(Component):
             logger.info("%s", summary.note)
         for failure in summary.failures:
             logger.error("%s", failure)
-
-    def _exported_nothing(self) -> bool:
-        summary = self._summary
-        if not summary.verdicts or summary.left or summary.failures:
-            return False
-        return not any(name.startswith(EXPORTED) for name in self._crawler.stats.get_stats())
 
 
 def _verdict_record(feed: Feed, failure: DocumentFailure | None) -> VerdictRecord:

@@ -164,47 +164,34 @@ def is_of_this_machine(url: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AllowedHosts:
-    names: frozenset[tuple[str, int | None]] = frozenset()
-    networks: tuple[tuple[Network, int | None], ...] = ()
+    hosts: frozenset[tuple[str, int | None]] = frozenset()  # names and addresses
+    networks: tuple[Network, ...] = ()
 
     @classmethod
     def of(cls, entries: Iterable[str]) -> AllowedHosts:
         """:raises ArgumentError: if an entry is invalid"""
-        names: list[tuple[str, int | None]] = []
-        networks: list[tuple[Network, int | None]] = []
-        for entry in filter(None, map(str.strip, entries)):
-            network = _network(entry)
-            if network is not None:
-                networks.append((network, None))
-                continue
-            host, port = _host_and_port(entry)
-            address = literal(host)
-            if address is None:
-                names.append((host, port))
-            else:
-                networks.append((ip_network(address), port))
-        return cls(frozenset(names), tuple(networks))
+        listed = [*filter(None, map(str.strip, entries))]
+        return cls(
+            frozenset(_host_and_port(entry) for entry in listed if "/" not in entry),
+            tuple(_network(entry) for entry in listed if "/" in entry),
+        )
 
-    def has_name(self, where: Origin) -> bool:
-        return (where.host, where.port) in self.names or (where.host, None) in self.names
+    def has(self, where: Origin) -> bool:
+        return (where.host, where.port) in self.hosts or (where.host, None) in self.hosts
 
     def refusal(self, address: Address, port: int) -> str | None:
         kind = special(address)
-        if kind is None or self._has_address(address, port):
+        if kind is None:
             return None
+        mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+        for same in filter(None, (address, mapped)):
+            is_in_network = any(same in network for network in self.networks)
+            if is_in_network or self.has(Origin(canonical(str(same)), port)):
+                return None
         return f"it is at {kind} address ({address})"
 
-    def _has_address(self, address: Address, port: int) -> bool:
-        mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-        return any(
-            (address in network or (mapped is not None and mapped in network)) and allowed in (None, port)
-            for network, allowed in self.networks
-        )
 
-
-def _network(entry: str) -> Network | None:
-    if "/" not in entry:
-        return None
+def _network(entry: str) -> Network:
     try:
         return ip_network(entry)
     except ValueError as error:
