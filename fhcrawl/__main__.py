@@ -167,22 +167,14 @@ def read_settings() -> Settings:
     return settings
 
 
-# Returns the path of the file that was read, if any.
 def _read_config(settings: Settings, file: str | None = None) -> Path | None:
     from scrapy.utils.project import inside_project
 
-    from fhcrawl.core import checks
+    from fhcrawl.core.checks import read_config
 
-    if not file and inside_project():
-        return None
-    path = Path(file) if file else user_config_file()
-    try:
-        checks.read_config(settings, path)
-    except ArgumentError as error:
-        if file or not isinstance(error.__cause__, FileNotFoundError):
-            raise
-        return None
-    return path
+    if file:
+        return read_config(settings, Path(file))
+    return None if inside_project() else read_config(settings, user_config_file(), may_be_missing=True)
 
 
 def _place(settings: Settings) -> str:

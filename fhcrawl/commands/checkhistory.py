@@ -31,8 +31,6 @@ MOST_SENTENCES, MOST_FIXES, MOST_DOCUMENTS = 5, 3, 3
 
 
 class Command(command.Command):
-    """Checks a feed's history, without a store. Scrapy has a command `check`, so this has another name."""
-
     requires_crawler_process = True
     default_settings: ClassVar[dict[str, object]] = {}
     usage = "[--json] [--strict] [--max-documents N] URL"

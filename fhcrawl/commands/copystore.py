@@ -19,8 +19,6 @@ COUNTED = {
 
 
 class Command(command.Command):
-    """Copies all rows of the store to an empty store."""
-
     usage = "URL"
     description = (
         "Copy the entire store (FHCRAWL_STORE_URL) to an empty database, from SQLite to PostgreSQL or "

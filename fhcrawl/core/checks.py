@@ -143,14 +143,17 @@ KINDS: tuple[tuple[type, Any, str], ...] = (
 )
 
 
-def read_config(settings: BaseSettings, path: Path) -> None:
+def read_config(settings: BaseSettings, path: Path, may_be_missing: bool = False) -> Path | None:
     """Add the settings of a file to others, except those that environment variables set.
 
+    :return: the path; None if there is no such file
     :raises ArgumentError: if the file cannot be used
     """
     try:
         table = parse_toml(path.read_bytes())
     except OSError as error:
+        if may_be_missing and isinstance(error, FileNotFoundError):
+            return None
         raise ArgumentError(f"Cannot read the config file {path} ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
         message = f"{path} is not TOML ({error}); write one setting per line, such as {EXAMPLE}"
@@ -165,6 +168,7 @@ def read_config(settings: BaseSettings, path: Path) -> None:
     for name, value in values.items():
         if name not in ENVIRONMENT or not os.environ.get(name):
             settings.set(name, value, CONFIG_PRIORITY)
+    return path
 
 
 def check_assigned(assignments: Iterable[str]) -> None:
