@@ -137,6 +137,7 @@ class ReaderExtension(Component):
         self._turn = asyncio.Lock()
         self._begun: dict[Response, Task] = {}
         self._tasks: set[Task] = set()
+        crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
 
     def begin(self, response: Response) -> None:
         request = request_of(response)
@@ -146,7 +147,10 @@ class ReaderExtension(Component):
             return
         digest = context.body_digest
         is_unchanged = digest is not None and requests.is_unchanged(response, digest)
-        if is_unchanged or not self._is_ready(response):
+        if is_unchanged:
+            return
+        start = self._start or self._begin_process()
+        if not start.done() and len(response.body) < WORTH_WAITING:
             return
         task = asyncio.ensure_future(self._read(self._job(request, response), request))
         self._tasks.add(task)
@@ -158,12 +162,6 @@ class ReaderExtension(Component):
         # Retrieve the exception, which asyncio would log if the spider does not read the document.
         if not task.cancelled():
             task.exception()
-
-    def _is_ready(self, response: Response) -> bool:
-        if self._start is None:
-            self._crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
-        start = self._start or self._begin_process()
-        return start.done() or len(response.body) >= WORTH_WAITING
 
     async def wait(self, response: Response) -> None:
         if response in self._begun:
