@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from configparser import ConfigParser
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ try:
     import shtab
 
     from fhcrawl import __version__
-    from fhcrawl.commands import SUMMARIES
+    from fhcrawl.core import MODULES, SUMMARIES
     from fhcrawl.exceptions import ArgumentError
     from fhcrawl.utils.datadir import data_dir, is_source, user_config_file, user_data_dir
     from fhcrawl.utils.text import PrintableFormatter, nearest, printable
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
     from fhcrawl.core.command import Command
 
-# Commands with the name of a Scrapy command: their modules have other names.
-MODULES = {"check": "checkhistory", "settings": "showsettings"}
 # Settings modules that do not set the location of the store, and environment variables that may set it.
 PLACELESS = {"fhcrawl.settings", "pipelines_config.embedded"}
 PLACING = ("FHCRAWL_DATA_DIR", "FHCRAWL_STORE_URL", "SCRAPY_PROJECT", "SCRAPY_SETTINGS_MODULE")
@@ -81,22 +80,20 @@ def _main(arguments: Sequence[str] | None) -> None:
     from fhcrawl.core import checks
 
     try:
-        settings, file, fault = _read_all_settings()
+        settings = read_settings()
     except ArgumentError as error:
         build_parser({}).error(str(error))
     commands = load_commands(settings, names)
-    parser = build_parser(commands)
-    opts, unknown = parser.parse_known_args(arguments)
+    opts, unknown = build_parser(commands).parse_known_args(arguments)
     opts.operands += unknown
     command = commands[opts.command]
-    if opts.config:
-        settings = command.settings = read_settings()
-        file, fault = checks.read_config(settings, Path(opts.config))
-    # In a project, components of its own may have settings with similar names.
-    fault = fault or ("" if inside_project() else checks.fault_of(opts.set))
-    if fault:
-        opts.parser.error(fault)
-    command.config = file
+    try:
+        command.config = _read_config(settings, opts.config)
+        # In a project, components of its own may have settings with similar names.
+        if not inside_project():
+            checks.check_assigned(opts.set)
+    except ArgumentError as error:
+        opts.parser.error(str(error))
     _run(command, opts, settings)
 
 
@@ -170,15 +167,14 @@ def read_settings() -> Settings:
     return settings
 
 
-def _read_all_settings() -> tuple[Settings, Path | None, str]:
+def _read_config(settings: Settings, file: str | None = None) -> Path | None:
     from scrapy.utils.project import inside_project
 
-    from fhcrawl.core import checks
+    from fhcrawl.core.checks import read_config
 
-    settings = read_settings()
-    if inside_project():
-        return settings, None, ""
-    return settings, *checks.read_config(settings, user_config_file(), may_be_missing=True)
+    if file:
+        return read_config(settings, Path(file))
+    return None if inside_project() else read_config(settings, user_config_file(), may_be_missing=True)
 
 
 def _place(settings: Settings) -> str:
@@ -208,7 +204,12 @@ def _default_place() -> str:
 class Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         try:
-            place = _default_place() or _place(_read_all_settings()[0])
+            place = _default_place()
+            if not place:
+                settings = read_settings()
+                with suppress(ArgumentError):
+                    _read_config(settings)
+                place = _place(settings)
         except ArgumentError as error:
             self.error(str(error))
         self.epilog = EPILOG.format(place=place)

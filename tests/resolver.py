@@ -65,6 +65,7 @@ class PublicLoopbackResolver(StubResolver):
     """The same where no address but 127.0.0.1 is special."""
 
     def install_on_reactor(self) -> None:
-        addresses.SPECIAL_IPV4.clear()
-        addresses.SPECIAL_IPV4[IPv4Network("127.0.0.1/32")] = "a loopback"
+        for network in [network for network in addresses.SPECIAL if network.version == 4]:
+            del addresses.SPECIAL[network]
+        addresses.SPECIAL[IPv4Network("127.0.0.1/32")] = "a loopback"
         super().install_on_reactor()

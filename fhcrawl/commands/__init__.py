@@ -12,27 +12,10 @@ from fhcrawl.exceptions import ArgumentError
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable
 
     from fhcrawl.store import Store
 
-# The commands by name, in the order of the help; `fhcrawl --help` prints them without importing Scrapy.
-SUMMARIES = {
-    "crawl": "Crawl the complete history of feeds, and report whether anything is missing",
-    "feeds": "List the feeds in the store, and what is missing from them",
-    "export": "Write all entries to a file",
-    "report": "Write an HTML report on the feeds in the store",
-    "history": "Show all stored versions of an entry, and where each came from",
-    "download": "Download the enclosures of a feed, such as the episodes of a podcast",
-    "subscribe": "Subscribe to feeds, so that a crawl without URLs includes them",
-    "unsubscribe": "Unsubscribe from feeds; their entries stay in the store",
-    "enqueue": "Distribute feeds to the workers of a cluster, by host",
-    "copystore": "Copy the store to another database",
-    "check": "Check the history of a feed that you publish",
-    "settings": "Print the settings, and where each is set",
-    "demo": "Serve a feed on this machine and crawl its complete history",
-}
-UTF_8 = "utf-8"  # RFC 8259, 8.1: the encoding of JSON
 SWITCH: dict[str, Any] = {"action": "store_true", "default": None}
 # The options that choose the columns of an export.
 OF_COLUMNS: dict[str, dict[str, Any]] = {
@@ -128,12 +111,10 @@ def print_refused(refused: Collection[str]) -> int:
     return 1 if refused else 0
 
 
-@contextlib.contextmanager
-def printing(encoding: str | None = None) -> Iterator[None]:
-    """Flush what the block prints at its end; characters that the encoding lacks are printed as `\\u2603`.
+def print_lines(lines: Iterable[str], as_json: bool = False) -> None:
+    """Print lines; characters that the encoding lacks are printed as `\\u2603`.
 
-    :param encoding: encoding of the output; None: the environment's
-    :raises UsageError: if the output cannot be written
+    :raises UsageError: if they cannot be written
     """
     from scrapy.exceptions import UsageError
 
@@ -142,9 +123,12 @@ def printing(encoding: str | None = None) -> Iterator[None]:
     if stdout is None:
         raise UsageError("stdout is closed", print_help=False)
     with contextlib.suppress(AttributeError):  # stdout has been replaced, for example by a test
+        # RFC 8259, 8.1: JSON is in UTF-8.
+        encoding = "utf-8" if as_json else None
         stdout.reconfigure(encoding=encoding, errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        yield
+        for line in lines:
+            print(line)
         stdout.flush()
     except OSError as error:
         # Flushing the rest of the buffer would fail again when Python exits.

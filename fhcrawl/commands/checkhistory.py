@@ -7,7 +7,7 @@ import sys
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import SUMMARIES, UTF_8, printing
+from fhcrawl.commands import print_lines
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.reporting.summary import BOLD, INDENT, RED, Look, cut_in_middle
@@ -31,13 +31,9 @@ MOST_SENTENCES, MOST_FIXES, MOST_DOCUMENTS = 5, 3, 3
 
 
 class Command(command.Command):
-    """Checks a feed's history, without a store. Scrapy has a command `check`, so this has another name."""
-
     requires_crawler_process = True
     default_settings: ClassVar[dict[str, object]] = {}
-    name = "check"
     usage = "[--json] [--strict] [--max-documents N] URL"
-    summary = SUMMARIES["check"]
     description = (
         "Read a feed's documents back to the oldest one, and report errors in its history (with the clause "
         "of the specification, the document and the line), possible improvements, and what is correct. "
@@ -80,12 +76,8 @@ class Command(command.Command):
         chain = Chain(url)
         self.run_crawl(CheckSpider, chain=chain, max_documents=opts.max_documents)
         findings, summary = chain.finish()
-        with printing(UTF_8 if opts.json else None):
-            if opts.json:
-                print(as_json(findings, summary))
-            else:
-                for line in lines(findings, summary, Look.of(sys.stdout)):
-                    print(line)
+        text = [as_json(findings, summary)] if opts.json else lines(findings, summary, Look.of(sys.stdout))
+        print_lines(text, opts.json)
         if not chain.is_finished or summary.errors or (opts.strict and summary.warnings):
             self.exitcode = 1
 

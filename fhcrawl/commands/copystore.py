@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fhcrawl.commands import SUMMARIES, printing
+from fhcrawl.commands import print_lines
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.utils.text import numbered
@@ -12,7 +12,6 @@ from fhcrawl.utils.text import numbered
 if TYPE_CHECKING:
     import argparse
 
-# By table.
 COUNTED = {
     "feeds": ("feed", "feeds"),
     "documents": ("document", "documents"),
@@ -21,10 +20,7 @@ COUNTED = {
 
 
 class Command(command.Command):
-    """Copies all rows of the store to an empty store."""
-
     usage = "URL"
-    summary = SUMMARIES["copystore"]
     description = (
         "Copy the entire store (FHCRAWL_STORE_URL) to an empty database, from SQLite to PostgreSQL or "
         "back. Run it only while no crawl is running."
@@ -47,5 +43,5 @@ class Command(command.Command):
         url = opening.parsed(args[0], "The argument")
         with self.opened_store() as source, closing(Store.open(url)) as target:
             counts = source.copy_to(target)
-        with printing():
-            print(", ".join(numbered(counts[table], *words) for table, words in COUNTED.items()), "copied")
+        numbers = (numbered(counts[table], *words) for table, words in COUNTED.items())
+        print_lines([f"{', '.join(numbers)} copied"])

@@ -24,13 +24,11 @@ from fhcrawl.commands import (
     FAIL_ON,
     NOT_CSV,
     OF_COLUMNS,
-    SUMMARIES,
     SWITCH,
-    UTF_8,
     is_failure,
     no_format,
+    print_lines,
     print_refused,
-    printing,
 )
 from fhcrawl.core import command
 from fhcrawl.core.addons import add_settings, has_addon
@@ -108,7 +106,6 @@ class Command(command.Command, crawl.Command):
     requires_crawler_process = True
     default_settings: ClassVar[dict[str, object]] = {}
     usage = "[URL …] [--feeds FILE] [--due] [-o FILE] [options]"
-    summary = SUMMARIES["crawl"]
     description = (
         "Crawl feeds back to their first entry. -o appends what has changed since the last export: one "
         "line for each new, updated or deleted entry. Without URLs and --feeds, the subscribed feeds are "
@@ -230,14 +227,13 @@ class Command(command.Command, crawl.Command):
     def _print_json(self, crawler: Crawler) -> None:
         from fhcrawl.commands.feeds import as_json
 
-        with printing(UTF_8), self.opened_store(settings=crawler.settings) as store:
+        with self.opened_store(settings=crawler.settings) as store:
             # Feeds that could never be read may have been removed from the store.
             found = store.feeds.read(urls=[*self._told]) if self._told else ()
             stored = {feed.feed: feed for feed in found}
             feeds = (stored.get(url, feed) for url, (feed, _counts) in self._told.items())
             changes = {url: counts.changes for url, (_feed, counts) in self._told.items()}
-            for line in as_json(feeds, store, changes=changes):
-                print(line)
+            print_lines(as_json(feeds, store, changes=changes), as_json=True)
 
     def _print_feeds(self, crawler: Crawler, arguments: dict[str, str]) -> None:
         spider = cast("type[HistorySpider]", crawler.spidercls)
@@ -247,12 +243,11 @@ class Command(command.Command, crawl.Command):
         feeds, only_due, time = parsed["feeds"], parsed["due"], now()
         settings = crawler.settings.copy()
         add_settings(settings)
-        with printing(), self.opened_store(settings=settings) as store:
+        with self.opened_store(settings=settings) as store:
             chosen = subscriptions.chosen(store.subscriptions, feeds, time if only_due else None)
             due = store.subscriptions.find_due(chosen)
-            for url in chosen:
-                when = _when(due[url], time) if url in due else "not crawled yet"
-                print(f"{printable(url, LONGEST_SENTENCE)}  {when}")
+            whens = {url: _when(due[url], time) if url in due else "not crawled yet" for url in chosen}
+            print_lines(f"{printable(url, LONGEST_SENTENCE)}  {when}" for url, when in whens.items())
             if not chosen:
                 print(subscriptions.why_none(store.subscriptions, feeds, only_due), file=sys.stderr)
         self.exitcode = print_refused(feeds.refused)

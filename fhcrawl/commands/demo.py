@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.exceptions import UsageError
 
-from fhcrawl.commands import SUMMARIES
 from fhcrawl.core import command
 from fhcrawl.core.components import add_components
 from fhcrawl.utils import interrupts
@@ -59,7 +58,6 @@ class Command(command.Command):
     requires_crawler_process = True
     default_settings: ClassVar[dict[str, object]] = {}
     usage = "[--anew]"
-    summary = SUMMARIES["demo"]
     description = (
         "Serve an archived feed of several years on this machine, crawl it and print a summary. Run it "
         "again: the publisher has added a month and revised an entry, and only the changes are fetched. All "

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import SUMMARIES, named, printing
+from fhcrawl.commands import named, print_lines
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 class Command(command.Command):
     requires_crawler_process = True
     usage = "-d FOLDER URL"
-    summary = SUMMARIES["download"]
     description = (
         "Download the enclosures of a feed that `fhcrawl crawl` has read, oldest first, into a folder. Files "
         "are named by date and title. A file that is there is not downloaded again. The exit code is 1 if a "
@@ -59,9 +58,8 @@ class Command(command.Command):
             self.run_crawl(EnclosuresSpider, feed=feed, files=missing, folder=folder, **callbacks)
         left = sum(not (folder / file.name).exists() for file in missing)
         rest = "left for the next run" if self.signals.number else "missing"
-        with printing():
-            downloaded, present = len(missing) - left, len(files) - len(missing)
-            print(f"{downloaded:,} downloaded, {present:,} already there, {left:,} {rest}")
+        downloaded, present = len(missing) - left, len(files) - len(missing)
+        print_lines([f"{downloaded:,} downloaded, {present:,} already there, {left:,} {rest}"])
         if left:
             self.exitcode = self.exitcode or 1
 

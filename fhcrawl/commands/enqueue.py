@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import SUMMARIES, print_refused, printing
+from fhcrawl.commands import print_lines, print_refused
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 class Command(command.Command):
     usage = "[URL|FILE …] [--due]"
-    summary = SUMMARIES["enqueue"]
     description = (
         "Add the subscribed feeds, or the given ones, to the Redis list of a cluster, grouped by host. A "
         "host that is already in the list is not added again. Workers ('scrapy crawl history') take hosts "
@@ -49,5 +48,4 @@ class Command(command.Command):
         feeds = {url: requested[url].plain() if url in requested else {} for url in chosen}
         key = self.settings.get("REDIS_START_URLS_KEY", START_URLS_KEY) % {"name": "history"}
         pushed = cluster.enqueue(server, key, feeds, opts.due)
-        with printing():
-            print(why_none if not feeds else "Added to the list: hosts: {}, feeds: {}".format(*pushed))
+        print_lines([why_none if not feeds else "Added to the list: hosts: {}, feeds: {}".format(*pushed)])

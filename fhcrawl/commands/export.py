@@ -20,12 +20,11 @@ from fhcrawl.commands import (
     CSV,
     NOT_CSV,
     OF_COLUMNS,
-    SUMMARIES,
     end_with_reader,
     is_failure,
     named,
     no_format,
-    printing,
+    print_lines,
 )
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
@@ -60,7 +59,6 @@ class Output(NamedTuple):
 
 class Command(command.Command):
     usage = "-o PLACE [--feed URL …] [options]"
-    summary = SUMMARIES["export"]
     description = (
         "Write the newest version of every entry in the store to a file. An existing file is replaced once "
         "the new one is complete."
@@ -153,8 +151,7 @@ class Command(command.Command):
             reason = error.strerror or error
             raise ArgumentError(f"Cannot write to {storages.shown(output.place)} ({reason})") from error
         if summary:
-            with printing():
-                print(summary)
+            print_lines([summary])
 
     def _write(
         self, output: Output, opts: argparse.Namespace, store: Store, feeds: list[Feed], wanted: Selection

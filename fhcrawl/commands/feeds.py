@@ -10,7 +10,7 @@ from itertools import chain, islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import FAIL_ON, SUMMARIES, UTF_8, is_failure, printing, stored
+from fhcrawl.commands import FAIL_ON, is_failure, print_lines, stored
 from fhcrawl.core import command
 from fhcrawl.logical_feed import WORDS
 from fhcrawl.reasons import ReasonKind
@@ -33,7 +33,6 @@ NO_SUCH_FEED = "No feed has the verdict {}"
 
 class Command(command.Command):
     usage = "[URL …] [--verdict NAME] [--json] [--missing] [--wide] [--fail-on VERDICT]"
-    summary = SUMMARIES["feeds"]
     description = (
         "List the feeds in the store, or the given ones, worst first: title, number of entries, dates of "
         "the oldest and newest entries, and verdict (complete, incomplete, lossy, unknown, or not read if "
@@ -71,7 +70,7 @@ class Command(command.Command):
         from fhcrawl.reporting.summary import MOST_REASONS, Look, Summary
 
         verdicts: set[str] = set()
-        with printing(UTF_8 if opts.json else None), self.opened_store() as store:
+        with self.opened_store() as store:
             wanted = [stored(store, url) for url in args]
             feeds = _chosen(store.feeds.read(urls=wanted), opts.verdict, verdicts)
             place = printable(store.place)
@@ -87,8 +86,7 @@ class Command(command.Command):
                     summary.add(feed, feed.verdict, feed.reasons)
                 table = summary.lines(look) if summary.verdicts else [none]
                 lines = chain(table, _duplicate_lines(store, wanted))
-            for line in lines:
-                print(line)
+            print_lines(lines, opts.json)
         # A store without feeds fails too: it is more likely the wrong store than a complete one.
         if opts.fail_on and (not verdicts or any(is_failure(word, opts.fail_on) for word in verdicts)):
             self.exitcode = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import SUMMARIES, UTF_8, printing, stored, typed
+from fhcrawl.commands import print_lines, stored, typed
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.utils.text import json_escaped, printable
@@ -24,7 +24,6 @@ SETTING = "FHCRAWL_KEEP_VERSIONS_ENABLED"
 
 class Command(command.Command):
     usage = "[--json] FEED ID"
-    summary = SUMMARIES["history"]
     description = (
         "Show the current version and earlier versions of an entry, newest first, each with the document "
         "that it came from. Earlier versions are kept only by crawls with FHCRAWL_KEEP_VERSIONS_ENABLED=1."
@@ -50,9 +49,7 @@ class Command(command.Command):
                 f"{feed} has no entry with the id {entry_id} (the id must match exactly); "
                 f"fhcrawl export --feed {feed} -o -:jsonl lists all entries"
             )
-        with printing(UTF_8 if opts.json else None):
-            for line in (_as_json if opts.json else _as_text)(feed, versions):
-                print(line)
+        print_lines((_as_json if opts.json else _as_text)(feed, versions), opts.json)
 
 
 def _as_json(feed: str, versions: list[KeptVersion]) -> Iterator[str]:

@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import SUMMARIES, end_with_reader, printing
+from fhcrawl.commands import end_with_reader, print_lines
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 class Command(command.Command):
     usage = "-o FILE"
-    summary = SUMMARIES["report"]
     description = (
         "Write a self-contained HTML page, suitable for e-mail: a table of all feeds in the store, worst "
         "first, with advice, and for each feed what is missing, its latest entries, its entries over time "
@@ -52,8 +51,7 @@ class Command(command.Command):
         except FhcrawlError as error:
             raise ArgumentError(f"Cannot write {opts.output}: {error}") from error
         if not is_stdout:
-            with printing():
-                print(f"Report on {feeds} feed{'' if feeds == 1 else 's'} written to {opts.output}")
+            print_lines([f"Report on {feeds} feed{'' if feeds == 1 else 's'} written to {opts.output}"])
 
 
 def _report(store: Store, file: IO[bytes]) -> int:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
 from fhcrawl import settings as ours
-from fhcrawl.commands import SUMMARIES, UTF_8, printing
+from fhcrawl.commands import print_lines
 from fhcrawl.core import addons, checks, command
 from fhcrawl.utils.addresses import without_credentials
 from fhcrawl.utils.datadir import ENVIRONMENT, user_data_dir
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
 
 
 class Command(command.Command):
-    name = "settings"  # Scrapy has a command of this name
     usage = "[--json] [options]"
-    summary = SUMMARIES["settings"]
     description = (
         "Print all settings of fhcrawl, and those of Scrapy that fhcrawl or you set, with their values and "
         "sources: default (of fhcrawl), project, config file, environment, or command line."
@@ -37,13 +36,9 @@ class Command(command.Command):
         names = {name for name in self.settings if (self.settings.getpriority(name) or 0) >= least}
         in_order = sorted(names, key=lambda name: (name not in checks.OURS, name))
         rows = [{"name": name, "value": self._shown(name), "source": self._source(name)} for name in in_order]
-        with printing(UTF_8 if opts.json else None):
-            if opts.json:
-                print(json.dumps(rows, ensure_ascii=False, default=str, indent=1))
-                return
-            for row in rows:
-                value = json.dumps(row["value"], ensure_ascii=False, default=str)
-                print(f"{row['name']} = {value}  ({row['source']})")
+        encode = partial(json.dumps, ensure_ascii=False, default=str)
+        lines = [f"{row['name']} = {encode(row['value'])}  ({row['source']})" for row in rows]
+        print_lines([encode(rows, indent=1)] if opts.json else lines, opts.json)
 
     def _shown(self, name: str) -> Any:
         value = self.settings[name]

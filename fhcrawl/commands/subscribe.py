@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import SUMMARIES, print_refused, printing
+from fhcrawl.commands import print_lines, print_refused
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 class Command(command.Command):
     usage = "URL|FILE …"
-    summary = SUMMARIES["subscribe"]
     description = (
         "Save feeds in the store, so that 'fhcrawl crawl' without URLs crawls them, and 'fhcrawl crawl "
         "--due' crawls those that are due. A file is a list of feeds: one URL per line, OPML or TOML. "
@@ -42,11 +41,10 @@ class Command(command.Command):
             raise ArgumentError("A feed is required: fhcrawl subscribe https://example.org/index.atom")
         check_switch(self.settings, subscriptions.LISTED_FILES)
         listed = subscriptions.from_words(args, self.settings.getbool(subscriptions.LISTED_FILES))
-        more = {name: True for name in ("merge_renamed",) if getattr(opts, name)}
+        more = {"merge_renamed": True} if opts.merge_renamed else {}
         plain = {url: options.plain() | more for url, options in listed.items()}
         with self.opened_store(to_write=True) as store:
             new = store.subscriptions.add(plain, now(), listed.titles)
         self.exitcode = print_refused(listed.refused)
         refused = f"; invalid: {len(listed.refused)}" if listed.refused else ""
-        with printing():
-            print(f"Newly subscribed: {new}; already subscribed: {len(listed) - new}{refused}")
+        print_lines([f"Newly subscribed: {new}; already subscribed: {len(listed) - new}{refused}"])

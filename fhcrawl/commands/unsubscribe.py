@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import SUMMARIES, named, printing
+from fhcrawl.commands import named, print_lines
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.utils.text import printable
@@ -20,7 +20,6 @@ MERGED = "is merged into {}; entries added: {:,}"
 
 class Command(command.Command):
     usage = "[--delete | --merge-into URL] URL …"
-    summary = SUMMARIES["unsubscribe"]
     description = (
         "Exclude feeds from 'fhcrawl crawl' without URLs. Their entries stay in the store, and 'fhcrawl "
         "export' still writes them. A feed that was never read is removed from the store, even if it was "
@@ -65,6 +64,4 @@ class Command(command.Command):
             else:
                 forgotten = store.subscriptions.remove(urls)
                 removed = {url: FORGOTTEN if is_gone else STAYS for url, is_gone in forgotten.items()}
-        with printing():
-            for url, what in removed.items():
-                print(f"{printable(url)} {what}")
+        print_lines(f"{printable(url)} {what}" for url, what in removed.items())

@@ -143,45 +143,40 @@ KINDS: tuple[tuple[type, Any, str], ...] = (
 )
 
 
-def read_config(settings: BaseSettings, path: Path, may_be_missing: bool = False) -> tuple[Path | None, str]:
+def read_config(settings: BaseSettings, path: Path, may_be_missing: bool = False) -> Path | None:
     """Add the settings of a file to others, except those that environment variables set.
 
-    :return: its path, None if it was not read; and why it cannot be used, '' if it can
+    :return: the path; None if there is no such file
+    :raises ArgumentError: if the file cannot be used
     """
-    try:
-        values = _read_config(path)
-    except ArgumentError as error:
-        is_missing = isinstance(error.__cause__, FileNotFoundError)
-        return None, "" if is_missing and may_be_missing else str(error)
-    for name, value in values.items():
-        if name not in ENVIRONMENT or not os.environ.get(name):
-            settings.set(name, value, CONFIG_PRIORITY)
-    return path, ""
-
-
-def _read_config(path: Path) -> dict[str, Any]:
     try:
         table = parse_toml(path.read_bytes())
     except OSError as error:
+        if may_be_missing and isinstance(error, FileNotFoundError):
+            return None
         raise ArgumentError(f"Cannot read the config file {path} ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
         message = f"{path} is not TOML ({error}); write one setting per line, such as {EXAMPLE}"
         raise ArgumentError(message) from error
-    values = {name: _as_on_command_line(value) if name in OURS else value for name, value in table.items()}
+    # As on the command line.
+    joined = {name: ",".join(map(str, v)) if isinstance(v, list) else str(v) for name, v in table.items()}
+    values = {name: joined[name] if name in OURS else value for name, value in table.items()}
     try:
         _check_config(values)
     except FhcrawlError as error:
         raise ArgumentError(f"{path}: {error}") from error
-    return values
+    for name, value in values.items():
+        if name not in ENVIRONMENT or not os.environ.get(name):
+            settings.set(name, value, CONFIG_PRIORITY)
+    return path
 
 
-def fault_of(assignments: Iterable[str]) -> str:
-    """Return a message about the first misspelt setting in values of -s; '' if there is none."""
+def check_assigned(assignments: Iterable[str]) -> None:
+    """:raises ArgumentError: if the name of a setting in values of -s is misspelt"""
     for assignment in assignments:
         name = assignment.partition("=")[0].strip()
         if near := _misspelt(name):
-            return f"There is no setting {name}; did you mean {near}?"
-    return ""
+            raise ArgumentError(f"There is no setting {name}; did you mean {near}?")
 
 
 def _misspelt(name: str) -> str:
@@ -189,10 +184,6 @@ def _misspelt(name: str) -> str:
     # The names of settings that other components may have cannot be checked.
     is_known = name in names or name.startswith(PREFIXES)
     return "" if is_known else nearest(name.upper(), names, SIMILAR) or ""
-
-
-def _as_on_command_line(value: object) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _check_config(values: dict[str, Any]) -> None:

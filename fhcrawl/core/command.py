@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 from scrapy.exceptions import UsageError
 
+from fhcrawl.core import MODULES, SUMMARIES
 from fhcrawl.core.addons import add_settings
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.utils import interrupts
@@ -54,9 +55,8 @@ class PageFormatter(RawDescriptionHelpFormatter, ScrapyHelpFormatter):
 class Command(ScrapyCommand):
     """A command that is described by attributes, and needs no crawl.
 
-    `name` is its name for `fhcrawl`; None if that is its module's, as it is for `scrapy`. `operand` is the
-    name and the help of its positional arguments; None if it has none. `options` are names, and the arguments
-    of `add_argument`; an option whose `dest` is the name of a setting sets it.
+    `operand` is the name and the help of its positional arguments; None if it has none. `options` are names,
+    and the arguments of `add_argument`; an option whose `dest` is the name of a setting sets it.
     """
 
     requires_project = True
@@ -67,9 +67,7 @@ class Command(ScrapyCommand):
     crawler_process: AsyncCrawlerProcess
     config: Path | None = None  # the config file that was read
 
-    name: ClassVar[str | None] = None
     usage: ClassVar[str]
-    summary: ClassVar[str]
     description: ClassVar[str]
     examples: ClassVar[tuple[str, ...]]
     operand: ClassVar[tuple[str, str] | None] = None
@@ -78,6 +76,9 @@ class Command(ScrapyCommand):
     def __init__(self) -> None:
         super().__init__()
         self.signals = interrupts.SignalCount()
+        module = type(self).__module__.rpartition(".")[2]
+        self.name = next((name for name, other in MODULES.items() if other == module), module)
+        self.summary = SUMMARIES.get(self.name, "")
 
     def syntax(self) -> str:
         return self.usage
@@ -106,8 +107,7 @@ class Command(ScrapyCommand):
         """
         unknown = [arg for arg in args if arg.startswith("-")]
         if unknown:
-            name = self.name or type(self).__module__.rpartition(".")[2]
-            raise UsageError(no_option(unknown, self._parser, f"fhcrawl {name}"), print_help=False)
+            raise UsageError(no_option(unknown, self._parser, f"fhcrawl {self.name}"), print_help=False)
         if args and self.operand is None:
             raise UsageError(f"Unexpected argument: {printable(args[0])}", print_help=False)
         super().process_options(args, opts)

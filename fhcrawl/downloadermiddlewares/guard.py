@@ -94,7 +94,7 @@ class GuardMiddleware:
         where = addresses.origin(request.url)
         if context is not None and not is_of_web_archive(context):
             _check_feed(request, context)
-        key = ANY_ADDRESS if self._allowed.has_name(where) else self._key(request, context, where)
+        key = ANY_ADDRESS if self._allowed.has(where) else self._key(request, context, where)
         if key is not None:
             request.meta[key] = True
             return

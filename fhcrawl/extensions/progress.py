@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import io
 import logging
 import os
 import sys
 import time
 from collections import deque
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import signals as scrapy_signals
@@ -63,7 +63,7 @@ class Walk:
     :param pending: URLs of the documents that have been requested and are not done
     :param read: number of entries that were read, or of documents if it is `of_documents`
     :param total: how many the publisher announces; 0 if none
-    :param begun: when the first document was fetched, in seconds of the clock of `Progress`
+    :param begun: when the first document was fetched, in seconds of the clock of `Progress`; None before
     """
 
     name: str
@@ -73,11 +73,11 @@ class Walk:
     read: int = 0
     total: int = 0
     of_documents: bool = False
-    begun: float = 0.0
+    begun: float | None = None
 
     def done(self, time: float) -> str:
         # Entries that are published meanwhile are read too.
-        if not 0 < self.read < self.total:
+        if self.begun is None or not 0 < self.read < self.total:
             return ""
         left = (time - self.begun) * (self.total - self.read) / self.read
         return f"{self.read / self.total:.0%}, {_clock(left)} left"
@@ -95,13 +95,15 @@ class Progress:
         self.clock = clock
         self.total = Counts()
         self.problems = 0
-        # The walks whose first document is being, or has been, fetched.
-        self.under_way: dict[str, Walk] = {}
         self._walks: dict[str, Walk] = {}
         self._begun = 0
         self._left: set[str] = set()
         self._counts: dict[str, Counts] = {}
         self._samples: deque[tuple[float, int, int]] = deque()
+
+    @property
+    def under_way(self) -> list[Walk]:
+        return [walk for walk in self._walks.values() if walk.begun is not None]
 
     @property
     def done(self) -> int:
@@ -118,9 +120,9 @@ class Progress:
         walk.pending.add(url)
 
     def begin(self, feed: str | None) -> None:
-        if feed in self._walks and feed not in self.under_way:
-            self.under_way[feed] = self._walks[feed]
-            self._walks[feed].begun = self.clock()
+        if feed in self._walks and self._walks[feed].begun is None:
+            walk = self._walks[feed] = self._walks.pop(feed)  # `under_way` is in this order
+            walk.begun = self.clock()
 
     def expect(self, feed: str, read: int, total: int) -> None:
         walk = self._walk(feed)
@@ -137,10 +139,6 @@ class Progress:
                 self._counts[feed] = counts
         walk = self._walks[feed] = Walk(feed, counts)
         return walk
-
-    def _end(self, feed: str) -> None:
-        del self._walks[feed]
-        self.under_way.pop(feed, None)
 
     def commit(self, result: DocumentResult, batch: CommitBatch, deleted: int) -> None:
         walk = self._end_document(result)
@@ -185,13 +183,13 @@ class Progress:
         for feed in set(feeds) - self._left:
             self._left.add(feed)
             self._walk(feed)
-            self._end(feed)
+            del self._walks[feed]
 
     def _end_document(self, result: DocumentResult) -> Walk:
         walk = self._walk(result.fetch.feed)
         walk.pending.discard(result.fetch.requested_url)
         if not walk.pending:
-            self._end(result.fetch.feed)
+            del self._walks[result.fetch.feed]
         return walk
 
     def rate(self, time: float) -> Rate:
@@ -207,11 +205,12 @@ class Progress:
 
 def line(progress: Progress, rate: Rate) -> str:
     total = progress.total
-    walks = progress.under_way.values() if progress.feeds == 1 else ()
-    more = [share for walk in walks if (share := walk.done(progress.clock()))]
+    walks = progress.under_way
+    shares = [walk.done(progress.clock()) for walk in walks if progress.feeds == 1]
+    more = [*filter(None, shares)]
     more += [f"problems: {progress.problems}"] if progress.problems else []
     return (
-        f"Feeds: {progress.done:,} of {progress.feeds:,} done, {len(progress.under_way):,} in progress; "
+        f"Feeds: {progress.done:,} of {progress.feeds:,} done, {len(walks):,} in progress; "
         f"documents: {total.documents:,} ({rate.documents * 60:.0f}/min); "
         f"entries: {total.outcomes()} ({rate.entries * 60:.0f}/min)" + "".join(f"; {each}" for each in more)
     )
@@ -349,8 +348,7 @@ class Screen:
         from rich.live import Live
 
         self.console = console
-        self._written: list[str] = []
-        self._waiting = 0
+        self._written = io.StringIO()
         self._live = Live(
             console=console,
             get_renderable=lambda: render(console.size),
@@ -375,9 +373,8 @@ class Screen:
         self._live.start()
 
     def write(self, text: str) -> int:
-        self._written.append(text)
-        self._waiting += len(text)
-        if self._waiting > MOST_WAITING:
+        self._written.write(text)
+        if self._written.tell() > MOST_WAITING:
             self._print()
         return len(text)
 
@@ -388,8 +385,8 @@ class Screen:
     def _print(self) -> None:
         from rich.text import Text
 
-        written, self._written, self._waiting = "".join(self._written), [], 0
-        if written:
+        if written := self._written.getvalue():
+            self._written = io.StringIO()
             # The terminal wraps long lines, so that they are copied as one line.
             self.console.print(Text(written, end=""), end="", soft_wrap=True)
 
@@ -425,13 +422,12 @@ def running(progress: Progress, rate: Rate, seconds: float, size: ConsoleDimensi
     from rich.console import Group
     from rich.constrain import Constrain
 
-    total = progress.total
-    walks = len(progress.under_way)
-    waiting = progress.feeds - progress.done - walks
+    total, walks = progress.total, progress.under_way
+    waiting = progress.feeds - progress.done - len(walks)
     parts: list[RenderableType] = [
         _line(
             "Feeds",
-            f"{progress.done:,} of {progress.feeds:,} done, {walks:,} in progress, {waiting:,} waiting",
+            f"{progress.done:,} of {progress.feeds:,} done, {len(walks):,} in progress, {waiting:,} waiting",
         ),
         _line("Documents", f"{total.documents:,}  ({rate.documents:,.1f}/s)"),
         _line("Entries", f"{total.outcomes()}  ({rate.entries:,.0f}/s)"),
@@ -439,8 +435,8 @@ def running(progress: Progress, rate: Rate, seconds: float, size: ConsoleDimensi
     ]
     if progress.problems:
         parts.append(_line("Problems", f"{progress.problems:,}", "bold red"))
-    if progress.under_way:
-        parts.append(_walks(progress, min(MOST_WALKS, max(1, size.height - OTHER_LINES))))
+    if walks:
+        parts.append(_walks(walks, progress.clock(), min(MOST_WALKS, max(1, size.height - OTHER_LINES))))
     # A terminal echoes ^C at the end of the display; if that wrapped, the display could not be redrawn.
     return Constrain(Group(*parts), size.width - len("^C^C"))
 
@@ -458,7 +454,7 @@ def _clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}"
 
 
-def _walks(progress: Progress, limit: int) -> Table:
+def _walks(walks: list[Walk], time: float, limit: int) -> Table:
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
@@ -467,17 +463,14 @@ def _walks(progress: Progress, limit: int) -> Table:
     table.add_column("In progress", ratio=1, no_wrap=True, overflow="ellipsis")
     for heading in ("Documents", "Entries", "Back to", "Done"):
         table.add_column(heading, justify="right", no_wrap=True)
-    walks = list(islice(progress.under_way.values(), limit))
-    if has_bars := any(walk.done(progress.clock()) for walk in walks):
+    shares = [walk.done(time) for walk in walks[:limit]]
+    if any(shares):
         table.add_column("", width=BAR)
-    for walk in walks:
-        counts = walk.counts
-        back_to = (walk.back_to or "-")[:MONTH]
-        name = Text(printable(walk.name))
-        row = (f"{counts.documents:,}", f"{counts.entries:,}", Text(printable(back_to)))
-        done = walk.done(progress.clock())
-        bar = ProgressBar(walk.total, walk.read, width=BAR) if done else ""
-        table.add_row(name, *row, done, *([bar] if has_bars else []))
-    if len(progress.under_way) > limit:
-        table.add_row(Text(f"and {len(progress.under_way) - limit:,} more", "dim"))
+    for walk, share in zip(walks, shares, strict=False):
+        counts, back_to = walk.counts, (walk.back_to or "-")[:MONTH]
+        row = (f"{counts.documents:,}", f"{counts.entries:,}", Text(printable(back_to)), share)
+        bar = [ProgressBar(walk.total, walk.read, width=BAR)] if share else []
+        table.add_row(Text(printable(walk.name)), *row, *bar)
+    if len(walks) > limit:
+        table.add_row(Text(f"and {len(walks) - limit:,} more", "dim"))
     return table

@@ -45,8 +45,10 @@ ENDS = {
 # Parses one document at a time; it ends when this process ends.
 class ReaderProcess:
     def __init__(self, process: asyncio.subprocess.Process, file: IO[bytes]) -> None:
-        self._process = process
-        self._file = file
+        if process.stdout is None or process.stdin is None:
+            raise RuntimeError("the process has no pipes")
+        self._process, self._file = process, file
+        self._answers, self._turns = process.stdout, process.stdin
 
     @property
     def pid(self) -> int:
@@ -73,7 +75,7 @@ class ReaderProcess:
     async def read(self, job: Job, seconds: float | None = None) -> FeedDocument | DocumentList:
         try:
             put_job(self._file.fileno(), job)
-            _pipes(self._process)[1].write(TURN)
+            self._turns.write(TURN)
             await asyncio.wait_for(self._wait_for_turn(), seconds)
             return take_answer(self._file.fileno())
         except asyncio.TimeoutError as error:
@@ -85,7 +87,7 @@ class ReaderProcess:
 
     async def _wait_for_turn(self) -> None:
         try:
-            await _pipes(self._process)[0].readexactly(len(TURN))
+            await self._answers.readexactly(len(TURN))
         except (asyncio.IncompleteReadError, ConnectionError) as error:
             status = await self.end()
             message = ENDS.get(status, f"the parser process ended with status {status}")
@@ -102,15 +104,9 @@ class ReaderProcess:
 
     # Returns the exit status, or the negative number of a signal.
     async def end(self) -> int:
-        _pipes(self._process)[1].close()
+        self._turns.close()
         self._file.close()
         return await self._process.wait()
-
-
-def _pipes(process: asyncio.subprocess.Process) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    if process.stdout is None or process.stdin is None:
-        raise RuntimeError("the process has no pipes")
-    return process.stdout, process.stdin
 
 
 logger = logging.getLogger(__name__)
@@ -141,6 +137,7 @@ class ReaderExtension(Component):
         self._turn = asyncio.Lock()
         self._begun: dict[Response, Task] = {}
         self._tasks: set[Task] = set()
+        crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
 
     def begin(self, response: Response) -> None:
         request = request_of(response)
@@ -150,7 +147,10 @@ class ReaderExtension(Component):
             return
         digest = context.body_digest
         is_unchanged = digest is not None and requests.is_unchanged(response, digest)
-        if is_unchanged or not self._is_ready(response):
+        if is_unchanged:
+            return
+        start = self._start or self._begin_process()
+        if not start.done() and len(response.body) < WORTH_WAITING:
             return
         task = asyncio.ensure_future(self._read(self._job(request, response), request))
         self._tasks.add(task)
@@ -162,12 +162,6 @@ class ReaderExtension(Component):
         # Retrieve the exception, which asyncio would log if the spider does not read the document.
         if not task.cancelled():
             task.exception()
-
-    def _is_ready(self, response: Response) -> bool:
-        if self._start is None:
-            self._crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
-        start = self._start or self._begin_process()
-        return start.done() or len(response.body) >= WORTH_WAITING
 
     async def wait(self, response: Response) -> None:
         if response in self._begun:

@@ -203,7 +203,7 @@ STATES = {
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
-def write(feeds: Iterable[tuple[Feed, Details]], file: IO[str], made: str, several: bool = True) -> Overview:
+def write(feeds: Iterable[tuple[Feed, Details]], file: IO[str], made: str, several: bool) -> Overview:
     """Write a report on feeds; return their totals.
 
     :param made: time of the report, ISO 8601 in UTC

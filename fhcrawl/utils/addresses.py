@@ -32,42 +32,25 @@ DOMAINS_REMEMBERED = 2**16
 EXAMPLE = "use a host, host:port, an address or a network, such as intranet.example:8080 or 10.1.0.0/16"
 
 # IANA's registries of special-purpose addresses (RFC 6890), and multicast. Python's is_global differs
-# between versions of Python.
-SPECIAL_IPV4 = {
-    IPv4Network(network): kind
+# between versions of Python. The first network that contains an address counts.
+SPECIAL = {
+    ip_network(network): kind
     for kind, networks in {
-        "an unspecified": "0.0.0.0/8",
-        "a private": "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16",
+        "an unspecified": "0.0.0.0/8 ::/128",
+        "a private": "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7",
         "a shared": "100.64.0.0/10",
-        "a loopback": "127.0.0.0/8",
-        "a link-local": "169.254.0.0/16",
-        "a documentation": "192.0.2.0/24 198.51.100.0/24 203.0.113.0/24",
+        "a loopback": "127.0.0.0/8 ::1/128",
+        "a link-local": "169.254.0.0/16 fe80::/10",
+        "a documentation": "192.0.2.0/24 198.51.100.0/24 203.0.113.0/24 2001:db8::/32 3fff::/20",
         "a benchmarking": "198.18.0.0/15",
-        "a multicast": "224.0.0.0/4",
-        "a reserved": (
-            "192.0.0.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.175.48.0/24 240.0.0.0/4"
-        ),
+        "a multicast": "224.0.0.0/4 ff00::/8",
+        # RFC 4291, 2.4: all other addresses are global unicast, of which IANA has allocated only 2000::/3.
+        "a reserved": "192.0.0.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.175.48.0/24 "
+        "240.0.0.0/4 ::/3 4000::/2 8000::/1 2001::/23 2620:4f:8000::/48",
     }.items()
     for network in networks.split()
 }
-# The first network that contains an address counts. RFC 4291, 2.4: all other addresses are global unicast, of
-# which IANA has allocated only 2000::/3.
-SPECIAL_IPV6 = {
-    IPv6Network(network): kind
-    for kind, networks in {
-        "an unspecified": "::/128",
-        "a loopback": "::1/128",
-        "a link-local": "fe80::/10",
-        "a private": "fc00::/7",
-        "a multicast": "ff00::/8",
-        "a documentation": "2001:db8::/32 3fff::/20",
-        "a reserved": "::/3 4000::/2 8000::/1 2001::/23 2620:4f:8000::/48",
-    }.items()
-    for network in networks.split()
-}
-# IPv6 addresses that embed an IPv4 address: RFC 4291, 2.5.5.2; RFC 6052, 2.1; RFC 3056, 2; RFC 4380, 4.
-MAPPED, NAT64 = IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96")
-SIX_TO_FOUR, TEREDO = IPv6Network("2002::/16"), IPv6Network("2001::/32")
+NAT64 = IPv6Network("64:ff9b::/96")
 
 # RFC 3490, 3.1: characters that are equivalent to a dot in a domain name.
 DOTS = re.compile("[\u3002\uff0e\uff61]")
@@ -127,24 +110,17 @@ def _ipv6(host: str) -> IPv6Address | None:
 
 def special(address: Address) -> str | None:
     """Return the kind of a special address with its article ('a loopback'); None for a public address."""
-    if isinstance(address, IPv4Address):
-        return next((kind for network, kind in SPECIAL_IPV4.items() if address in network), None)
-    embedded = _embedded(address)
-    if embedded:
+    if isinstance(address, IPv6Address) and (embedded := _embedded(address)):
         return next(filter(None, map(special, embedded)), None)
-    return next((kind for network, kind in SPECIAL_IPV6.items() if address in network), None)
+    return next((kind for network, kind in SPECIAL.items() if address in network), None)
 
 
+# RFC 4291, 2.5.5.2; RFC 6052, 2.1; RFC 3056, 2; RFC 4380, 4.
 def _embedded(address: IPv6Address) -> list[IPv4Address]:
-    bits = int(address)
-    last = bits & 0xFFFF_FFFF
-    if address in MAPPED or address in NAT64:
-        return [IPv4Address(last)]
-    if address in SIX_TO_FOUR:
-        return [IPv4Address(bits >> 80 & 0xFFFF_FFFF)]
-    if address in TEREDO:
-        return [IPv4Address(bits >> 64 & 0xFFFF_FFFF), IPv4Address(last ^ 0xFFFF_FFFF)]
-    return []
+    if address in NAT64:
+        return [IPv4Address(int(address) & 0xFFFF_FFFF)]
+    embedded = (address.ipv4_mapped, address.sixtofour, *(address.teredo or ()))
+    return [address for address in embedded if address is not None]
 
 
 def special_name(host: str) -> bool:
@@ -188,48 +164,34 @@ def is_of_this_machine(url: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AllowedHosts:
-    names: frozenset[tuple[str, int | None]] = frozenset()
-    networks: tuple[tuple[Network, int | None], ...] = ()
+    hosts: frozenset[tuple[str, int | None]] = frozenset()  # names and addresses
+    networks: tuple[Network, ...] = ()
 
     @classmethod
     def of(cls, entries: Iterable[str]) -> AllowedHosts:
         """:raises ArgumentError: if an entry is invalid"""
-        names: list[tuple[str, int | None]] = []
-        networks: list[tuple[Network, int | None]] = []
-        for entry in filter(None, map(str.strip, entries)):
-            network = _network(entry)
-            if network is not None:
-                networks.append((network, None))
-                continue
-            host, port = _host_and_port(entry)
-            address = literal(host)
-            if address is None:
-                names.append((host, port))
-            else:
-                networks.append((ip_network(address), port))
-        return cls(frozenset(names), tuple(networks))
+        listed = [*filter(None, map(str.strip, entries))]
+        return cls(
+            frozenset(_host_and_port(entry) for entry in listed if "/" not in entry),
+            tuple(_network(entry) for entry in listed if "/" in entry),
+        )
 
-    def has_name(self, where: Origin) -> bool:
-        return (where.host, where.port) in self.names or (where.host, None) in self.names
+    def has(self, where: Origin) -> bool:
+        return (where.host, where.port) in self.hosts or (where.host, None) in self.hosts
 
     def refusal(self, address: Address, port: int) -> str | None:
         kind = special(address)
-        if kind is None or self._has_address(address, port):
+        if kind is None:
             return None
+        mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+        for same in filter(None, (address, mapped)):
+            is_in_network = any(same in network for network in self.networks)
+            if is_in_network or self.has(Origin(canonical(str(same)), port)):
+                return None
         return f"it is at {kind} address ({address})"
 
-    def _has_address(self, address: Address, port: int) -> bool:
-        embedded = _embedded(address) if isinstance(address, IPv6Address) and address in MAPPED else []
-        return any(
-            candidate in network and allowed in (None, port)
-            for network, allowed in self.networks
-            for candidate in (address, *embedded)
-        )
 
-
-def _network(entry: str) -> Network | None:
-    if "/" not in entry:
-        return None
+def _network(entry: str) -> Network:
     try:
         return ip_network(entry)
     except ValueError as error:

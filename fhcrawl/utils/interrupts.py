@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,13 +44,10 @@ class SignalCount:
 
     def watch(self, process: Any) -> None:
         for name in ("_signal_shutdown", "_signal_kill"):
-            setattr(process, name, self._counting(getattr(process, name)))
+            setattr(process, name, partial(self._count, getattr(process, name)))
 
-    def _counting(self, handler: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
-        def handle(signum: int, frame: Any) -> None:
-            self.number += 1
-            if signum == signal.SIGINT or self.number > 1:
-                self.code = SIGNAL_CODE + signum
-            handler(signum, frame)
-
-        return handle
+    def _count(self, handler: Callable[[int, Any], None], signum: int, frame: Any) -> None:
+        self.number += 1
+        if signum == signal.SIGINT or self.number > 1:
+            self.code = SIGNAL_CODE + signum
+        handler(signum, frame)

@@ -44,9 +44,9 @@ def test_feed_is_done_when_nothing_is_asked_for_any_more() -> None:
     ask(progress, "a", "a1")
     ask(progress, "a", "a1")
     progress.commit(result("a", "a", Role.SUBSCRIPTION), CommitBatch(), 0)
-    assert (progress.done, list(progress.under_way)) == (0, ["a"])
+    assert (progress.done, [walk.name for walk in progress.under_way]) == (0, ["a"])
     progress.lose(result("a", "a1", failure=MISSING))
-    assert (progress.done, list(progress.under_way)) == (1, [])
+    assert (progress.done, progress.under_way) == (1, [])
     assert progress.problems == 1
 
 
@@ -108,11 +108,11 @@ def test_walk_has_come_back_to_the_last_entry_with_a_time_or_else_to_the_oldest_
         ask(progress, "a", url)
         read = with_entries(result("a", url, updated=updated), "2004-02-01T00:00:00Z", f"2003-0{url[1]}", "")
         progress.commit(read, CommitBatch(), 0)
-    assert progress.under_way["a"].back_to == "2003-01"
+    assert progress.under_way[0].back_to == "2003-01"
     for month, back_to in (("2002-03", "2002-03"), ("2001-12", "2001-12"), ("2002-01", "2001-12")):
         ask(progress, "a", month)
         progress.commit(result("a", month, updated=f"{month}-01T00:00:00Z"), CommitBatch(), 0)
-        assert str(progress.under_way["a"].back_to).startswith(back_to)
+        assert str(progress.under_way[0].back_to).startswith(back_to)
 
 
 def test_share_of_a_known_number_of_entries_is_shown_with_the_time_left() -> None:
@@ -120,7 +120,7 @@ def test_share_of_a_known_number_of_entries_is_shown_with_the_time_left() -> Non
     progress = Progress(1, lambda: now)
     ask(progress, "a", "a", Role.SUBSCRIPTION)
     ask(progress, "a", "a1", Role.PAGE)
-    walk = progress.under_way["a"]
+    walk = progress.under_way[0]
     assert walk.done(0) == ""
     first = replace(with_entries(result("a", "a", Role.SUBSCRIPTION), "2004", "2003"), total=200)
     progress.commit(first, CommitBatch(), 0)
@@ -146,7 +146,7 @@ def test_share_of_the_documents_of_a_list_counts_those_that_are_lost() -> None:
     ask(progress, "a", "a", Role.SUBSCRIPTION)
     for part in range(4):
         ask(progress, "a", str(part), Role.PART)
-    walk = progress.under_way["a"]
+    walk = progress.under_way[0]
     parts = [ListedDocument(str(part), str(part)) for part in range(4)]
     progress.commit(replace(result("a", "a", Role.SUBSCRIPTION), parts=parts), CommitBatch(), 0)
     progress.commit(with_entries(result("a", "0", Role.PART), *["2002"] * 48), CommitBatch(), 0)

@@ -28,22 +28,21 @@ def test_data_are_where_the_setting_says(home: Path) -> None:
     assert (home / "some" / "where").is_dir()
 
 
-def test_data_of_a_project_are_in_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_of_a_project_are_in_it_and_others_are_the_users(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_user = home / ".local" / "share" / "fhcrawl"
+    assert data_dir(settings()) == of_user
+    # As Scrapyd has it, from the egg; and in the folder of the source.
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "pipelines_config.embedded")
+    assert data_dir(settings()) == of_user
+    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE")
+    monkeypatch.chdir(ROOT / "fhcrawl")
+    assert data_dir(settings()) == of_user
     (home / "scrapy.cfg").touch()
     (home / "below").mkdir()
     monkeypatch.chdir(home / "below")
     assert data_dir(settings()) == home / ".scrapy"
-
-
-def test_data_without_a_project_are_the_users(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # As Scrapyd has it, from the egg.
-    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "pipelines_config.embedded")
-    assert data_dir(settings()) == home / ".local" / "share" / "fhcrawl"
-
-
-def test_data_in_the_folder_of_the_source_are_the_users(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT / "fhcrawl")
-    assert data_dir(settings()) == home / ".local" / "share" / "fhcrawl"
 
 
 def test_data_at_a_relative_path_are_refused(home: Path) -> None:
