@@ -17,9 +17,8 @@ from fhcrawl.logical_feed.results import CommitBatch, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.commit import MAY_HAVE_GROWN, Commit, StoredState
 from fhcrawl.store.database import Database, Repository
-from fhcrawl.store.opening import stream
 from fhcrawl.store.schema import feeds
-from fhcrawl.store.statements import execute, find_document, id_of_document, with_chain
+from fhcrawl.store.statements import execute, find_document, id_of_document, stream, with_chain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

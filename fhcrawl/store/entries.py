@@ -15,7 +15,6 @@ from fhcrawl.logical_feed import ChainPosition, captured
 from fhcrawl.logical_feed.results import latest_time
 from fhcrawl.store import leases, statements
 from fhcrawl.store.database import Repository
-from fhcrawl.store.opening import stream
 from fhcrawl.store.schema import changes, deliveries, entries, feeds
 from fhcrawl.store.statements import (
     CHANGE_OF_ENTRY,
@@ -25,6 +24,7 @@ from fhcrawl.store.statements import (
     TIMES,
     by_counted_order,
     counted_time,
+    stream,
 )
 from fhcrawl.utils.clock import now
 
@@ -128,13 +128,11 @@ class Entries(Repository):
         """
         where, chosen = "entries.digest <> ''", list(urls)
         with self._database.snapshot() as connection:
+            values: dict[str, object] = {}
             if chosen:
-                of_feeds = select(feeds.c.id).where(statements.is_one_of(chosen))
-                chosen_ids = list(connection.scalars(of_feeds))
+                values["feeds"] = self._database.find_ids(connection, chosen)
                 where += " AND entries.feed_id = ANY(:feeds)"
-            else:
-                chosen_ids = []
-            yield from _stream_entries(connection, where, {"feeds": chosen_ids}, has_details=has_details)
+            yield from _stream_entries(connection, where, values, has_details=has_details)
 
     def read_versions(self, feed: str, newest_first: bool = False) -> Iterator[StoredVersion]:
         """Yield the newest version of each entry of a feed, including deletions, oldest first."""
@@ -262,7 +260,8 @@ class Exports(Repository):
                 (row.id, files)
                 for row in rows
                 for files in [json.loads(row.files)]
-                if leases.is_dead(connection, row.run) or any(name == locked for _written, name, *_ in files)
+                if leases.living_owner(connection, row.run) is None
+                or any(name == locked for _written, name, *_ in files)
             ]
 
     def end(self, number: int) -> None:

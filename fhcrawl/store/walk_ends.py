@@ -28,9 +28,8 @@ from fhcrawl.logical_feed.results import State, latest_time
 from fhcrawl.store import statements
 from fhcrawl.store.commit import delete_entries
 from fhcrawl.store.database import Repository
-from fhcrawl.store.opening import ROWS_AT_ONCE
 from fhcrawl.store.schema import feeds
-from fhcrawl.store.statements import execute, execute_all
+from fhcrawl.store.statements import ROWS_AT_ONCE, execute, execute_all
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
