@@ -128,9 +128,7 @@ class Database:
         self.place = place
         self.dialect: Dialect = engine.dialect
         self._engine = engine
-        self._writer = opening.writer(engine)
-        self._reader = opening.reader(engine)
-        self._snapshots = opening.snapshots(engine)
+        self._writer, self._snapshots, self._reader = opening.modes(engine)
         self.pipeline = Pipeline(self._reader) if engine.dialect.name == POSTGRESQL else None
         self._file: tuple[int, int] | None = None
         self.leases: Leases | None = None
@@ -148,15 +146,14 @@ class Database:
         opening.make_file(parsed)
         try:
             database = cls(opening.engine(parsed), place)
-            try:
+            with ExitStack() as disposing:
+                disposing.callback(database._engine.dispose)
                 with database._engine.begin() as connection:
                     is_current = schema.is_current(connection)
                 if not is_current:
                     with database._writer.begin() as connection:
                         schema.prepare(connection)
-            except BaseException:
-                database._engine.dispose()
-                raise
+                disposing.pop_all()
             database._file = opening.identity(database._engine)
         except (SQLAlchemyError, ImportError) as error:
             raise StoreError(
@@ -165,8 +162,7 @@ class Database:
         return database
 
     def close(self) -> None:
-        if self.pipeline is not None:
-            self.pipeline.wait()
+        self.wait()
         self._engine.dispose()
 
     # -- transactions with a wait for the commit --------------------------------------------------
@@ -294,18 +290,21 @@ class Repository:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    def _rows(self, sql: str, **values: object) -> Any:
+        with self._database.lookup() as connection:
+            return execute(connection, sql, values).all()
+
+    def _scalar(self, sql: str, **values: object) -> Any:
+        return next((row[0] for row in self._rows(sql, **values)), None)
+
     def _select(self, sql: str, feed: str, **values: object) -> Sequence[Row[Any]]:
         with self._database.lookup() as connection:
-            feed_id = self._database.find_id(connection, feed)
-            rows: Sequence[Row[Any]] = execute(connection, sql, {"feed_id": feed_id, **values}).all()
+            values["feed_id"] = self._database.find_id(connection, feed)
+            rows: Sequence[Row[Any]] = execute(connection, sql, values).all()
             return rows
 
     def _first(self, sql: str, feed: str, **values: object) -> Row[Any] | None:
         return next(iter(self._select(sql, feed, **values)), None)
-
-    def _scalar(self, sql: str, **values: object) -> Any:
-        with self._database.lookup() as connection:
-            return execute(connection, sql, values).scalar()
 
     def _checked_id(self, connection: Connection, feed: str) -> int:
         feed_id = self._database.find_id(connection, feed)

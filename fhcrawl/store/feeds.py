@@ -210,17 +210,13 @@ class Feeds(Repository):
         """Return the heads of some feeds, by URL; feeds that have none are missing."""
         query = """SELECT url, original, document FROM feeds JOIN heads ON heads.feed_id = feeds.id
             WHERE KEY(url) = ANY(KEYS(:urls))"""
-        with self._database.snapshot() as connection:
-            rows = execute(connection, query, {"urls": urls})
-            return {row.url: StoredHead(row.original, row.document) for row in rows}
+        return {url: StoredHead(*head) for url, *head in self._rows(query, urls=urls)}
 
     def read_times(self, feed: str) -> tuple[str, str]:
         """Return when a feed was first crawled, and the newest time of its entries; '' for none."""
         statement = f"""SELECT since, (SELECT max({counted_time("entries")}) FROM entries
             WHERE entries.feed_id = feeds.id) FROM feeds WHERE KEY(url) = KEY(:url)"""
-        values = {"url": feed, "latest": latest_time(now())}
-        with self._database.snapshot() as connection:
-            since, newest = execute(connection, statement, values).one()
+        [(since, newest)] = self._rows(statement, url=feed, latest=latest_time(now()))
         return since, f"{newest}Z" if newest else ""
 
     def read_details(self, feed: str) -> Details:

@@ -96,21 +96,18 @@ def engine(url: URL) -> Engine:
     return engine
 
 
-def reader(engine: Engine) -> Engine:
-    """Return an engine for single statements in autocommit mode, which saves PostgreSQL two round trips."""
+def modes(engine: Engine) -> tuple[Engine, Engine, Engine]:
+    """Return engines for transactions that write, for those that only read, and for single statements.
+
+    The last one is in autocommit mode, which saves PostgreSQL two round trips.
+    """
+    options: tuple[dict[str, str | None], ...]
     if engine.dialect.name == SQLITE:
-        return engine.execution_options(**{BEGINS: None})
-    return engine.execution_options(isolation_level="AUTOCOMMIT")
-
-
-def snapshots(engine: Engine) -> Engine:
-    if engine.dialect.name == SQLITE:
-        return engine
-    return engine.execution_options(isolation_level="REPEATABLE READ")
-
-
-def writer(engine: Engine) -> Engine:
-    return engine.execution_options(**{BEGINS: IMMEDIATE})
+        options = ({BEGINS: IMMEDIATE}, {BEGINS: "BEGIN"}, {BEGINS: None})
+    else:
+        options = ({}, {"isolation_level": "REPEATABLE READ"}, {"isolation_level": "AUTOCOMMIT"})
+    writer, snapshots, reader = (engine.execution_options(**mode) for mode in options)
+    return writer, snapshots, reader
 
 
 def _configure_sqlite(connection: Any, record: Any) -> None:
@@ -155,10 +152,10 @@ def _begin_sqlite(connection: Connection) -> None:
 # SQLite would continue to write to a file that was deleted, and all of it would be lost.
 def identity(engine: Engine) -> tuple[int, int] | None:
     """Return the device and inode of a SQLite file; None for other databases, or without a file."""
-    if engine.dialect.name != SQLITE or not engine.url.database:
+    if (path := file_of(engine.url)) is None:
         return None
     try:
-        status = Path(engine.url.database.removeprefix("file://")).stat()
+        status = path.stat()
     except OSError:
         return None
     return status.st_dev, status.st_ino

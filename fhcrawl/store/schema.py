@@ -320,33 +320,31 @@ POSTGRESQL_INDEXES = (
     "CREATE UNIQUE INDEX captures_by_url ON captures (KEY(url))",
 )
 
-LIVE_ENTRIES = """
-CREATE VIEW live_entries AS
+IS_GAP = f"NOT IN ({', '.join(repr(kind.value) for kind in ReasonKind if not kind.is_gap)})"
+VIEWS = {
+    "live_entries": """
 SELECT feeds.url AS feed, feeds.title AS feed_title, entries.id, entries.title, entries.link,
     entries.published, entries.updated, entries.authors, entries.categories, entries.summary, entries.content,
     entries.content_type, entries.enclosures, entries.operation, entries.document, entries.document_updated,
     entries.added
 FROM entries JOIN feeds ON feeds.id = entries.feed_id
 WHERE entries.digest <> ''
-"""
-ABSENT_ENTRIES = """
-CREATE VIEW absent_entries AS
+""",
+    "absent_entries": """
 SELECT feeds.url AS feed, feeds.title AS feed_title, entries.id, entries.title, entries.link,
     absences.since AS absent
 FROM absences JOIN feeds ON feeds.id = absences.feed_id
     JOIN entries ON entries.feed_id = absences.feed_id AND entries.id = absences.id
 WHERE absences.gone IS NOT NULL AND entries.digest <> ''
-"""
-RENAMED_ENTRIES = """
-CREATE VIEW renamed_entries AS
+""",
+    "renamed_entries": """
 SELECT feeds.url AS feed, feeds.title AS feed_title, entries.id, renames.former_id, entries.title,
     entries.link, renames.since AS renamed
 FROM renames JOIN feeds ON feeds.id = renames.feed_id
     JOIN entries ON entries.feed_id = renames.feed_id AND entries.id = renames.id
 WHERE renames.former_id IS NOT NULL AND entries.digest <> ''
-"""
-FEED_VERDICTS = """
-CREATE VIEW feed_verdicts AS
+""",
+    "feed_verdicts": """
 SELECT feeds.url AS feed, feeds.title, feeds.kind, feeds.verdict, feeds.reasons,
     (SELECT count(*) FROM entries WHERE entries.feed_id = feeds.id AND entries.digest <> '') AS entries,
     (SELECT count(*) FROM documents
@@ -357,37 +355,19 @@ SELECT feeds.url AS feed, feeds.title, feeds.kind, feeds.verdict, feeds.reasons,
     coverage.since AS seamless_since, coverage.until AS seamless_until
 FROM feeds LEFT JOIN coverage
     ON coverage.feed_id = feeds.id AND coverage.shown > coverage.depth AND feeds.kind IN ('single', 'paged')
-"""
-IS_GAP = f"NOT IN ({', '.join(repr(kind.value) for kind in ReasonKind if not kind.is_gap)})"
-GAPS = {
-    "sqlite": f"""
-CREATE VIEW gaps AS
-SELECT feeds.url AS feed, feeds.title AS feed_title, json_extract(reason.value, '$.url') AS url,
-    json_extract(reason.value, '$.kind') AS kind, json_extract(reason.value, '$.detail') AS detail,
-    json_extract(reason.value, '$.since') AS since
-FROM feeds, json_each(feeds.reasons) AS reason
-WHERE json_extract(reason.value, '$.kind') {IS_GAP}
 """,
-    "postgresql": f"""
-CREATE VIEW gaps AS
-SELECT feeds.url AS feed, feeds.title AS feed_title, reason.value ->> 'url' AS url,
-    reason.value ->> 'kind' AS kind, reason.value ->> 'detail' AS detail, reason.value ->> 'since' AS since
-FROM feeds, json_array_elements(CAST(feeds.reasons AS json)) AS reason (value)
-WHERE reason.value ->> 'kind' {IS_GAP}
+    "gaps": f"""
+SELECT feeds.url AS feed, feeds.title AS feed_title, MEMBER(reason, url) AS url, MEMBER(reason, kind) AS kind,
+    MEMBER(reason, detail) AS detail, MEMBER(reason, since) AS since
+FROM feeds, MEMBERS(feeds.reasons) AS reason
+WHERE MEMBER(reason, kind) {IS_GAP}
 """,
 }
-VIEWS = ("live_entries", "absent_entries", "renamed_entries", "feed_verdicts", "gaps")
-
-
-def drop_views(connection: Connection) -> None:
-    for name in VIEWS:
-        connection.exec_driver_sql(f"DROP VIEW IF EXISTS {name}")
 
 
 def create_views(connection: Connection) -> None:
-    gaps = GAPS[connection.dialect.name]
-    for statement in (LIVE_ENTRIES, ABSENT_ENTRIES, RENAMED_ENTRIES, FEED_VERDICTS, gaps):
-        connection.exec_driver_sql(statement.strip())
+    for name, query in VIEWS.items():
+        execute(connection, f"CREATE VIEW {name} AS {query.strip()}")
 
 
 # Of the tables and the views.
@@ -418,7 +398,8 @@ def prepare(connection: Connection) -> None:
         create_views(connection)
         execute(connection, "INSERT INTO store VALUES (:version, 0)", {"version": VERSION})
     elif version < VERSION:
-        drop_views(connection)
+        for name in VIEWS:
+            execute(connection, f"DROP VIEW IF EXISTS {name}")
         for number in range(version, VERSION):
             STEPS[number](connection)
         create_views(connection)

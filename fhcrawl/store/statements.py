@@ -13,6 +13,7 @@ written so:
 - `UNIX_TIME()`: seconds since 1970 by the clock of the database
 - `UTF8(:octets)`: text from octets in UTF-8
 - `JSON_LIST(x)`: the values of some rows as a JSON list
+- `MEMBERS(x) AS y`, `MEMBER(y, name)`: the objects in a JSON list as rows, and their members
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ MACROS = {
         (r"IS NOT DISTINCT FROM", "IS"),  # SQLite has had it since 3.39
         (r"UTF8\((:\w+)\)", r"CAST(\1 AS TEXT)"),
         (r"JSON_LIST\(([\w.]+)\)", r"json_group_array(\1)"),
+        (r"MEMBERS\(([\w.]+)\)", r"json_each(\1)"),
+        (r"MEMBER\((\w+), (\w+)\)", r"json_extract(\1.value, '$.\2')"),
     ),
     POSTGRESQL: (
         (r"%", "%%"),
@@ -62,6 +65,8 @@ MACROS = {
         ),
         (r"UTF8\((:\w+)\)", r"convert_from(\1, 'UTF8')"),
         (r"JSON_LIST\(([\w.]+)\)", r"CAST(coalesce(json_agg(\1), '[]') AS TEXT)"),
+        (r"MEMBERS\(([\w.]+)\)", r"json_array_elements(CAST(\1 AS json))"),
+        (r"MEMBER\((\w+), (\w+)\)", r"\1.value ->> '\2'"),
     ),
 }
 
@@ -122,7 +127,7 @@ def _bound(
 ) -> tuple[object, ...]:
     bound = (values[name] for name in names)
     if connection.dialect.name == SQLITE:
-        return tuple(json.dumps(value) if isinstance(value, list) else value for value in bound)
+        bound = (json.dumps(value) if isinstance(value, list) else value for value in bound)
     return tuple(bound)
 
 
@@ -276,24 +281,18 @@ def find_document(connection: Connection, feed_id: int, key: str) -> Row[Any] | 
 
 def winners(rows: Iterable[Sequence[Any]], latest: str) -> dict[str, Winner]:
     """Return the newest versions in the result of `WINNERS`, by id, judged by times up to `latest`."""
-    return {row[0]: _winner(Order(*row[1:7]), latest, *row[7:]) for row in rows}
-
-
-def _winner(
-    order: Order,
-    latest: str,
-    digest: str,
-    is_pending: bool,
-    exported: str | None,
-    document_updated: str | None,
-    enclosures: str | None,
-) -> Winner:
-    counted = order.counted(latest)
-    uncounted = None if counted is order else order.time
-    document_time = comparable(document_updated)
-    if document_time > latest:
-        document_time = ""
-    return Winner(counted, digest, bool(is_pending), exported, uncounted, document_time, enclosures)
+    newest = {}
+    for entry_id, *values, digest, is_pending, exported, document_updated, enclosures in rows:
+        order = Order(*values)
+        counted = order.counted(latest)
+        uncounted = None if counted is order else order.time
+        document_time = comparable(document_updated)
+        if document_time > latest:
+            document_time = ""
+        newest[entry_id] = Winner(
+            counted, digest, bool(is_pending), exported, uncounted, document_time, enclosures
+        )
+    return newest
 
 
 COVERAGE_COLUMNS = tuple(field.name for field in dataclasses.fields(Coverage))

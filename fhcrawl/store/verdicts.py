@@ -29,10 +29,17 @@ if TYPE_CHECKING:
     ByFeed = defaultdict[int, list[Row[Any]]]
 
 SHOWS_ENTRIES = f"length(held) > {HEAD}"
+STARTS = """
+documents.id IN (
+    SELECT subscription_id FROM feeds WHERE id = ANY(:feeds) AND subscription_id IS NOT NULL
+    UNION ALL SELECT subscription.id FROM feeds JOIN documents AS subscription
+        ON subscription.feed_id = feeds.id AND subscription.role = 'subscription'
+    WHERE feeds.id = ANY(:feeds) AND subscription_id IS NULL)
+"""
 # The documents of chains; of lists, whose parts may be a great many, those that have not been read, or have
 # lost entries.
 CHAINS = f"""
-{with_chain("documents.id = ANY(:starts)")}
+{with_chain(STARTS)}
 SELECT documents.id, documents.feed_id, documents.url, documents.role, documents.platform, documents.state,
     documents.behind_id, documents.lost_entries, documents.shared_id, documents.reason, documents.detail,
     documents.since, documents.fetched, documents.moved_to, documents.moved_walk, documents.checked,
@@ -146,7 +153,6 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
     """Yield feeds with their verdicts; not more than a statement can have parameters."""
     feed_ids = [feed.id for feed in feeds]
     values: dict[str, object] = {"feeds": feed_ids, "not_fetched": NOT_FETCHED, "names_none": NAMES_NONE}
-    values["starts"] = _start_numbers(connection, feeds)
     chains = _by_feed(execute(connection, CHAINS, values))
     states = _by_feed(execute(connection, STATES, values))
     have_parts = any(row.role == Role.PART.value for of_feed in states.values() for row in of_feed)
@@ -221,16 +227,6 @@ def _agreed(chain: list[Row[Any]]) -> str | None:
         return None
     walk = agreed_walk(Seen(max(row.changed_walk for row in chain), min(row.checked_walk for row in chain)))
     return None if walk is None else str(min(row.checked for row in chain))
-
-
-def _start_numbers(connection: Connection, rows: Sequence[Row[Any]]) -> list[int]:
-    never_read = [row.id for row in rows if row.subscription_id is None]
-    starts = "SELECT id FROM documents WHERE feed_id = ANY(:feeds) AND role = 'subscription'"
-    start_rows = execute(connection, starts, {"feeds": never_read}) if never_read else ()
-    return [
-        *(row.subscription_id for row in rows if row.subscription_id is not None),
-        *(r.id for r in start_rows),
-    ]
 
 
 def _by_feed(rows: Iterable[Row[Any]]) -> ByFeed:
