@@ -11,7 +11,7 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Kind, Role, is_not_read
 from fhcrawl.logical_feed.listings import Listing, Pages, SitemapReport, StoredEntries, compare
 from fhcrawl.logical_feed.results import State, latest_time
-from fhcrawl.store import subscriptions, verdicts
+from fhcrawl.store import leases, subscriptions, verdicts
 from fhcrawl.store.database import Repository
 from fhcrawl.store.statements import (
     UNKEPT,
@@ -279,11 +279,16 @@ class Feeds(Repository):
                     _noted(row, covered.get(row.id), by_url[row.url], limits) | is_released for row in rows
                 ]
                 execute_all(connection, NOTE, noted)
-            if forgets_unread:
-                unread = [row for row in rows if is_not_read(by_url[row.url].reasons)]
-                subscriptions.forget_unread(connection, unread)
-                for row in unread:
-                    self._database.feed_ids.pop(row.url, None)
+            unread = [
+                row
+                for row in rows
+                if forgets_unread and row.subscribed is None and is_not_read(by_url[row.url].reasons)
+                if subscriptions.is_empty(connection, row.id)
+            ]
+            if unread:
+                subscriptions.delete_rows(connection, [row.id for row in unread])
+            for row in unread:
+                self._database.feed_ids.pop(row.url, None)
 
 
 def _noted(
@@ -302,7 +307,7 @@ def _merge(connection: Connection, kept: str, other: str) -> int:
     for url in (kept, other):
         if url not in rows:
             raise StoreError(f"{url} is not in the store; `fhcrawl feeds` lists the feeds")
-        if not subscriptions.is_free(connection, rows[url]):
+        if leases.holders(connection, [rows[url]]):
             raise StoreError(f"A crawl is reading {url}: merge it after the crawl")
     return subscriptions.merge(connection, rows[other], rows[kept])
 

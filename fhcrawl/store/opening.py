@@ -152,13 +152,11 @@ def _begin_sqlite(connection: Connection) -> None:
 # SQLite would continue to write to a file that was deleted, and all of it would be lost.
 def identity(engine: Engine) -> tuple[int, int] | None:
     """Return the device and inode of a SQLite file; None for other databases, or without a file."""
-    if (path := file_of(engine.url)) is None:
-        return None
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
+    with contextlib.suppress(OSError):
+        if (path := file_of(engine.url)) is not None:
+            status = path.stat()
+            return status.st_dev, status.st_ino
+    return None
 
 
 def file_of(url: str | URL) -> Path | None:

@@ -36,6 +36,7 @@ INSERT INTO feeds (url, location, walk, run, since) VALUES (:url, :url, 0, {NO_R
 ON CONFLICT (KEY(url)) DO NOTHING
 """
 SUBSCRIBE = "UPDATE feeds SET subscribed = :since WHERE KEY(url) = KEY(:url) AND subscribed IS NULL"
+ADD_TITLE = "UPDATE feeds SET title = :title WHERE KEY(url) = KEY(:url) AND title IS NULL"
 SET_OPTIONS = """
 UPDATE feeds SET options = :options, due = NULL
 WHERE KEY(url) = KEY(:url) AND NOT options IS NOT DISTINCT FROM :options
@@ -60,14 +61,14 @@ class Subscriptions(Repository):
                 execute(connection, ADD_FEED, values)
                 added += execute(connection, SUBSCRIBE, values).rowcount
                 execute(connection, SET_OPTIONS, values)
-            _add_titles(connection, titles or {})
+            for feed, title in sorted((titles or {}).items()):
+                execute(connection, ADD_TITLE, {"url": feed, "title": title})
         return added
 
     def add_titles(self, titles: Mapping[str, str]) -> None:
         """Give titles to feeds that have none, by their URLs."""
         if titles:
-            with self._database.transaction() as connection:
-                _add_titles(connection, titles)
+            self.add({}, "", titles)
 
     def remove(self, urls: Iterable[str]) -> dict[str, bool]:
         """Unsubscribe feeds; their documents and entries stay.
@@ -120,12 +121,6 @@ class Subscriptions(Repository):
         return {row.url: due(row) for row in self._rows(query, urls=list(urls))}
 
 
-def _add_titles(connection: Connection, titles: Mapping[str, str]) -> None:
-    for url, title in sorted(titles.items()):
-        untitled = "UPDATE feeds SET title = :title WHERE KEY(url) = KEY(:url) AND title IS NULL"
-        execute(connection, untitled, {"url": url, "title": title})
-
-
 def _to_json(options: dict[str, Any]) -> str | None:
     return json.dumps(options, ensure_ascii=False, sort_keys=True) if options else None
 
@@ -138,7 +133,7 @@ def _count_live(connection: Connection, feed_id: int) -> int:
 
 def _remove(connection: Connection, feed: str) -> bool:
     row = lock(connection, feed).get(feed)
-    if row is not None and is_empty(connection, row.id) and is_free(connection, row):
+    if row is not None and is_empty(connection, row.id) and not leases.holders(connection, [row]):
         delete_rows(connection, [row.id])
         return True
     if row is None:
@@ -153,18 +148,11 @@ def _delete_stored(connection: Connection, feed: str) -> int:
     row = lock(connection, feed).get(feed)
     if row is None:
         raise StoreError(f"{feed} is not in the store; `fhcrawl feeds` lists the feeds")
-    if not is_free(connection, row):
+    if leases.holders(connection, [row]):
         raise StoreError(f"{feed} is being crawled; delete it when the crawl has ended")
     count = _count_live(connection, row.id)
     delete_rows(connection, [row.id])
     return count
-
-
-def forget_unread(connection: Connection, rows: Iterable[Row[Any]]) -> None:
-    """Delete feeds of which nothing was ever read, unless they are subscribed; their rows are locked."""
-    unread = [row.id for row in rows if row.subscribed is None and is_empty(connection, row.id)]
-    if unread:
-        delete_rows(connection, unread)
 
 
 def delete_rows(connection: Connection, feed_ids: list[int]) -> None:
@@ -172,11 +160,6 @@ def delete_rows(connection: Connection, feed_ids: list[int]) -> None:
         if "feed_id" in table.columns:
             execute(connection, f"DELETE FROM {table.name} WHERE feed_id = ANY(:feeds)", {"feeds": feed_ids})
     execute(connection, "DELETE FROM feeds WHERE id = ANY(:feeds)", {"feeds": feed_ids})
-
-
-def is_free(connection: Connection, row: Row[Any]) -> bool:
-    """Return whether no crawl has the feed, nor exports what has changed in it."""
-    return not leases.holders(connection, [row])
 
 
 def is_empty(connection: Connection, feed_id: int) -> bool:
