@@ -15,7 +15,7 @@ from fhcrawl.store import leases, opening, schema
 from fhcrawl.store.statements import POSTGRESQL, ROWS_AT_ONCE, execute, execute_all, insertion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
     import psycopg
@@ -205,7 +205,6 @@ class Database:
         return feed_id
 
     def find_ids(self, connection: Connection, urls: Iterable[str]) -> list[int]:
-        """Return the ids of the feeds that are in the store."""
         of_feeds = "SELECT id FROM feeds WHERE KEY(url) = ANY(KEYS(:urls))"
         return list(execute(connection, of_feeds, {"urls": list(urls)}).scalars())
 
@@ -290,21 +289,18 @@ class Repository:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def _rows(self, sql: str, **values: object) -> Any:
+    def _select(self, sql: str, feed: str | None = None, **values: object) -> Any:
         with self._database.lookup() as connection:
+            if feed is not None:
+                values["feed_id"] = self._database.find_id(connection, feed)
             return execute(connection, sql, values).all()
 
-    def _scalar(self, sql: str, **values: object) -> Any:
-        return next((row[0] for row in self._rows(sql, **values)), None)
-
-    def _select(self, sql: str, feed: str, **values: object) -> Sequence[Row[Any]]:
-        with self._database.lookup() as connection:
-            values["feed_id"] = self._database.find_id(connection, feed)
-            rows: Sequence[Row[Any]] = execute(connection, sql, values).all()
-            return rows
-
-    def _first(self, sql: str, feed: str, **values: object) -> Row[Any] | None:
+    def _first(self, sql: str, feed: str | None = None, **values: object) -> Row[Any] | None:
         return next(iter(self._select(sql, feed, **values)), None)
+
+    def _scalar(self, sql: str, **values: object) -> Any:
+        row = self._first(sql, None, **values)
+        return None if row is None else row[0]
 
     def _checked_id(self, connection: Connection, feed: str) -> int:
         feed_id = self._database.find_id(connection, feed)

@@ -92,9 +92,7 @@ class Document(NamedTuple):
 
 
 class LatestEntry(NamedTuple):
-    """One of the latest live entries of a feed, with its title or id."""
-
-    name: str
+    name: str  # title or id
     link: str | None
     time: str | None
 
@@ -210,13 +208,13 @@ class Feeds(Repository):
         """Return the heads of some feeds, by URL; feeds that have none are missing."""
         query = """SELECT url, original, document FROM feeds JOIN heads ON heads.feed_id = feeds.id
             WHERE KEY(url) = ANY(KEYS(:urls))"""
-        return {url: StoredHead(*head) for url, *head in self._rows(query, urls=urls)}
+        return {url: StoredHead(*head) for url, *head in self._select(query, urls=urls)}
 
     def read_times(self, feed: str) -> tuple[str, str]:
         """Return when a feed was first crawled, and the newest time of its entries; '' for none."""
         statement = f"""SELECT since, (SELECT max({counted_time("entries")}) FROM entries
             WHERE entries.feed_id = feeds.id) FROM feeds WHERE KEY(url) = KEY(:url)"""
-        [(since, newest)] = self._rows(statement, url=feed, latest=latest_time(now()))
+        [(since, newest)] = self._select(statement, url=feed, latest=latest_time(now()))
         return since, f"{newest}Z" if newest else ""
 
     def read_details(self, feed: str) -> Details:
@@ -373,11 +371,8 @@ class Sitemaps(Repository):
     def find_missing(self, feed: str) -> list[str]:
         """Return the URLs of the pages that look like entries of a feed, and that no entry links to."""
         with self._database.snapshot() as connection:
-            return [
-                url
-                for number in self._database.find_ids(connection, [feed])
-                for url in _compare_sitemaps(connection, number).missing
-            ]
+            feed_ids = self._database.find_ids(connection, [feed])
+            return [url for feed_id in feed_ids for url in _compare_sitemaps(connection, feed_id).missing]
 
 
 def _links(connection: Connection, feed_id: int) -> list[str]:

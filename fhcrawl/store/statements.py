@@ -116,7 +116,6 @@ def stream(
 
 
 def execute_all(connection: Connection, sql: str, rows: Sequence[Mapping[str, object]]) -> None:
-    """Execute a statement once for each row of named values."""
     if rows:
         sql, names = _translated(sql, connection.dialect.name)
         connection.exec_driver_sql(sql, [_bound(connection, names, values) for values in rows])

@@ -99,13 +99,12 @@ class Subscriptions(Repository):
         due = "CASE WHEN polled > :latest THEN '' ELSE coalesce(due, '') END"
         until = "" if due_at is None else f"AND {due} <= :due_at"
         query = f"SELECT url, options FROM feeds WHERE subscribed IS NOT NULL {until} ORDER BY {due}, id"
-        rows = self._rows(query, latest=latest_time(due_at or time_now()), due_at=due_at)
+        rows = self._select(query, latest=latest_time(due_at or time_now()), due_at=due_at)
         return {url: json.loads(options) if options else {} for url, options in rows}
 
     def read_options(self, urls: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """Return the options of those feeds that are subscribed with options."""
         query = "SELECT url, options FROM feeds WHERE KEY(url) = ANY(KEYS(:urls)) AND options IS NOT NULL"
-        return {url: json.loads(options) for url, options in self._rows(query, urls=list(urls))}
+        return {url: json.loads(options) for url, options in self._select(query, urls=list(urls))}
 
     def exist(self) -> bool:
         return self._scalar("SELECT 1 FROM feeds WHERE subscribed IS NOT NULL LIMIT 1") is not None
@@ -118,7 +117,7 @@ class Subscriptions(Repository):
     def find_due(self, urls: Iterable[str]) -> dict[str, str | None]:
         """Return when stored feeds are due, by URL, whether subscribed or not; None: now."""
         query = "SELECT url, polled, due FROM feeds WHERE KEY(url) = ANY(KEYS(:urls))"
-        return {row.url: due(row) for row in self._rows(query, urls=list(urls))}
+        return {row.url: due(row) for row in self._select(query, urls=list(urls))}
 
 
 def _to_json(options: dict[str, Any]) -> str | None:
