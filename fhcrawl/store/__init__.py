@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fhcrawl.exceptions import StoreError
-from fhcrawl.store import database, leases, opening, schema
+from fhcrawl.store import database, leases, opening
 from fhcrawl.store.database import Database
 from fhcrawl.store.documents import ChainEnd, CheckedDocument, DocumentRef, Documents
 from fhcrawl.store.entries import Entries, Exports
@@ -20,6 +20,7 @@ from fhcrawl.store.feeds import (
 )
 from fhcrawl.store.leases import Leases
 from fhcrawl.store.mementos import Captures, Memento, Mementos, TimeMap
+from fhcrawl.store.statements import execute
 from fhcrawl.store.subscriptions import Subscriptions
 from fhcrawl.store.verdicts import Feed
 from fhcrawl.store.walk_ends import WalkEnds
@@ -114,11 +115,11 @@ class Store:
     def check_writable(self) -> None:
         """Check that the database can be written to, with an UPDATE that changes nothing."""
         with self._database.transaction() as connection:
-            connection.execute(schema.store.update().values(runs=schema.store.c.runs))
+            execute(connection, "UPDATE store SET runs = runs")
 
     def copy_to(self, target: Store) -> dict[str, int]:
         """Copy everything to an empty store; return the number of rows by table."""
-        with self._database.still() as connection, target._database.transaction() as other:
+        with self._database.snapshot() as connection, target._database.transaction() as other:
             return database.copy_rows(connection, other, self.place)
 
     # -- runs -------------------------------------------------------------------------------------

@@ -8,16 +8,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy.utils.datatypes import LocalCache
-from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.store import leases, opening, schema
-from fhcrawl.store.schema import feeds
-from fhcrawl.store.statements import execute, is_of, is_one_of
+from fhcrawl.store.statements import POSTGRESQL, ROWS_AT_ONCE, execute, execute_all, insertion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
     import psycopg
@@ -130,9 +128,8 @@ class Database:
         self.place = place
         self.dialect: Dialect = engine.dialect
         self._engine = engine
-        self._writer = opening.writer(engine)
-        self._reader = opening.reader(engine)
-        self.pipeline = Pipeline(self._reader) if engine.dialect.name == schema.POSTGRESQL else None
+        self._writer, self._snapshots, self._reader = opening.modes(engine)
+        self.pipeline = Pipeline(self._reader) if engine.dialect.name == POSTGRESQL else None
         self._file: tuple[int, int] | None = None
         self.leases: Leases | None = None
         self.feed_ids: LocalCache[str, int] = LocalCache(FEEDS_REMEMBERED)
@@ -149,15 +146,14 @@ class Database:
         opening.make_file(parsed)
         try:
             database = cls(opening.engine(parsed), place)
-            try:
+            with ExitStack() as disposing:
+                disposing.callback(database._engine.dispose)
                 with database._engine.begin() as connection:
                     is_current = schema.is_current(connection)
                 if not is_current:
                     with database._writer.begin() as connection:
                         schema.prepare(connection)
-            except BaseException:
-                database._engine.dispose()
-                raise
+                disposing.pop_all()
             database._file = opening.identity(database._engine)
         except (SQLAlchemyError, ImportError) as error:
             raise StoreError(
@@ -166,8 +162,7 @@ class Database:
         return database
 
     def close(self) -> None:
-        if self.pipeline is not None:
-            self.pipeline.wait()
+        self.wait()
         self._engine.dispose()
 
     # -- transactions with a wait for the commit --------------------------------------------------
@@ -177,21 +172,12 @@ class Database:
         return self._begin(self._writer)
 
     def snapshot(self) -> AbstractContextManager[Connection]:
-        """Begin a read-only transaction, which does not wait for writers."""
-        return self._begin(self._engine)
+        """Begin a transaction that reads one state of the database, and does not wait for writers."""
+        return self._begin(self._snapshots)
 
-    def still(self) -> AbstractContextManager[Connection]:
-        """Begin a read-only transaction in which all statements see the same state of the database."""
-        if self.pipeline is None:
-            return self._begin(self._engine)
-        return self._begin(self._engine.execution_options(isolation_level="REPEATABLE READ"))
-
-    @contextmanager
-    def lookup(self) -> Iterator[Connection]:
+    def lookup(self) -> AbstractContextManager[Connection]:
         """Connect for read-only statements, without the round trips of a transaction."""
-        self.wait()
-        with self._as_store_errors(), self._reader.connect() as connection:
-            yield connection
+        return self._begin(self._reader)
 
     @contextmanager
     def _begin(self, engine: Engine) -> Iterator[Connection]:
@@ -211,19 +197,16 @@ class Database:
         """Return the id of a feed; raise StoreError if it is not in the store."""
         feed_id = self.feed_ids.get(feed)
         if feed_id is None:
-            feed_id = connection.scalar(select(feeds.c.id).where(is_of(feed)))
+            of_feed = "SELECT id FROM feeds WHERE KEY(url) = KEY(:url)"
+            feed_id = execute(connection, of_feed, {"url": feed}).scalar()
             if feed_id is None:
                 raise StoreError(f"The feed {feed} is not in the store")
             self.feed_ids[feed] = feed_id
         return feed_id
 
     def find_ids(self, connection: Connection, urls: Iterable[str]) -> list[int]:
-        """Return the ids of the feeds that are in the store."""
-        ids = {url: self.feed_ids.get(url) for url in urls}
-        if unresolved := [url for url, feed_id in ids.items() if feed_id is None]:
-            rows = connection.execute(select(feeds.c.url, feeds.c.id).where(is_one_of(unresolved)))
-            ids |= {row.url: row.id for row in rows}
-        return [feed_id for feed_id in ids.values() if feed_id is not None]
+        of_feeds = "SELECT id FROM feeds WHERE KEY(url) = ANY(KEYS(:urls))"
+        return list(execute(connection, of_feeds, {"urls": list(urls)}).scalars())
 
     # -- transactions of a pipeline ---------------------------------------------------------------
 
@@ -270,32 +253,34 @@ def copy_rows(source: Connection, target: Connection, place: str) -> dict[str, i
     :param source: in a transaction that sees one state of the store
     :raises StoreError: if the source (`place`) has no feeds, or the target has some
     """
-    has_feeds = select(feeds.c.id).limit(1)
-    if source.execute(has_feeds).first() is None:
+    has_feeds = "SELECT 1 FROM feeds LIMIT 1"
+    if execute(source, has_feeds).first() is None:
         raise StoreError(
-            f"There are no feeds to copy in {place}: set FHCRAWL_STORE_URL to the store to copy "
-            "from, or change "
-            "to another folder; a folder with a scrapy.cfg, such as that of fhcrawl's source, has "
+            f"There are no feeds to copy in {place}: set FHCRAWL_STORE_URL to the store to copy from, or "
+            "change to another folder; a folder with a scrapy.cfg, such as that of fhcrawl's source, has "
             "its own store"
         )
     # This locks the row that every crawl updates when it begins.
-    target.execute(schema.store.update().values(runs=source.scalar(select(schema.store.c.runs))))
-    if target.execute(has_feeds).first() is not None:
+    runs = execute(source, "SELECT runs FROM store").scalar()
+    execute(target, "UPDATE store SET runs = :runs", {"runs": runs})
+    if execute(target, has_feeds).first() is not None:
         raise StoreError("The target store already has feeds: use a new file or an empty database")
     tables = [table for table in schema.metadata.sorted_tables if table is not schema.store]
     return {table.name: _copy_table(source, target, table) for table in tables}
 
 
 def _copy_table(source: Connection, target: Connection, table: Table) -> int:
-    rows = source.execution_options(yield_per=opening.ROWS_AT_ONCE).execute(select(table))
-    for batch in rows.partitions():
-        target.execute(table.insert(), [row._asdict() for row in batch])
+    insert = insertion(table.name, table.columns.keys())
+    for batch in execute(source, f"SELECT * FROM {table.name}", at_once=ROWS_AT_ONCE).mappings().partitions():
+        execute_all(target, insert, batch)
     number = table.autoincrement_column
-    if target.dialect.name == schema.POSTGRESQL and number is not None:
+    if target.dialect.name == POSTGRESQL and number is not None:
         # The next row gets the number after the greatest one.
-        sequence, greatest = func.pg_get_serial_sequence(table.name, number.name), func.max(number)
-        target.execute(select(func.setval(sequence, func.coalesce(greatest, 1), greatest.is_not(None))))
-    return target.scalar(select(func.count()).select_from(table)) or 0
+        sequence, greatest = f"pg_get_serial_sequence('{table.name}', '{number.name}')", f"max({number.name})"
+        setval = f"setval({sequence}, coalesce({greatest}, 1), {greatest} IS NOT NULL)"
+        execute(target, f"SELECT {setval} FROM {table.name}")
+    copied: int = execute(target, f"SELECT count(*) FROM {table.name}").scalar_one()
+    return copied
 
 
 class Repository:
@@ -304,14 +289,18 @@ class Repository:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def _select(self, sql: str, feed: str, **values: object) -> Sequence[Row[Any]]:
+    def _select(self, sql: str, feed: str | None = None, **values: object) -> Any:
         with self._database.lookup() as connection:
-            feed_id = self._database.find_id(connection, feed)
-            rows: Sequence[Row[Any]] = execute(connection, sql, {"feed_id": feed_id, **values}).all()
-            return rows
+            if feed is not None:
+                values["feed_id"] = self._database.find_id(connection, feed)
+            return execute(connection, sql, values).all()
 
-    def _first(self, sql: str, feed: str, **values: object) -> Row[Any] | None:
+    def _first(self, sql: str, feed: str | None = None, **values: object) -> Row[Any] | None:
         return next(iter(self._select(sql, feed, **values)), None)
+
+    def _scalar(self, sql: str, **values: object) -> Any:
+        row = self._first(sql, None, **values)
+        return None if row is None else row[0]
 
     def _checked_id(self, connection: Connection, feed: str) -> int:
         feed_id = self._database.find_id(connection, feed)

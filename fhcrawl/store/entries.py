@@ -15,7 +15,6 @@ from fhcrawl.logical_feed.chain import captured_at
 from fhcrawl.logical_feed.results import latest_time
 from fhcrawl.store import leases, statements
 from fhcrawl.store.database import Repository
-from fhcrawl.store.opening import stream
 from fhcrawl.store.schema import changes, deliveries, entries, feeds
 from fhcrawl.store.statements import (
     CHANGE_OF_ENTRY,
@@ -25,6 +24,7 @@ from fhcrawl.store.statements import (
     TIMES,
     by_counted_order,
     counted_time,
+    stream,
 )
 from fhcrawl.utils.clock import now
 
@@ -107,8 +107,7 @@ class Entries(Repository):
         where, values = "entries.digest <> ''", dict[str, object]()
         with self._database.snapshot() as connection:
             if chosen := list(urls):
-                of_feeds = select(feeds.c.id).where(statements.is_one_of(chosen))
-                values["feeds"] = list(connection.scalars(of_feeds))
+                values["feeds"] = self._database.find_ids(connection, chosen)
                 where += " AND entries.feed_id = ANY(:feeds)"
             yield from _stream_entries(connection, where, values, has_details=has_details)
 
@@ -252,7 +251,8 @@ class Exports(Repository):
                 (row.id, files)
                 for row in rows
                 for files in [json.loads(row.files)]
-                if leases.is_dead(connection, row.run) or any(name == locked for _written, name, *_ in files)
+                if leases.living_owner(connection, row.run) is None
+                or any(name == locked for _written, name, *_ in files)
             ]
 
     def end(self, number: int) -> None:

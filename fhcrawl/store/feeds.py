@@ -7,18 +7,23 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import bindparam, func, select
-
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Kind, Role
 from fhcrawl.logical_feed.listings import Listing, Pages, SitemapReport, StoredEntries, compare
 from fhcrawl.logical_feed.results import State, latest_time
 from fhcrawl.logical_feed.verdicts import is_not_read
-from fhcrawl.store import subscriptions, verdicts
+from fhcrawl.store import leases, subscriptions, verdicts
 from fhcrawl.store.database import Repository
-from fhcrawl.store.opening import stream
-from fhcrawl.store.schema import documents, entries, feeds, heads, sitemaps
-from fhcrawl.store.statements import UNKEPT, counted_time, execute, is_of, is_one_of, read_coverage
+from fhcrawl.store.statements import (
+    UNKEPT,
+    assigned,
+    counted_time,
+    execute,
+    execute_all,
+    insertion,
+    read_coverage,
+    stream,
+)
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -35,7 +40,7 @@ TO_THE_MONTH = len("2003-12")
 LATEST_ENTRIES = 5
 FEEDS_AT_ONCE = 200
 NOTED = ("verdict", "reasons", "changed", "change_seconds", "due", "released")
-NOTE = feeds.update().where(feeds.c.id == bindparam("b_id")).values({name: bindparam(name) for name in NOTED})
+NOTE = f"UPDATE feeds SET {assigned(NOTED)} WHERE id = :id"
 
 
 # When an entry was published, else its or its document's update time.
@@ -45,6 +50,10 @@ MONTHS = f"""
 SELECT substr({TIME}, 1, {TO_THE_MONTH}) AS month, count(*), min({TIME}), max({TIME}) {OF_LIVE} GROUP BY month
 """
 LATEST = f"SELECT title, id, link, {TIME} AS time {OF_LIVE} ORDER BY time DESC, id LIMIT {LATEST_ENTRIES}"
+DOCUMENTS = """
+SELECT id, behind_id, url, role, state, updated, lost_entries, reason, detail, since, fetched, walk, step
+FROM documents WHERE feed_id = :feed_id
+"""
 
 
 class StoredHead(NamedTuple):
@@ -84,9 +93,7 @@ class Document(NamedTuple):
 
 
 class LatestEntry(NamedTuple):
-    """One of the latest live entries of a feed, with its title or id."""
-
-    name: str
+    name: str  # title or id
     link: str | None
     time: str | None
 
@@ -124,10 +131,9 @@ class Feeds(Repository):
         """Yield feeds with verdicts, by URL: those that a run has not released, those at `urls`, or all."""
         where = "true" if run is None else "run = :run AND released IS NULL"
         with self._database.snapshot() as connection:
-            values: dict[str, object] = {"run": run}
-            if chosen := list(urls):
-                values["feeds"] = self._database.find_ids(connection, chosen)
-                where += " AND id = ANY(:feeds)"
+            values: dict[str, object] = {"run": run, "urls": list(urls)}
+            if values["urls"]:
+                where += " AND KEY(url) = ANY(KEYS(:urls))"
             statement = f"SELECT * FROM feeds WHERE {where} ORDER BY url"
             with stream(connection, statement, values, FEEDS_AT_ONCE) as rows:
                 for batch in rows.partitions(FEEDS_AT_ONCE):
@@ -137,23 +143,23 @@ class Feeds(Repository):
                     yield from read
 
     def count(self) -> int:
-        with self._database.snapshot() as connection:
-            return connection.scalar(select(func.count()).select_from(feeds)) or 0
+        return int(self._scalar("SELECT count(*) FROM feeds"))
 
     def has(self, feed: str) -> bool:
-        with self._database.snapshot() as connection:
-            return connection.scalar(select(feeds.c.id).where(is_of(feed))) is not None
+        return self._scalar("SELECT 1 FROM feeds WHERE KEY(url) = KEY(:url)", url=feed) is not None
 
     def find_at(self, url: str, besides: str) -> str | None:
         """Return the URL of the feed that has a URL, or has moved there, besides another feed."""
-        with self._database.lookup() as connection:
-            if url != besides and connection.scalar(select(feeds.c.id).where(is_of(url))) is not None:
-                return url
-            moved = """SELECT url FROM feeds
-                WHERE KEY(location) = KEY(:url) AND location <> url AND url <> :besides
-                ORDER BY id LIMIT 1"""
-            row_url = execute(connection, moved, {"url": url, "besides": besides}).scalar()
-        return None if row_url is None else str(row_url)
+        if url != besides and self.has(url):
+            return url
+        moved: str | None = self._scalar(
+            """SELECT url FROM feeds
+            WHERE KEY(location) = KEY(:url) AND location <> url AND url <> :besides
+            ORDER BY id LIMIT 1""",
+            url=url,
+            besides=besides,
+        )
+        return moved
 
     def read_duplicates(self) -> list[tuple[str, str]]:
         """Return the feeds that have several names in the store: the one to keep, with each other one."""
@@ -170,8 +176,7 @@ class Feeds(Repository):
             return {url: _merge(connection, kept, url) for url in duplicates}
 
     def read_kind(self, feed: str) -> Kind | None:
-        with self._database.snapshot() as connection:
-            kind = connection.scalar(select(feeds.c.kind).where(is_of(feed)))
+        kind = self._scalar("SELECT kind FROM feeds WHERE KEY(url) = KEY(:url)", url=feed)
         return None if kind is None else Kind(kind)
 
     def read_stored_entries(self, feed: str, walk: int) -> StoredEntries:
@@ -197,39 +202,34 @@ class Feeds(Repository):
         """Store the result of a check of the publisher's list; `LeaseError` if the feed is taken over."""
         with self._database.transaction() as connection:
             number = self._checked_id(connection, feed)
-            connection.execute(feeds.update().where(feeds.c.id == number).values(listing=listing.to_json()))
+            values = {"listing": listing.to_json(), "id": number}
+            execute(connection, "UPDATE feeds SET listing = :listing WHERE id = :id", values)
 
     def read_heads(self, urls: list[str]) -> dict[str, StoredHead]:
         """Return the heads of some feeds, by URL; feeds that have none are missing."""
-        columns = (feeds.c.url, heads.c.original, heads.c.document)
-        joined = select(*columns).join_from(heads, feeds, feeds.c.id == heads.c.feed_id)
-        with self._database.snapshot() as connection:
-            rows = connection.execute(joined.where(is_one_of(urls)))
-            return {row.url: StoredHead(row.original, row.document) for row in rows}
+        query = """SELECT url, original, document FROM feeds JOIN heads ON heads.feed_id = feeds.id
+            WHERE KEY(url) = ANY(KEYS(:urls))"""
+        return {url: StoredHead(*head) for url, *head in self._select(query, urls=urls)}
 
     def read_times(self, feed: str) -> tuple[str, str]:
         """Return when a feed was first crawled, and the newest time of its entries; '' for none."""
         statement = f"""SELECT since, (SELECT max({counted_time("entries")}) FROM entries
             WHERE entries.feed_id = feeds.id) FROM feeds WHERE KEY(url) = KEY(:url)"""
-        values = {"url": feed, "latest": latest_time(now())}
-        with self._database.snapshot() as connection:
-            since, newest = execute(connection, statement, values).one()
+        [(since, newest)] = self._select(statement, url=feed, latest=latest_time(now()))
         return since, f"{newest}Z" if newest else ""
 
     def read_details(self, feed: str) -> Details:
         with self._database.snapshot() as connection:
             feed_id = self._database.find_id(connection, feed)
-            row = connection.execute(select(feeds).where(feeds.c.id == feed_id)).one()
             live = {"feed_id": feed_id, "latest": latest_time(now())}
+            row = execute(connection, "SELECT * FROM feeds WHERE id = :feed_id", live).one()
             months = sorted(tuple(month) for month in execute(connection, MONTHS, live))
             dated = [month for month in months if month[0]]
             latest = [
                 LatestEntry((entry.title or "").strip() or entry.id, entry.link, entry.time or None)
                 for entry in execute(connection, LATEST, live)
             ]
-            columns = (documents.c["behind_id" if n == "older_id" else n] for n in Document._fields)
-            of_feed = connection.execute(select(*columns).where(documents.c.feed_id == feed_id))
-            by_id = {document[0]: Document(*document) for document in of_feed}
+            by_id = {document[0]: Document(*document) for document in execute(connection, DOCUMENTS, live)}
             firsts = {document.role: document.id for document in reversed(by_id.values())}
             chain = _chain(by_id, row.subscription_id or firsts.get(Role.SUBSCRIPTION.value))
             gap_before = _gap_before(connection, live, chain)
@@ -268,21 +268,26 @@ class Feeds(Repository):
         """
         by_url = {record.feed: record for record in records}
         with self._database.transaction() as connection:
-            ids = self._database.find_ids(connection, by_url)
-            of_run = select(feeds).where(feeds.c.id.in_(ids), feeds.c.run == run)
-            rows = connection.execute(of_run.order_by(feeds.c.id).with_for_update()).all()
+            of_run = """SELECT * FROM feeds WHERE KEY(url) = ANY(KEYS(:urls)) AND run = :run
+                ORDER BY id FOR UPDATE"""
+            rows = execute(connection, of_run, {"urls": list(by_url), "run": run}).all()
             if rows:
                 is_released = {"released": int(released) or None}
                 covered = read_coverage(connection, [row.id for row in rows])
                 noted = [
                     _noted(row, covered.get(row.id), by_url[row.url], limits) | is_released for row in rows
                 ]
-                connection.execute(NOTE, noted)
-            if forgets_unread:
-                unread = [row for row in rows if is_not_read(by_url[row.url].reasons)]
-                subscriptions.forget_unread(connection, unread)
-                for row in unread:
-                    self._database.feed_ids.pop(row.url, None)
+                execute_all(connection, NOTE, noted)
+            unread = [
+                row
+                for row in rows
+                if forgets_unread and row.subscribed is None and is_not_read(by_url[row.url].reasons)
+                if subscriptions.is_empty(connection, row.id)
+            ]
+            if unread:
+                subscriptions.delete_rows(connection, [row.id for row in unread])
+            for row in unread:
+                self._database.feed_ids.pop(row.url, None)
 
 
 def _noted(
@@ -291,7 +296,7 @@ def _noted(
     reasons = json.dumps([dataclasses.asdict(reason) for reason in record.reasons], ensure_ascii=False)
     before = {"changed": row.changed, "change_seconds": row.change_seconds, "due": row.due}
     planned = subscriptions.plan_row(row, covered, record.reasons, limits)
-    return {"b_id": row.id, "verdict": record.verdict.value, "reasons": reasons, **before, **planned}
+    return {"id": row.id, "verdict": record.verdict.value, "reasons": reasons, **before, **planned}
 
 
 def _merge(connection: Connection, kept: str, other: str) -> int:
@@ -301,7 +306,7 @@ def _merge(connection: Connection, kept: str, other: str) -> int:
     for url in (kept, other):
         if url not in rows:
             raise StoreError(f"{url} is not in the store; `fhcrawl feeds` lists the feeds")
-        if not subscriptions.is_free(connection, rows[url]):
+        if leases.holders(connection, [rows[url]]):
             raise StoreError(f"A crawl is reading {url}: merge it after the crawl")
     return subscriptions.merge(connection, rows[other], rows[kept])
 
@@ -345,10 +350,10 @@ class Sitemaps(Repository):
         with self._database.transaction() as connection:
             number = self._checked_id(connection, feed)
             if is_first:
-                connection.execute(sitemaps.delete().where(sitemaps.c.feed_id == number))
+                execute(connection, "DELETE FROM sitemaps WHERE feed_id = :feed_id", {"feed_id": number})
             if pages:
                 row = {"feed_id": number, "url": url, "pages": json.dumps(pages, ensure_ascii=False)}
-                connection.execute(sitemaps.insert().values(row))
+                execute(connection, insertion("sitemaps", row), row)
 
     def finish(self, feed: str, read: str, is_part: bool) -> SitemapReport:
         """Store and return the result of a check; `LeaseError` if the feed is taken over.
@@ -360,24 +365,23 @@ class Sitemaps(Repository):
             number = self._checked_id(connection, feed)
             pages = _compare_sitemaps(connection, number)
             report = SitemapReport(read, len(pages.listed), len(pages.kept), is_part)
-            connection.execute(feeds.update().where(feeds.c.id == number).values(sitemap=report.to_json()))
+            values = {"sitemap": report.to_json(), "id": number}
+            execute(connection, "UPDATE feeds SET sitemap = :sitemap WHERE id = :id", values)
         return report
 
     def find_missing(self, feed: str) -> list[str]:
         """Return the URLs of the pages that look like entries of a feed, and that no entry links to."""
         with self._database.snapshot() as connection:
-            number = connection.scalar(select(feeds.c.id).where(is_of(feed)))
-            return [] if number is None else _compare_sitemaps(connection, number).missing
+            feed_ids = self._database.find_ids(connection, [feed])
+            return [url for feed_id in feed_ids for url in _compare_sitemaps(connection, feed_id).missing]
 
 
 def _links(connection: Connection, feed_id: int) -> list[str]:
-    live = select(entries.c.link).where(entries.c.feed_id == feed_id, entries.c.digest != "")
-    return [link for link in connection.scalars(live) if link]
+    links = execute(connection, f"SELECT link {OF_LIVE}", {"feed_id": feed_id}).scalars()
+    return [link for link in links if link]
 
 
 def _compare_sitemaps(connection: Connection, feed_id: int) -> Pages:
-    listed: dict[str, Iterable[str]] = {
-        row.url: json.loads(row.pages)
-        for row in connection.execute(select(sitemaps).where(sitemaps.c.feed_id == feed_id))
-    }
+    rows = execute(connection, "SELECT * FROM sitemaps WHERE feed_id = :feed_id", {"feed_id": feed_id})
+    listed: dict[str, Iterable[str]] = {row.url: json.loads(row.pages) for row in rows}
     return compare(listed, _links(connection, feed_id) if listed else ())

@@ -16,25 +16,21 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import cast, exists, extract, func, select
-
 from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.store import opening
-from fhcrawl.store.schema import POSTGRESQL, Number, changes, deliveries, feeds, runs, store
-from fhcrawl.store.statements import execute
+from fhcrawl.store.statements import POSTGRESQL, execute
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
     from pathlib import Path
 
     from sqlalchemy import Connection, Row
 
-NOW = cast(extract("epoch", func.now()), Number)
 SECONDS = 300
 # Maximum duration of a lease.
 LONGEST = 24 * 60 * 60
 # A run that expires much later was recorded by a wrong clock; its feeds would be locked until then.
-LIVES = (runs.c.expires > NOW) & (runs.c.expires <= NOW + 2 * LONGEST)
+LIVES = f"expires > UNIX_TIME() AND expires <= UNIX_TIME() + {2 * LONGEST}"
 TAKEN_OVER = "another crawl has taken over the feed, because this one was unresponsive for too long"
 EXPORTED = "its changes are being exported"
 FINISHED = "this crawl has finished with it, and another crawl may be reading it"
@@ -48,11 +44,12 @@ WHERE locktype = 'advisory' AND datname = current_database()
     AND classid = CAST(CAST('runs' AS regclass) AS oid) AND objid = CAST(:run AS oid)
 """
 
-IS_REFERRED_TO = exists().where(feeds.c.run == runs.c.id) | exists().where(deliveries.c.run == runs.c.id)
 # The feeds of a delivery must not change while it is read. There are few deliveries, and mostly none; a feed
 # may have many changes.
-_is_delivered = exists().where(changes.c.feed_id == feeds.c.id, changes.c.delivery == deliveries.c.id)
-IS_DELIVERED_BY_ITS_RUN = exists().where(deliveries.c.run == feeds.c.run, _is_delivered)
+IS_DELIVERED_BY_ITS_RUN = """
+EXISTS (SELECT 1 FROM deliveries WHERE deliveries.run = feeds.run AND EXISTS (
+    SELECT 1 FROM changes WHERE changes.feed_id = feeds.id AND changes.delivery = deliveries.id))
+"""
 
 
 class Leases:
@@ -72,9 +69,15 @@ class Leases:
         """Store the run, and delete ended runs that no feed or delivery refers to."""
         _remove_lock_files(connection)
         self._take_lock(connection)
-        connection.execute(runs.delete().where(~LIVES, ~IS_REFERRED_TO))
+        execute(
+            connection,
+            f"""DELETE FROM runs WHERE NOT ({LIVES})
+                AND NOT EXISTS (SELECT 1 FROM feeds WHERE feeds.run = runs.id)
+                AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.run = runs.id)""",
+        )
         owner = f"process {os.getpid()} on {socket.gethostname()}"
-        connection.execute(runs.insert().values(id=self.run, owner=owner, expires=NOW + self._seconds))
+        insert = "INSERT INTO runs (id, owner, expires) VALUES (:run, :owner, UNIX_TIME() + :seconds)"
+        execute(connection, insert, {"run": self.run, "owner": owner, "seconds": self._seconds})
 
     def _take_lock(self, connection: Connection) -> None:
         if connection.dialect.name == POSTGRESQL:
@@ -95,30 +98,30 @@ class Leases:
         """Renew the lease, if a third of it has passed."""
         if time.monotonic() - self._renewed < self.pause:
             return
-        connection.execute(runs.update().where(runs.c.id == self.run).values(expires=NOW + self._seconds))
+        renewal = "UPDATE runs SET expires = UNIX_TIME() + :seconds WHERE id = :run"
+        execute(connection, renewal, {"run": self.run, "seconds": self._seconds})
         if connection.dialect.name == POSTGRESQL:
             self._take_lock(connection)
         self._renewed = time.monotonic()
 
     def end(self, connection: Connection) -> None:
-        connection.execute(runs.update().where(runs.c.id == self.run).values(expires=0))
+        execute(connection, "UPDATE runs SET expires = 0 WHERE id = :run", {"run": self.run})
         self._lock.close()
 
-    def refusals(self, connection: Connection, rows: Iterable[Row[Any]]) -> dict[int, LeaseError]:
+    def refusals(self, connection: Connection, rows: Sequence[Row[Any]]) -> dict[int, LeaseError]:
         """Return why this run cannot claim some feeds, by id.
 
         :param rows: the feeds' rows, locked by the transaction
         """
-        free = released(connection, rows)
-        held = [row for row in rows if row.id not in free]
-        owners = {run: _living_owner(connection, run) for run in {row.run for row in held} - {self.run}}
-        refusals = {
-            row.id: LeaseError(f"another crawl is reading it ({owner})")
-            for row in held
-            if (owner := owners.get(row.run)) is not None
-        }
-        own = (row for row in held if row.run == self.run and row.released is not None)
-        return refusals | {row.id: LeaseError(EXPORTED) for row in own}
+        self.renew(connection)
+        owners = holders(connection, rows)
+        refusals = {}
+        for row in rows:
+            if row.id in owners and row.run != self.run:
+                refusals[row.id] = LeaseError(f"another crawl is reading it ({owners[row.id]})")
+            elif row.id in owners and row.released is not None:
+                refusals[row.id] = LeaseError(EXPORTED)
+        return refusals
 
     def require_free(self, connection: Connection, row: Row[Any]) -> None:
         """Raise LeaseError unless this run may claim a feed, whose row is locked."""
@@ -127,10 +130,8 @@ class Leases:
 
     def check(self, connection: Connection, feed_id: int) -> None:
         """Check that a feed still belongs to this run, and lock it until the end; else `LeaseError`."""
-        lock = "FOR UPDATE" if connection.dialect.name == POSTGRESQL else ""
-        holder = execute(
-            connection, f"SELECT run, released FROM feeds WHERE id = :feed_id {lock}", {"feed_id": feed_id}
-        ).first()
+        lock = "SELECT run, released FROM feeds WHERE id = :feed_id FOR UPDATE"
+        holder = execute(connection, lock, {"feed_id": feed_id}).first()
         if holder is None or holder.run != self.run:
             raise LeaseError(TAKEN_OVER)
         if holder.released is not None:
@@ -152,33 +153,33 @@ class Leases:
 def is_lease_error(error: Exception) -> bool:
     """Return whether an error of PostgreSQL or SQLAlchemy comes from `Leases.assert_owner`."""
     diag = getattr(getattr(error, "orig", error), "diag", None)
-    return diag is not None and (diag.table_name, diag.column_name) == (feeds.name, feeds.c.run.name)
+    return diag is not None and (diag.table_name, diag.column_name) == ("feeds", "run")
 
 
-def released(connection: Connection, rows: Iterable[Row[Any]]) -> set[int]:
-    """Return the ids of those feeds that their runs have finished with, and that are not being exported.
+def holders(connection: Connection, rows: Sequence[Row[Any]]) -> dict[int, str]:
+    """Return the owners of the living runs that have not finished with feeds, or export them, by feed id.
 
     :param rows: the feeds' rows, locked by the transaction
     """
-    finished = [row.id for row in rows if row.released is not None]
-    free = select(feeds.c.id).where(feeds.c.id.in_(finished), ~IS_DELIVERED_BY_ITS_RUN)
-    return set(connection.scalars(free)) if finished else set()
+    released = [row.id for row in rows if row.released is not None]
+    free = f"SELECT id FROM feeds WHERE id = ANY(:feeds) AND NOT {IS_DELIVERED_BY_ITS_RUN}"
+    free_ids = set(execute(connection, free, {"feeds": released}).scalars()) if released else set()
+    held = [row for row in rows if row.id not in free_ids]
+    owners = {run: living_owner(connection, run) for run in {row.run for row in held}}
+    return {row.id: owner for row in held if (owner := owners[row.run]) is not None}
 
 
 def next_number(connection: Connection) -> int:
     """Return a number that no run and no delivery has."""
-    connection.execute(store.update().values(runs=store.c.runs + 1))
-    number: int = connection.execute(select(store.c.runs)).scalar_one()
+    execute(connection, "UPDATE store SET runs = runs + 1")
+    number: int = execute(connection, "SELECT runs FROM store").scalar_one()
     return number
 
 
-def is_dead(connection: Connection, run: int) -> bool:
-    """Return whether a run has ended, its lease has expired, or its process has died."""
-    return _living_owner(connection, run) is None
-
-
-def _living_owner(connection: Connection, run: int) -> str | None:
-    owner: str | None = connection.scalar(select(runs.c.owner).where(runs.c.id == run, LIVES))
+def living_owner(connection: Connection, run: int) -> str | None:
+    """Return who a run belongs to; None if it has ended or expired, or its process has died."""
+    query = f"SELECT owner FROM runs WHERE id = :run AND {LIVES}"
+    owner: str | None = execute(connection, query, {"run": run}).scalar()
     return owner if owner is not None and _is_locked(connection, run) else None
 
 

@@ -16,12 +16,10 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError as UrlError
 
 from fhcrawl.exceptions import StoreError
-from fhcrawl.store import schema, statements
+from fhcrawl.store.statements import POSTGRESQL, SQLITE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlalchemy import URL, Connection, CursorResult, Engine
+    from sqlalchemy import URL, Connection, Engine
 
 # How long to wait for another process's transaction, unless the URL has a `timeout`.
 BUSY_SECONDS = 30
@@ -34,7 +32,6 @@ WHERE datname = current_database() AND usename = current_user
 AND application_name = current_setting('application_name') AND xact_start IS NOT NULL
 AND state = 'active' AND wait_event = 'ClientRead' AND state_change < now() - make_interval(secs => %s)
 """
-ROWS_AT_ONCE = 500
 # Execution option: the statement that begins a transaction of SQLite; None: autocommit.
 BEGINS = "fhcrawl_begins"
 IMMEDIATE = "BEGIN IMMEDIATE"
@@ -75,7 +72,7 @@ def parsed(url: str | URL, name: str = "FHCRAWL_STORE_URL") -> URL:
     # Errors would show the host, which may contain a part of the password.
     if "@" in (parsed.host or ""):
         raise StoreError(f"{name} has more than one @: write @ in the password as %40")
-    if parsed.get_backend_name() not in statements.DATABASES:
+    if parsed.get_backend_name() not in (SQLITE, POSTGRESQL):
         raise StoreError(
             f"{name} names a kind of database that fhcrawl does not support, "
             f"{parsed.get_backend_name()}; use sqlite:///PATH or postgresql://…"
@@ -84,7 +81,7 @@ def parsed(url: str | URL, name: str = "FHCRAWL_STORE_URL") -> URL:
 
 
 def engine(url: URL) -> Engine:
-    if url.get_backend_name() == schema.SQLITE:
+    if url.get_backend_name() == SQLITE:
         patience = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
         engine = create_engine(url, connect_args=patience)
         event.listen(engine, "connect", _configure_sqlite)
@@ -99,15 +96,18 @@ def engine(url: URL) -> Engine:
     return engine
 
 
-def reader(engine: Engine) -> Engine:
-    """Return an engine for single statements in autocommit mode, which saves PostgreSQL two round trips."""
-    if engine.dialect.name == schema.SQLITE:
-        return engine.execution_options(**{BEGINS: None})
-    return engine.execution_options(isolation_level="AUTOCOMMIT")
+def modes(engine: Engine) -> tuple[Engine, Engine, Engine]:
+    """Return engines for transactions that write, for those that only read, and for single statements.
 
-
-def writer(engine: Engine) -> Engine:
-    return engine.execution_options(**{BEGINS: IMMEDIATE})
+    The last one is in autocommit mode, which saves PostgreSQL two round trips.
+    """
+    options: tuple[dict[str, str | None], ...]
+    if engine.dialect.name == SQLITE:
+        options = ({BEGINS: IMMEDIATE}, {BEGINS: "BEGIN"}, {BEGINS: None})
+    else:
+        options = ({}, {"isolation_level": "REPEATABLE READ"}, {"isolation_level": "AUTOCOMMIT"})
+    writer, snapshots, reader = (engine.execution_options(**mode) for mode in options)
+    return writer, snapshots, reader
 
 
 def _configure_sqlite(connection: Any, record: Any) -> None:
@@ -152,19 +152,17 @@ def _begin_sqlite(connection: Connection) -> None:
 # SQLite would continue to write to a file that was deleted, and all of it would be lost.
 def identity(engine: Engine) -> tuple[int, int] | None:
     """Return the device and inode of a SQLite file; None for other databases, or without a file."""
-    if engine.dialect.name != "sqlite" or not engine.url.database:
-        return None
-    try:
-        status = Path(engine.url.database.removeprefix("file://")).stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
+    with contextlib.suppress(OSError):
+        if (path := file_of(engine.url)) is not None:
+            status = path.stat()
+            return status.st_dev, status.st_ino
+    return None
 
 
 def file_of(url: str | URL) -> Path | None:
     """Return the file of a SQLite database; None for other databases, or one in memory."""
     location = parsed(url)
-    if location.get_backend_name() != schema.SQLITE or location.database in (None, "", ":memory:"):
+    if location.get_backend_name() != SQLITE or location.database in (None, "", ":memory:"):
         return None
     return Path(str(location.database).removeprefix("file:")).absolute()
 
@@ -205,7 +203,7 @@ def is_not_made(url: str | URL) -> bool:
 
 def immutable(url: URL) -> URL | None:
     """Return a read-only URL for a SQLite file in a read-only folder; None if it is not one, or is in use."""
-    if url.get_backend_name() != "sqlite" or not url.database:
+    if url.get_backend_name() != SQLITE or not url.database:
         return None
     path = Path(url.database).resolve()
     log = path.with_name(f"{path.name}-wal")
@@ -246,19 +244,8 @@ def _configure_postgresql(connection: Any, record: Any) -> None:
 
 def end_silent(connection: Connection) -> None:
     """End other processes' transactions that have been silent for too long, which keep locks."""
-    if connection.dialect.name == schema.POSTGRESQL:
+    if connection.dialect.name == POSTGRESQL:
         connection.exec_driver_sql(END_SILENT, (SILENT_SECONDS,))
-
-
-@contextlib.contextmanager
-def stream(
-    connection: Connection, sql: str, values: dict[str, object], at_once: int = ROWS_AT_ONCE
-) -> Iterator[CursorResult[Any]]:
-    """Execute a statement; its rows are read in batches, without a limit of time, inside a `with` block."""
-    if connection.dialect.name == schema.POSTGRESQL:
-        connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
-    with contextlib.closing(statements.execute(connection, sql, values, at_once)) as rows:
-        yield rows
 
 
 def shown(url: URL) -> str:

@@ -6,36 +6,29 @@ another version is refused. From then on, a change also needs a step in `STEPS`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import (
     BigInteger,
     Column,
     ForeignKey,
-    Index,
     Integer,
     LargeBinary,
     MetaData,
     Table,
     UniqueConstraint,
     inspect,
-    select,
-    text,
 )
 from sqlalchemy import Text as AnyText
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.functions import FunctionElement
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.reasons import ReasonKind
+from fhcrawl.store.statements import POSTGRESQL, SQLITE, execute
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sqlalchemy import Connection
-    from sqlalchemy.sql.compiler import SQLCompiler
-
-SQLITE, POSTGRESQL = "sqlite", "postgresql"
 
 # Strings are compared character by character, as in SQLite, and not by the order of a language.
 Text = AnyText().with_variant(AnyText(collation="C"), POSTGRESQL)
@@ -43,29 +36,6 @@ Text = AnyText().with_variant(AnyText(collation="C"), POSTGRESQL)
 Number = BigInteger().with_variant(Integer, SQLITE)
 
 metadata = MetaData()
-
-
-class Keyed(FunctionElement[str]):
-    """The key of a string in an index, by which it is looked up: in SQLite, the string itself.
-
-    A row of PostgreSQL's indexes has room for 2,704 octets. There, the key of a long string is its beginning
-    and a digest; a publisher who creates a collision loses an entry of their own feed.
-    """
-
-    type = AnyText()
-    inherit_cache = True
-
-
-@compiles(Keyed)
-def _keyed(element: Keyed, compiler: SQLCompiler, **options: Any) -> str:
-    return compiler.process(element.clauses, **options)
-
-
-@compiles(Keyed, POSTGRESQL)
-def _keyed_postgresql(element: Keyed, compiler: SQLCompiler, **options: Any) -> str:
-    string = compiler.process(element.clauses, **options)
-    return f"(CASE WHEN length({string}) <= 500 THEN {string} ELSE left({string}, 500) || md5({string}) END)"
-
 
 store = Table(
     "store",
@@ -330,54 +300,51 @@ mementos = Table(
     UniqueConstraint("timemap_id", "digest"),
 )
 
-Index("timemaps_by_feed", timemaps.c.feed_id)
-Index("mementos_by_feed", mementos.c.feed_id)
-Index("sitemaps_by_feed", sitemaps.c.feed_id)
-Index("feeds_by_run", feeds.c.run)
-Index("feeds_by_location", Keyed(feeds.c.location))
-Index("captures_by_digest", captures.c.digest)
-Index("renames_by_id", renames.c.feed_id, Keyed(renames.c.id))
-Index("renames_by_former_id", renames.c.feed_id, Keyed(renames.c.former_id))
+INDEXES = (
+    "CREATE INDEX timemaps_by_feed ON timemaps (feed_id)",
+    "CREATE INDEX mementos_by_feed ON mementos (feed_id)",
+    "CREATE INDEX sitemaps_by_feed ON sitemaps (feed_id)",
+    "CREATE INDEX feeds_by_run ON feeds (run)",
+    "CREATE INDEX feeds_by_location ON feeds (KEY(location))",
+    "CREATE INDEX captures_by_digest ON captures (digest)",
+    "CREATE INDEX renames_by_id ON renames (feed_id, KEY(id))",
+    "CREATE INDEX renames_by_former_id ON renames (feed_id, KEY(former_id))",
+)
+# They are UNIQUE constraints in SQLite.
+POSTGRESQL_INDEXES = (
+    "CREATE UNIQUE INDEX feeds_by_url ON feeds (KEY(url))",
+    "CREATE UNIQUE INDEX documents_by_key ON documents (feed_id, KEY(key))",
+    "CREATE UNIQUE INDEX entries_by_id ON entries (feed_id, KEY(id))",
+    "CREATE UNIQUE INDEX versions_by_id ON versions (feed_id, KEY(id), digest)",
+    "CREATE UNIQUE INDEX changes_by_id ON changes (feed_id, KEY(id))",
+    "CREATE UNIQUE INDEX captures_by_url ON captures (KEY(url))",
+)
 
-# The unique indexes that are UNIQUE constraints in SQLite.
-for _name, _columns in {
-    "feeds_by_url": (Keyed(feeds.c.url),),
-    "documents_by_key": (documents.c.feed_id, Keyed(documents.c.key)),
-    "entries_by_id": (entries.c.feed_id, Keyed(entries.c.id)),
-    "versions_by_id": (versions.c.feed_id, Keyed(versions.c.id), versions.c.digest),
-    "changes_by_id": (changes.c.feed_id, Keyed(changes.c.id)),
-    "captures_by_url": (Keyed(captures.c.url),),
-}.items():
-    Index(_name, *_columns, unique=True).ddl_if(POSTGRESQL)
-
-
-LIVE_ENTRIES = """
-CREATE VIEW live_entries AS
+IS_GAP = f"NOT IN ({', '.join(repr(kind.value) for kind in ReasonKind if not kind.is_gap)})"
+VIEWS = {
+    "live_entries": """
 SELECT feeds.url AS feed, feeds.title AS feed_title, entries.id, entries.title, entries.link,
     entries.published, entries.updated, entries.authors, entries.categories, entries.summary, entries.content,
     entries.content_type, entries.enclosures, entries.operation, entries.document, entries.document_updated,
     entries.added
 FROM entries JOIN feeds ON feeds.id = entries.feed_id
 WHERE entries.digest <> ''
-"""
-ABSENT_ENTRIES = """
-CREATE VIEW absent_entries AS
+""",
+    "absent_entries": """
 SELECT feeds.url AS feed, feeds.title AS feed_title, entries.id, entries.title, entries.link,
     absences.since AS absent
 FROM absences JOIN feeds ON feeds.id = absences.feed_id
     JOIN entries ON entries.feed_id = absences.feed_id AND entries.id = absences.id
 WHERE absences.gone IS NOT NULL AND entries.digest <> ''
-"""
-RENAMED_ENTRIES = """
-CREATE VIEW renamed_entries AS
+""",
+    "renamed_entries": """
 SELECT feeds.url AS feed, feeds.title AS feed_title, entries.id, renames.former_id, entries.title,
     entries.link, renames.since AS renamed
 FROM renames JOIN feeds ON feeds.id = renames.feed_id
     JOIN entries ON entries.feed_id = renames.feed_id AND entries.id = renames.id
 WHERE renames.former_id IS NOT NULL AND entries.digest <> ''
-"""
-FEED_VERDICTS = """
-CREATE VIEW feed_verdicts AS
+""",
+    "feed_verdicts": """
 SELECT feeds.url AS feed, feeds.title, feeds.kind, feeds.verdict, feeds.reasons,
     (SELECT count(*) FROM entries WHERE entries.feed_id = feeds.id AND entries.digest <> '') AS entries,
     (SELECT count(*) FROM documents
@@ -388,37 +355,19 @@ SELECT feeds.url AS feed, feeds.title, feeds.kind, feeds.verdict, feeds.reasons,
     coverage.since AS seamless_since, coverage.until AS seamless_until
 FROM feeds LEFT JOIN coverage
     ON coverage.feed_id = feeds.id AND coverage.shown > coverage.depth AND feeds.kind IN ('single', 'paged')
-"""
-IS_GAP = f"NOT IN ({', '.join(repr(kind.value) for kind in ReasonKind if not kind.is_gap)})"
-GAPS = {
-    "sqlite": f"""
-CREATE VIEW gaps AS
-SELECT feeds.url AS feed, feeds.title AS feed_title, json_extract(reason.value, '$.url') AS url,
-    json_extract(reason.value, '$.kind') AS kind, json_extract(reason.value, '$.detail') AS detail,
-    json_extract(reason.value, '$.since') AS since
-FROM feeds, json_each(feeds.reasons) AS reason
-WHERE json_extract(reason.value, '$.kind') {IS_GAP}
 """,
-    "postgresql": f"""
-CREATE VIEW gaps AS
-SELECT feeds.url AS feed, feeds.title AS feed_title, reason.value ->> 'url' AS url,
-    reason.value ->> 'kind' AS kind, reason.value ->> 'detail' AS detail, reason.value ->> 'since' AS since
-FROM feeds, json_array_elements(CAST(feeds.reasons AS json)) AS reason (value)
-WHERE reason.value ->> 'kind' {IS_GAP}
+    "gaps": f"""
+SELECT feeds.url AS feed, feeds.title AS feed_title, MEMBER(reason, url) AS url, MEMBER(reason, kind) AS kind,
+    MEMBER(reason, detail) AS detail, MEMBER(reason, since) AS since
+FROM feeds, MEMBERS(feeds.reasons) AS reason
+WHERE MEMBER(reason, kind) {IS_GAP}
 """,
 }
-VIEWS = ("live_entries", "absent_entries", "renamed_entries", "feed_verdicts", "gaps")
-
-
-def drop_views(connection: Connection) -> None:
-    for name in VIEWS:
-        connection.exec_driver_sql(f"DROP VIEW IF EXISTS {name}")
 
 
 def create_views(connection: Connection) -> None:
-    gaps = GAPS[connection.dialect.name]
-    for statement in (LIVE_ENTRIES, ABSENT_ENTRIES, RENAMED_ENTRIES, FEED_VERDICTS, gaps):
-        connection.exec_driver_sql(statement.strip())
+    for name, query in VIEWS.items():
+        execute(connection, f"CREATE VIEW {name} AS {query.strip()}")
 
 
 # Of the tables and the views.
@@ -439,25 +388,28 @@ def is_current(connection: Connection) -> bool:
 def prepare(connection: Connection) -> None:
     """Create or migrate the tables, in a transaction that locks out other writers, or raise StoreError."""
     if connection.dialect.name == POSTGRESQL:
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": POSTGRESQL_LOCK})
+        execute(connection, "SELECT pg_advisory_xact_lock(:lock)", {"lock": POSTGRESQL_LOCK})
     # Another process may have done this while this one waited.
     version = _version(connection)
     if version is None:
         metadata.create_all(connection, checkfirst=False)
+        for index in INDEXES + (POSTGRESQL_INDEXES if connection.dialect.name == POSTGRESQL else ()):
+            execute(connection, index)
         create_views(connection)
-        connection.execute(store.insert().values(schema_version=VERSION, runs=0))
+        execute(connection, "INSERT INTO store VALUES (:version, 0)", {"version": VERSION})
     elif version < VERSION:
-        drop_views(connection)
+        for name in VIEWS:
+            execute(connection, f"DROP VIEW IF EXISTS {name}")
         for number in range(version, VERSION):
             STEPS[number](connection)
         create_views(connection)
-        connection.execute(store.update().values(schema_version=VERSION))
+        execute(connection, "UPDATE store SET schema_version = :version", {"version": VERSION})
 
 
 def _version(connection: Connection) -> int | None:
     if not inspect(connection).has_table(store.name):
         return None
-    version: int | None = connection.scalar(select(store.c.schema_version))
+    version: int | None = execute(connection, "SELECT schema_version FROM store").scalar()
     if version is None:
         raise StoreError("The store was not created completely and is empty: delete it")
     if version > VERSION or not STEPS.keys() >= set(range(version, VERSION)):

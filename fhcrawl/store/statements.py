@@ -5,51 +5,59 @@ the values of each row, which takes as long as the database takes to store them.
 `:name`; a list is an array in PostgreSQL and a JSON list in SQLite. What the databases write differently is
 written so:
 
-- `KEY(x)`, for a column or a parameter: the string as indexes have it (`schema.Keyed`)
-- `x = ANY(:list)`: whether a list has a value
+- `KEY(x)`, for a column or a parameter: the string as indexes have it. A row of PostgreSQL's indexes has room
+  for 2,704 octets. There, the key of a long string is its beginning and a digest; a publisher who creates a
+  collision loses an entry of their own feed.
+- `x = ANY(:list)`: whether a list has a value; `KEY(x) = ANY(KEYS(:list))` for strings in an index
+- `FOR UPDATE`: not in SQLite, which locks the database
+- `UNIX_TIME()`: seconds since 1970 by the clock of the database
 - `UTF8(:octets)`: text from octets in UTF-8
 - `JSON_LIST(x)`: the values of some rows as a JSON list
+- `MEMBERS(x) AS y`, `MEMBER(y, name)`: the objects in a JSON list as rows, and their members
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Integer, literal
+from sqlalchemy import Integer
 
 from fhcrawl.logical_feed import Winner
 from fhcrawl.logical_feed.coverage import Coverage, EarlierSpan
 from fhcrawl.logical_feed.results import Order, State, comparable
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store.schema import POSTGRESQL, SQLITE, Keyed, feeds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Row, Table
+    from sqlalchemy import Connection, CursorResult, Row, Table
 
-
+SQLITE, POSTGRESQL = "sqlite", "postgresql"
 ROWS_AT_ONCE = 500
-DATABASES = (SQLITE, POSTGRESQL)
 STATEMENTS_REMEMBERED = 500
-# Databases limit the number of parameters; SQLite's limit was 999 for long.
-IDS_AT_ONCE = 500
 
 PARAMETER = re.compile(r":(\w+)")
 MACROS = {
     SQLITE: (
-        (r"KEY\((:?[\w.]+)\)", r"\1"),
+        (r"KEYS?\((:?[\w.]+)\)", r"\1"),
         (r"= ANY\((:\w+)\)", r"IN (SELECT value FROM json_each(\1))"),
+        (r"FOR UPDATE", ""),
+        (r"UNIX_TIME\(\)", "CAST(strftime('%s', 'now') AS INTEGER)"),
         (r"IS NOT DISTINCT FROM", "IS"),  # SQLite has had it since 3.39
         (r"UTF8\((:\w+)\)", r"CAST(\1 AS TEXT)"),
         (r"JSON_LIST\(([\w.]+)\)", r"json_group_array(\1)"),
+        (r"MEMBERS\(([\w.]+)\)", r"json_each(\1)"),
+        (r"MEMBER\((\w+), (\w+)\)", r"json_extract(\1.value, '$.\2')"),
     ),
     POSTGRESQL: (
         (r"%", "%%"),
+        (r"KEYS\((:\w+)\)", r"ARRAY(SELECT KEY(wanted) FROM unnest(CAST(\1 AS TEXT[])) AS wanted)"),
+        (r"UNIX_TIME\(\)", "CAST(extract(epoch FROM now()) AS BIGINT)"),
         (r"KEY\((:\w+)\)", r"KEY(CAST(\1 AS TEXT))"),
         (
             r"KEY\(([\w.]+|CAST\(:\w+ AS TEXT\))\)",
@@ -57,6 +65,8 @@ MACROS = {
         ),
         (r"UTF8\((:\w+)\)", r"convert_from(\1, 'UTF8')"),
         (r"JSON_LIST\(([\w.]+)\)", r"CAST(coalesce(json_agg(\1), '[]') AS TEXT)"),
+        (r"MEMBERS\(([\w.]+)\)", r"json_array_elements(CAST(\1 AS json))"),
+        (r"MEMBER\((\w+), (\w+)\)", r"\1.value ->> '\2'"),
     ),
 }
 
@@ -94,8 +104,18 @@ def execute(
     return connection.exec_driver_sql(sql, bound, execution_options=options)
 
 
+@contextlib.contextmanager
+def stream(
+    connection: Connection, sql: str, values: dict[str, object], at_once: int = ROWS_AT_ONCE
+) -> Iterator[CursorResult[Any]]:
+    """Execute a statement; its rows are read in batches, without a limit of time, inside a `with` block."""
+    if connection.dialect.name == POSTGRESQL:
+        connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
+    with contextlib.closing(execute(connection, sql, values, at_once)) as rows:
+        yield rows
+
+
 def execute_all(connection: Connection, sql: str, rows: Sequence[Mapping[str, object]]) -> None:
-    """Execute a statement once for each row of named values."""
     if rows:
         sql, names = _translated(sql, connection.dialect.name)
         connection.exec_driver_sql(sql, [_bound(connection, names, values) for values in rows])
@@ -106,7 +126,7 @@ def _bound(
 ) -> tuple[object, ...]:
     bound = (values[name] for name in names)
     if connection.dialect.name == SQLITE:
-        return tuple(json.dumps(value) if isinstance(value, list) else value for value in bound)
+        bound = (json.dumps(value) if isinstance(value, list) else value for value in bound)
     return tuple(bound)
 
 
@@ -160,22 +180,6 @@ def execute_among(
             f" JOIN LATERAL ({query} AND KEY(entries.id) = KEY(wanted.id) LIMIT 1) AS one ON true"
         )
     return execute(connection, f"{insert} {select} {end}", {"feed_id": feed_id, "ids": ids})
-
-
-def some_at_once(ids: list[str]) -> Iterator[list[str]]:
-    """Yield ids in groups that are small enough for a statement."""
-    for begin in range(0, len(ids), IDS_AT_ONCE):
-        yield ids[begin : begin + IDS_AT_ONCE]
-
-
-def is_of(url: str) -> ColumnElement[bool]:
-    """Return the condition that a feed has a URL."""
-    return Keyed(feeds.c.url) == Keyed(literal(url))
-
-
-def is_one_of(urls: list[str]) -> ColumnElement[bool]:
-    """Return the condition that a feed has one of the URLs."""
-    return Keyed(feeds.c.url).in_([Keyed(literal(url)) for url in urls])
 
 
 def counted_time(table: str) -> str:
@@ -276,24 +280,18 @@ def find_document(connection: Connection, feed_id: int, key: str) -> Row[Any] | 
 
 def winners(rows: Iterable[Sequence[Any]], latest: str) -> dict[str, Winner]:
     """Return the newest versions in the result of `WINNERS`, by id, judged by times up to `latest`."""
-    return {row[0]: _winner(Order(*row[1:7]), latest, *row[7:]) for row in rows}
-
-
-def _winner(
-    order: Order,
-    latest: str,
-    digest: str,
-    is_pending: bool,
-    exported: str | None,
-    document_updated: str | None,
-    enclosures: str | None,
-) -> Winner:
-    counted = order.counted(latest)
-    uncounted = None if counted is order else order.time
-    document_time = comparable(document_updated)
-    if document_time > latest:
-        document_time = ""
-    return Winner(counted, digest, bool(is_pending), exported, uncounted, document_time, enclosures)
+    newest = {}
+    for entry_id, *values, digest, is_pending, exported, document_updated, enclosures in rows:
+        order = Order(*values)
+        counted = order.counted(latest)
+        uncounted = None if counted is order else order.time
+        document_time = comparable(document_updated)
+        if document_time > latest:
+            document_time = ""
+        newest[entry_id] = Winner(
+            counted, digest, bool(is_pending), exported, uncounted, document_time, enclosures
+        )
+    return newest
 
 
 COVERAGE_COLUMNS = tuple(field.name for field in dataclasses.fields(Coverage))

@@ -5,38 +5,23 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import case, exists, func, null, select
-
 from fhcrawl.documents import UpdateSchedule
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import FIRST_WALK, polling
 from fhcrawl.logical_feed.chain import position_of_capture
 from fhcrawl.logical_feed.polling import Poll, interval
-from fhcrawl.logical_feed.results import State, latest_time
+from fhcrawl.logical_feed.results import latest_time
 from fhcrawl.store import leases
 from fhcrawl.store.database import Repository
-from fhcrawl.store.schema import (
-    absences,
-    changes,
-    coverage,
-    documents,
-    entries,
-    feeds,
-    heads,
-    mementos,
-    renames,
-    sitemaps,
-    timemaps,
-    versions,
-)
-from fhcrawl.store.statements import execute, is_of, is_one_of, some_at_once
+from fhcrawl.store.schema import metadata, versions
+from fhcrawl.store.statements import assigned, execute
 from fhcrawl.utils.addresses import may_have_headers
 from fhcrawl.utils.clock import now as time_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from sqlalchemy import ColumnElement, Connection, Row
+    from sqlalchemy import Connection, Row
 
     from fhcrawl.logical_feed import Reason
     from fhcrawl.logical_feed.coverage import Coverage
@@ -51,6 +36,12 @@ ADD_FEED = f"""
 INSERT INTO feeds (url, location, walk, run, since) VALUES (:url, :url, 0, {NO_RUN}, :since)
 ON CONFLICT (KEY(url)) DO NOTHING
 """
+SUBSCRIBE = "UPDATE feeds SET subscribed = :since WHERE KEY(url) = KEY(:url) AND subscribed IS NULL"
+ADD_TITLE = "UPDATE feeds SET title = :title WHERE KEY(url) = KEY(:url) AND title IS NULL"
+SET_OPTIONS = """
+UPDATE feeds SET options = :options, due = NULL
+WHERE KEY(url) = KEY(:url) AND NOT options IS NOT DISTINCT FROM :options
+"""
 
 
 class Subscriptions(Repository):
@@ -64,17 +55,21 @@ class Subscriptions(Repository):
         :param listed: the user's options for each, as plain values; a feed with new options is due now
         :param titles: those that feeds have until they are read, by URL
         """
+        added = 0
         with self._database.transaction() as connection:
-            for feed in listed:
-                execute(connection, ADD_FEED, {"url": feed, "since": now})
-            _add_titles(connection, titles or {})
-            return sum(_add(connection, feed, options, now) for feed, options in listed.items())
+            for feed, options in listed.items():
+                values = {"url": feed, "since": now, "options": _to_json(options)}
+                execute(connection, ADD_FEED, values)
+                added += execute(connection, SUBSCRIBE, values).rowcount
+                execute(connection, SET_OPTIONS, values)
+            for feed, title in sorted((titles or {}).items()):
+                execute(connection, ADD_TITLE, {"url": feed, "title": title})
+        return added
 
     def add_titles(self, titles: Mapping[str, str]) -> None:
         """Give titles to feeds that have none, by their URLs."""
         if titles:
-            with self._database.transaction() as connection:
-                _add_titles(connection, titles)
+            self.add({}, "", titles)
 
     def remove(self, urls: Iterable[str]) -> dict[str, bool]:
         """Unsubscribe feeds; their documents and entries stay.
@@ -101,59 +96,29 @@ class Subscriptions(Repository):
 
     def read(self, due_at: str | None = None) -> dict[str, dict[str, Any]]:
         """Return the options of the subscribed feeds, or of those due; those due longest first."""
-        due = _due(due_at or time_now())
-        statement = select(feeds.c.url, feeds.c.options).where(feeds.c.subscribed.is_not(None))
-        if due_at is not None:
-            statement = statement.where(due.is_(None) | (due <= due_at))
-        with self._database.snapshot() as connection:
-            rows = connection.execute(statement.order_by(due.is_not(None), due, feeds.c.id))
-            return {url: json.loads(options) if options else {} for url, options in rows}
+        # A poll at a future time was recorded by a wrong clock, and so was its due time.
+        due = "CASE WHEN polled > :latest THEN '' ELSE coalesce(due, '') END"
+        until = "" if due_at is None else f"AND {due} <= :due_at"
+        query = f"SELECT url, options FROM feeds WHERE subscribed IS NOT NULL {until} ORDER BY {due}, id"
+        rows = self._select(query, latest=latest_time(due_at or time_now()), due_at=due_at)
+        return {url: json.loads(options) if options else {} for url, options in rows}
 
     def read_options(self, urls: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """Return the options of those feeds that are subscribed with options."""
-        options_by_url: dict[str, dict[str, Any]] = {}
-        with self._database.snapshot() as connection:
-            for batch in some_at_once(list(urls)):
-                of_feeds = select(feeds.c.url, feeds.c.options).where(
-                    is_one_of(batch), feeds.c.options.is_not(None)
-                )
-                options_by_url |= {url: json.loads(options) for url, options in connection.execute(of_feeds)}
-        return options_by_url
+        query = "SELECT url, options FROM feeds WHERE KEY(url) = ANY(KEYS(:urls)) AND options IS NOT NULL"
+        return {url: json.loads(options) for url, options in self._select(query, urls=list(urls))}
 
     def exist(self) -> bool:
-        with self._database.snapshot() as connection:
-            return bool(connection.scalar(select(exists().where(feeds.c.subscribed.is_not(None)))))
+        return self._scalar("SELECT 1 FROM feeds WHERE subscribed IS NOT NULL LIMIT 1") is not None
 
     def find_first_due(self) -> str | None:
         """Return when the first subscribed feed is due, except those due at once; None if there is none."""
-        first = select(func.min(feeds.c.due)).where(feeds.c.subscribed.is_not(None))
-        with self._database.snapshot() as connection:
-            due: str | None = connection.scalar(first)
+        due: str | None = self._scalar("SELECT min(due) FROM feeds WHERE subscribed IS NOT NULL")
         return due
 
     def find_due(self, urls: Iterable[str]) -> dict[str, str | None]:
         """Return when stored feeds are due, by URL, whether subscribed or not; None: now."""
-        due_by_url: dict[str, str | None] = {}
-        with self._database.snapshot() as connection:
-            for batch in some_at_once(list(urls)):
-                of_feeds = select(feeds.c.url, _due(time_now())).where(is_one_of(batch))
-                due_by_url |= {url: due for url, due in connection.execute(of_feeds)}  # noqa: C416 - a row is no pair for mypy
-        return due_by_url
-
-
-def _add_titles(connection: Connection, titles: Mapping[str, str]) -> None:
-    for url, title in sorted(titles.items()):
-        untitled = feeds.update().where(is_of(url), feeds.c.title.is_(None))
-        connection.execute(untitled.values(title=title))
-
-
-def _add(connection: Connection, feed: str, options: dict[str, Any], now: str) -> bool:
-    row = connection.execute(select(feeds).where(is_of(feed)).with_for_update()).one()
-    values = {"subscribed": row.subscribed or now, "options": _to_json(options)}
-    if values["options"] != row.options:
-        values["due"] = None
-    connection.execute(feeds.update().where(feeds.c.id == row.id).values(values))
-    return row.subscribed is None
+        query = "SELECT url, polled, due FROM feeds WHERE KEY(url) = ANY(KEYS(:urls))"
+        return {row.url: due(row) for row in self._select(query, urls=list(urls))}
 
 
 def _to_json(options: dict[str, Any]) -> str | None:
@@ -161,63 +126,48 @@ def _to_json(options: dict[str, Any]) -> str | None:
 
 
 def _count_live(connection: Connection, feed_id: int) -> int:
-    live = select(func.count()).where(entries.c.feed_id == feed_id, entries.c.digest != "")
-    return connection.scalar(live) or 0
+    live = "SELECT count(*) FROM entries WHERE feed_id = :feed_id AND digest <> ''"
+    number: int = execute(connection, live, {"feed_id": feed_id}).scalar_one()
+    return number
 
 
 def _remove(connection: Connection, feed: str) -> bool:
-    row = connection.execute(select(feeds).where(is_of(feed)).with_for_update()).first()
-    if row is not None and is_empty(connection, row.id) and is_free(connection, row):
+    row = lock(connection, feed).get(feed)
+    if row is not None and is_empty(connection, row.id) and not leases.holders(connection, [row]):
         delete_rows(connection, [row.id])
         return True
     if row is None:
         raise StoreError(f"{feed} is not subscribed; `fhcrawl feeds` lists the feeds")
     if row.subscribed is None:
         raise StoreError(f"{feed} is not subscribed; to delete its entries, use unsubscribe --delete")
-    connection.execute(feeds.update().where(feeds.c.id == row.id).values(subscribed=None, options=None))
+    execute(connection, "UPDATE feeds SET subscribed = NULL, options = NULL WHERE id = :id", {"id": row.id})
     return False
 
 
 def _delete_stored(connection: Connection, feed: str) -> int:
-    row = connection.execute(select(feeds).where(is_of(feed)).with_for_update()).first()
+    row = lock(connection, feed).get(feed)
     if row is None:
         raise StoreError(f"{feed} is not in the store; `fhcrawl feeds` lists the feeds")
-    if not is_free(connection, row):
+    if leases.holders(connection, [row]):
         raise StoreError(f"{feed} is being crawled; delete it when the crawl has ended")
     count = _count_live(connection, row.id)
     delete_rows(connection, [row.id])
     return count
 
 
-def forget_unread(connection: Connection, rows: Iterable[Row[Any]]) -> None:
-    """Delete feeds of which nothing was ever read, unless they are subscribed; their rows are locked."""
-    unread = [row.id for row in rows if row.subscribed is None and is_empty(connection, row.id)]
-    if unread:
-        delete_rows(connection, unread)
-
-
 def delete_rows(connection: Connection, feed_ids: list[int]) -> None:
-    of_feeds = (heads, absences, renames, sitemaps, changes, versions, entries, documents, coverage)
-    for table in (*of_feeds, mementos, timemaps):
-        connection.execute(table.delete().where(table.c.feed_id.in_(feed_ids)))
-    connection.execute(feeds.delete().where(feeds.c.id.in_(feed_ids)))
-
-
-def is_free(connection: Connection, row: Row[Any]) -> bool:
-    """Return whether no crawl has the feed, nor exports what has changed in it."""
-    return leases.is_dead(connection, row.run) or bool(leases.released(connection, [row]))
+    for table in reversed(metadata.sorted_tables):
+        if "feed_id" in table.columns:
+            execute(connection, f"DELETE FROM {table.name} WHERE feed_id = ANY(:feeds)", {"feeds": feed_ids})
+    execute(connection, "DELETE FROM feeds WHERE id = ANY(:feeds)", {"feeds": feed_ids})
 
 
 def is_empty(connection: Connection, feed_id: int) -> bool:
     """Return whether neither a document nor an entry of a feed was ever read."""
-    read = exists().where(documents.c.feed_id == feed_id, documents.c.state == State.PROCESSED.value)
-    return not connection.scalar(select(read | exists().where(entries.c.feed_id == feed_id)))
-
-
-# A poll at a future time was recorded by a wrong clock, and so was its due time. The clocks of two machines
-# may differ.
-def _due(at: str) -> ColumnElement[str | None]:
-    return case((feeds.c.polled > latest_time(at), null()), else_=feeds.c.due)
+    read = """SELECT 1 FROM feeds WHERE id = :feed_id AND (
+        EXISTS (SELECT 1 FROM documents WHERE feed_id = feeds.id AND state = 'processed')
+        OR EXISTS (SELECT 1 FROM entries WHERE feed_id = feeds.id))"""
+    return execute(connection, read, {"feed_id": feed_id}).first() is None
 
 
 def due(row: Row[Any]) -> str | None:
@@ -290,8 +240,8 @@ MOVE = (
 def lock(connection: Connection, *urls: str) -> dict[str, Row[Any]]:
     """Lock feeds, and return their rows by URL; feeds that are not in the store are missing."""
     # In the order of `Walks.begin`, so that two crawls do not deadlock.
-    query = select(feeds).where(is_one_of([*urls])).order_by(feeds.c.id).with_for_update()
-    return {row.url: row for row in connection.execute(query)}
+    query = "SELECT * FROM feeds WHERE KEY(url) = ANY(KEYS(:urls)) ORDER BY id FOR UPDATE"
+    return {row.url: row for row in execute(connection, query, {"urls": list(urls)})}
 
 
 def duplicates(connection: Connection) -> list[tuple[str, str]]:
@@ -327,7 +277,7 @@ def merge(connection: Connection, old: Row[Any], new: Row[Any]) -> int:
         values |= {"subscribed": new.subscribed or old.subscribed, "options": options}
         if options != new.options:
             values["due"] = None
-    connection.execute(feeds.update().where(feeds.c.id == new.id).values(values))
+    execute(connection, f"UPDATE feeds SET {assigned(values)} WHERE id = :new", {**values, "new": new.id})
     before = _count_live(connection, new.id)
     walk = position_of_capture(old.crawled or old.since, 0).walk
     for statement in MOVE:

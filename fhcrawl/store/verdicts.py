@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
@@ -30,10 +30,17 @@ if TYPE_CHECKING:
     ByFeed = defaultdict[int, list[Row[Any]]]
 
 SHOWS_ENTRIES = f"length(held) > {HEAD}"
+STARTS = """
+documents.id IN (
+    SELECT subscription_id FROM feeds WHERE id = ANY(:feeds) AND subscription_id IS NOT NULL
+    UNION ALL SELECT subscription.id FROM feeds JOIN documents AS subscription
+        ON subscription.feed_id = feeds.id AND subscription.role = 'subscription'
+    WHERE feeds.id = ANY(:feeds) AND subscription_id IS NULL)
+"""
 # The documents of chains; of lists, whose parts may be a great many, those that have not been read, or have
 # lost entries.
 CHAINS = f"""
-{with_chain("documents.id = ANY(:starts)")}
+{with_chain(STARTS)}
 SELECT documents.id, documents.feed_id, documents.url, documents.role, documents.platform, documents.state,
     documents.behind_id, documents.lost_entries, documents.shared_id, documents.reason, documents.detail,
     documents.since, documents.fetched, documents.moved_to, documents.moved_walk, documents.checked,
@@ -60,8 +67,8 @@ FROM documents WHERE feed_id = ANY(:feeds) AND role = 'part' AND state = 'known'
 GROUP BY feed_id
 """
 STATES = """
-SELECT feed_id, state, role, count(*) AS number FROM documents WHERE feed_id = ANY(:feeds)
-GROUP BY feed_id, state, role ORDER BY feed_id, state
+SELECT feed_id, state, count(*) AS number, count(CASE WHEN role = 'part' THEN 1 END) AS parts
+FROM documents WHERE feed_id = ANY(:feeds) GROUP BY feed_id, state ORDER BY feed_id, state
 """
 # Live entries; those of them that are gone, and those that are live under another id too.
 COUNTS = f"""
@@ -144,23 +151,21 @@ class Feed:
 
 
 def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
-    """Yield feeds with their verdicts; not more than a statement can have parameters."""
     feed_ids = [feed.id for feed in feeds]
     values: dict[str, object] = {"feeds": feed_ids, "not_fetched": NOT_FETCHED, "names_none": NAMES_NONE}
-    values["starts"] = _start_numbers(connection, feeds)
     chains = _by_feed(execute(connection, CHAINS, values))
     states = _by_feed(execute(connection, STATES, values))
-    have_parts = any(row.role == Role.PART.value for of_feed in states.values() for row in of_feed)
+    have_parts = any(row.parts for of_feed in states.values() for row in of_feed)
     parts = _by_feed(execute(connection, PARTS, values) if have_parts else ())
     left_parts = {row.feed_id: row for row in execute(connection, LEFT_PARTS, values)} if have_parts else {}
-    counts = {(row.feed_id, row.name): row for row in execute(connection, COUNTS, values)}
+    counts = execute(connection, COUNTS, values).all()
+    numbers = Counter({(row.feed_id, row.name): row.number for row in counts})
+    times = {row.feed_id: (row.oldest, row.newest) for row in counts if row.name == "live"}
     obtained = _by_feed(execute(connection, OBTAINED, values))
     own = read_coverage(connection, feed_ids)
     covered = _with_captures(connection, feed_ids, own)
     for feed in feeds:
-        chain, live = chains[feed.id], counts.get((feed.id, "live"))
-        absent, renamed = (counts.get((feed.id, name)) for name in ("absent", "renamed"))
-        number = live.number if live else 0
+        chain, number = chains[feed.id], numbers[feed.id, "live"]
         kind = _kind(feed, chain)
         feed_covered = covered.get(feed.id) if kind is None or kind in COVERED_KINDS else None
         listing = Listing.of_walk(feed.listing, feed.walk)
@@ -171,14 +176,11 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
             feed.url,
             kind,
             feed.crawled or feed.since,
-            [*_gaps(feed, chain, parts[feed.id]), *_left(feed, left_parts.get(feed.id))],
+            list(_gaps(feed, chain, parts[feed.id], left_parts.get(feed.id))),
             Evidence(number, feed.total, feed.software, listing, agreed, sitemap),
             covered=feed_covered,
             is_held_back=feed.id in own and subscriptions.is_held_back(feed, own[feed.id]),
         )
-        documents: dict[str, int] = {}
-        for row in states[feed.id]:
-            documents[row.state] = documents.get(row.state, 0) + row.number
         yield Feed(
             feed.url,
             feed.title,
@@ -186,15 +188,14 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
             reached,
             reasons,
             number,
-            absent.number if absent else 0,
-            renamed.number if renamed else 0,
-            documents,
+            numbers[feed.id, "absent"],
+            numbers[feed.id, "renamed"],
+            {row.state: row.number for row in states[feed.id]},
             feed.crawled,
             min((row.checked for row in chain if row.checked), default=feed.crawled),
             feed.subscribed,
             subscriptions.due(feed),
-            live and live.oldest,
-            live and live.newest,
+            *times.get(feed.id, (None, None)),
             feed.not_modified_ignored,
             feed_covered.spans if feed_covered else [],
             feed_covered.holes if feed_covered else [],
@@ -223,16 +224,6 @@ def _agreed(chain: list[Row[Any]]) -> str | None:
     return None if walk is None else str(min(row.checked for row in chain))
 
 
-def _start_numbers(connection: Connection, rows: Sequence[Row[Any]]) -> list[int]:
-    never_read = [row.id for row in rows if row.subscription_id is None]
-    starts = "SELECT id FROM documents WHERE feed_id = ANY(:feeds) AND role = 'subscription'"
-    start_rows = execute(connection, starts, {"feeds": never_read}) if never_read else ()
-    return [
-        *(row.subscription_id for row in rows if row.subscription_id is not None),
-        *(r.id for r in start_rows),
-    ]
-
-
 def _by_feed(rows: Iterable[Row[Any]]) -> ByFeed:
     of_feed: ByFeed = defaultdict(list)
     for row in rows:
@@ -255,10 +246,15 @@ def _kind(feed: Row[Any], chain: list[Row[Any]]) -> Kind | None:
     return Kind.PAGED if is_paged else kind
 
 
-def _gaps(feed: Row[Any], chain: list[Row[Any]], parts: list[Row[Any]]) -> Iterator[Reason]:
+def _gaps(
+    feed: Row[Any], chain: list[Row[Any]], parts: list[Row[Any]], left: Row[Any] | None
+) -> Iterator[Reason]:
     ends = [row for row in chain if row.state != State.PROCESSED.value or row.behind_id is None]
     not_requested = State.KNOWN.value, NOT_FETCHED
-    unread = [row for row in ends if row.role != Role.PART.value and not _is_unanswered_probe(row)]
+    # An unanswered probe proves nothing.
+    unread = [
+        row for row in ends if row.role != Role.PART.value and (row.is_known or row.platform != PROBE.name)
+    ]
     unread += [row for row in parts if (row.state, row.detail) != not_requested]
     for row in unread:
         if row.state != State.PROCESSED.value:
@@ -274,11 +270,10 @@ def _gaps(feed: Row[Any], chain: list[Row[Any]], parts: list[Row[Any]]) -> Itera
     losing = {row.id: row for row in (*chain, *parts) if row.lost_entries}
     for _, row in sorted(losing.items()):
         yield Reason(*_loss(row), row.fetched)
-
-
-# An unanswered probe proves nothing.
-def _is_unanswered_probe(row: Row[Any]) -> bool:
-    return row.platform == PROBE.name and not row.is_known
+    if left is not None:
+        documents_have = "document that has" if left.number == 1 else "documents that have"
+        detail = f"links to {left.number:,} more {documents_have} not been fetched yet"
+        yield Reason(ReasonKind.KNOWN, left.url or feed.url, detail, left.since)
 
 
 def _loss(row: Row[Any]) -> tuple[ReasonKind, str, str]:
@@ -289,13 +284,6 @@ def _loss(row: Row[Any]) -> tuple[ReasonKind, str, str]:
         return ReasonKind.ENTRIES_LOST, row.url, detail
     shared = printable(row.shared_id, LONGEST_SENTENCE)
     return ReasonKind.SHARED_ID, row.url, f"{detail}; several entries have the same id, such as {shared}"
-
-
-def _left(feed: Row[Any], left_parts: Row[Any] | None) -> Iterator[Reason]:
-    if left_parts is not None:
-        documents_have = "document that has" if left_parts.number == 1 else "documents that have"
-        detail = f"links to {left_parts.number:,} more {documents_have} not been fetched yet"
-        yield Reason(ReasonKind.KNOWN, left_parts.url or feed.url, detail, left_parts.since)
 
 
 def _with_captures(

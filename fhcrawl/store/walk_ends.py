@@ -28,9 +28,8 @@ from fhcrawl.logical_feed.results import State, absence, latest_time
 from fhcrawl.store import statements
 from fhcrawl.store.commit import FeedWriter
 from fhcrawl.store.database import Repository
-from fhcrawl.store.opening import ROWS_AT_ONCE
 from fhcrawl.store.schema import feeds
-from fhcrawl.store.statements import execute
+from fhcrawl.store.statements import ROWS_AT_ONCE, execute
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:

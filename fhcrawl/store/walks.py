@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
-
 from fhcrawl.exceptions import LeaseError, UnsettledError
 from fhcrawl.logical_feed import Kind, Verdict
 from fhcrawl.logical_feed.listings import Listing, SitemapReport, is_sitemap_due
@@ -16,8 +14,7 @@ from fhcrawl.store import subscriptions
 from fhcrawl.store.database import Repository
 from fhcrawl.store.documents import document_behind, first_unread
 from fhcrawl.store.leases import IS_DELIVERED_BY_ITS_RUN
-from fhcrawl.store.schema import feeds, heads
-from fhcrawl.store.statements import MOVED, UNREAD, execute, execute_all, is_of, is_one_of
+from fhcrawl.store.statements import MOVED, UNREAD, execute, execute_all
 from fhcrawl.store.subscriptions import ADD_FEED, NO_RUN
 from fhcrawl.utils.clock import now as time_now
 
@@ -138,25 +135,29 @@ class Walks(Repository):
         # Sorted, so that two crawls that begin with the same feeds do not deadlock.
         new = [{"url": url, "since": now} for url in sorted(urls)]
         leases = self._database.require_leases()
-        digest = select(heads.c.digest).where(heads.c.feed_id == feeds.c.id).scalar_subquery()
-        query = select(feeds, digest.label("head_digest")).where(is_one_of(urls))
+        query = """SELECT feeds.*,
+                (SELECT heads.digest FROM heads WHERE heads.feed_id = feeds.id) AS head_digest
+            FROM feeds WHERE KEY(url) = ANY(KEYS(:urls)) ORDER BY id FOR UPDATE"""
         with self._database.transaction() as connection:
             execute_all(connection, ADD_FEED, new)
-            rows = connection.execute(query.order_by(feeds.c.id).with_for_update()).all()
+            rows = execute(connection, query, {"urls": urls}).all()
             refusals = leases.refusals(connection, rows)
             # A file may already have a change that is not marked as exported: another change would never be
             # exported.
             earlier = [row.id for row in rows if row.id not in refusals and row.run not in (run, NO_RUN)]
-            delivered = select(feeds.c.id).where(feeds.c.id.in_(earlier), IS_DELIVERED_BY_ITS_RUN)
-            delivered_ids = connection.scalars(delivered) if earlier else ()
+            delivered = f"SELECT id FROM feeds WHERE id = ANY(:feeds) AND {IS_DELIVERED_BY_ITS_RUN}"
+            delivered_ids = execute(connection, delivered, {"feeds": earlier}).scalars() if earlier else ()
             refusals |= {number: UnsettledError(CUT_OFF) for number in delivered_ids}
             ours = [row for row in rows if row.id not in refusals]
             changed = {row.id: ids[row.url] for row in ours if ids.get(row.url, row.ids) != row.ids}
             for feed_id, named in changed.items():
-                connection.execute(feeds.update().where(feeds.c.id == feed_id).values(ids=named))
-                execute(connection, UNREAD_ALL, {**UNREAD, "since": now, "feed_id": feed_id})
-                # The next read cannot be compared with what was shown under other ids.
-                execute(connection, "DELETE FROM coverage WHERE feed_id = :feed_id", {"feed_id": feed_id})
+                for statement in (
+                    "UPDATE feeds SET ids = :ids WHERE id = :feed_id",
+                    UNREAD_ALL,
+                    # The next read cannot be compared with what was shown under other ids.
+                    "DELETE FROM coverage WHERE feed_id = :feed_id",
+                ):
+                    execute(connection, statement, {**UNREAD, "since": now, "feed_id": feed_id, "ids": named})
             numbers = [row.id for row in ours]
             execute(connection, BEGIN, {"feeds": numbers, "run": run})
             of_time = {"feeds": numbers, "latest": latest_time(now)}
@@ -178,7 +179,8 @@ class Walks(Repository):
     def read(self, feed: str) -> WalkStart:
         """Return the stored state of a feed whose walk has begun, without validators."""
         with self._database.snapshot() as connection:
-            row = connection.execute(select(feeds).where(is_of(feed))).one()
+            of_url = "SELECT * FROM feeds WHERE KEY(url) = KEY(:url)"
+            row = execute(connection, of_url, {"url": feed}).one()
             return _states(connection, [row], row.run, {row.id})[row.id]
 
     def rename(self, feed: str, name: str, now: str, special: int | None) -> bool:
@@ -196,7 +198,8 @@ class Walks(Repository):
             if not subscriptions.is_empty(connection, rows[feed].id):
                 leases.require_free(connection, rows[name])
             if added:
-                connection.execute(feeds.update().where(feeds.c.id == rows[name].id).values(special=special))
+                values = {"special": special, "id": rows[name].id}
+                execute(connection, "UPDATE feeds SET special = :special WHERE id = :id", values)
             subscriptions.merge(connection, rows[feed], rows[name])
         self._database.feed_ids.pop(feed, None)
         return bool(rows[name].run == leases.run)

@@ -26,7 +26,7 @@ OTHER = 9
 @pytest.fixture
 def engine(database: Database) -> Iterator[Engine]:
     database.execute("CREATE TABLE kept (id INTEGER PRIMARY KEY, word TEXT)")
-    engine = opening.reader(opening.engine(opening.parsed(database.url)))
+    *_, engine = opening.modes(opening.engine(opening.parsed(database.url)))
     yield engine
     engine.dispose()
 
