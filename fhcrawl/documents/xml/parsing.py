@@ -127,12 +127,12 @@ EXTERNAL = compiled(r"\s(?:SYSTEM|PUBLIC)\s")
 ATTRIBUTES = compiled(rf"""{OPAQUE}|<!ATTLIST\s(?:[^"'>]|{QUOTED})*>""")
 QUOTED_TEXT = compiled(QUOTED)
 XMLNS = compiled(r"\sxmlns[\s:]")
-# A section, which has no references; or a tag with the text after it, or text.
-PIECE = compiled(rf"{repair.SECTION}|<?[^<]+")
+# A section, which has no references; or a tag with the text after it, or text; or a "<" that begins no tag.
+PIECE = compiled(rf"{repair.SECTION}|(?P<tag><(?![\s\d=]))?[^<]+|<")
 # Complete constructs of an entity, or the beginning of a construct that does not end in it.
 CONSTRUCT = compiled(rf"""{repair.COMPLETE_SECTION}|<[^!?<>](?:[^<>"']|{QUOTED})*>|<""")
 VALUE_OR_END = compiled(f"{QUOTED}|>")
-REFERENCE = compiled(r"""&([^#;&<\s'"][^;&<\s'"]*);""")
+REFERENCE = compiled(r"""&([^#;&<>/\]\s'"][^;&<>/\]\s'"]*);""")
 QUOTE = compiled("""["']""")
 # Characters of all replacement texts; those without markup may be as long as the document.
 MOST_RESOLVED = 1024**2
@@ -244,7 +244,7 @@ class Entities:
         if "&" not in piece or piece.startswith(("<!", "<?")):
             return piece
         ends = (end.end() for end in VALUE_OR_END.finditer(piece) if end[0] == ">")
-        end = next(ends, len(piece)) if piece.startswith("<") else 0
+        end = next(ends, len(piece)) if match["tag"] else 0
         return REFERENCE.sub(self._quoted, piece[:end]) + REFERENCE.sub(self._resolved, piece[end:])
 
     # XML 1.0, 4.4.5: in an attribute's value, a quote in the replacement text is a normal data character.
@@ -395,7 +395,7 @@ def _repaired(body: bytes, charset: str | None, broken: Parsed | None) -> Parsed
     except etree.XMLSyntaxError as error:
         # A recovering parser loses content after a fault, except of namespaces. Exceptions share a log.
         is_of_names = all(entry.domain == etree.ErrorDomains.NAMESPACE for entry in parser.error_log)
-        if is_of_names and not repair.declares_entities(text):
+        if is_of_names:
             repairs.append("names that are not qualified names are kept")
             problems = [*_repairs(decoding, *repairs), *unresolved, *renamed]
             parser = new_parser(recover=True)
@@ -418,13 +418,11 @@ def _repaired(body: bytes, charset: str | None, broken: Parsed | None) -> Parsed
 
 def repaired(text: str) -> tuple[str, list[str], list[Problem]]:
     """Return the text without entities and with repairs, descriptions of these, and problems of entities."""
-    text, repairs = repair.repair(text)
-    resolved, unresolved, description = resolve_entities(text, is_lenient=True)
-    if resolved == text:
-        return text, repairs, unresolved
+    text, repairs = repair.with_prolog(text)
+    text, unresolved, description = resolve_entities(text, is_lenient=True)
     # The texts of entities may need repairs too.
-    text, more = repair.repair(resolved)
-    return text, list(dict.fromkeys(filter(None, [*repairs, description, *more]))), unresolved
+    text, more = repair.with_references(text)
+    return text, list(filter(None, [*repairs, description, *more])), unresolved
 
 
 def _with_balanced_entries(text: str, problems: list[Problem]) -> Parsed | None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fhcrawl.documents import FeedDocument
 from fhcrawl.documents.model import Entry
-from fhcrawl.documents.xml.repair import repair
+from fhcrawl.documents.xml.parsing import repaired
 from tests.documents.test_detection import name_of, read_feed
 from tests.feeds import read, said
 
@@ -94,7 +94,9 @@ def test_sentence_says_what_was_repaired() -> None:
 
 def test_names_behind_an_external_dtd_are_left_alone_by_repairs() -> None:
     text = '<!DOCTYPE feed PUBLIC "-//X//Y" "http://dtd.example/"><feed>&unknown;&'
-    assert repair(text + " ")[0] == text + "amp; "
+    repaired_text, repairs, _unresolved = repaired(text + " ")
+    assert repaired_text == "<feed>&amp;unknown;&amp; "
+    assert repairs == ["ampersands that begin no reference are read as text"]
 
 
 DECLARATIONS = (' version="1.0" encoding=""?', " version=1.0?", ' encoding="utf-8"?', ' version="1.0"')
