@@ -70,7 +70,7 @@ def parse_to_fault(body: bytes) -> _Element | None:
     parser = etree.XMLPullParser(events=("start", "end"), **OPTIONS)  # type: ignore[arg-type]
     events = cast("Iterator[tuple[str, _Element]]", parser.read_events())
     root: _Element | None = None
-    unclosed: list[_Element] = []
+    ended: _Element | None = None
     with contextlib.suppress(etree.XMLSyntaxError), _memory_errors():
         # Byte by byte up to the root: libxml2 frees nodes of malformed entities that events refer to.
         for position in range(min(len(body), LONGEST_PROLOG)):
@@ -78,37 +78,31 @@ def parse_to_fault(body: bytes) -> _Element | None:
             if (event := next(events, None)) is not None:
                 root = event[1]
                 break
-        if root is None or _declares_markup(root):
+        if root is None:
+            return None
+        declarations: Any = root.getroottree().docinfo.internalDTD
+        entities = () if declarations is None else declarations.iterentities()
+        if any("<" in (entity.content or "") for entity in entities):
             return root
-        unclosed.append(root)
         for start in range(position + 1, len(body), FED_AT_ONCE):
             parser.feed(body[start : start + FED_AT_ONCE])
-            _follow(events, unclosed)
+            ended = _last_ended(events, ended)
         parser.close()
-    _follow(events, unclosed)
-    # The outermost unclosed element that is not a container of entries.
-    for element in unclosed:
-        parent = element.getparent()
+    ended = _last_ended(events, ended)
+    # Remove the outermost unclosed element that is not a container of entries.
+    parent, element = None, root
+    while element is not None and element is not ended:
         if parent is not None and element.tag not in elements.CONTAINERS:
-            del unclosed[unclosed.index(element) + 1 :]
             elements.remove(element, parent)
             break
+        parent, element = element, next(element.iterchildren(reversed=True), None)
     return root
 
 
-def _follow(events: Iterator[tuple[str, _Element]], unclosed: list[_Element]) -> None:
+def _last_ended(events: Iterator[tuple[str, _Element]], ended: _Element | None) -> _Element | None:
     for event, element in events:
-        if event == "start":
-            unclosed.append(element)
-        else:
-            unclosed.pop()
-
-
-def _declares_markup(root: _Element) -> bool:
-    declarations: Any = root.getroottree().docinfo.internalDTD
-    return declarations is not None and any(
-        "<" in (entity.content or "") for entity in declarations.iterentities()
-    )
+        ended = element if event == "end" else ended
+    return ended
 
 
 # --- entities
