@@ -11,11 +11,11 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-from lxml.etree import Element, QName, XMLSyntaxError
+from lxml.etree import Element, XMLSyntaxError
 
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.formats import atom, rss
-from fhcrawl.documents.modules import is_length
+from fhcrawl.documents.modules import unsigned
 from fhcrawl.documents.xml import elements, parsing
 from fhcrawl.documents.xml.elements import XML_BASE, XML_LANG
 from fhcrawl.documents.xml.namespaces import RSS_PREFIX, prefix_of
@@ -140,10 +140,15 @@ def _text_beside(element: _Element) -> str | None:
     return " ".join(text.strip() for text in texts if text and not text.isspace()) or None
 
 
+# Tags of documents that are not namespace-well-formed may have a colon, which QName does not accept.
 def _names(element: _Element) -> Names:
-    name = QName(element)
-    namespace = name.namespace or ""
-    return prefix_of(namespace) or namespace, name.localname
+    namespace, name = _split(str(element.tag))
+    return prefix_of(namespace) or namespace, name
+
+
+def _split(name: str) -> Names:
+    namespace, _brace, local_name = name.rpartition("}")
+    return namespace[1:], local_name
 
 
 def _add(tree: Children, names: Names, node: Node) -> None:
@@ -155,7 +160,7 @@ def _named(attributes: dict[Any, Any]) -> dict[str, str]:
     # Names in an unknown namespace keep its URI in braces.
     named = {}
     for key, value in attributes.items():
-        namespace, _, name = str(key)[1:].rpartition("}") if str(key).startswith("{") else ("", "", str(key))
+        namespace, name = _split(str(key))
         prefix = prefix_of(namespace) if namespace else None
         named[f"{prefix}:{name}" if prefix else str(key)] = str(value)
     return named
@@ -177,8 +182,8 @@ def _is_plain_link(link: _Element) -> bool:
 
 
 def _is_plain_file(element: _Element, *names: str) -> bool:
-    digits = (element.get("length") or "").strip()
-    return _has_only(element, *names, "type", "length") and (not digits or is_length(digits))
+    length = (element.get("length") or "").strip()
+    return _has_only(element, *names, "type", "length") and (not length or unsigned(length) is not None)
 
 
 def _is_named_person(author: _Element) -> bool:

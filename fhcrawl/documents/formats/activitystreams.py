@@ -8,7 +8,7 @@ from fhcrawl.documents.dates import utc
 from fhcrawl.documents.formats.jsonfeed import Number, clean, line, lost_items, original, string, unique
 from fhcrawl.documents.links import Links
 from fhcrawl.documents.model import Entry, FeedDocument, Problem, Tombstone, identifier
-from fhcrawl.documents.modules import date_problem, enclosure, is_length
+from fhcrawl.documents.modules import date_problem, enclosure, unsigned
 from fhcrawl.documents.xml import elements
 
 if TYPE_CHECKING:
@@ -51,13 +51,12 @@ def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
     first = collection.get("first")
     if not items and isinstance(first, dict) and (inner := _take_items(first)) is not None:
         page, items = first, inner
-    total = line(collection, "totalItems") or ""
-    number = int(total) if is_length(total) else None
+    total = unsigned(line(collection, "totalItems"))
     is_page = bool(types & {ORDERED_PAGE, PAGE})
     links = Links()
     for name, relation in LINKS.items():
         _add_link(links, relation, page.get(name), url)
-    is_part = page is collection and not is_page and len(items or ()) < (number or 1)
+    is_part = page is collection and not is_page and len(items or ()) < (total or 1)
     if is_part and "next" not in links.first:
         _add_link(links, "next", first, url)
     activities = _Activities(url, keep_originals, list(lost_items(document)))
@@ -71,9 +70,9 @@ def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
         other_links=links.others,
         entries=activities.newest(),
         problems=activities.problems,
-        fault=None if is_page or items is not None or links.first or number == 0 else "it has no items",
+        fault=None if is_page or items is not None or links.first or total == 0 else "it has no items",
         tombstones=list(activities.tombstones.values()),
-        total=number,
+        total=total,
     )
 
 

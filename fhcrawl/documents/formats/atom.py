@@ -73,8 +73,7 @@ def read_entry(
     if again:
         modules.substitute(entry, again, base, modules.SUBSTITUTES)
         modules.add_media(entry, again, base)
-        problems.extend(modules.unescaped(again, vocabulary.escaped, name))
-        problems.extend(modules.date_problems(entry, name, again, vocabulary.dates))
+        problems.extend(modules.child_problems(entry, name, again, vocabulary))
     modules.without_repetition(entry)
     return entry
 
@@ -108,7 +107,7 @@ def _link(entry: Entry, element: _Element, base: str) -> None:
         entry.enclosures.append(enclosure(url, element.get("type"), element.get("length")))
 
 
-def _updated(entry: Entry, element: _Element, base: str) -> bool:
+def _updated(entry: Entry, element: _Element, base: str) -> bool | None:
     return not elements.has_attribute(element, PLACEHOLDER) and modules.updated(entry, element, base)
 
 
