@@ -151,13 +151,10 @@ class _Activities:
     def read(self, item: Any, name: str) -> None:
         if not isinstance(item, dict):
             detail = "it is only a URL, which is not fetched" if _is_url(item) else "it is not an object"
-            self._add_problem("entry-lost", name, detail)
+            self.problems.append(Problem("entry-lost", name, detail))
         elif (entry := self._entry(item, _types(item), name)) is not None:
             entry.original = original(item) if self._keep_originals else None
             self._entries.append(entry)
-
-    def _add_problem(self, kind: str, name: str, detail: str) -> None:
-        self.problems.append(Problem(kind, name, detail))
 
     def _entry(self, item: Object, types: set[str], name: str) -> Entry | None:
         if "Announce" in types:
@@ -184,11 +181,11 @@ class _Activities:
                 entry.updated = self._time(activity, "published", name)
             return entry
         if not _is_url(target):
-            self._add_problem("entry-lost", name, "its activity has no object")
+            self.problems.append(Problem("entry-lost", name, "its activity has no object"))
             return None
         if target in (_id(each) for each in _list(activity.get("actor"))):
             return None
-        self._add_problem("nonstandard", name, "its post is only a URL, which is not fetched")
+        self.problems.append(Problem("nonstandard", name, "its post is only a URL, which is not fetched"))
         return Entry(
             id=identifier(target),
             link=elements.resolve(clean(target), self._url),
@@ -202,7 +199,7 @@ class _Activities:
         entry.id = identifier(post_id) if post_id else entry.link
         name = entry.id or entry.title or name
         if entry.id is None:
-            self._add_problem("no-id", name, "it has no id")
+            self.problems.append(Problem("no-id", name, "it has no id"))
         dated = post if post.get("published") is not None else activity
         entry.published = self._time(dated, "published", name)
         entry.updated = self._time(post, "updated", name)
@@ -219,7 +216,7 @@ class _Activities:
             entry.link = elements.resolve(clean(post), self._url)
         entry.id = identifier(_id(activity))
         if entry.id is None:
-            self._add_problem("no-id", entry.link or name, "its Announce has no id")
+            self.problems.append(Problem("no-id", entry.link or name, "its Announce has no id"))
         entry.published = self._time(activity, "published", entry.id or name)
         entry.updated = None
         entry.authors = entry.authors or _names(activity.get("actor"))
@@ -263,7 +260,7 @@ class _Activities:
         tombstone = target if isinstance(target, dict) else {"id": target}
         ref = identifier(_id(tombstone))
         if ref is None:
-            self._add_problem("no-ref", name, "its Delete names no object")
+            self.problems.append(Problem("no-ref", name, "its Delete names no object"))
             return
         if ref in (_id(each) for each in _list(activity.get("actor"))) or _types(tombstone) & ACTORS:
             return
