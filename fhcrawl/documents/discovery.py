@@ -122,13 +122,12 @@ def _read_on(content: bytes, root: _Element, fault: str) -> tuple[_Element, dict
     text = parsing.repaired(encoding.text(content, None)[0])[0]
     if "<!ENTITY" in text:
         return root, {1: Fault(fault)}
-    parser = parsing.new_parser(recover=True)
-    recovered: _Element | None = parsing.parse_strict(text.encode(), parser)
+    recovered, log = parsing.recover(text.encode())
     if recovered is None:
         raise NotAFeedError(ReasonKind.NOT_A_FEED, fault)
     lines = text.split("\n")
     # Later faults of a line are consequences of its first.
-    messages = {error.line: error.message for error in reversed(parser.error_log)}
+    messages = {error.line: error.message for error in reversed(log)}
     faults = {}
     for line, message in messages.items():
         urls = [match[2] for text in lines[line - 1 : line] for match in XML_URL.finditer(text)]

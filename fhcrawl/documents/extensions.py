@@ -68,7 +68,7 @@ def read(original: str | bytes | None) -> Tree | None:
     with suppress(XMLSyntaxError):
         return _of_entry(parsing.parse_strict(octets))
     with suppress(XMLSyntaxError):
-        root: _Element | None = parsing.parse_strict(octets, parsing.new_parser(recover=True))
+        root, _log = parsing.recover(octets)
         return None if root is None else _of_entry(root)
     return None
 

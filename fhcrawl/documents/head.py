@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 class Vocabulary(NamedTuple):
     """The names of a format in one namespace, and the readers of its elements, in order of precedence.
 
-    :param dates: the children that are dates, as for `modules.date_problems`
+    :param dates: the children that are dates, with the field that each fills, and its name in problems
     :param link: tag of links, besides atom:link
     :param has_entries_anywhere: entries are read anywhere: RSS items have no namespace, unlike foreign markup
     :param escaped: tags of an entry's children that contain escaped markup

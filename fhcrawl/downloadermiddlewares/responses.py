@@ -204,8 +204,7 @@ def _zstd(body: bytes) -> Iterator[bytes]:
 
 
 DECOMPRESS: dict[bytes, Callable[[bytes], Iterator[bytes]]] = {
-    b"gzip": _gzip,
-    b"x-gzip": _gzip,
+    **dict.fromkeys(GZIP_NAMES, _gzip),
     b"deflate": _deflate,
     b"br": _brotli,
     b"zstd": _zstd,

@@ -40,13 +40,12 @@ OPTIONS: dict[str, object] = {
 }
 
 
-def new_parser(recover: bool = False) -> etree.XMLParser:
-    """Create a parser; one that recovers returns None as the root if the document has no element."""
+def _new_parser(recover: bool = False) -> etree.XMLParser:
     return etree.XMLParser(recover=recover, **OPTIONS)  # type: ignore[arg-type]
 
 
 # Parsers can be shared, also by threads (they lock); a new parser for each small document is slow.
-STRICT = new_parser()
+STRICT = _new_parser()
 
 
 # lxml raises a syntax error if libxml2 is out of memory.
@@ -64,6 +63,15 @@ def parse_strict(body: bytes, parser: etree.XMLParser = STRICT) -> _Element:
     """:raises lxml.etree.XMLSyntaxError: if a document is not well-formed"""
     with _memory_errors():
         return etree.fromstring(body, parser)
+
+
+def recover(body: bytes) -> tuple[_Element | None, Any]:
+    """Parse with libxml2's recovery, which may lose or move content after a fault; return also its log."""
+    parser = _new_parser(recover=True)
+    root = parse_strict(body, parser)
+    if any(entry.type == etree.ErrorTypes.ERR_NO_MEMORY for entry in parser.error_log):
+        raise MemoryError
+    return root, parser.error_log
 
 
 def parse_to_fault(body: bytes) -> _Element | None:
@@ -383,19 +391,16 @@ def _repaired(body: bytes, charset: str | None, broken: Parsed | None) -> Parsed
     resolved, renamed = repair.canonicalise(text.encode())
     problems = [*_repairs(decoding, *repairs), *unresolved, *renamed]
     text = resolved.decode()
-    parser = new_parser()
+    parser = _new_parser()
     try:
         return Parsed(parse_strict(resolved, parser), None, problems)
     except etree.XMLSyntaxError as error:
-        # A recovering parser loses content after a fault, except of namespaces. Exceptions share a log.
+        # Exceptions share a log.
         is_of_names = all(entry.domain == etree.ErrorDomains.NAMESPACE for entry in parser.error_log)
         if is_of_names:
             repairs.append("names that are not qualified names are kept")
             problems = [*_repairs(decoding, *repairs), *unresolved, *renamed]
-            parser = new_parser(recover=True)
-            root: _Element | None = parse_strict(resolved, parser)
-            if any(entry.type == etree.ErrorTypes.ERR_NO_MEMORY for entry in parser.error_log):
-                raise MemoryError from error
+            root, _log = recover(resolved)
             return None if root is None else Parsed(root, None, problems)
         fault = error.msg or "it is not well-formed"
     if parsed := _with_balanced_entries(text, problems):
