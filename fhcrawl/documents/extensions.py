@@ -104,7 +104,8 @@ def _not_in_fields(
             is_in_field = (
                 counts[names] + counts[prefix, FIRST.get(name, "")] == 1
                 and own.once[name].issuperset(map(str, child.keys()))
-                and (name in WITH_MARKUP or _is_leaf(child, names))
+                and (name in WITH_MARKUP or not len(child))
+                and (names not in DATES or _is_moment(child.text))
             )
         else:
             is_in_field = name in own.often and own.often[name](child)
@@ -113,10 +114,6 @@ def _not_in_fields(
             is_in_field, has_link = not has_link, True
         if not is_in_field:
             yield child, names
-
-
-def _is_leaf(element: _Element, names: Names) -> bool:
-    return not len(element) and (names not in DATES or _is_moment(element.text))
 
 
 def _is_moment(time: str | None) -> bool:

@@ -212,7 +212,9 @@ LOWER_DOCTYPE = re.compile(r"<!doctype(?=\s)")
 ENTITIES = "references to undeclared entities are read as text", "entities of HTML are read as in HTML"
 DROPPED = "references to characters that XML forbids are dropped"
 # A tag of a malformed document ends at the next ">".
-TAG = re.compile(rf"{SECTION}|<(?P<close>/?)(?P<name>[A-Za-z_][^\s/<>]*)(?P<rest>[^<>]*)>", re.DOTALL)
+TAG = re.compile(
+    rf"{SECTION}|<(?P<close>/?)(?P<name>[A-Za-z_][^\s/<>]*)(?P<rest>(?:[\s/][^<>]*)?)>", re.DOTALL
+)
 VALUE = re.compile(rf"=\s*(?:{QUOTED})")
 PREFIX = re.compile(r"(?:^|\s)([A-Za-z_][\w.-]*):[A-Za-z_]")
 DECLARED_PREFIX = re.compile(r"\sxmlns:([\w.-]+)\s*=")
