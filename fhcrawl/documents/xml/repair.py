@@ -342,7 +342,7 @@ def split(text: str) -> list[str] | None:
 NAME = r"[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?"
 TOKEN = re.compile(
     r"(?P<data><!\[CDATA\[.*?\]\]>)|<!--.*?(?:-->|\Z)|<[?!][^<>]*>?"
-    rf"|<(?P<end>/?)(?P<name>{NAME})(?P<rest>(?:[^<>\"']|{QUOTED_VALUE})*|[^<>]*)>|(?P<less><)",
+    rf"|<(?P<end>/?)(?P<name>{NAME})(?![\w.-])(?P<rest>(?:[^<>\"']|{QUOTED_VALUE})*|[^<>]*)>|(?P<less><)",
     re.ASCII | re.DOTALL,
 )
 ATTRIBUTE = re.compile(rf"({NAME})(?:\s*=\s*({QUOTED_VALUE}|[^\s\"'<>]+))?", re.ASCII)
