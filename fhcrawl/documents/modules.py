@@ -15,11 +15,10 @@ from fhcrawl.documents.xml.elements import ATOM
 from fhcrawl.documents.xml.namespaces import braced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from lxml.etree import _Element
 
-    from fhcrawl.documents.head import Vocabulary
     from fhcrawl.documents.model import Entry
 
     FieldReader = Callable[[Entry, _Element, str], bool | None]
@@ -230,7 +229,11 @@ def without_repetition(entry: Entry) -> None:
 
 
 def child_problems(
-    entry: Entry, name: str, children: Iterable[_Element], vocabulary: Vocabulary
+    entry: Entry,
+    name: str,
+    children: Iterable[_Element],
+    escaped: Container[str],
+    labels: dict[str, tuple[str, str]],
 ) -> Iterator[Problem]:
     """Yield a problem for each child whose markup is not escaped as required, and for each date like
     `date_problem`.
@@ -238,7 +241,7 @@ def child_problems(
     for child in children:
         # RFC 4287, 4.1.3.3: child elements are the content of the types xhtml, …+xml and …/xml.
         if (
-            child.tag in vocabulary.escaped
+            child.tag in escaped
             and len(child)
             and not (child.get("type") or "").strip().lower().endswith(("xhtml", "+xml", "/xml"))
         ):
@@ -247,8 +250,8 @@ def child_problems(
                 "nonstandard", name, f"the markup in its {label} is not escaped; it is read as HTML"
             )
     for child in children:
-        if child.tag in vocabulary.dates:
-            field, label = vocabulary.dates[child.tag]
+        if child.tag in labels:
+            field, label = labels[child.tag]
             yield from date_problem(name, label, child.text, getattr(entry, field))
 
 

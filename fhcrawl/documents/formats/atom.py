@@ -73,7 +73,8 @@ def read_entry(
     if again:
         modules.substitute(entry, again, base, modules.SUBSTITUTES)
         modules.add_media(entry, again, base)
-        problems.extend(modules.child_problems(entry, name, again, vocabulary))
+        faults = modules.child_problems(entry, name, again, vocabulary.escaped, vocabulary.dates)
+        problems.extend(faults)
     modules.without_repetition(entry)
     return entry
 

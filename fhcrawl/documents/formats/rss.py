@@ -111,7 +111,8 @@ def read_item(
     if again:
         _substitute(entry, again, base, vocabulary)
         name = entry.id or entry.link or entry.title or f"item {number}"
-        problems.extend(modules.child_problems(entry, name, again, vocabulary))
+        faults = modules.child_problems(entry, name, again, vocabulary.escaped, vocabulary.dates)
+        problems.extend(faults)
         if any(child.tag == f"{vocabulary.namespace}link" for child in again):
             detail = "its link has an href attribute, which is read as in Atom"
             problems.append(Problem("nonstandard", name, detail))
