@@ -26,6 +26,10 @@ XML_FORMATS = {
     **{f"{namespace}rss": rss.read for namespace in elements.RSS_NAMESPACES},
     elements.RDF_ROOT: rss.read,
 }
+NO_FEEDS = {
+    "html": (ReasonKind.HTML, "it is an HTML page"),
+    "opml": (ReasonKind.OPML, "it is a list in OPML"),
+}
 JSON_FORMATS = (jsonfeed.read, activitystreams.read, jsonfeed.read_ghost)
 # RFC 6838, 4.2: type and subtype have no more than 127 characters each.
 LONGEST_MEDIA_TYPE = 255
@@ -150,11 +154,8 @@ def _read_json(
 def _read_xml(parsed: Parsed, url: str, keep_originals: bool, keep_head: bool) -> FeedDocument:
     root, name = parsed.root, elements.local_name(parsed.root)
     if root.tag not in XML_FORMATS:
-        if name.lower() == "html":
-            raise NotAFeedError(ReasonKind.HTML, "it is an HTML page")
-        if name.lower() == "opml":
-            raise NotAFeedError(ReasonKind.OPML, "it is a list in OPML")
-        raise NotAFeedError(ReasonKind.NOT_A_FEED, f"it is XML whose root element is <{name}>")
+        other = ReasonKind.NOT_A_FEED, f"it is XML whose root element is <{name}>"
+        raise NotAFeedError(*NO_FEEDS.get(name.lower(), other))
     originals: list[bytes] | None = [] if keep_originals else None
     document = XML_FORMATS[root.tag](parsed._replace(originals=originals, keeps_head=keep_head), url)
     document.problems[:0] = parsed.problems

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lxml import etree
 
-from fhcrawl.documents.xml import encoding, parsing, repair
+from fhcrawl.documents.xml import encoding, parsing
 from fhcrawl.documents.xml.elements import LONGEST_URL, local_name, resolve
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
@@ -120,15 +120,14 @@ def read_opml(content: bytes) -> tuple[list[Outline], dict[int, Fault]]:
 # The strict parser reads no outline after a fault.
 def _read_on(content: bytes, root: _Element, fault: str) -> tuple[_Element, dict[int, Fault]]:
     text = parsing.repaired(encoding.text(content, None)[0])[0]
-    if repair.declares_entities(text):
+    if "<!ENTITY" in text:
         return root, {1: Fault(fault)}
-    parser = parsing.new_parser(recover=True)
-    recovered: _Element | None = parsing.parse_strict(text.encode(), parser)
+    recovered, log = parsing.recover(text.encode())
     if recovered is None:
         raise NotAFeedError(ReasonKind.NOT_A_FEED, fault)
     lines = text.split("\n")
     # Later faults of a line are consequences of its first.
-    messages = {error.line: error.message for error in reversed(parser.error_log)}
+    messages = {error.line: error.message for error in reversed(log)}
     faults = {}
     for line, message in messages.items():
         urls = [match[2] for text in lines[line - 1 : line] for match in XML_URL.finditer(text)]

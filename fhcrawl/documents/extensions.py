@@ -11,11 +11,11 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-from lxml.etree import Element, QName, XMLSyntaxError
+from lxml.etree import Element, XMLSyntaxError
 
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.formats import atom, rss
-from fhcrawl.documents.modules import is_length
+from fhcrawl.documents.modules import unsigned
 from fhcrawl.documents.xml import elements, parsing
 from fhcrawl.documents.xml.elements import XML_BASE, XML_LANG
 from fhcrawl.documents.xml.namespaces import RSS_PREFIX, prefix_of
@@ -68,7 +68,7 @@ def read(original: str | bytes | None) -> Tree | None:
     with suppress(XMLSyntaxError):
         return _of_entry(parsing.parse_strict(octets))
     with suppress(XMLSyntaxError):
-        root: _Element | None = parsing.parse_strict(octets, parsing.new_parser(recover=True))
+        root, _log = parsing.recover(octets)
         return None if root is None else _of_entry(root)
     return None
 
@@ -104,7 +104,8 @@ def _not_in_fields(
             is_in_field = (
                 counts[names] + counts[prefix, FIRST.get(name, "")] == 1
                 and own.once[name].issuperset(map(str, child.keys()))
-                and (name in WITH_MARKUP or _is_leaf(child, names))
+                and (name in WITH_MARKUP or not len(child))
+                and (names not in DATES or _is_moment(child.text))
             )
         else:
             is_in_field = name in own.often and own.often[name](child)
@@ -113,10 +114,6 @@ def _not_in_fields(
             is_in_field, has_link = not has_link, True
         if not is_in_field:
             yield child, names
-
-
-def _is_leaf(element: _Element, names: Names) -> bool:
-    return not len(element) and (names not in DATES or _is_moment(element.text))
 
 
 def _is_moment(time: str | None) -> bool:
@@ -140,10 +137,15 @@ def _text_beside(element: _Element) -> str | None:
     return " ".join(text.strip() for text in texts if text and not text.isspace()) or None
 
 
+# Tags of documents that are not namespace-well-formed may have a colon, which QName does not accept.
 def _names(element: _Element) -> Names:
-    name = QName(element)
-    namespace = name.namespace or ""
-    return prefix_of(namespace) or namespace, name.localname
+    namespace, name = _split(str(element.tag))
+    return prefix_of(namespace) or namespace, name
+
+
+def _split(name: str) -> Names:
+    namespace, _brace, local_name = name.rpartition("}")
+    return namespace[1:], local_name
 
 
 def _add(tree: Children, names: Names, node: Node) -> None:
@@ -155,7 +157,7 @@ def _named(attributes: dict[Any, Any]) -> dict[str, str]:
     # Names in an unknown namespace keep its URI in braces.
     named = {}
     for key, value in attributes.items():
-        namespace, _, name = str(key)[1:].rpartition("}") if str(key).startswith("{") else ("", "", str(key))
+        namespace, name = _split(str(key))
         prefix = prefix_of(namespace) if namespace else None
         named[f"{prefix}:{name}" if prefix else str(key)] = str(value)
     return named
@@ -177,8 +179,8 @@ def _is_plain_link(link: _Element) -> bool:
 
 
 def _is_plain_file(element: _Element, *names: str) -> bool:
-    digits = (element.get("length") or "").strip()
-    return _has_only(element, *names, "type", "length") and (not digits or is_length(digits))
+    length = (element.get("length") or "").strip()
+    return _has_only(element, *names, "type", "length") and (not length or unsigned(length) is not None)
 
 
 def _is_named_person(author: _Element) -> bool:

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 class Vocabulary(NamedTuple):
     """The names of a format in one namespace, and the readers of its elements, in order of precedence.
 
-    :param dates: the children that are dates, as for `modules.date_problems`
+    :param dates: the children that are dates, with the field that each fills, and its name in problems
     :param link: tag of links, besides atom:link
     :param has_entries_anywhere: entries are read anywhere: RSS items have no namespace, unlike foreign markup
     :param escaped: tags of an entry's children that contain escaped markup
@@ -222,14 +222,16 @@ def _source_of(root: _Element, vocabulary: Vocabulary, problems: list[Problem]) 
     section = root if channel is None else channel
     # RSS 1.0, 5.3.5: the channel's items are a table of contents.
     tags = frozenset((*ENTRIES, vocabulary.entry, f"{vocabulary.namespace}items", DELETED_ENTRY))
-    around = {root: None, section: None}
-    for parent in around:
-        _remove_entries(parent, tags, section)
+    outer = [child for parent in dict.fromkeys((root, section)) for child in parent if child is not section]
+    for entry in [entry for child in outer for entry in entries_inside(child, tags)]:
+        if (parent := entry.getparent()) is not None:
+            elements.remove(entry, parent)
     original = _serialized(root)
     if len(original) > LARGEST:
         length = lost = 0
-        children = [(child, parent) for parent in around for child in parent if child is not section]
-        for child, parent in children:
+        for child in outer:
+            if (parent := child.getparent()) is None:
+                continue
             own = len(_serialized(child))
             if length + own <= LARGEST:
                 length += own
@@ -242,17 +244,6 @@ def _source_of(root: _Element, vocabulary: Vocabulary, problems: list[Problem]) 
     for child in [child for tag in vocabulary.update_times for child in section.iterchildren(tag)]:
         elements.remove(child, section)
     return _source(original, _serialized(root))
-
-
-def _remove_entries(parent: _Element, tags: frozenset[str], section: _Element) -> None:
-    for child in parent.iterchildren():
-        if child.tag in tags:
-            elements.remove(child, parent)
-        elif child is not section:
-            for entry in list(entries_inside(child, tags)):
-                inner = entry.getparent()
-                if inner is not None:
-                    elements.remove(entry, inner)
 
 
 def source_of_json(members: Object, problems: list[Problem]) -> HeadSource | None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NAME = f"{ATOM}name"
 CONTENT, DCTERMS, ITUNES, MEDIA = map(braced, ("content", "dcterms", "itunes", "media"))
 DC = (braced("dc"), braced("dc10"))
-LONGEST_LENGTH = 19  # digits
+LONGEST_NUMBER = 19  # digits
 # Limits of the authors that entries inherit: each author adds to the size of every entry.
 MOST_SHARED_AUTHORS = 100
 LONGEST_SHARED_AUTHORS = 2000  # characters
@@ -42,12 +42,13 @@ def fill(entry: Entry, element: _Element, base: str, fields: dict[str, FieldRead
 
 def enclosure(url: str, media_type: str | None, length: str | None) -> Enclosure:
     """`length` is in octets; one that is not a number becomes None."""
-    digits = (length or "").strip()
-    return Enclosure(url=url, type=media_type or None, length=int(digits) if is_length(digits) else None)
+    return Enclosure(url=url, type=media_type or None, length=unsigned(length))
 
 
-def is_length(digits: str) -> bool:
-    return digits.isascii() and digits.isdigit() and len(digits) <= LONGEST_LENGTH
+def unsigned(text: str | None) -> int | None:
+    digits = (text or "").strip()
+    is_number = digits.isascii() and digits.isdigit() and len(digits) <= LONGEST_NUMBER
+    return int(digits) if is_number else None
 
 
 def person(author: _Element) -> str | None:
@@ -78,19 +79,20 @@ def inherit(entries: Sequence[Entry], authors: list[str], language: str | None) 
             entry.language = language
 
 
-def published(entry: Entry, element: _Element, base: str) -> bool:
-    if entry.published is not None:
-        return False
-    entry.published, note = dates.read(element.text or "")
-    return entry.published is None or note is not None
+def _time_reader(field: str) -> FieldReader:
+    def read(entry: Entry, element: _Element, base: str) -> bool:
+        if getattr(entry, field) is not None:
+            return False
+        time, note = dates.read(element.text or "")
+        setattr(entry, field, time)
+        return time is None or note is not None
+
+    return read
 
 
+published = _time_reader("published")
 # RFC 5005, B: "The update time of an entry is not defined by RSS 2.0", unless another vocabulary gives it.
-def updated(entry: Entry, element: _Element, base: str) -> bool:
-    if entry.updated is not None:
-        return False
-    entry.updated, note = dates.read(element.text or "")
-    return entry.updated is None or note is not None
+updated = _time_reader("updated")
 
 
 def author(entry: Entry, element: _Element, base: str) -> None:
@@ -226,12 +228,20 @@ def without_repetition(entry: Entry) -> None:
     entry.authors = list(dict.fromkeys(entry.authors))
 
 
-def unescaped(children: Iterable[_Element], tags: Container[str], name: str) -> Iterator[Problem]:
-    """Yield a problem for each element with one of the tags whose markup is not escaped as required."""
+def child_problems(
+    entry: Entry,
+    name: str,
+    children: Iterable[_Element],
+    escaped: Container[str],
+    labels: dict[str, tuple[str, str]],
+) -> Iterator[Problem]:
+    """Yield a problem for each child whose markup is not escaped as required, and for each date like
+    `date_problem`.
+    """
     for child in children:
         # RFC 4287, 4.1.3.3: child elements are the content of the types xhtml, …+xml and …/xml.
         if (
-            child.tag in tags
+            child.tag in escaped
             and len(child)
             and not (child.get("type") or "").strip().lower().endswith(("xhtml", "+xml", "/xml"))
         ):
@@ -239,12 +249,6 @@ def unescaped(children: Iterable[_Element], tags: Container[str], name: str) -> 
             yield Problem(
                 "nonstandard", name, f"the markup in its {label} is not escaped; it is read as HTML"
             )
-
-
-def date_problems(
-    entry: Entry, name: str, children: Iterable[_Element], labels: dict[str, tuple[str, str]]
-) -> Iterator[Problem]:
-    """Yield a problem for each date that is unreadable, or that filled its field after interpretation."""
     for child in children:
         if child.tag in labels:
             field, label = labels[child.tag]
@@ -252,7 +256,7 @@ def date_problems(
 
 
 def date_problem(name: str, label: str, text: Any, taken: str | None) -> Iterator[Problem]:
-    """Yield a problem like `date_problems`; `taken` is the entry's time, from this or another date."""
+    """Yield a problem if a date is unreadable, or is `taken` as the entry's time after interpretation."""
     if taken is None:
         yield Problem("unreadable-date", name, f"its {label} is not a date: {text!r}")
         return

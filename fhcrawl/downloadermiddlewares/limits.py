@@ -188,25 +188,19 @@ class DiskMiddleware(Component):
             free = disk.f_bavail * disk.f_frsize
             # A file system without a disk (a cloud's, for example) has no size, so that no space is required.
             needed = min(self._least, int(disk.f_blocks * disk.f_frsize * ENOUGH))
-            if free < needed:
-                self._log(folder, content, free, needed)
-                message = f"the disk with {content} is nearly full ({FREE_DISK})"
-                raise LimitReached(message, kind=ReasonKind.DISK_FULL)
-
-    def _log(self, folder: Path, content: str, free: int, needed: int) -> None:
-        if folder in self._logged:
-            return
-        self._logged.add(folder)
-        self._crawler.stats.inc_value("fhcrawl/disk/full")
-        logger.error(
-            "The disk with %s is nearly full: %s has %.1f MiB free, but %.1f MiB are needed (%s); "
-            "no documents are fetched until there is enough space",
-            content,
-            folder,
-            free / MIB,
-            needed / MIB,
-            FREE_DISK,
-        )
+            if free >= needed:
+                continue
+            if folder not in self._logged:
+                self._logged.add(folder)
+                self._crawler.stats.inc_value("fhcrawl/disk/full")
+                details = (content, folder, free / MIB, needed / MIB, FREE_DISK)
+                logger.error(
+                    "The disk with %s is nearly full: %s has %.1f MiB free, but %.1f MiB are needed (%s); "
+                    "no documents are fetched until there is enough space",
+                    *details,
+                )
+            message = f"the disk with {content} is nearly full ({FREE_DISK})"
+            raise LimitReached(message, kind=ReasonKind.DISK_FULL)
 
     # Determined at the first request, when all exports are open.
     @cached_property

@@ -117,17 +117,14 @@ class PolitenessMiddleware(Component):
         self._check(key)
         if is_of_web_archive(find_context(request)) and key not in self._archives:
             self._archives.add(key)
-            self._slow_down_archive(key, is_of_this_machine(request.url))
-
-    def _slow_down_archive(self, key: str, is_local: bool) -> None:
-        host = host_of(key)
-        if self._has_delay(host):
-            delay = float(self._crawler.settings.getdict("DOWNLOAD_SLOTS")[host]["delay"])
-            self._slow_down(key, delay, concurrency=1)
-        elif key == host or is_local:
-            self._slow_down(key, 0.0 if is_local else ARCHIVE_DELAY, concurrency=1)
-        else:
-            self._slow_down(key, INDEX_DELAY, concurrency=1, jitter=0.0)
+            host, is_local = host_of(key), is_of_this_machine(request.url)
+            if self._has_delay(host):
+                delay = float(self._crawler.settings.getdict("DOWNLOAD_SLOTS")[host]["delay"])
+                self._slow_down(key, delay, concurrency=1)
+            elif key == host or is_local:
+                self._slow_down(key, 0.0 if is_local else ARCHIVE_DELAY, concurrency=1)
+            else:
+                self._slow_down(key, INDEX_DELAY, concurrency=1, jitter=0.0)
 
     def process_response(self, request: Request, response: Response) -> Response:
         if response.status not in PAUSE_STATUSES:

@@ -108,9 +108,7 @@ def _with_actual_encoding(response: Response) -> Response:
     if response.body.startswith(GZIP_BEGIN):
         names.append(b"gzip")
     headers = response.headers.copy()
-    headers["Content-Encoding"] = b", ".join(names)
-    if not names:
-        del headers["Content-Encoding"]
+    headers.setlist("Content-Encoding", [b", ".join(names)] if names else [])
     return response.replace(headers=headers)
 
 
@@ -206,8 +204,7 @@ def _zstd(body: bytes) -> Iterator[bytes]:
 
 
 DECOMPRESS: dict[bytes, Callable[[bytes], Iterator[bytes]]] = {
-    b"gzip": _gzip,
-    b"x-gzip": _gzip,
+    **dict.fromkeys(GZIP_NAMES, _gzip),
     b"deflate": _deflate,
     b"br": _brotli,
     b"zstd": _zstd,
@@ -304,10 +301,9 @@ class NoPageMiddleware:
 
     def process_response(self, request: Request, response: Response) -> Response:
         context = find_context(request)
-        software = None if context is None else context.software
-        if context is None or software is None:
+        if context is None or context.software is None:
             return response
-        is_missing = software.is_denied(context.requested_url, response.status, response.body)
+        is_missing = context.software.is_denied(context.requested_url, response.status, response.body)
         return response.replace(status=NOT_FOUND) if is_missing else response
 
 
@@ -350,6 +346,5 @@ class MementosMiddleware:
 
 # The next capture is not the next page.
 def _is_of_archive(link_header: bytes, url: str) -> bool:
-    return any(
-        relation in ARCHIVE_RELATIONS for relation, _ in header_targets([link_header.decode("latin-1")], url)
-    )
+    targets = header_targets([link_header.decode("latin-1")], url)
+    return any(relation in ARCHIVE_RELATIONS for relation, _target in targets)

@@ -24,7 +24,7 @@ from fhcrawl.exceptions import ArgumentError, NoIndexError
 from fhcrawl.utils.addresses import PORTS, has_credentials, name_of, origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 SHORT_NAMES = {"wayback": "https://web.archive.org/web"}
 # Octets of a page of an index, which has some 150 for each capture; and characters of one of its lines.
@@ -118,13 +118,6 @@ def read(body: bytes, timemap: str | None, url: str, is_cut: bool = False) -> In
         return _of_timemap(text, timemap, url)._replace(has_more=is_cut)
     stripped = text.lstrip("\ufeff \t\r\n")
     rows = _of_array(stripped) if stripped.startswith("[") else _of_lines(stripped)
-    return _of_rows(rows, url, is_cut)
-
-
-Row = dict[str, Any] | None
-
-
-def _of_rows(rows: Iterable[Row], url: str, is_cut: bool) -> IndexPage:
     captures, last, number, unread, has_more = [], "", 0, 0, is_cut
     for place, row in enumerate(rows):
         if place == MOST_ROWS:
@@ -146,6 +139,7 @@ def _of_rows(rows: Iterable[Row], url: str, is_cut: bool) -> IndexPage:
 
 
 RESUMES = "resume key"
+Row = dict[str, Any] | None
 
 
 def _of_array(text: str) -> Iterator[Row]:

@@ -24,6 +24,10 @@ def atom(inner: str, attributes: str = "") -> str:
     return f'<entry xmlns="{ATOM}" {attributes}>{inner}</entry>'
 
 
+def test_name_that_is_no_qualified_name() -> None:
+    assert extensions.read("<item><a:b:c>x</a:b:c></item>") == {"rss": {"a:b:c": [node("x")]}}
+
+
 def test_nothing_is_left_of_an_entry_that_fields_have_whole() -> None:
     assert (
         extensions.read(

@@ -8,7 +8,7 @@ from fhcrawl.documents.dates import utc
 from fhcrawl.documents.formats.jsonfeed import Number, clean, line, lost_items, original, string, unique
 from fhcrawl.documents.links import Links
 from fhcrawl.documents.model import Entry, FeedDocument, Problem, Tombstone, identifier
-from fhcrawl.documents.modules import date_problem, enclosure, is_length
+from fhcrawl.documents.modules import date_problem, enclosure, unsigned
 from fhcrawl.documents.xml import elements
 
 if TYPE_CHECKING:
@@ -51,13 +51,12 @@ def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
     first = collection.get("first")
     if not items and isinstance(first, dict) and (inner := _take_items(first)) is not None:
         page, items = first, inner
-    total = line(collection, "totalItems") or ""
-    number = int(total) if is_length(total) else None
+    total = unsigned(line(collection, "totalItems"))
     is_page = bool(types & {ORDERED_PAGE, PAGE})
     links = Links()
     for name, relation in LINKS.items():
         _add_link(links, relation, page.get(name), url)
-    is_part = page is collection and not is_page and len(items or ()) < (number or 1)
+    is_part = page is collection and not is_page and len(items or ()) < (total or 1)
     if is_part and "next" not in links.first:
         _add_link(links, "next", first, url)
     activities = _Activities(url, keep_originals, list(lost_items(document)))
@@ -71,9 +70,9 @@ def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
         other_links=links.others,
         entries=activities.newest(),
         problems=activities.problems,
-        fault=None if is_page or items is not None or links.first or number == 0 else "it has no items",
+        fault=None if is_page or items is not None or links.first or total == 0 else "it has no items",
         tombstones=list(activities.tombstones.values()),
-        total=number,
+        total=total,
     )
 
 
@@ -152,13 +151,10 @@ class _Activities:
     def read(self, item: Any, name: str) -> None:
         if not isinstance(item, dict):
             detail = "it is only a URL, which is not fetched" if _is_url(item) else "it is not an object"
-            self._add_problem("entry-lost", name, detail)
+            self.problems.append(Problem("entry-lost", name, detail))
         elif (entry := self._entry(item, _types(item), name)) is not None:
             entry.original = original(item) if self._keep_originals else None
             self._entries.append(entry)
-
-    def _add_problem(self, kind: str, name: str, detail: str) -> None:
-        self.problems.append(Problem(kind, name, detail))
 
     def _entry(self, item: Object, types: set[str], name: str) -> Entry | None:
         if "Announce" in types:
@@ -185,11 +181,11 @@ class _Activities:
                 entry.updated = self._time(activity, "published", name)
             return entry
         if not _is_url(target):
-            self._add_problem("entry-lost", name, "its activity has no object")
+            self.problems.append(Problem("entry-lost", name, "its activity has no object"))
             return None
         if target in (_id(each) for each in _list(activity.get("actor"))):
             return None
-        self._add_problem("nonstandard", name, "its post is only a URL, which is not fetched")
+        self.problems.append(Problem("nonstandard", name, "its post is only a URL, which is not fetched"))
         return Entry(
             id=identifier(target),
             link=elements.resolve(clean(target), self._url),
@@ -203,7 +199,7 @@ class _Activities:
         entry.id = identifier(post_id) if post_id else entry.link
         name = entry.id or entry.title or name
         if entry.id is None:
-            self._add_problem("no-id", name, "it has no id")
+            self.problems.append(Problem("no-id", name, "it has no id"))
         dated = post if post.get("published") is not None else activity
         entry.published = self._time(dated, "published", name)
         entry.updated = self._time(post, "updated", name)
@@ -220,7 +216,7 @@ class _Activities:
             entry.link = elements.resolve(clean(post), self._url)
         entry.id = identifier(_id(activity))
         if entry.id is None:
-            self._add_problem("no-id", entry.link or name, "its Announce has no id")
+            self.problems.append(Problem("no-id", entry.link or name, "its Announce has no id"))
         entry.published = self._time(activity, "published", entry.id or name)
         entry.updated = None
         entry.authors = entry.authors or _names(activity.get("actor"))
@@ -264,7 +260,7 @@ class _Activities:
         tombstone = target if isinstance(target, dict) else {"id": target}
         ref = identifier(_id(tombstone))
         if ref is None:
-            self._add_problem("no-ref", name, "its Delete names no object")
+            self.problems.append(Problem("no-ref", name, "its Delete names no object"))
             return
         if ref in (_id(each) for each in _list(activity.get("actor"))) or _types(tombstone) & ACTORS:
             return

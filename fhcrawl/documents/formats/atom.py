@@ -73,8 +73,8 @@ def read_entry(
     if again:
         modules.substitute(entry, again, base, modules.SUBSTITUTES)
         modules.add_media(entry, again, base)
-        problems.extend(modules.unescaped(again, vocabulary.escaped, name))
-        problems.extend(modules.date_problems(entry, name, again, vocabulary.dates))
+        faults = modules.child_problems(entry, name, again, vocabulary.escaped, vocabulary.dates)
+        problems.extend(faults)
     modules.without_repetition(entry)
     return entry
 
@@ -108,7 +108,7 @@ def _link(entry: Entry, element: _Element, base: str) -> None:
         entry.enclosures.append(enclosure(url, element.get("type"), element.get("length")))
 
 
-def _updated(entry: Entry, element: _Element, base: str) -> bool:
+def _updated(entry: Entry, element: _Element, base: str) -> bool | None:
     return not elements.has_attribute(element, PLACEHOLDER) and modules.updated(entry, element, base)
 
 

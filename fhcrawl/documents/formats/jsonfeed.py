@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.links import Links
 from fhcrawl.documents.model import NO_CHARACTERS, Entry, FeedDocument, Problem, identifier
-from fhcrawl.documents.modules import date_problem, enclosure, is_length, shared
+from fhcrawl.documents.modules import date_problem, enclosure, inherit, shared, unsigned
 from fhcrawl.documents.xml import elements
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
@@ -136,10 +136,8 @@ def read(document: Json, url: str, keep_originals: bool) -> FeedDocument | None:
     problems.extend(lost_items(document))
     authors, language = shared(author_names(feed, "", problems)), _language(feed)
     entries = _read_all(items or [], _read_item, url, problems, keep_originals)
-    for entry in entries:
-        # JSON Feed 1.1, authors: an item without them has the feed's.
-        entry.authors = entry.authors or list(authors)
-        entry.language = entry.language or language
+    # JSON Feed 1.1, authors: an item without them has the feed's.
+    inherit(entries, authors, language)
     return FeedDocument(
         format="json",
         title=line(feed, "title"),
@@ -257,8 +255,8 @@ def read_ghost(document: Json, url: str, keep_originals: bool) -> FeedDocument |
     if not isinstance(page, dict) or not page or not isinstance(document.members.get(GHOST_POSTS), list):
         return None
     problems: list[Problem] = []
-    links, total, following = Links(), line(page, "total") or "", line(page, "next") or ""
-    if is_length(following):
+    links, following = Links(), line(page, "next")
+    if unsigned(following) is not None:
         page_url, parameter = url.partition("#")[0], f"page={following}"
         if not PAGE.search(page_url):
             page_url += f"{'&' if '?' in page_url else '?'}{parameter}"
@@ -268,7 +266,7 @@ def read_ghost(document: Json, url: str, keep_originals: bool) -> FeedDocument |
         links=links.first,
         entries=_read_all(document.members.pop(GHOST_POSTS), _read_post, url, problems, keep_originals),
         problems=problems,
-        total=int(total) if is_length(total) else None,
+        total=unsigned(line(page, "total")),
     )
 
 

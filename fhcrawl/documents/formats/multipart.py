@@ -183,8 +183,14 @@ def _first(headers: Headers, *names: str) -> str:
 def _content(body: bytes, media_type: str) -> tuple[str | None, str | None]:
     if not body:
         return None, None
+    charset = parameter(media_type, "charset")
+    # RFC 7303, 3: without the parameter, XML declares its encoding in band; HTML does likewise.
+    if not charset and MARKUP.match(media_type):
+        charset = read_bom(body)[0] or html_body_declared_encoding(body) or ""
+    # RFC 8259, 8.1: JSON is UTF-8, and today most text without a charset is.
+    codec = resolve_encoding(charset)
     try:
-        text = body.decode(_codec(body, media_type))
+        text = body.decode("utf-8" if codec is None or codec in NO_CHARSETS else codec)
     except (LookupError, ValueError):
         text = "\0"
     # RFC 2045, 2.7 and 2.8: neither 7bit nor 8bit data, that is, no text, contains a NUL; but UTF-16 does.
@@ -193,16 +199,6 @@ def _content(body: bytes, media_type: str) -> tuple[str | None, str | None]:
         return b64encode(body).decode(), f"{media_type or 'application/octet-stream'};base64"
     # RFC 2045, 5.2: without Content-Type, a part is "text/plain".
     return text, media_type or "text/plain"
-
-
-def _codec(body: bytes, media_type: str) -> str:
-    charset = parameter(media_type, "charset")
-    # RFC 7303, 3: without the parameter, XML declares its encoding in band; HTML does likewise.
-    if not charset and MARKUP.match(media_type):
-        charset = read_bom(body)[0] or html_body_declared_encoding(body) or ""
-    # RFC 8259, 8.1: JSON is UTF-8, and today most text without a charset is.
-    name = resolve_encoding(charset)
-    return "utf-8" if name is None or name in NO_CHARSETS else name
 
 
 # Feed: `prev` leads to older pages, `next` to newer ones; neither is RFC 5005's paging (3). The 2015 draft

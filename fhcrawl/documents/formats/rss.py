@@ -109,10 +109,10 @@ def read_item(
         entry.link = entry.link or _permalink(entry.id, about, again)
         entry.id = entry.id or about
     if again:
-        _finish(entry, again, base, vocabulary)
+        _substitute(entry, again, base, vocabulary)
         name = entry.id or entry.link or entry.title or f"item {number}"
-        problems.extend(modules.date_problems(entry, name, again, vocabulary.dates))
-        problems.extend(modules.unescaped(again, vocabulary.escaped, name))
+        faults = modules.child_problems(entry, name, again, vocabulary.escaped, vocabulary.dates)
+        problems.extend(faults)
         if any(child.tag == f"{vocabulary.namespace}link" for child in again):
             detail = "its link has an href attribute, which is read as in Atom"
             problems.append(Problem("nonstandard", name, detail))
@@ -126,7 +126,7 @@ def read_item(
     return entry
 
 
-def _finish(entry: Entry, children: list[_Element], base: str, vocabulary: Vocabulary) -> None:
+def _substitute(entry: Entry, children: list[_Element], base: str, vocabulary: Vocabulary) -> None:
     modules.substitute(entry, children, base, modules.SUBSTITUTES)
     own, is_identified = (entry.title, entry.published, entry.summary), bool(entry.id or entry.link)
     enclosures, entry.enclosures = entry.enclosures, []
@@ -136,19 +136,15 @@ def _finish(entry: Entry, children: list[_Element], base: str, vocabulary: Vocab
     names = (OTHER_AUTHORS[child.tag](child) for child in children if child.tag in OTHER_AUTHORS)
     entry.authors = entry.authors or list(filter(None, names))
     modules.add_media(entry, children, base)
-    if not is_identified:
-        entry.id = _other_id(entry, own, children)
-
-
-# Identity: an item whose own elements identify it keeps that id, whatever other elements it has.
-def _other_id(
-    entry: Entry, own: tuple[str | None, str | None, str | None], children: list[_Element]
-) -> str | None:
+    # Identity: an item whose own elements identify it keeps that id, whatever other elements it has.
+    if is_identified:
+        return
     if digest := model.digest(*own):
         is_same = entry.link is None and own == (entry.title, entry.published, entry.summary)
-        return None if is_same else digest
-    identifiers = (child for tag in IDENTIFIERS for child in children if child.tag == tag)
-    return next(filter(None, map(elements.identifier, identifiers)), None)
+        entry.id = None if is_same else digest
+    else:
+        identifiers = (child for tag in IDENTIFIERS for child in children if child.tag == tag)
+        entry.id = next(filter(None, map(elements.identifier, identifiers)), None)
 
 
 def _permalink(guid: str | None, about: str | None, again: list[_Element]) -> str | None:
@@ -218,7 +214,7 @@ SUBSTITUTES: dict[str, FieldReader] = {
     f"{ATOM}published": modules.published,
     f"{ATOM}link": atom.FIELDS[f"{ATOM}link"],
     f"{ATOM}category": atom.FIELDS[f"{ATOM}category"],
-    # Read by `_other_id`.
+    # Read by `_substitute`.
     **dict.fromkeys(IDENTIFIERS, modules.later),
 }
 # RFC 5005, B: the update time of a feed is its lastBuildDate; its draft 08 has pubDate, RSS 1.0 dc:date.

@@ -59,13 +59,7 @@ CONTEXT = frozenset({XML_BASE, XML_LANG})
 IANA_RELATION = re.compile(
     r"^https?://www\.iana\.org/assignments/(?:relation|link-relations)/#?", re.IGNORECASE
 )
-COMMON_RELATIONS = {
-    name: [name]
-    for name in (
-        *("alternate", "enclosure", "self", "related"),
-        *("current", "prev-archive", "next-archive", "next"),
-    )
-}
+COMMON_RELATIONS = {name: [name] for name in ("alternate", "enclosure", "related", "self")}
 ABSOLUTE = ("http://", "https://")
 LONGEST_BASE = 2083  # characters; resolved references repeat it
 LONGEST_URL = 10_000  # characters; no server accepts more

@@ -49,10 +49,9 @@ def source(body: bytes, charset: str | None) -> tuple[bytes, str | None]:
     """Return a document for the parser, in UTF-8 without a byte order mark, and its repair or None."""
     if charset is None and USUAL_DECLARATION.match(body):
         return body, None
-    if body.startswith(codecs.BOM_UTF8):
-        return body.removeprefix(codecs.BOM_UTF8).lstrip(), None
-    if detect_wide(body) is None and next(_candidates(body, charset)) == UTF_8:
-        return body.lstrip(), None
+    mark = codecs.BOM_UTF8
+    if body.startswith(mark) or (not detect_wide(body) and next(_candidates(body, charset)) == UTF_8):
+        return body.removeprefix(mark).lstrip(), None
     decoded, repair = text(body, charset)
     return decoded.encode(UTF_8, "replace"), repair
 

@@ -40,13 +40,12 @@ OPTIONS: dict[str, object] = {
 }
 
 
-def new_parser(recover: bool = False) -> etree.XMLParser:
-    """Create a parser; one that recovers returns None as the root if the document has no element."""
+def _new_parser(recover: bool = False) -> etree.XMLParser:
     return etree.XMLParser(recover=recover, **OPTIONS)  # type: ignore[arg-type]
 
 
 # Parsers can be shared, also by threads (they lock); a new parser for each small document is slow.
-STRICT = new_parser()
+STRICT = _new_parser()
 
 
 # lxml raises a syntax error if libxml2 is out of memory.
@@ -66,11 +65,20 @@ def parse_strict(body: bytes, parser: etree.XMLParser = STRICT) -> _Element:
         return etree.fromstring(body, parser)
 
 
+def recover(body: bytes) -> tuple[_Element | None, Any]:
+    """Parse with libxml2's recovery, which may lose or move content after a fault; return also its log."""
+    parser = _new_parser(recover=True)
+    root = parse_strict(body, parser)
+    if any(entry.type == etree.ErrorTypes.ERR_NO_MEMORY for entry in parser.error_log):
+        raise MemoryError
+    return root, parser.error_log
+
+
 def parse_to_fault(body: bytes) -> _Element | None:
     parser = etree.XMLPullParser(events=("start", "end"), **OPTIONS)  # type: ignore[arg-type]
     events = cast("Iterator[tuple[str, _Element]]", parser.read_events())
     root: _Element | None = None
-    unclosed: list[_Element] = []
+    ended: _Element | None = None
     with contextlib.suppress(etree.XMLSyntaxError), _memory_errors():
         # Byte by byte up to the root: libxml2 frees nodes of malformed entities that events refer to.
         for position in range(min(len(body), LONGEST_PROLOG)):
@@ -78,37 +86,31 @@ def parse_to_fault(body: bytes) -> _Element | None:
             if (event := next(events, None)) is not None:
                 root = event[1]
                 break
-        if root is None or _declares_markup(root):
+        if root is None:
+            return None
+        declarations: Any = root.getroottree().docinfo.internalDTD
+        entities = () if declarations is None else declarations.iterentities()
+        if any("<" in (entity.content or "") for entity in entities):
             return root
-        unclosed.append(root)
         for start in range(position + 1, len(body), FED_AT_ONCE):
             parser.feed(body[start : start + FED_AT_ONCE])
-            _follow(events, unclosed)
+            ended = _last_ended(events, ended)
         parser.close()
-    _follow(events, unclosed)
-    # The outermost unclosed element that is not a container of entries.
-    for element in unclosed:
-        parent = element.getparent()
+    ended = _last_ended(events, ended)
+    # Remove the outermost unclosed element that is not a container of entries.
+    parent, element = None, root
+    while element is not None and element is not ended:
         if parent is not None and element.tag not in elements.CONTAINERS:
-            del unclosed[unclosed.index(element) + 1 :]
             elements.remove(element, parent)
             break
+        parent, element = element, next(element.iterchildren(reversed=True), None)
     return root
 
 
-def _follow(events: Iterator[tuple[str, _Element]], unclosed: list[_Element]) -> None:
+def _last_ended(events: Iterator[tuple[str, _Element]], ended: _Element | None) -> _Element | None:
     for event, element in events:
-        if event == "start":
-            unclosed.append(element)
-        else:
-            unclosed.pop()
-
-
-def _declares_markup(root: _Element) -> bool:
-    declarations: Any = root.getroottree().docinfo.internalDTD
-    return declarations is not None and any(
-        "<" in (entity.content or "") for entity in declarations.iterentities()
-    )
+        ended = element if event == "end" else ended
+    return ended
 
 
 # --- entities
@@ -127,12 +129,12 @@ EXTERNAL = compiled(r"\s(?:SYSTEM|PUBLIC)\s")
 ATTRIBUTES = compiled(rf"""{OPAQUE}|<!ATTLIST\s(?:[^"'>]|{QUOTED})*>""")
 QUOTED_TEXT = compiled(QUOTED)
 XMLNS = compiled(r"\sxmlns[\s:]")
-# A section, which has no references; or a tag with the text after it, or text.
-PIECE = compiled(rf"{repair.SECTION}|<?[^<]+")
+# A section, which has no references; or a tag with the text after it, or text; or a "<" that begins no tag.
+PIECE = compiled(rf"{repair.SECTION}|(?P<tag><(?![\s\d=]))?[^<]+|<")
 # Complete constructs of an entity, or the beginning of a construct that does not end in it.
 CONSTRUCT = compiled(rf"""{repair.COMPLETE_SECTION}|<[^!?<>](?:[^<>"']|{QUOTED})*>|<""")
 VALUE_OR_END = compiled(f"{QUOTED}|>")
-REFERENCE = compiled(r"""&([^#;&<\s'"][^;&<\s'"]*);""")
+REFERENCE = compiled(r"""&([^#;&<>/\]\s'"][^;&<>/\]\s'"]*);""")
 QUOTE = compiled("""["']""")
 # Characters of all replacement texts; those without markup may be as long as the document.
 MOST_RESOLVED = 1024**2
@@ -244,7 +246,7 @@ class Entities:
         if "&" not in piece or piece.startswith(("<!", "<?")):
             return piece
         ends = (end.end() for end in VALUE_OR_END.finditer(piece) if end[0] == ">")
-        end = next(ends, len(piece)) if piece.startswith("<") else 0
+        end = next(ends, len(piece)) if match["tag"] else 0
         return REFERENCE.sub(self._quoted, piece[:end]) + REFERENCE.sub(self._resolved, piece[end:])
 
     # XML 1.0, 4.4.5: in an attribute's value, a quote in the replacement text is a normal data character.
@@ -389,19 +391,16 @@ def _repaired(body: bytes, charset: str | None, broken: Parsed | None) -> Parsed
     resolved, renamed = repair.canonicalise(text.encode())
     problems = [*_repairs(decoding, *repairs), *unresolved, *renamed]
     text = resolved.decode()
-    parser = new_parser()
+    parser = _new_parser()
     try:
         return Parsed(parse_strict(resolved, parser), None, problems)
     except etree.XMLSyntaxError as error:
-        # A recovering parser loses content after a fault, except of namespaces. Exceptions share a log.
+        # Exceptions share a log.
         is_of_names = all(entry.domain == etree.ErrorDomains.NAMESPACE for entry in parser.error_log)
-        if is_of_names and not repair.declares_entities(text):
+        if is_of_names:
             repairs.append("names that are not qualified names are kept")
             problems = [*_repairs(decoding, *repairs), *unresolved, *renamed]
-            parser = new_parser(recover=True)
-            root: _Element | None = parse_strict(resolved, parser)
-            if any(entry.type == etree.ErrorTypes.ERR_NO_MEMORY for entry in parser.error_log):
-                raise MemoryError from error
+            root, _log = recover(resolved)
             return None if root is None else Parsed(root, None, problems)
         fault = error.msg or "it is not well-formed"
     if parsed := _with_balanced_entries(text, problems):
@@ -418,13 +417,11 @@ def _repaired(body: bytes, charset: str | None, broken: Parsed | None) -> Parsed
 
 def repaired(text: str) -> tuple[str, list[str], list[Problem]]:
     """Return the text without entities and with repairs, descriptions of these, and problems of entities."""
-    text, repairs = repair.repair(text)
-    resolved, unresolved, description = resolve_entities(text, is_lenient=True)
-    if resolved == text:
-        return text, repairs, unresolved
+    text, repairs = repair.with_prolog(text)
+    text, unresolved, description = resolve_entities(text, is_lenient=True)
     # The texts of entities may need repairs too.
-    text, more = repair.repair(resolved)
-    return text, list(dict.fromkeys(filter(None, [*repairs, description, *more]))), unresolved
+    text, more = repair.with_references(text)
+    return text, list(filter(None, [*repairs, description, *more])), unresolved
 
 
 def _with_balanced_entries(text: str, problems: list[Problem]) -> Parsed | None:

@@ -185,9 +185,6 @@ def without_junk(body: bytes) -> bytes | None:
 
 # --- characters, references and prefixes
 
-# In these, an ampersand is not markup.
-DOCUMENT_TYPE = rf"{DOCTYPE}[^\[>]*(?:>|\[.*?(?:\]\s*>|\Z)|\Z)"
-NO_MARKUP = rf"{SECTION}|{DOCUMENT_TYPE}"
 # XML 1.0, 2.8. A malformed declaration is removed: the text is already decoded.
 SOUND_DECLARATION = re.compile(
     r"""<\?xml\s+version\s*=\s*(["'])1\.[0-9]+\1(\s+encoding\s*=\s*(["'])[A-Za-z][\w.-]*\3)?"""
@@ -201,7 +198,7 @@ NUMBER = re.compile(r"&#([xX][0-9a-fA-F]+|[0-9]+);")
 LONGEST_NUMBER = 10
 # A reference that is truncated at the end of the document is kept.
 SUSPECT = re.compile(
-    rf"(?P<kept>{NO_MARKUP}|&[#\w.:-]*\Z)|&#(?P<number>[xX][0-9a-fA-F]+|[0-9]+);|&(?P<name>[\w.:-]+);"
+    rf"(?P<kept>{SECTION}|&[#\w.:-]*\Z)|&#(?P<number>[xX][0-9a-fA-F]+|[0-9]+);|&(?P<name>[\w.:-]+);"
     r"|(?P<ampersand>&)|(?P<end>\]\]>)|(?P<less><(?=[\s\d=]))",
     re.DOTALL,
 )
@@ -211,16 +208,13 @@ AS_TEXT: dict[str | None, tuple[str, str]] = {
     "end": ("]]&gt;", "']]>' outside a CDATA section is read as text"),
     "less": ("&lt;", "'<' that begins no tag is read as text"),
 }
-DECLARED_TYPE = re.compile(DOCUMENT_TYPE, re.DOTALL)
 LOWER_DOCTYPE = re.compile(r"<!doctype(?=\s)")
-EXTERNAL = re.compile(rf"{DOCTYPE}[^\[>]*\s(?:SYSTEM|PUBLIC)\s")
-PARAMETER_ENTITY = re.compile(r"<!ENTITY\s+%")
-DECLARED_ENTITY = re.compile(r"<!ENTITY\s+([\w.:-]+)")
-NAME_OF_REFERENCE = re.compile(r"&([\w.:-]+);")
 ENTITIES = "references to undeclared entities are read as text", "entities of HTML are read as in HTML"
 DROPPED = "references to characters that XML forbids are dropped"
-TAG = re.compile(rf"{NO_MARKUP}|</?(?P<tag>[A-Za-z_][^<>]*)>", re.DOTALL)
-NAME_END = re.compile(r"[\s/]")
+# A tag of a malformed document ends at the next ">".
+TAG = re.compile(
+    rf"{SECTION}|<(?P<close>/?)(?P<name>[A-Za-z_][^\s/<>]*)(?P<rest>(?:[\s/][^<>]*)?)>", re.DOTALL
+)
 VALUE = re.compile(rf"=\s*(?:{QUOTED})")
 PREFIX = re.compile(r"(?:^|\s)([A-Za-z_][\w.-]*):[A-Za-z_]")
 DECLARED_PREFIX = re.compile(r"\sxmlns:([\w.-]+)\s*=")
@@ -232,20 +226,31 @@ UNKNOWN_NAMESPACE = "urn:fhcrawl:undeclared-prefix:"
 NAMESPACES = {prefix: uri for prefix, uri in KNOWN.items() if prefix not in {"fh", "at"}}
 
 
-def repair(text: str) -> tuple[str, list[str]]:
-    """Repair characters, references and prefixes; return also a description of each kind of repair."""
-    repairs: dict[str, None] = {}
+def with_prolog(text: str) -> tuple[str, list[str]]:
+    """Drop forbidden characters, and repair the declarations; return also a description of each repair."""
+    repairs = []
     allowed = FORBIDDEN.sub("", ID.sub(_distinct_id, text))
     if allowed != text:
         text = allowed
-        repairs["characters that XML forbids are dropped"] = None
-    text = _with_sound_declarations(text, repairs)
-    declared = _declared_names(text)
+        repairs.append("characters that XML forbids are dropped")
+    if (declaration := DECLARATION.match(text)) and not SOUND_DECLARATION.match(text):
+        text = text[declaration.end() :]
+        repairs.append("an invalid XML declaration is dropped")
+    start = prolog_end(text)
+    if lower := LOWER_DOCTYPE.match(text, start):
+        text = text[:start] + DOCTYPE + text[lower.end() :]
+        repairs.append("a document type declaration in lower case is read")
+    return text, repairs
+
+
+def with_references(text: str) -> tuple[str, list[str]]:
+    """Repair references and prefixes of a text without declared entities; return also descriptions."""
+    repairs: dict[str, None] = {}
 
     def replace(match: re.Match[str]) -> str:
         if match.lastgroup == "number":
             repaired, description = _number(match["number"], match[0])
-        elif match.lastgroup == "name" and match["name"] not in declared:
+        elif match.lastgroup == "name" and match["name"] not in PREDEFINED:
             characters = html_characters(match["name"])
             repaired, description = characters or f"&amp;{match['name']};", ENTITIES[characters is not None]
         else:
@@ -262,26 +267,6 @@ def repair(text: str) -> tuple[str, list[str]]:
     if prefixes:
         repairs[f"namespaces of undeclared prefixes are added ({', '.join(prefixes)})"] = None
     return text, list(repairs)
-
-
-def _with_sound_declarations(text: str, repairs: dict[str, None]) -> str:
-    if (declaration := DECLARATION.match(text)) and not SOUND_DECLARATION.match(text):
-        text = text[declaration.end() :]
-        repairs["an invalid XML declaration is dropped"] = None
-    start = prolog_end(text)
-    if lower := LOWER_DOCTYPE.match(text, start):
-        text = text[:start] + DOCTYPE + text[lower.end() :]
-        repairs["a document type declaration in lower case is read"] = None
-    return text
-
-
-def _declared_names(text: str) -> frozenset[str]:
-    doctype = _doctype(text)
-    names = PREDEFINED.union(DECLARED_ENTITY.findall(doctype))
-    # XML 1.0, 4.1: with an external DTD, "Entity Declared" is no constraint of well-formedness.
-    if EXTERNAL.match(doctype) or PARAMETER_ENTITY.search(doctype):
-        names = names.union(NAME_OF_REFERENCE.findall(text))
-    return names
 
 
 # Ids that differ only in forbidden characters must stay different. A CDATA section has no references.
@@ -309,25 +294,19 @@ def _number(number: str, reference: str) -> tuple[str, str]:
     return (f"&#x{number[1:]};", "'&#X' is read as '&#x'") if number[0] == "X" else (reference, "")
 
 
-def _doctype(text: str) -> str:
-    doctype = DECLARED_TYPE.match(text, prolog_end(text))
-    return doctype[0] if doctype else ""
-
-
-def declares_entities(text: str) -> bool:
-    return "<!ENTITY" in _doctype(text)
+def _tags(text: str) -> Iterator[re.Match[str]]:
+    return (match for match in TAG.finditer(text) if match["name"])
 
 
 def _with_prefixes(text: str) -> tuple[str, list[str]]:
-    tags = [match for match in TAG.finditer(text) if match["tag"]]
-    prefixed = (match["tag"] for match in tags if ":" in match["tag"])
-    used = {prefix for tag in prefixed for prefix in PREFIX.findall(VALUE.sub("", tag))}
+    tags = (f"{tag['name']}{tag['rest']}" for tag in _tags(text) if ":" in tag[0])
+    used = {prefix for tag in tags for prefix in PREFIX.findall(VALUE.sub("", tag))}
     missing = sorted(used - RESERVED_PREFIXES - set(DECLARED_PREFIX.findall(text)))
     if len(missing) > MOST_UNKNOWN:
         missing = [prefix for prefix in missing if prefix in NAMESPACES]
     if not missing:
         return text, []
-    position = tags[0].start("tag") + len(NAME_END.split(tags[0]["tag"], maxsplit=1)[0])
+    position = next(_tags(text)).end("name")
     declarations = "".join(
         f' xmlns:{prefix}="{NAMESPACES.get(prefix, UNKNOWN_NAMESPACE + prefix)}"' for prefix in missing
     )
@@ -339,26 +318,21 @@ def _with_prefixes(text: str) -> tuple[str, list[str]]:
 
 def split(text: str) -> list[str] | None:
     """Return the text around entries, and each entry, in turn; None if a tag of an entry is missing."""
-    # An entity could contain anything, including the end of an entry.
-    if declares_entities(text):
-        return None
-    root = next((match["tag"] for match in TAG.finditer(text) if match["tag"]), "")
-    prefix, _colon, name = NAME_END.split(root, maxsplit=1)[0].rpartition(":")
+    root = next((tag["name"] for tag in _tags(text)), "")
+    prefix, _colon, name = root.rpartition(":")
     entry, has_prefix = elements.ENTRY_NAMES.get(name, ("item", False))
     entry = f"{prefix}:{entry}" if prefix and has_prefix else entry
-    tag = re.compile(rf"{NO_MARKUP}|<(?P<close>/?){re.escape(entry)}(?P<rest>\s[^<>]*|/?)>", re.DOTALL)
-    positions = [0]
-    depth = 0
-    for match in tag.finditer(text):
-        if match["rest"] is None:
+    positions, depth = [0], 0
+    for tag in _tags(text):
+        if tag["name"] != entry:
             continue
         if depth == 0:
-            positions.append(match.start())
-        depth += -1 if match["close"] else not match["rest"].endswith("/")
+            positions.append(tag.start())
+        depth += -1 if tag["close"] else not tag["rest"].endswith("/")
         if depth < 0:
             return None
         if depth == 0:
-            positions.append(match.end())
+            positions.append(tag.end())
     if depth or len(positions) == 1:
         return None
     return [text[start:end] for start, end in pairwise([*positions, len(text)])]
@@ -368,7 +342,7 @@ def split(text: str) -> list[str] | None:
 NAME = r"[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?"
 TOKEN = re.compile(
     r"(?P<data><!\[CDATA\[.*?\]\]>)|<!--.*?(?:-->|\Z)|<[?!][^<>]*>?"
-    rf"|<(?P<end>/?)(?P<name>{NAME})(?P<rest>(?:[^<>\"']|{QUOTED_VALUE})*|[^<>]*)>|(?P<less><)",
+    rf"|<(?P<end>/?)(?P<name>{NAME})(?![\w.-])(?P<rest>(?:[^<>\"']|{QUOTED_VALUE})*|[^<>]*)>|(?P<less><)",
     re.ASCII | re.DOTALL,
 )
 ATTRIBUTE = re.compile(rf"({NAME})(?:\s*=\s*({QUOTED_VALUE}|[^\s\"'<>]+))?", re.ASCII)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fhcrawl.documents import FeedDocument
 from fhcrawl.documents.model import Entry
-from fhcrawl.documents.xml.repair import repair
+from fhcrawl.documents.xml.parsing import repaired
 from tests.documents.test_detection import name_of, read_feed
 from tests.feeds import read, said
 
@@ -94,7 +94,9 @@ def test_sentence_says_what_was_repaired() -> None:
 
 def test_names_behind_an_external_dtd_are_left_alone_by_repairs() -> None:
     text = '<!DOCTYPE feed PUBLIC "-//X//Y" "http://dtd.example/"><feed>&unknown;&'
-    assert repair(text + " ")[0] == text + "amp; "
+    repaired_text, repairs, _unresolved = repaired(text + " ")
+    assert repaired_text == "<feed>&amp;unknown;&amp; "
+    assert repairs == ["ampersands that begin no reference are read as text"]
 
 
 DECLARATIONS = (' version="1.0" encoding=""?', " version=1.0?", ' encoding="utf-8"?', ' version="1.0"')
@@ -193,10 +195,15 @@ def test_entry_that_stays_malformed_loses_itself(title: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["<b>", "</b>", "<b></i>", "<b ", "<b a='", '<b a="1"', "<title>", "<x:y>", "<b a=1 ", "<"]
+    ("start", "piece"),
+    [
+        *(("<b>", piece) for piece in ("<b>", "</b>", "<b></i>", "<b ", "<b a='", '<b a="1"', "<title>")),
+        *(("<b>", piece) for piece in ("<x:y>", "<b a=1 ", "<")),
+        ("<", "a"),
+    ],
 )
-def test_balancing_takes_time_in_proportion(piece: str) -> None:
-    body = f'<feed xmlns="{ATOM}"><entry><b>{piece * (100_000 // len(piece))}</entry></feed>'.encode()
+def test_balancing_takes_time_in_proportion(start: str, piece: str) -> None:
+    body = f'<feed xmlns="{ATOM}"><entry>{start}{piece * (100_000 // len(piece))}</entry></feed>'.encode()
     begin = time.process_time()
     read(body, LOCATION)
     assert time.process_time() - begin < 5
