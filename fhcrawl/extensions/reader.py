@@ -137,7 +137,6 @@ class ReaderExtension(Component):
         self._turn = asyncio.Lock()
         self._begun: dict[Response, Task] = {}
         self._tasks: set[Task] = set()
-        crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
 
     def begin(self, response: Response) -> None:
         request = request_of(response)
@@ -226,6 +225,7 @@ class ReaderExtension(Component):
         return process
 
     def _begin_process(self) -> asyncio.Task[ReaderProcess]:
+        self._crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
         self._start = asyncio.ensure_future(ReaderProcess.start(*self._limits))
         return self._start
 
