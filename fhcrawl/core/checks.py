@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import SETTINGS_PRIORITIES, Settings, default_settings
 
 from fhcrawl import settings as defaults
-from fhcrawl.crawling.subscriptions import is_number, parse_toml
+from fhcrawl.crawling.subscriptions import is_number, parse_toml, with_web_archive
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 from fhcrawl.exporters import rows
 from fhcrawl.items import ALL_FIELDS, COMPUTED_FIELDS
@@ -46,7 +46,6 @@ OUR_SWITCHES = [name for name, default in vars(defaults).items() if isinstance(d
 def check_settings(settings: BaseSettings) -> None:
     """:raises ArgumentError: if a setting of fhcrawl cannot be used"""
     from fhcrawl.downloadermiddlewares.guard import allowed_hosts
-    from fhcrawl.spiders.captures import with_web_archive
     from fhcrawl.store.leases import LONGEST as LONGEST_LEASE
 
     check_mistyped(settings)

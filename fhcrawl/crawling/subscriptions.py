@@ -20,6 +20,8 @@ from fhcrawl.warc.indexes import archive_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from scrapy.settings import BaseSettings
+
     from fhcrawl.store.subscriptions import Subscriptions
 
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
@@ -52,6 +54,7 @@ BETWEEN = re.compile(r"[,\s]+")
 # The suffixes of lists of feeds.
 LISTS = frozenset({".opml", ".toml", ".txt"})
 LISTED_FILES = "FHCRAWL_LISTED_FILES_ENABLED"
+WEB_ARCHIVE = "FHCRAWL_WEB_ARCHIVE"
 MOST_DIGITS = 18
 MOST_REFUSED = 5
 EXAMPLE = "https://example.org/index.atom"
@@ -167,6 +170,17 @@ def chosen(stored: Subscriptions, requested: Listed, due_at: str | None) -> List
         return candidates
     due = stored.find_due(candidates)
     return {url: options for url, options in candidates.items() if (due.get(url) or "") <= due_at}
+
+
+def with_web_archive(listed: Listed, settings: BaseSettings) -> Listed:
+    """Return feeds with the web archive of FHCRAWL_WEB_ARCHIVE, where they have none.
+
+    :raises ArgumentError: if the setting is not a web archive
+    """
+    if not settings[WEB_ARCHIVE]:
+        return listed
+    url = archive_of(settings[WEB_ARCHIVE], f"--web-archive ({WEB_ARCHIVE})")
+    return {feed: replace(o, web_archive=o.web_archive or url) for feed, o in listed.items()}
 
 
 def why_none(stored: Subscriptions, requested: Listed, only_due: bool) -> str:

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from scrapy.settings import BaseSettings
 
     from fhcrawl.crawling.subscriptions import Listed
     from fhcrawl.logical_feed.results import Fetch
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SETTING, EVERY = "FHCRAWL_WEB_ARCHIVE", "FHCRAWL_ALL_CAPTURES_ENABLED"
+EVERY = "FHCRAWL_ALL_CAPTURES_ENABLED"
 # Size of digests in octets, and in base64 characters.
 DIGEST_SIZE, DIGEST = 9, 12
 # Seconds after which the TimeMaps of an archive are requested again.
@@ -65,17 +64,6 @@ UNKNOWN_INDEX = frozenset(map(ReasonKind.http, (400, 403, 404, 405, 410, 501))) 
 BEHIND_SUBSCRIPTION = (Role.ARCHIVE, Role.PAGE)
 # After other failed requests, a capture is requested again in a later run.
 FINAL_KINDS = frozenset({ReasonKind.TOO_LARGE, ReasonKind.REFUSED_URL})
-
-
-def with_web_archive(listed: Listed, settings: BaseSettings) -> Listed:
-    """Return feeds with the web archive of FHCRAWL_WEB_ARCHIVE, where they have none.
-
-    :raises ArgumentError: if the setting is not a web archive
-    """
-    if not settings[SETTING]:
-        return listed
-    url = indexes.archive_of(settings[SETTING], f"--web-archive ({SETTING})")
-    return {feed: replace(o, web_archive=o.web_archive or url) for feed, o in listed.items()}
 
 
 class _Queue:

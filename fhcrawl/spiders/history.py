@@ -18,7 +18,7 @@ from fhcrawl.crawling.subscriptions import LISTED_FILES
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed.platforms import PROBE
-from fhcrawl.spiders.captures import Captures, with_web_archive
+from fhcrawl.spiders.captures import Captures
 from fhcrawl.spiders.walk import Walk
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.utils.clock import now
@@ -110,7 +110,7 @@ class HistorySpider(Spider):
         chosen = subscriptions.chosen(
             StoreExtension.of(self.crawler).store.subscriptions, self._given, due_at
         )
-        return with_web_archive(chosen, self.settings)
+        return subscriptions.with_web_archive(chosen, self.settings)
 
     @cached_property
     def walk(self) -> Walk:
