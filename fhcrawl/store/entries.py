@@ -6,8 +6,6 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import exists, select
-
 from fhcrawl.documents import model
 from fhcrawl.exceptions import LeaseError
 from fhcrawl.logical_feed import ChainPosition
@@ -15,7 +13,7 @@ from fhcrawl.logical_feed.chain import captured_at
 from fhcrawl.logical_feed.results import latest_time
 from fhcrawl.store import leases, statements
 from fhcrawl.store.database import Repository
-from fhcrawl.store.schema import changes, deliveries, entries, feeds
+from fhcrawl.store.schema import entries
 from fhcrawl.store.statements import (
     CHANGE_OF_ENTRY,
     CONTENT,
@@ -24,6 +22,8 @@ from fhcrawl.store.statements import (
     TIMES,
     by_counted_order,
     counted_time,
+    execute,
+    insertion,
     stream,
 )
 from fhcrawl.utils.clock import now
@@ -129,7 +129,7 @@ class Entries(Repository):
             rows = [
                 (table, row)
                 for table in ("entries", "versions")
-                for row in statements.execute(
+                for row in execute(
                     connection,
                     f"""SELECT * FROM {table} WHERE feed_id = :feed_id AND KEY(id) = KEY(:id)
                     ORDER BY {by_counted_order(table, "DESC")}""",
@@ -209,14 +209,19 @@ class Exports(Repository):
             # Numbers are never reused: a process that was suspended, and whose delivery another one has
             # recovered meanwhile, would end the delivery that has its number now.
             number = leases.next_number(connection)
-            connection.execute(deliveries.insert().values(id=number, run=run, files="[]"))
-            waits = exists().where(changes.c.feed_id == feeds.c.id, changes.c.delivery.is_(None))
+            values = {"number": number, "run": run, "files": "[]"}
+            execute(connection, insertion("deliveries", ("run", "files"), id=":number"), values)
+            released = "AND released IS NOT NULL" if only_released else ""
             # A run that claims one of these feeds at the same time comes before this delivery, or sees it.
-            crawled = select(feeds.c.id).where(feeds.c.run == run, waits).order_by(feeds.c.id)
-            if only_released:
-                crawled = crawled.where(feeds.c.released.is_not(None))
-            mine = changes.c.delivery.is_(None) & changes.c.feed_id.in_(crawled.with_for_update())
-            connection.execute(changes.update().where(mine).values(delivery=number))
+            execute(
+                connection,
+                f"""UPDATE changes SET delivery = :number WHERE delivery IS NULL AND feed_id IN (
+                    SELECT id FROM feeds WHERE run = :run {released}
+                    AND EXISTS (SELECT 1 FROM changes AS change
+                        WHERE change.feed_id = feeds.id AND change.delivery IS NULL)
+                    ORDER BY id FOR UPDATE)""",
+                values,
+            )
         return number
 
     def read_changes(self, number: int, has_details: bool = False) -> Iterator[dict[str, Any]]:
@@ -231,9 +236,9 @@ class Exports(Repository):
 
         :raises LeaseError: if another run has taken the delivery over
         """
-        noted = deliveries.update().where(deliveries.c.id == number).values(files=json.dumps(files))
+        noted = "UPDATE deliveries SET files = :files WHERE id = :number"
         with self._database.transaction() as connection:
-            if not connection.execute(noted).rowcount:
+            if not execute(connection, noted, {"files": json.dumps(files), "number": number}).rowcount:
                 raise LeaseError("another crawl considered this one dead and exports its changes")
             if self._database.leases is not None:
                 self._database.leases.renew(connection)
@@ -246,7 +251,7 @@ class Exports(Repository):
             have ended long before its lease expires
         """
         with self._database.snapshot() as connection:
-            rows = connection.execute(select(deliveries).order_by(deliveries.c.id)).all()
+            rows = execute(connection, "SELECT * FROM deliveries ORDER BY id").all()
             return [
                 (row.id, files)
                 for row in rows
@@ -257,12 +262,13 @@ class Exports(Repository):
 
     def end(self, number: int) -> None:
         """Mark the changes of a delivery as exported."""
-        with self._database.transaction() as connection:
-            connection.execute(changes.delete().where(changes.c.delivery == number))
-            connection.execute(deliveries.delete().where(deliveries.c.id == number))
+        self._end(number, "DELETE FROM changes WHERE delivery = :number")
 
     def cancel(self, number: int) -> None:
         """Discard a delivery; its changes are to be exported again."""
+        self._end(number, "UPDATE changes SET delivery = NULL WHERE delivery = :number")
+
+    def _end(self, number: int, change: str) -> None:
         with self._database.transaction() as connection:
-            connection.execute(changes.update().where(changes.c.delivery == number).values(delivery=None))
-            connection.execute(deliveries.delete().where(deliveries.c.id == number))
+            execute(connection, change, {"number": number})
+            execute(connection, "DELETE FROM deliveries WHERE id = :number", {"number": number})

@@ -8,8 +8,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import select
-
 from fhcrawl.logical_feed import ChainPosition, Kind, Role
 from fhcrawl.logical_feed.absences import (
     NamedEntry,
@@ -28,7 +26,6 @@ from fhcrawl.logical_feed.results import State, absence, latest_time
 from fhcrawl.store import statements
 from fhcrawl.store.commit import FeedWriter
 from fhcrawl.store.database import Repository
-from fhcrawl.store.schema import feeds
 from fhcrawl.store.statements import ROWS_AT_ONCE, execute
 from fhcrawl.utils.clock import now
 
@@ -101,8 +98,9 @@ class WalkEnds(Repository):
             ).all()
         for feed_id, has_renames in rows:
             with self._database.transaction() as connection:
-                of_run = select(feeds).where(feeds.c.id == feed_id, feeds.c.run == run).with_for_update()
-                if (feed := connection.execute(of_run).first()) is not None:
+                of_run = "SELECT * FROM feeds WHERE id = :feed_id AND run = :run FOR UPDATE"
+                feed = execute(connection, of_run, {"feed_id": feed_id, "run": run}).first()
+                if feed is not None:
                     walk = _EndedWalk(connection, feed, keeps_versions)
                     # An entry with another id is not gone.
                     number, example, merged = walk.resolve_renames() if has_renames else (0, None, 0)
