@@ -130,7 +130,8 @@ class Database:
         self._engine = engine
         self._writer, self._snapshots, self._reader = opening.modes(engine)
         self.pipeline = Pipeline(self._reader) if engine.dialect.name == POSTGRESQL else None
-        self._file: tuple[int, int] | None = None
+        self._file = opening.file_of(engine.url)
+        self._identity: tuple[int, int] | None = None
         self.leases: Leases | None = None
         self.feed_ids: LocalCache[str, int] = LocalCache(FEEDS_REMEMBERED)
         self.head_digests: LocalCache[int, str] = LocalCache(FEEDS_REMEMBERED)
@@ -154,7 +155,7 @@ class Database:
                     with database._writer.begin() as connection:
                         schema.prepare(connection)
                 disposing.pop_all()
-            database._file = opening.identity(database._engine)
+            database._identity = opening.identity(database._file)
         except (SQLAlchemyError, ImportError) as error:
             raise StoreError(
                 f"The store cannot be opened: {place} ({opening.cause(error)}); {opening.advice(error)}"
@@ -230,7 +231,7 @@ class Database:
 
     @contextmanager
     def _as_store_errors(self) -> Iterator[None]:
-        if self._file != opening.identity(self._engine):
+        if self._identity != opening.identity(self._file):
             raise StoreError("The store's file is missing or has been replaced; move it back")
         try:
             yield
@@ -271,7 +272,11 @@ def copy_rows(source: Connection, target: Connection, place: str) -> dict[str, i
 
 def _copy_table(source: Connection, target: Connection, table: Table) -> int:
     insert = insertion(table.name, table.columns.keys())
-    for batch in execute(source, f"SELECT * FROM {table.name}", at_once=ROWS_AT_ONCE).mappings().partitions():
+    for batch in (
+        execute(source, f"SELECT * FROM {table.name}", at_once=ROWS_AT_ONCE)
+        .mappings()
+        .partitions(ROWS_AT_ONCE)
+    ):
         execute_all(target, insert, batch)
     number = table.autoincrement_column
     if target.dialect.name == POSTGRESQL and number is not None:

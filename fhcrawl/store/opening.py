@@ -150,11 +150,11 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 # SQLite would continue to write to a file that was deleted, and all of it would be lost.
-def identity(engine: Engine) -> tuple[int, int] | None:
-    """Return the device and inode of a SQLite file; None for other databases, or without a file."""
+def identity(file: Path | None) -> tuple[int, int] | None:
+    """Return the device and inode of a SQLite file; None without one."""
     with contextlib.suppress(OSError):
-        if (path := file_of(engine.url)) is not None:
-            status = path.stat()
+        if file is not None:
+            status = file.stat()
             return status.st_dev, status.st_ino
     return None
 
