@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from scrapy.extensions.feedexport import FeedSlot
     from scrapy.utils.asyncio import AsyncioLoopingCall
     from twisted.internet.task import LoopingCall
+    from typing_extensions import Self
 
     from fhcrawl.exporters.storages import WrittenFile
     from fhcrawl.store import Store
@@ -81,6 +82,14 @@ class FeedExporter(feedexport.FeedExporter):
         self._calls: AsyncioLoopingCall | LoopingCall | None = None
         self._early: asyncio.Task[None] | None = None
 
+    # Without `item_scraped`, which would cost time for each item: entries come from the store.
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        exporter = cls(crawler)
+        crawler.signals.connect(exporter.open_spider, signals.spider_opened)
+        crawler.signals.connect(exporter.close_spider, signals.spider_closed)
+        return exporter
+
     @property
     def paths(self) -> list[Path]:
         return [path for path in self._paths.values() if path.is_file() or not path.exists()]
@@ -106,9 +115,6 @@ class FeedExporter(feedexport.FeedExporter):
             or (template in self._paths and self._paths[template].exists() and not options.get("overwrite"))
             for template, options in self.feeds.items()
         )
-
-    def item_scraped(self, item: Any, spider: Spider) -> None:
-        pass
 
     def open_spider(self, spider: Spider) -> None:
         self._open_slots(spider)
