@@ -10,6 +10,7 @@ import pytest
 
 from tests import databases, in_process, postgresql, projects
 from tests.databases import SERVER, Database, NewDatabase
+from tests.ports import NoServerError
 from tests.projects import NewProject, Project
 from tests.server import FeedServer
 
@@ -70,7 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         # Tests lose no data that anybody wants back.
         os.environ[SERVER] = server.enter_context(postgresql.serving("fsync=off", "max_connections=200"))
-    except postgresql.NoServerError as error:
+    except NoServerError as error:
         raise pytest.UsageError(f"--store=postgresql: {error}") from error
     config.add_cleanup(server.close)
 

@@ -27,7 +27,7 @@ from fhcrawl.core.components import COMPONENTS
 from fhcrawl.items import FIELDS
 from tests.docs.pages import source
 from tests.feeds import E, atom
-from tests.ports import free_port
+from tests.ports import free_port, started
 from tests.projects import ROOT, USER_AGENT, read_export
 from tests.server import FeedServer
 
@@ -127,24 +127,9 @@ class Scrapyd:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        with (self.folder / "scrapyd.log").open("ab") as log:
-            server = subprocess.Popen(
-                [sys.executable, "-m", "scrapyd"],
-                cwd=self.folder,
-                env=self.environment(),
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        try:
-            wait_for(lambda: server.poll() is not None or self._answers(), "Scrapyd")
-            assert server.poll() is None, self.log
+        command = [sys.executable, "-m", "scrapyd"]
+        with started(command, self.folder / "scrapyd.log", self._answers, env=self.environment()):
             yield
-        finally:
-            # Its jobs too.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(server.pid, 9)
-            server.wait()
 
     def _answers(self) -> bool:
         with contextlib.suppress(URLError, ConnectionError):

@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import threading
-import time
 import urllib.error
 import urllib.request
 from abc import ABC, abstractmethod
@@ -21,16 +20,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tests.ports import free_port
+from tests.ports import NoServerError, free_port, started
 
-START_SECONDS = 120
-PAUSE_SECONDS = 0.2
 # Where `.ci/platforms` puts what is no package of Debian's.
 INSTALLED = Path(os.environ.get("PLATFORMS") or Path.home() / ".cache" / "fhcrawl-platforms")
-
-
-class NotInstalledError(Exception):
-    """The program is not here; says what installs it."""
 
 
 class Change(str, Enum):
@@ -108,9 +101,9 @@ class Publisher(ABC):
         return found.rpartition(":")[2].partition("-")[0]
 
     def check_installed(self) -> None:
-        """:raises NotInstalledError: if the program is not here"""
+        """:raises NoServerError: if the program is not here"""
         if self.program is not None and not self.program.exists():
-            raise NotInstalledError(f"{self.name} is not here: bash {self.installer}")
+            raise NoServerError(f"{self.name} is not here: bash {self.installer}")
 
     @abstractmethod
     def serving(self) -> contextlib.AbstractContextManager[None]:
@@ -142,28 +135,9 @@ class Publisher(ABC):
     @contextlib.contextmanager
     def process(self, *command: str, cwd: Path | None = None, **environment: str) -> Iterator[None]:
         """Run a server until it answers at the port, and stop it at the end."""
-        log = self.folder / "server.log"
-        with log.open("wb") as output:
-            env = {**os.environ, **environment}
-            started = subprocess.Popen(
-                command, cwd=cwd or self.folder, env=env, stdout=output, stderr=output, start_new_session=True
-            )
-        try:
-            self._wait(started, log)
+        env = {**os.environ, **environment}
+        with started(command, self.folder / "server.log", self._is_up, cwd=cwd or self.folder, env=env):
             yield
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(started.pid, 9)
-            started.wait()
-
-    def _wait(self, started: subprocess.Popen[bytes], log: Path) -> None:
-        until = time.monotonic() + START_SECONDS
-        while not self._is_up():
-            if started.poll() is not None or time.monotonic() > until:
-                raise NotInstalledError(
-                    f"{self.name} does not start: {log.read_text(errors='replace')[-2000:]}"
-                )
-            time.sleep(PAUSE_SECONDS)
 
     def _is_up(self) -> bool:
         try:
@@ -179,7 +153,7 @@ def run(*command: str | Path, cwd: Path, text: str | None = None, **environment:
     """Run a command to its end; what it prints.
 
     :param text: its standard input
-    :raises NotInstalledError: if it is not there, or fails
+    :raises NoServerError: if it is not there, or fails
     """
     try:
         done = subprocess.run(
@@ -192,9 +166,9 @@ def run(*command: str | Path, cwd: Path, text: str | None = None, **environment:
             check=False,
         )
     except FileNotFoundError as error:
-        raise NotInstalledError(f"{command[0]} is not here: bash .ci/platforms") from error
+        raise NoServerError(f"{command[0]} is not here: bash .ci/platforms") from error
     if done.returncode:
-        raise NotInstalledError(f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+        raise NoServerError(f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done.stdout
 
 
@@ -296,7 +270,7 @@ class NodeSite(MarkdownSite):
 
     def check_installed(self) -> None:
         if not self._modules.exists():
-            raise NotInstalledError(f"{self.name} is not here: bash .ci/platforms")
+            raise NoServerError(f"{self.name} is not here: bash .ci/platforms")
 
     def set_up(self) -> None:
         (self.source / "node_modules").symlink_to(self._modules)
