@@ -26,7 +26,8 @@ LANES = {
     "all": {"quick", "full", "nightly"},
 }
 # What takes time: starting a process takes a second or two.
-PROCESSES = {"new_project", "cluster", "postgresql_url", "redis_url", "shared_wordpress", "browser"}
+SERVERS = {"postgresql_url", "redis_url", "shared_wordpress"}
+PROCESSES = {"new_project", "anywhere", "cluster", "browser", *SERVERS}
 STORE_TESTS = Path(__file__).parent / "store"
 # How many tests are left out, by the reason; a worker of pytest-xdist tells it at its end.
 LEFT_OUT = pytest.StashKey[Counter[str]]()

@@ -60,6 +60,13 @@ def peak_memory() -> int:
     return int(status.read_text().partition("VmHWM:")[2].split()[0])
 
 
+def changes_of(items: list[dict[str, Any]]) -> dict[str, str]:
+    """By id; asserts that no entry is exported twice."""
+    found = {item["id"]: item["change"] for item in items}
+    assert len(found) == len(items)
+    return found
+
+
 @dataclass
 class Run:
     """What a run of `scrapy crawl` did."""
@@ -79,10 +86,7 @@ class Run:
 
     @property
     def changes(self) -> dict[str, str]:
-        """Of each exported entry, by id; asserts that none is exported twice."""
-        found = {item["id"]: item["change"] for item in self.items}
-        assert len(found) == len(self.items)
-        return found
+        return changes_of(self.items)
 
     @property
     def texts(self) -> dict[str, str]:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import product
 from typing import Any
 
 import pytest
@@ -39,19 +40,20 @@ def setting_of(path: str) -> str:
     return next(name for name, ours in COMPONENTS.items() if path in ours)
 
 
-@pytest.mark.parametrize("name", COMPONENTS)
-@pytest.mark.parametrize("given", ["{}", {}, {PATH + ".Extension": 7}, json.dumps({MEMUSAGE: None})])
-def test_components_come_back_beside_those_of_the_user(name: str, given: Any) -> None:
-    wanted = {**COMPONENTS[name], **(json.loads(given) if isinstance(given, str) else given)}
-    assert dict(settled({name: given})[name]) == wanted
+HANDLERS = "DOWNLOAD_HANDLERS"
 
 
 @pytest.mark.parametrize(
-    "given", ["{}", '{"https": null}', {"http": f"{PATH}.Handler"}, {"x": "mine.Handler"}]
+    ("name", "given"),
+    [
+        *product(COMPONENTS, ["{}", {}, {PATH + ".Extension": 7}, json.dumps({MEMUSAGE: None})]),
+        *product([HANDLERS], ["{}", '{"https": null}', {"http": f"{PATH}.Handler"}, {"x": "mine.Handler"}]),
+    ],
 )
-def test_download_handlers_come_back_beside_those_of_the_user(given: Any) -> None:
-    wanted = {**DOWNLOAD_HANDLERS, **(json.loads(given) if isinstance(given, str) else given)}
-    assert dict(settled({"DOWNLOAD_HANDLERS": given})["DOWNLOAD_HANDLERS"]) == wanted
+def test_components_come_back_beside_those_of_the_user(name: str, given: Any) -> None:
+    ours = DOWNLOAD_HANDLERS if name == HANDLERS else COMPONENTS[name]
+    wanted = {**ours, **(json.loads(given) if isinstance(given, str) else given)}
+    assert dict(settled({name: given})[name]) == wanted
 
 
 @pytest.mark.parametrize("scheme", ["http", "https", "file"])
@@ -205,6 +207,7 @@ def test_guard_that_another_add_on_takes_away_is_missed(
 
 SCRIPT = """
 import sys
+from itertools import product
 from scrapy.crawler import CrawlerProcess
 from scrapy.utils.project import get_project_settings
 pipelines = {"tests.core.importing_reactor.Pipeline": 300}
