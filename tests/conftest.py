@@ -155,7 +155,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture
 def wayback(request: pytest.FixtureRequest) -> Iterator[FeedServer]:
-    """A web archive in the dialect of the Wayback Machine."""
     from tests.web_archives import Wayback  # pytest registers a module of its imports first
 
     with in_process.MemoryServer() if _is_in_process(request.node) else FeedServer() as server:
@@ -183,7 +182,6 @@ def database(new_database: NewDatabase) -> Iterator[Database]:
 
 @pytest.fixture(scope="session")
 def new_project(new_database: object) -> NewProject:
-    """Makes projects in folders, each with an empty store."""
     return projects.new_project
 
 

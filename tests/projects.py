@@ -44,8 +44,6 @@ OURS = ("fhcrawl/", "deltafetch/")
 
 
 class JsonStatsCollector(StatsCollector):
-    """Writes the stats to a file, for the test to read."""
-
     def _persist_stats(self, stats: dict[str, Any]) -> None:
         stats[PEAK], stats[CPU] = peak_memory(), time.process_time()
         stats[GARBAGE], stats[FROZEN] = gc.isenabled(), gc.get_freeze_count()
@@ -69,8 +67,6 @@ def changes_of(items: list[dict[str, Any]]) -> dict[str, str]:
 
 @dataclass
 class Run:
-    """What a run of `scrapy crawl` did."""
-
     exit_code: int
     log: str
     all_stats: dict[str, Any] = field(default_factory=dict)
@@ -93,7 +89,6 @@ class Run:
         return {item["id"]: item["summary"] for item in self.items}
 
     def warnings(self) -> list[str]:
-        """The log's warnings and errors, without time and logger."""
         return [
             line.partition("] ")[2]
             for line in self.log.splitlines()
@@ -200,7 +195,6 @@ class Project:
         return found
 
     def states(self) -> dict[str, str]:
-        """The documents in the store: their states, by path and query."""
         rows = self.database.rows("SELECT url, state FROM documents")
         return {urlsplit(url)._replace(scheme="", netloc="").geturl(): state for url, state in rows}
 

@@ -70,8 +70,6 @@ def test_scrapy_is_not_imported_for_the_help(option: str, tmp_path: Path) -> Non
 
 
 class Anywhere:
-    """A folder that is no project's, and the data directory of a user who runs `fhcrawl` there."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "anywhere"
         self.folder.mkdir()

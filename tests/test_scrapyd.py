@@ -58,8 +58,6 @@ OURS = ("FHCRAWL_", "PYTHONPATH", "SCRAPY", "XDG_")
 
 @dataclass
 class Job:
-    """A job that has ended, or is under way."""
-
     scrapyd: Scrapyd
     id: str
 
@@ -96,8 +94,6 @@ class Job:
 
 
 class Scrapyd:
-    """Scrapyd in a folder of its own, and a copy of the project that is deployed from another one."""
-
     def __init__(self, folder: Path) -> None:
         self.home, self.folder, self.project = folder / "home", folder / "server", folder / "project"
         for made in (self.home, self.folder, self.project):

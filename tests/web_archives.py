@@ -141,8 +141,6 @@ def captures_of(paths: Iterable[str]) -> list[str]:
 
 
 class Forwarded(dict[str, Answer]):
-    """The answers of another server on this machine."""
-
     def __init__(self, port: int) -> None:
         super().__init__()
         self._port = port

@@ -139,7 +139,6 @@ class WordPress:
         self.run("update_option('permalink_structure', '/%postname%/'); delete_option('rewrite_rules');")
 
     def move(self, host: str) -> None:
-        """Let the site be at another host, as far as WordPress knows."""
         (self._folder / "home").write_text(f"http://{host}:{self._port}", encoding="utf-8")
 
     def use_plugin(self, code: str) -> None:

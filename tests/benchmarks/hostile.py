@@ -317,7 +317,6 @@ def _measured(project: Project, feed: str, beside: str, sent: int) -> Cost:
 
 
 def main() -> None:
-    """Print a line for each kind; the exit code is 1 if one of them costs too much."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -211,13 +211,11 @@ def given(settings: Mapping[str, object]) -> list[str]:
 
 
 def expect_stat(what: str, folder: Path, name: str, number: int) -> None:
-    """Exit unless the last run in a folder has logged this number."""
     if not re.search(rf"'{name}': {number}\b", (folder / LOG).read_text(errors="replace")):
         raise SystemExit(f"{what}: its log does not say that {name} is {number}")
 
 
 def expect_lines(what: str, folder: Path, number: int) -> None:
-    """Exit unless the export in a folder has so many lines."""
     path = folder / OUTPUT
     count = path.read_bytes().count(b"\n") if path.exists() else 0
     if count != number:
@@ -229,7 +227,6 @@ def said(number: int, costs: Round) -> str:
 
 
 def table(contestants: Mapping[str, str], rounds: list[Round]) -> str:
-    """The costs of those contestants that have run."""
     head = f"{'':{WIDTH}}{'wall s':^16}{'CPU s':^16}{'peak MiB':^16}".rstrip()
     columns = " " * WIDTH + f"{'median':>8}{'min':>8}" * 3
     lines = [

@@ -124,7 +124,7 @@ class Server(ThreadingHTTPServer):
     hosts: Hosts
 
     def handle_error(self, *args: object) -> None:
-        """The crawl has been killed, or does not want to wait."""
+        pass  # the crawl has been killed, or does not want to wait
 
 
 class Handler(server.Handler):

@@ -54,7 +54,6 @@ def test_names_are_unique_and_stay_the_same() -> None:
 
 
 def serve(server: FeedServer, project: Project, *numbers: int) -> str:
-    """A podcast that has been crawled."""
     body = rss([E(str(number)) for number in reversed(numbers)], updated=None)
     for number in numbers:
         link = f'<enclosure url="{server.url(f"/{number}.mp3")}" type="{AUDIO}" length="1"/>'
@@ -67,7 +66,6 @@ def serve(server: FeedServer, project: Project, *numbers: int) -> str:
 
 
 def download(project: Project, *args: str) -> tuple[int, list[str], list[str]]:
-    """The exit code, and the lines of stdout and stderr."""
     done = project.scrapy("download", *args, "-d", "files", "-s", f"USER_AGENT={USER_AGENT}")
     return done.returncode, done.stdout.splitlines(), done.stderr.splitlines()
 

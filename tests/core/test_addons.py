@@ -30,7 +30,6 @@ DUPLICATES = "fhcrawl.pipelines.DuplicatesPipeline"
 
 
 def crawl_settings(spider: type[Spider], **project: Any) -> Settings:
-    """The settings of a crawl in a project with the add-on."""
     settings = Settings({"ADDONS": {"fhcrawl.Addon": 500}, **project})
     crawler = Crawler(spider, settings)
     crawler.addons.load_settings(crawler.settings)

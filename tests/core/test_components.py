@@ -28,7 +28,6 @@ OPTIONAL = [path for path in OPTIONAL if path not in ESSENTIAL]
 
 
 def settled(given: dict[str, Any]) -> Settings:
-    """Settings with fhcrawl's components, checked; the user's as on the command line."""
     settings = Settings({"TWISTED_REACTOR_ENABLED": False})
     settings.setdict(given, "cmdline")
     add_components(settings)
@@ -126,7 +125,6 @@ def test_nothing_is_imported_for_components_of_ours() -> None:
 
 @pytest.fixture
 def feed(server: FeedServer) -> str:
-    """A feed whose older archive is at a private address."""
     server.serve("/index", atom([E("2")], prev="/archive"))
     server.serve("/archive", atom([E("1")], prev="http://127.0.0.1:1/private"))
     return server.url("/index")

@@ -11,7 +11,6 @@ ONCE = {"RETRY_TIMES": 0}
 
 
 def about_robots(run: Run) -> list[str]:
-    """The log's lines about robots.txt, without time and logger."""
     return [line.partition("] ")[2] for line in run.log.splitlines() if "/robots.txt" in line]
 
 

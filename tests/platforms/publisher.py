@@ -27,8 +27,6 @@ INSTALLED = Path(os.environ.get("PLATFORMS") or Path.home() / ".cache" / "fhcraw
 
 
 class Change(str, Enum):
-    """What an author does."""
-
     EDIT = "edit"
     DELETE = "delete"
     ADD = "add"
@@ -106,23 +104,20 @@ class Publisher(ABC):
             raise NoServerError(f"{self.name} is not here: bash {self.installer}")
 
     @abstractmethod
-    def serving(self) -> contextlib.AbstractContextManager[None]:
-        """Set up a site without posts, and serve it."""
+    def serving(self) -> contextlib.AbstractContextManager[None]: ...
 
     @abstractmethod
     def write(self, posts: Sequence[Post]) -> None:
         """Publish posts, or replace those with the same numbers; the oldest comes first."""
 
     @abstractmethod
-    def remove(self, number: int) -> None:
-        """Delete a post."""
+    def remove(self, number: int) -> None: ...
 
     def publish(self) -> None:  # noqa: B027
         """Make what was written public: static sites are built."""
 
     @contextlib.contextmanager
     def thread(self, handler: Callable[..., http.server.BaseHTTPRequestHandler]) -> Iterator[None]:
-        """Serve in a thread of this process."""
         with http.server.ThreadingHTTPServer(("127.0.0.1", self.port), handler) as server:
             thread = threading.Thread(target=server.serve_forever, daemon=True)
             thread.start()
@@ -189,19 +184,15 @@ class StaticSite(Publisher):
         self.source, self.dist = folder / "source", folder / "dist"
 
     @abstractmethod
-    def set_up(self) -> None:
-        """Write a site without posts to `self.source`."""
+    def set_up(self) -> None: ...
 
     @abstractmethod
-    def build(self) -> None:
-        """Write the site to `self.dist`."""
+    def build(self) -> None: ...
 
     def text_of(self, post: Post) -> str:
-        """Return what the file of a post says."""
         return self.post.format(post=post)
 
     def put(self, path: str, text: str) -> None:
-        """Write a file below `self.source`."""
         file = self.source / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
@@ -264,7 +255,6 @@ class NodeSite(MarkdownSite):
         return self.version_of(self.module)
 
     def version_of(self, package: str) -> str:
-        """The version of an installed package."""
         file = self._modules / package / "package.json"
         return str(json.loads(file.read_text(encoding="utf-8"))["version"])
 
@@ -276,13 +266,10 @@ class NodeSite(MarkdownSite):
         (self.source / "node_modules").symlink_to(self._modules)
 
     def execute(self, *arguments: str) -> None:
-        """Run its command in `self.source`."""
         run(self._modules / ".bin" / self.command, *arguments, cwd=self.source, TZ="UTC")
 
 
 class Quiet(http.server.BaseHTTPRequestHandler):
-    """Logs nothing."""
-
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         pass
 

@@ -77,7 +77,6 @@ def test_names_are_no_addresses(host: str) -> None:
 
 @st.composite
 def spellings(draw: st.DrawFn) -> tuple[IPv4Address, str]:
-    """An IPv4 address, and a way to write it."""
     address = draw(st.ip_addresses(v=4))
     assert isinstance(address, IPv4Address)
     octets = list(address.packed)

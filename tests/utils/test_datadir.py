@@ -11,7 +11,6 @@ from tests.projects import ROOT, Project
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, and the user's; no project."""
     for name in [name for name in os.environ if name.startswith(("XDG_", "SCRAPY_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))

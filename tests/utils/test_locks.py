@@ -87,7 +87,6 @@ def names(folder: Path) -> list[str]:
 
 
 def in_a_namespace() -> tuple[str, ...]:
-    """What gives a process the number 1, if this user may do that."""
     for rights in ((), ("--user", "--map-root-user")):
         prefix = ("unshare", *rights, "--pid", "--fork", "--kill-child")
         if not subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
