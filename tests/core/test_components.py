@@ -82,11 +82,10 @@ def test_essential_component_cannot_be_switched_off(path: str) -> None:
     assert str(raised.value) == f"{name} must contain {path}; without it, {ESSENTIAL[path]}"
 
 
-def test_class_that_is_none_is_switched_off() -> None:
+@pytest.mark.parametrize("given", [{GuardMiddleware: None}, {GUARD: None, f"{PATH}.OwnGuard": None}])
+def test_class_that_is_none_is_switched_off(given: dict[Any, None]) -> None:
     with pytest.raises(ArgumentError, match=f"must contain {GUARD}"):
-        settled({"DOWNLOADER_MIDDLEWARES": {GuardMiddleware: None}})
-    with pytest.raises(ArgumentError, match=f"must contain {GUARD}"):
-        settled({"DOWNLOADER_MIDDLEWARES": {GUARD: None, f"{PATH}.OwnGuard": None}})
+        settled({"DOWNLOADER_MIDDLEWARES": given})
 
 
 @pytest.mark.parametrize("path", OPTIONAL)
@@ -177,30 +176,28 @@ def test_all_that_may_be_off_is_off(project: Project, feed: str) -> None:
     assert project.verdict() == ("incomplete", ["private-address"])
 
 
-def test_refusal_comes_before_the_first_request(server: FeedServer, project: Project, feed: str) -> None:
-    run = project.crawl(feed, settings={"DOWNLOADER_MIDDLEWARES": json.dumps({GUARD: None})})
-    assert (run.exit_code, server.requests) == (2, [])
-    assert run.log.splitlines()[-1] == (
-        f"scrapy: error: DOWNLOADER_MIDDLEWARES must contain {GUARD}; without it, {ESSENTIAL[GUARD]}"
-    )
-
-
-def test_add_ons_without_fhcrawls_are_refused(server: FeedServer, project: Project, feed: str) -> None:
-    run = project.crawl(feed, settings={"ADDONS": json.dumps({f"{PATH}.NoGuardAddon": 1})})
-    assert (run.exit_code, server.requests) == (2, [])
-    assert "ADDONS does not contain fhcrawl.Addon" in run.log.splitlines()[-1]
-
-
-def test_guard_that_another_add_on_takes_away_is_missed(
-    server: FeedServer, project: Project, feed: str
+@pytest.mark.parametrize(
+    ("settings", "code", "sentence"),
+    [
+        (
+            {"DOWNLOADER_MIDDLEWARES": {GUARD: None}},
+            2,
+            f"scrapy: error: DOWNLOADER_MIDDLEWARES must contain {GUARD}; without it, {ESSENTIAL[GUARD]}",
+        ),
+        ({"ADDONS": {f"{PATH}.NoGuardAddon": 1}}, 2, "ADDONS does not contain fhcrawl.Addon"),
+        (
+            {"ADDONS": {"fhcrawl.Addon": 1, f"{PATH}.NoGuardAddon": 2}},
+            1,
+            f"Cannot start the crawl: DOWNLOADER_MIDDLEWARES must contain {GUARD}",
+        ),
+    ],
+)
+def test_refusal_comes_before_the_first_request(
+    server: FeedServer, project: Project, feed: str, settings: dict[str, object], code: int, sentence: str
 ) -> None:
-    run = project.crawl(
-        feed, settings={"ADDONS": json.dumps({"fhcrawl.Addon": 1, f"{PATH}.NoGuardAddon": 2})}
-    )
-    assert (run.exit_code, server.requests) == (1, [])
-    assert any(
-        f"Cannot start the crawl: DOWNLOADER_MIDDLEWARES must contain {GUARD}" in w for w in run.warnings()
-    )
+    run = project.crawl(feed, settings={name: json.dumps(value) for name, value in settings.items()})
+    assert (run.exit_code, server.requests) == (code, [])
+    assert sentence in (run.log.splitlines()[-1] if code == 2 else "\n".join(run.warnings()))
 
 
 SCRIPT = """
