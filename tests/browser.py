@@ -53,8 +53,6 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
 
 
 class Browser:
-    """Chromium without a window."""
-
     def __init__(self, profile: Path) -> None:
         options = webdriver.ChromeOptions()
         for flag in (*FLAGS, f"--user-data-dir={profile}"):

@@ -10,6 +10,7 @@ import pytest
 
 from tests import databases, in_process, postgresql, projects
 from tests.databases import SERVER, Database, NewDatabase
+from tests.ports import NoServerError
 from tests.projects import NewProject, Project
 from tests.server import FeedServer
 
@@ -25,7 +26,8 @@ LANES = {
     "all": {"quick", "full", "nightly"},
 }
 # What takes time: starting a process takes a second or two.
-PROCESSES = {"new_project", "cluster", "postgresql_url", "redis_url", "shared_wordpress", "browser"}
+SERVERS = {"postgresql_url", "redis_url", "shared_wordpress"}
+PROCESSES = {"new_project", "anywhere", "cluster", "browser", *SERVERS}
 STORE_TESTS = Path(__file__).parent / "store"
 # How many tests are left out, by the reason; a worker of pytest-xdist tells it at its end.
 LEFT_OUT = pytest.StashKey[Counter[str]]()
@@ -70,7 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         # Tests lose no data that anybody wants back.
         os.environ[SERVER] = server.enter_context(postgresql.serving("fsync=off", "max_connections=200"))
-    except postgresql.NoServerError as error:
+    except NoServerError as error:
         raise pytest.UsageError(f"--store=postgresql: {error}") from error
     config.add_cleanup(server.close)
 
@@ -153,7 +155,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture
 def wayback(request: pytest.FixtureRequest) -> Iterator[FeedServer]:
-    """A web archive in the dialect of the Wayback Machine."""
     from tests.web_archives import Wayback  # pytest registers a module of its imports first
 
     with in_process.MemoryServer() if _is_in_process(request.node) else FeedServer() as server:
@@ -181,7 +182,6 @@ def database(new_database: NewDatabase) -> Iterator[Database]:
 
 @pytest.fixture(scope="session")
 def new_project(new_database: object) -> NewProject:
-    """Makes projects in folders, each with an empty store."""
     return projects.new_project
 
 

@@ -177,7 +177,6 @@ def forward(control: int, program: str, args: Sequence[str]) -> int:
 
 
 def preload() -> None:
-    """Import what `scrapy` imports, as far as it is installed."""
     for name in PRELOADED:
         with contextlib.suppress(ImportError):
             package = import_module(name)
@@ -208,7 +207,6 @@ def serve(control: socket.socket) -> None:
 
 
 def _oversee(connection: int, *streams: int) -> None:
-    """Fork once more, and tell number and exit status; the process itself returns from `scrapy`."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     with socket.socket(fileno=connection) as answers:
         with answers.makefile("r", encoding="utf-8") as orders:
@@ -256,7 +254,6 @@ def _become_scrapy(order: dict[str, Any]) -> None:
 
 
 def _open_streams() -> None:
-    """Open standard input, output and error as Python does when it starts."""
     encoding, _, errors = os.environ.get("PYTHONIOENCODING", "").partition(":")
     encoding, errors = encoding or sys.stdout.encoding, errors or sys.stdout.errors or "strict"
     is_unbuffered = bool(os.environ.get("PYTHONUNBUFFERED"))

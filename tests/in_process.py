@@ -74,7 +74,6 @@ class MemoryDownloadHandler(GuardedDownloadHandler):
         self._anywhere = self._checked = _Memory(crawler)  # type: ignore[assignment]
 
     async def download_request(self, request: Request) -> Response:
-        """Return the answer to a request."""
         if request.meta.get(FIRST_USE) and not request.meta.get(ANY_ADDRESS):
             return await self._use_first(request, canonical(urlparse_cached(request).hostname or ""), True)
         return await self._anywhere.download_request(request)
@@ -149,7 +148,6 @@ class InProcessProject(Project):
             return subprocess.CompletedProcess(args, code, out.read(), err.read())
 
     def start(self, *args: str, **options: Any) -> Process:
-        """Refuse to."""
         raise RuntimeError("mark the test real_crawl: it needs a process")
 
 
@@ -174,7 +172,6 @@ def _execute(argv: list[str]) -> int:
 
 @contextlib.contextmanager
 def _as_before() -> Iterator[None]:
-    """What a command changes for its process is as before in the end."""
     folder, path, pipe = Path.cwd(), list(sys.path), signal.getsignal(signal.SIGPIPE)
     level, observers = logging.root.level, list(globalLogPublisher._observers)
     try:

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.ports import free_port
+from tests.ports import NoServerError, free_port
 
 # Debian keeps the server's programs off the PATH.
 DEBIAN = Path("/usr/lib/postgresql")
@@ -18,10 +18,6 @@ DEBIAN = Path("/usr/lib/postgresql")
 UNPRIVILEGED = "postgres"
 START_SECONDS = 60
 MISSING = "PostgreSQL's initdb was not found: apt-get install postgresql, or put its folder on the PATH"
-
-
-class NoServerError(Exception):
-    """There is no PostgreSQL here, or it does not start; says what to do."""
 
 
 @contextlib.contextmanager

@@ -44,8 +44,6 @@ OURS = ("fhcrawl/", "deltafetch/")
 
 
 class JsonStatsCollector(StatsCollector):
-    """Writes the stats to a file, for the test to read."""
-
     def _persist_stats(self, stats: dict[str, Any]) -> None:
         stats[PEAK], stats[CPU] = peak_memory(), time.process_time()
         stats[GARBAGE], stats[FROZEN] = gc.isenabled(), gc.get_freeze_count()
@@ -60,10 +58,15 @@ def peak_memory() -> int:
     return int(status.read_text().partition("VmHWM:")[2].split()[0])
 
 
+def changes_of(items: list[dict[str, Any]]) -> dict[str, str]:
+    """By id; asserts that no entry is exported twice."""
+    found = {item["id"]: item["change"] for item in items}
+    assert len(found) == len(items)
+    return found
+
+
 @dataclass
 class Run:
-    """What a run of `scrapy crawl` did."""
-
     exit_code: int
     log: str
     all_stats: dict[str, Any] = field(default_factory=dict)
@@ -79,17 +82,13 @@ class Run:
 
     @property
     def changes(self) -> dict[str, str]:
-        """Of each exported entry, by id; asserts that none is exported twice."""
-        found = {item["id"]: item["change"] for item in self.items}
-        assert len(found) == len(self.items)
-        return found
+        return changes_of(self.items)
 
     @property
     def texts(self) -> dict[str, str]:
         return {item["id"]: item["summary"] for item in self.items}
 
     def warnings(self) -> list[str]:
-        """The log's warnings and errors, without time and logger."""
         return [
             line.partition("] ")[2]
             for line in self.log.splitlines()
@@ -196,7 +195,6 @@ class Project:
         return found
 
     def states(self) -> dict[str, str]:
-        """The documents in the store: their states, by path and query."""
         rows = self.database.rows("SELECT url, state FROM documents")
         return {urlsplit(url)._replace(scheme="", netloc="").geturl(): state for url, state in rows}
 

@@ -2,22 +2,14 @@
 
 import contextlib
 import shutil
-import socket
-import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from tests.ports import free_port
+from tests.ports import NoServerError, answers, free_port, started
 
 MISSING = "redis-server was not found: apt-get install redis-server, or put its folder on the PATH"
-START_SECONDS = 60
-PAUSE_SECONDS = 0.05
-
-
-class NoServerError(Exception):
-    """There is no Redis here, or it does not start; says what to do."""
 
 
 @contextlib.contextmanager
@@ -33,21 +25,5 @@ def serving() -> Iterator[str]:
         port = free_port()
         options = {"port": port, "bind": "127.0.0.1", "dir": folder, "save": "", "appendonly": "no"}
         given = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        log = Path(folder) / "log"
-        with log.open("wb") as output:
-            process = subprocess.Popen([program, *given], stdout=output, stderr=output)
-        try:
-            _wait(process, port, log)
+        with started([program, *given], Path(folder) / "log", partial(answers, port)):
             yield f"redis://127.0.0.1:{port}/0"
-        finally:
-            process.kill()
-            process.wait()
-
-
-def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    until = time.monotonic() + START_SECONDS
-    while time.monotonic() < until and process.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(PAUSE_SECONDS)
-    raise NoServerError(f"redis-server does not start: {log.read_text(errors='replace')}")

@@ -65,11 +65,14 @@ class Handler(BaseHTTPRequestHandler):
             with contextlib.suppress(OSError):
                 answer.raw(self.wfile)
         elif answer.reset:
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.close_connection = True
-            self.connection.close()
+            self.reset()
         else:
             self.answer(answer)
+
+    def reset(self) -> None:
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close_connection = True
+        self.connection.close()
 
     def answer(self, answer: Answer) -> None:
         answer, fields = answer.reply(self.headers.get("If-None-Match"))

@@ -4,15 +4,18 @@ import contextlib
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import pytest
 
 from tests import postgresql, redisserver, wordpress_server
 from tests.databases import SERVER
+from tests.ports import NoServerError
 from tests.wordpress_server import WordPress
 
+T = TypeVar("T")
 NO_MOUNT = "a disk of its own needs the right to mount"
 
 
@@ -39,38 +42,32 @@ def small_disk(folder: Path, size: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _here() -> Iterator[None]:
+def _here(server: AbstractContextManager[T]) -> Iterator[T]:
     """Leave out tests whose server is not here; in CI they fail."""
-    try:
-        yield
-    except (postgresql.NoServerError, redisserver.NoServerError, wordpress_server.NoServerError) as error:
-        leave_out(str(error))
+    with contextlib.ExitStack() as stack:
+        try:
+            running = stack.enter_context(server)
+        except NoServerError as error:
+            leave_out(str(error))
+        yield running
 
 
 @pytest.fixture(scope="session")
 def postgresql_url() -> Iterator[str]:
-    if SERVER in os.environ:
-        yield os.environ[SERVER]
-        return
-    with contextlib.ExitStack() as stack:
-        with _here():
-            url = stack.enter_context(postgresql.serving("fsync=off"))
+    known = os.environ.get(SERVER)
+    with contextlib.nullcontext(known) if known else _here(postgresql.serving("fsync=off")) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
-    with contextlib.ExitStack() as stack:
-        with _here():
-            url = stack.enter_context(redisserver.serving())
+    with _here(redisserver.serving()) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def shared_wordpress() -> Iterator[WordPress]:
-    with contextlib.ExitStack() as stack:
-        with _here():
-            running = stack.enter_context(wordpress_server.serving())
+    with _here(wordpress_server.serving()) as running:
         yield running
 
 

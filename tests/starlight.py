@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
+from tests.ports import NoServerError
 from tests.server import FeedServer
 from tests.servers import leave_out
 
@@ -60,20 +61,36 @@ def new_site(server: FeedServer) -> Iterator[Site]:
         yield Site(Path(folder), server)
 
 
-class Site:
-    """The site, in a folder of its own, served on loopback."""
+def set_up(folder: Path, root: str) -> None:
+    """Write a site without posts."""
+    # Astro finds its plugins by the dependencies.
+    package = {"name": "site", "type": "module", "private": True, "dependencies": PACKAGES}
+    docs = folder / "src" / "content" / "docs"
+    docs.mkdir(parents=True)
+    (folder / "package.json").write_text(json.dumps(package))
+    (folder / "astro.config.mjs").write_text(CONFIG.replace("ROOT", root))
+    (folder / "src" / "content.config.ts").write_text(CONTENT)
+    (docs / "index.md").write_text("---\ntitle: Site\n---\n")
 
+
+def build(folder: Path) -> Path:
+    """The folder of the files that Astro writes."""
+    shutil.rmtree(folder / "dist", ignore_errors=True)
+    environment = {**os.environ, "ASTRO_TELEMETRY_DISABLED": "1", "CI": "1"}
+    command = [str(NODE), str(ASTRO), "build"]
+    run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
+    if run.returncode:
+        raise NoServerError(f"Astro does not build the site: {run.stderr.decode()}")
+    return folder / "dist"
+
+
+class Site:
     def __init__(self, folder: Path, server: FeedServer) -> None:
         self._folder = folder
         self._server = server
         self._posts = folder / "src" / "content" / "docs" / "blog"
-        self._posts.mkdir(parents=True)
-        # Astro finds its plugins by the dependencies.
-        package = {"name": "site", "type": "module", "private": True, "dependencies": PACKAGES}
-        (folder / "package.json").write_text(json.dumps(package))
-        (folder / "astro.config.mjs").write_text(CONFIG.replace("ROOT", server.root))
-        (folder / "src" / "content.config.ts").write_text(CONTENT)
-        (folder / "src" / "content" / "docs" / "index.md").write_text("---\ntitle: Site\n---\n")
+        set_up(folder, server.root)
+        self._posts.mkdir()
 
     @property
     def feed(self) -> str:
@@ -94,12 +111,7 @@ class Site:
         return self.url(str(number))
 
     def build(self) -> list[str]:
-        dist = self._folder / "dist"
-        shutil.rmtree(dist, ignore_errors=True)
-        environment = {**os.environ, "ASTRO_TELEMETRY_DISABLED": "1", "CI": "1"}
-        command = [str(NODE), str(ASTRO), "build"]
-        run = subprocess.run(command, cwd=self._folder, env=environment, capture_output=True, check=False)
-        assert run.returncode == 0, run.stderr.decode()
+        dist = build(self._folder)
         found = sorted(dist.glob("blog/**/*.xml"))
         for path in found:
             # As static servers do, by the time of the file: a document that is the same counts as changed.

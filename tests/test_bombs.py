@@ -200,24 +200,6 @@ def test_external_entities_and_doctypes_are_not_fetched_and_not_read(
     assert set(run.changes) == {"1", "2"}
 
 
-def test_endless_chain_of_fresh_urls_ends_at_the_limit(server: FeedServer, project: Project) -> None:
-    def make_next(path: str) -> None:
-        number = int(path[2:] or 0) if path.startswith("/a") else 0
-        server.serve(f"/a{number + 1}", atom([E(str(number))], prev=f"/a{number + 2}"))
-
-    server.on_request = make_next
-    server.serve("/index", atom([E("top")], prev="/a1"))
-    server.serve("/good", atom([E("good")], prev="/good1"))
-    server.serve("/good1", atom([E("good 1")]))
-    feeds = (server.url("/index"), server.url("/good"))
-    run = project.crawl(*feeds, settings={"FHCRAWL_MAX_ARCHIVES": 30})
-    assert run.stats["fhcrawl/document/processed"] == 33
-    assert run.stats["fhcrawl/feed/complete"] == 1
-    [reason] = next(feed for feed in project.feeds() if feed["reasons"])["reasons"]
-    assert reason["kind"] == "limit"
-    assert reason["detail"].endswith("FHCRAWL_MAX_ARCHIVES limits a crawl to 30 archives")
-
-
 def test_feed_that_dribbles_is_ended_and_the_next_run_goes_on(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("3")], prev="/a2"))
     server.serve("/a2", atom([E("2")], prev="/a1"))

@@ -13,7 +13,6 @@ FILES, HOSTS = 256, 300
 
 @pytest.fixture
 def urls() -> Iterator[list[str]]:
-    """Feeds on more hosts than a crawl may then have files open."""
     with serving_feeds(Site(1, 1, feeds=HOSTS, hosts=HOSTS)) as served:
         usual, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, most))

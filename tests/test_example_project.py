@@ -31,8 +31,6 @@ PRINT_PLACE = "import fhcrawl; print(fhcrawl.__file__)"
 
 @dataclass(frozen=True)
 class Installed:
-    """The project, and the Python that it runs with."""
-
     folder: Path
     python: Path
 

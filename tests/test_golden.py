@@ -59,7 +59,6 @@ def all_stats(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def crawl_archives(server: FeedServer, project: Project) -> list[dict[str, Any]]:
-    """A feed with two archives, then with a new entry, an edit and a third archive."""
     server.serve("/feed", atom([E("4"), E("3")], prev="/a2"))
     server.serve("/a2", atom([E("2"), E("3")], prev="/a1"))
     server.serve("/a1", atom([E("1")]))
@@ -70,7 +69,6 @@ def crawl_archives(server: FeedServer, project: Project) -> list[dict[str, Any]]
 
 
 def crawl_pages(server: FeedServer, project: Project) -> list[dict[str, Any]]:
-    """Three pages, two of which have the same entry."""
     server.serve("/feed", atom([E("3")], links={"next": "/p2"}))
     server.serve("/p2", atom([E("2"), E("3")], links={"next": "/p3"}))
     server.serve("/p3", atom([E("1")]))
@@ -78,7 +76,6 @@ def crawl_pages(server: FeedServer, project: Project) -> list[dict[str, Any]]:
 
 
 def crawl_broken(server: FeedServer, project: Project) -> list[dict[str, Any]]:
-    """An archive that is missing, one that is no feed, a page without a feed, and a host that refuses."""
     server.serve("/one", atom([E("2")], prev="/gone"))
     server.serve("/two", atom([E("2")], prev="/text"))
     server.answers["/text"] = Answer(b"not a feed", content_type="text/plain")

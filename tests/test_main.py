@@ -18,8 +18,6 @@ from tests.projects import ROOT, USER_AGENT, read_export
 from tests.server import FeedServer
 from tests.terminal import Terminal
 
-STARTS = "starts the command, in a folder that is no project's"
-
 
 def defaults() -> Settings:
     """fhcrawl's settings. (Those of a project would be in the environment of the other tests, too.)"""
@@ -72,8 +70,6 @@ def test_scrapy_is_not_imported_for_the_help(option: str, tmp_path: Path) -> Non
 
 
 class Anywhere:
-    """A folder that is no project's, and the data directory of a user who runs `fhcrawl` there."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "anywhere"
         self.folder.mkdir()
@@ -106,7 +102,6 @@ def anywhere(tmp_path: Path) -> Anywhere:
     return Anywhere(tmp_path)
 
 
-@pytest.mark.full_lane(STARTS)
 def test_a_feed_is_crawled_quietly_again_and_again(anywhere: Anywhere, server: FeedServer) -> None:
     server.serve("/feed", atom([E("2"), E("1")], prev="/a1", title="A feed"))
     server.serve("/a1", atom([E("0")]))
@@ -127,16 +122,6 @@ def test_a_feed_is_crawled_quietly_again_and_again(anywhere: Anywhere, server: F
     assert "The feeds of this run" in verbose.stderr
 
 
-@pytest.mark.full_lane(STARTS)
-def test_quiet_is_only_errors(anywhere: Anywhere, server: FeedServer) -> None:
-    server.serve("/feed", atom([E("1")], prev="/gone"))
-    done = anywhere.run("crawl", server.url("/feed"), "-q", "--fail-on", "incomplete")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "fhcrawl: --fail-on incomplete: some feeds are incomplete\n"
-    assert anywhere.run("crawl", server.url("/feed"), "-q").stderr == ""
-
-
-@pytest.mark.full_lane(STARTS)
 def test_a_feed_is_crawled_without_stderr(anywhere: Anywhere, server: FeedServer) -> None:
     """As some programs start others: not redirected to /dev/null, but closed."""
     server.serve("/feed", atom([E("1")]))
@@ -146,8 +131,7 @@ def test_a_feed_is_crawled_without_stderr(anywhere: Anywhere, server: FeedServer
     assert [row["id"] for row in read_export(anywhere.folder / "out.csv")] == ["1"]
 
 
-@pytest.mark.full_lane(STARTS)
-def test_what_is_missing_is_printed_each_time(anywhere: Anywhere, server: FeedServer) -> None:
+def test_what_is_missing_is_printed_each_time_unless_quiet(anywhere: Anywhere, server: FeedServer) -> None:
     server.serve("/feed", atom([E("1")], prev="/gone"))
     done = anywhere.run("crawl", server.url("/feed"), "-o", "out.jsonl", "--logfile", "log.txt")
     assert f"{server.url('/gone')} is missing (404)" in done.stderr
@@ -155,9 +139,12 @@ def test_what_is_missing_is_printed_each_time(anywhere: Anywhere, server: FeedSe
     assert "[scrapy.core.engine] INFO: Spider opened" in (anywhere.folder / "log.txt").read_text()
     again = anywhere.run("crawl", server.url("/feed"))
     assert f"{server.url('/gone')} is missing (404)" in again.stderr
+    assert anywhere.run("crawl", server.url("/feed"), "-q").stderr == ""
+    done = anywhere.run("crawl", server.url("/feed"), "-q", "--fail-on", "incomplete")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "fhcrawl: --fail-on incomplete: some feeds are incomplete\n"
 
 
-@pytest.mark.full_lane(STARTS)
 def test_captures_of_other_feeds_are_told_without_the_log(anywhere: Anywhere, server: FeedServer) -> None:
     server.serve("/feed", atom([E("1")]))
     captures = anywhere.folder / "captures"
@@ -168,7 +155,6 @@ def test_captures_of_other_feeds_are_told_without_the_log(anywhere: Anywhere, se
     assert "fhcrawl: The WARC files have no captures of these feeds\n" in done.stderr
 
 
-@pytest.mark.full_lane(STARTS)
 def test_nothing_is_printed_when_nothing_is_due(anywhere: Anywhere, server: FeedServer) -> None:
     server.serve("/feed", atom([E("1")]))
     assert anywhere.run("subscribe", server.url("/feed")).returncode == 0
@@ -177,7 +163,6 @@ def test_nothing_is_printed_when_nothing_is_due(anywhere: Anywhere, server: Feed
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.full_lane(STARTS)
 def test_options_are_the_spiders_arguments(anywhere: Anywhere, server: FeedServer) -> None:
     server.serve("/one", atom([E("1")]))
     server.serve("/two", atom([E("2")]))
@@ -187,7 +172,6 @@ def test_options_are_the_spiders_arguments(anywhere: Anywhere, server: FeedServe
     assert {item["id"] for item in read_export(anywhere.folder / "out.jsonl")} == {"1", "2"}
 
 
-@pytest.mark.full_lane(STARTS)
 @pytest.mark.parametrize(
     ("args", "said"),
     [
@@ -206,7 +190,6 @@ def test_what_cannot_be_used_is_one_sentence(anywhere: Anywhere, args: tuple[str
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.full_lane(STARTS)
 def test_a_project_of_fhcrawls_alone_has_its_own_data(anywhere: Anywhere, server: FeedServer) -> None:
     server.serve("/feed", atom([E("1")]))
     (anywhere.folder / "scrapy.cfg").write_text("[settings]\ndefault = fhcrawl.settings\n")
@@ -223,7 +206,6 @@ def test_a_project_of_fhcrawls_alone_has_its_own_data(anywhere: Anywhere, server
     assert not here.exists()
 
 
-@pytest.mark.full_lane(STARTS)
 @pytest.mark.parametrize("config", ["[settings]\ndefault = nowhere.settings\n", "no section\n"])
 def test_a_project_that_cannot_be_read_is_one_sentence(anywhere: Anywhere, config: str) -> None:
     (anywhere.folder / "scrapy.cfg").write_text(config)
@@ -234,7 +216,6 @@ def test_a_project_that_cannot_be_read_is_one_sentence(anywhere: Anywhere, confi
     assert not anywhere.data.exists()
 
 
-@pytest.mark.full_lane(STARTS)
 def test_a_terminal_shows_the_store_and_the_crawl(anywhere: Anywhere, server: FeedServer) -> None:
     server.serve("/feed", atom([E("1")], links={"self": "/feed"}, title="A feed"))
     environment = {**anywhere.environment, "TERM": "xterm", "COLUMNS": "", "LINES": ""}

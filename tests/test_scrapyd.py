@@ -27,8 +27,8 @@ from fhcrawl.core.components import COMPONENTS
 from fhcrawl.items import FIELDS
 from tests.docs.pages import source
 from tests.feeds import E, atom
-from tests.ports import free_port
-from tests.projects import ROOT, USER_AGENT, read_export
+from tests.ports import free_port, started
+from tests.projects import ROOT, USER_AGENT, changes_of, read_export
 from tests.server import FeedServer
 
 pytestmark = [
@@ -58,8 +58,6 @@ OURS = ("FHCRAWL_", "PYTHONPATH", "SCRAPY", "XDG_")
 
 @dataclass
 class Job:
-    """A job that has ended, or is under way."""
-
     scrapyd: Scrapyd
     id: str
 
@@ -80,11 +78,7 @@ class Job:
 
     @property
     def changes(self) -> dict[str, str]:
-        """Of each item, by id; asserts that there is none twice."""
-        items = self.items
-        found = {item["id"]: item["change"] for item in items}
-        assert len(found) == len(items)
-        return found
+        return changes_of(self.items)
 
     def is_finished(self) -> bool:
         jobs = json.loads(self.scrapyd.get("/listjobs.json?project=fhcrawl"))
@@ -95,15 +89,11 @@ class Job:
         return self
 
     def cancel(self, **signal: str) -> str:
-        """Ask Scrapyd to end it; in which state it was."""
         answer = self.scrapyd.post("cancel.json", project="fhcrawl", job=self.id, **signal)
-        state: str = answer["prevstate"]
-        return state
+        return str(answer["prevstate"])
 
 
 class Scrapyd:
-    """Scrapyd in a folder of its own, and a copy of the project that is deployed from another one."""
-
     def __init__(self, folder: Path) -> None:
         self.home, self.folder, self.project = folder / "home", folder / "server", folder / "project"
         for made in (self.home, self.folder, self.project):
@@ -127,24 +117,9 @@ class Scrapyd:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        with (self.folder / "scrapyd.log").open("ab") as log:
-            server = subprocess.Popen(
-                [sys.executable, "-m", "scrapyd"],
-                cwd=self.folder,
-                env=self.environment(),
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        try:
-            wait_for(lambda: server.poll() is not None or self._answers(), "Scrapyd")
-            assert server.poll() is None, self.log
+        command = [sys.executable, "-m", "scrapyd"]
+        with started(command, self.folder / "scrapyd.log", self._answers, env=self.environment()):
             yield
-        finally:
-            # Its jobs too.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(server.pid, 9)
-            server.wait()
 
     def _answers(self) -> bool:
         with contextlib.suppress(URLError, ConnectionError):
@@ -303,16 +278,13 @@ def test_subscriptions_are_crawled_when_they_are_due(
     assert server.asked() == []
 
 
-def test_wrong_argument_is_a_sentence_in_the_log_of_its_job(scrapyd: Scrapyd, tmp_path: Path) -> None:
+def test_wrong_argument_is_a_sentence_without_passwords_in_the_log(scrapyd: Scrapyd, tmp_path: Path) -> None:
     settings = {"FHCRAWL_DATA_DIR": tmp_path}
     log = scrapyd.schedule(settings, feeds="nowhere.txt").wait().log
     assert f"ERROR: Cannot read the list of feeds {tmp_path}/nowhere.txt (No such file or directory)" in log
-
-
-def test_password_in_an_argument_is_not_logged(scrapyd: Scrapyd) -> None:
-    job = scrapyd.schedule(feed="http://user:verysecret@127.0.0.1/index").wait()
-    assert "ERROR: the URL of a feed must not contain" in job.log
-    assert "verysecret" not in job.log
+    log = scrapyd.schedule(feed="http://user:verysecret@127.0.0.1/index").wait().log
+    assert "ERROR: the URL of a feed must not contain" in log
+    assert "verysecret" not in log
     # Scrapyd itself logs how it starts its jobs.
     ours = [line for line in scrapyd.log.splitlines() if "verysecret" in line and " args=[" not in line]
     assert ours == []

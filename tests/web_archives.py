@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import re
-import socket
 import subprocess
 import time
 import urllib.error
@@ -17,19 +16,18 @@ import urllib.request
 from base64 import b32encode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.feeds import E, atom
-from tests.ports import free_port
+from tests.ports import answers, free_port, started
 from tests.projects import Project, Run
 from tests.server import Answer, FeedServer
 from tests.servers import leave_out
 
 FOLDER = Path(os.environ.get("PYWB") or Path.home() / ".cache" / "fhcrawl-pywb")
-START_SECONDS = 60
-PAUSE_SECONDS = 0.05
 CAPTURE = re.compile(r"/web/([0-9]+)id_/(.*)")
 NAMES = ["timestamp", "original", "mimetype", "statuscode", "digest"]
 
@@ -143,8 +141,6 @@ def captures_of(paths: Iterable[str]) -> list[str]:
 
 
 class Forwarded(dict[str, Answer]):
-    """The answers of another server on this machine."""
-
     def __init__(self, port: int) -> None:
         super().__init__()
         self._port = port
@@ -183,27 +179,10 @@ def pywb(folder: Path, files: Iterable[Path]) -> Iterator[FeedServer]:
     for words in (("init", "coll"), ("add", "coll", *map(str, files))):
         subprocess.run([manager, *words], cwd=folder, capture_output=True, check=True)
     port = free_port()
-    with (folder / "log").open("wb") as log:
-        command = [str(program), "-b", "127.0.0.1", "-p", str(port)]
-        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
-    try:
-        until = time.monotonic() + START_SECONDS
-        while not _is_up(port):
-            assert process.poll() is None, (folder / "log").read_text()
-            assert time.monotonic() < until, (folder / "log").read_text()
-            time.sleep(PAUSE_SECONDS)
-        with FeedServer() as server:
-            server.answers = Forwarded(port)
-            yield server
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _is_up(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-        return True
-    return False
+    command = [str(program), "-b", "127.0.0.1", "-p", str(port)]
+    with started(command, folder / "log", partial(answers, port)), FeedServer() as server:
+        server.answers = Forwarded(port)
+        yield server
 
 
 def archive_of(server: FeedServer) -> Wayback:

@@ -6,18 +6,16 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from tests.ports import free_port
+from tests.ports import NoServerError, answers, free_port, started
 
 MISSING = "WordPress was not found: apt-get install wordpress php-cli php-mysql mariadb-server-core ({0})"
 PACKAGE = Path("/usr/share/wordpress")
 # Debian keeps it off a user's PATH.
 MARIADB_FOLDERS = ("/usr/sbin", "/usr/libexec")
-START_SECONDS = 60
-PAUSE_SECONDS = 0.05
 
 CONFIGURATION = """<?php
 define('DB_NAME', 'wordpress');
@@ -93,10 +91,6 @@ foreach (range(1, %d) as $number) {
 """
 
 
-class NoServerError(Exception):
-    """There is no WordPress here, or it does not start; says what to do."""
-
-
 class WordPress:
     """A site without posts; `run` changes it, as a plugin would.
 
@@ -145,7 +139,6 @@ class WordPress:
         self.run("update_option('permalink_structure', '/%postname%/'); delete_option('rewrite_rules');")
 
     def move(self, host: str) -> None:
-        """Let the site be at another host, as far as WordPress knows."""
         (self._folder / "home").write_text(f"http://{host}:{self._port}", encoding="utf-8")
 
     def use_plugin(self, code: str) -> None:
@@ -170,14 +163,9 @@ class WordPress:
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
-        options = ("-d", "opcache.enable_cli=1", "-S", f"127.0.0.1:{self._port}", "router.php")
-        with _started(self._folder, self._php, *options, is_up=self._is_up):
+        command = (self._php, "-d", "opcache.enable_cli=1", "-S", f"127.0.0.1:{self._port}", "router.php")
+        with started(command, self._folder / "php.log", partial(answers, self._port)):
             yield
-
-    def _is_up(self) -> bool:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self._port), 1):
-            return True
-        return False
 
 
 @contextlib.contextmanager
@@ -206,36 +194,20 @@ def _database(folder: Path) -> Iterator[None]:
         command = [_program("mariadb-install-db"), *data, "--auth-root-authentication-method=normal"]
         done = subprocess.run([*command, "--skip-test-db"], stdout=log, stderr=log, check=False)
     if done.returncode:
-        raise NoServerError(f"mariadb-install-db failed: {_read(folder / 'install.log')}")
+        log_text = (folder / "install.log").read_text(errors="replace").strip()
+        raise NoServerError(f"mariadb-install-db failed: {log_text}")
     at = folder / "socket"
     # Tests lose no data that anybody wants back.
     options = (f"--socket={at}", "--skip-networking", "--innodb-flush-log-at-trx-commit=0", "--skip-log-bin")
-    with _started(folder, _program("mariadbd"), *data, *options, is_up=lambda: _answers(at)):
+    with started([_program("mariadbd"), *data, *options], folder / "mariadbd.log", partial(_is_up, at)):
         yield
 
 
-def _answers(at: Path) -> bool:
+def _is_up(at: Path) -> bool:
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
         probe.connect(str(at))
         return True
     return False
-
-
-@contextlib.contextmanager
-def _started(folder: Path, program: str, *options: str, is_up: Callable[[], bool]) -> Iterator[None]:
-    log = folder / f"{Path(program).name}.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen([program, *options], cwd=folder, stdout=output, stderr=output)
-    try:
-        until = time.monotonic() + START_SECONDS
-        while not is_up():
-            if time.monotonic() > until or process.poll() is not None:
-                raise NoServerError(f"{program} does not start: {_read(log)}")
-            time.sleep(PAUSE_SECONDS)
-        yield
-    finally:
-        process.kill()
-        process.wait()
 
 
 def _program(name: str) -> str:
@@ -244,7 +216,3 @@ def _program(name: str) -> str:
     if found is None:
         raise NoServerError(MISSING.format(name))
     return found
-
-
-def _read(log: Path) -> str:
-    return log.read_text(errors="replace").strip()

@@ -109,7 +109,6 @@ def ratios(publish: Publisher, has_times: bool, seeds: int, late: float = 0) -> 
 
 
 def line(name: str, seeds: int = SEEDS) -> str:
-    """Return the row of the table for a publisher: with the times of entries, and without."""
     of_both = (ratios(PUBLISHERS[name], has_times, seeds) for has_times in (True, False))
     return f"| {name} | {' | '.join(f'{mean(some):.2f} | {max(some):.2f}' for some in of_both)} |"
 

@@ -7,18 +7,17 @@ Run from the repository's root: python -m tests.benchmarks.cluster
 
 import argparse
 import json
-import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from statistics import median
 
 from tests import postgresql, redisserver
-from tests.benchmarks.measuring import ROOT, arguments
+from tests.benchmarks.measuring import ROOT, arguments, command, environment, given
+from tests.benchmarks.measuring import folder as temporary_folder
 from tests.benchmarks.server import Site, serving_feeds
 from tests.databases import Database
 from tests.projects import STATS_FILE
@@ -66,26 +65,23 @@ def _round(
     for workers in WORKERS:
         schema = f"round_{number}_{workers}"
         Database(database).execute(f"CREATE SCHEMA {schema}")
-        environment = {
-            "FHCRAWL_STORE_URL": f"{database}?options=-csearch_path%3D{schema}",
-            "REDIS_URL": redis,
-        }
-        walls.append(_crawl(workers, feeds, environment, options.feeds * options.documents * options.entries))
+        more = {"FHCRAWL_STORE_URL": f"{database}?options=-csearch_path%3D{schema}", "REDIS_URL": redis}
+        walls.append(_crawl(workers, feeds, more, options.feeds * options.documents * options.entries))
         print(f"round {number + 1}, workers: {workers}, {walls[-1]:.1f} s", flush=True)
     return walls
 
 
-def _crawl(workers: int, feeds: list[str], environment: dict[str, str], entries: int) -> float:
-    with tempfile.TemporaryDirectory(prefix="fhcrawl-benchmark-") as name:
-        folders = [Path(name) / str(number) for number in range(workers)]
-        (Path(name) / "feeds.txt").write_text("\n".join(feeds))
+def _crawl(workers: int, feeds: list[str], more: dict[str, str], entries: int) -> float:
+    with temporary_folder() as place:
+        folders = [place / str(number) for number in range(workers)]
+        (place / "feeds.txt").write_text("\n".join(feeds))
         for folder in folders:
             folder.mkdir()
             shutil.copy(ROOT / "scrapy.cfg", folder)
-        subscribed = _start(folders[0], environment, "subscribe", "../feeds.txt")
-        if subscribed.wait() or _start(folders[0], environment, "enqueue").wait():
+        subscribed = _start(folders[0], more, "subscribe", "../feeds.txt")
+        if subscribed.wait() or _start(folders[0], more, "enqueue").wait():
             raise SystemExit((folders[0] / "log").read_text())
-        started = [_start(each, environment, "crawl", "history", "-o", "out.jsonl") for each in folders]
+        started = [_start(each, more, "crawl", "history", "-o", "out.jsonl") for each in folders]
         for folder, process in zip(folders, started, strict=True):
             if process.wait():
                 raise SystemExit(f"a worker has failed:\n{(folder / 'log').read_text()[-3000:]}")
@@ -93,18 +89,16 @@ def _crawl(workers: int, feeds: list[str], environment: dict[str, str], entries:
         lines = sum(len(output.read_bytes().splitlines()) for output in outputs if output.exists())
         if lines != entries:
             raise SystemExit(f"{lines} entries instead of {entries}")
-        return _wall(folders, environment["FHCRAWL_STORE_URL"])
+        return _wall(folders, more["FHCRAWL_STORE_URL"])
 
 
-def _start(folder: Path, environment: dict[str, str], *args: str) -> subprocess.Popen[bytes]:
-    given = [word for name, value in SETTINGS.items() for word in ("-s", f"{name}={value}")]
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
-    more = {"PYTHONPATH": str(ROOT), "SCRAPY_PROJECT": "cluster", STATS_FILE: str(folder / "stats.json")}
+def _start(folder: Path, more: dict[str, str], *args: str) -> subprocess.Popen[bytes]:
+    ours = {"SCRAPY_PROJECT": "cluster", STATS_FILE: str(folder / "stats.json")}
     with (folder / "log").open("wb") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "scrapy", *args, *given],
+            [sys.executable, *command(*args, *given(SETTINGS))],
             cwd=folder,
-            env={**ours, "no_proxy": "*", **more, **environment},
+            env={**environment(), **ours, **more},
             stdout=log,
             stderr=log,
         )

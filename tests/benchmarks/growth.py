@@ -11,10 +11,9 @@ import argparse
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from tests.benchmarks.measuring import (
@@ -33,7 +32,6 @@ from tests.benchmarks.measuring import (
 )
 from tests.benchmarks.server import Site, serving, serving_feeds
 
-T = TypeVar("T")
 TIME_AIM, MEMORY_AIM, DOCUMENT_AIM = 1.1, 1.15, 10
 DOCUMENTS, ENTRIES = 4, 10  # of a feed, where it is feeds that are counted
 ENTRIES_OF_AN_ARCHIVE = 100
@@ -95,7 +93,7 @@ def _options() -> argparse.Namespace:
 
 
 def _chains(options: argparse.Namespace) -> Iterator[Series]:
-    costs = [_of_rounds(options, partial(_chain, n)) for n in (1, *options.archives)]
+    costs = [[_chain(n) for _round in range(options.rounds)] for n in (1, *options.archives)]
     yield Series("a chain", "archive", options.archives, *costs)
 
 
@@ -107,7 +105,7 @@ def _chain(archives: int) -> Cost:
 
 
 def _many_feeds(options: argparse.Namespace) -> Iterator[Series]:
-    costs = [_of_rounds(options, partial(_feeds, n)) for n in (1, *options.feeds)]
+    costs = [[_feeds(n) for _round in range(options.rounds)] for n in (1, *options.feeds)]
     for what, number in (("feeds of 3 archives", 0), ("feeds, nothing new", 1)):
         yield Series(what, "feed", options.feeds, *([both[number] for both in of_size] for of_size in costs))
 
@@ -196,7 +194,7 @@ def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
 
 
 def _documents(options: argparse.Namespace) -> Iterator[Series]:
-    costs = [_of_rounds(options, partial(_document, n)) for n in (0, *options.document)]
+    costs = [[_document(n) for _round in range(options.rounds)] for n in (0, *options.document)]
     yield Series("one document", "MB", options.document, *costs)
     startup, large = (median(cost.memory for cost in of_size) for of_size in (costs[0], costs[2]))
     size = options.document[1] * MEGABYTE / MIB
@@ -220,10 +218,6 @@ SERIES: dict[str, Callable[[argparse.Namespace], Iterator[Series]]] = {
 
 
 # -- the report -----------------------------------------------------------------------------------
-
-
-def _of_rounds(options: argparse.Namespace, run: Callable[[], T]) -> list[T]:
-    return [run() for _round in range(options.rounds)]
 
 
 def _row(series: Series) -> str:

@@ -91,7 +91,6 @@ def simulate(publisher: Publisher, with_rule: bool) -> Result:
 
 
 def line(publisher: Publisher) -> str:
-    """Return the row of the table for a feed: without the rule, and with it."""
     without, with_rule = (simulate(publisher, rule) for rule in (False, True))
     pairs = (f"{before:,} | {after:,}" for before, after in zip(without, with_rule, strict=True))
     return f"| {publisher.name} | {publisher.shown} | {' | '.join(pairs)} |"

@@ -8,7 +8,6 @@ the crawl's own process, its start included; feeds is what `scrapy feeds` takes 
 
 import argparse
 import gzip
-import json
 import sys
 import tempfile
 import time
@@ -75,18 +74,17 @@ def of(unit: str, head: str, tail: str) -> Callable[[int], bytes]:
     return lambda size: write(head, unit, tail, size)
 
 
-def atom_entry(inside: str, count: int = 1) -> tuple[str, str]:
+def atom_entry(inside: str) -> tuple[str, str]:
     begin, _, end = ENTRY.format("first", "\0").partition("\0")
-    return ATOM_HEAD + begin + inside, end + ENTRY.format("second", "") * count + "</feed>"
+    return ATOM_HEAD + begin + inside, end + ENTRY.format("second", "") + "</feed>"
 
 
-def index(unit: str, **others: object) -> Callable[[int], bytes]:
-    tail = "]" + "".join(f",{json.dumps(name)}:{json.dumps(value)}" for name, value in others.items()) + "}"
-    return of(unit, INDEX_HEAD, tail)
+def index(unit: str) -> Callable[[int], bytes]:
+    return of(unit, INDEX_HEAD, "]}")
 
 
-def json_feed(unit: str, tail: str = "]}") -> Callable[[int], bytes]:
-    return of(unit, JSON_HEAD, tail)
+def json_feed(unit: str) -> Callable[[int], bytes]:
+    return of(unit, JSON_HEAD, "]}")
 
 
 def json_item(head: str, unit: str, tail: str) -> Callable[[int], bytes]:
@@ -319,7 +317,6 @@ def _measured(project: Project, feed: str, beside: str, sent: int) -> Cost:
 
 
 def main() -> None:
-    """Print a line for each kind; the exit code is 1 if one of them costs too much."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

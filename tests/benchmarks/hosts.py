@@ -9,7 +9,6 @@ count, as far as the system tells.
 
 import argparse
 from statistics import median
-from typing import NamedTuple
 
 from tests.benchmarks.measuring import (
     WIDTH,
@@ -29,16 +28,6 @@ from tests.benchmarks.server import Site, serving_feeds
 AIM = 1.2
 
 
-class Crawl(NamedTuple):
-    """:param busy: how many feeds are on the first host
-    :param alone: only that host's feeds are crawled
-    """
-
-    what: str
-    busy: int
-    alone: bool
-
-
 def main() -> None:
     options = arguments(
         __doc__,
@@ -55,38 +44,32 @@ def main() -> None:
         f"on {options.hosts} hosts, which answer after {options.latency} s; {conditions(options.rounds)}",
         flush=True,
     )
-    crawls = _crawls(options)
-    rounds = [_round(crawls, options, number) for number in range(1, options.rounds + 1)]
-    print(table({name: crawl.what for name, crawl in crawls.items()}, rounds))
+    even = -(-options.feeds // options.hosts)
+    crawls = {
+        "a": f"one host, {even} feeds",
+        "b": "all, evenly spread",
+        "c": f"one host, {options.busy} feeds",
+        "d": "all, and one host has those",
+    }
+    rounds: list[Round] = []
+    for number in range(1, options.rounds + 1):
+        rounds.append({name: _cost(name, options) for name in crawls})
+        print(said(number, rounds[-1]), flush=True)
+    print(table(crawls, rounds))
     print(f"{'ratio':{WIDTH}}{'wall':>8}   of")
     for one, host in (("b", "a"), ("d", "c")):
         print(_ratio(one, host, rounds))
 
 
-def _crawls(options: argparse.Namespace) -> dict[str, Crawl]:
-    even = -(-options.feeds // options.hosts)
-    return {
-        "a": Crawl(f"one host, {even} feeds", 0, True),
-        "b": Crawl("all, evenly spread", 0, False),
-        "c": Crawl(f"one host, {options.busy} feeds", options.busy, True),
-        "d": Crawl("all, and one host has those", options.busy, False),
-    }
-
-
-def _round(crawls: dict[str, Crawl], options: argparse.Namespace, number: int) -> Round:
-    costs = {name: _cost(crawl, options) for name, crawl in crawls.items()}
-    print(said(number, costs), flush=True)
-    return costs
-
-
-def _cost(crawl: Crawl, options: argparse.Namespace) -> Cost:
-    load = {"feeds": options.feeds, "hosts": options.hosts, "busy": crawl.busy}
+def _cost(name: str, options: argparse.Namespace) -> Cost:
+    busy = options.busy if name in "cd" else 0
+    load = {"feeds": options.feeds, "hosts": options.hosts, "busy": busy}
     site = Site(options.documents, options.entries, delay=options.latency, **load)
     with serving_feeds(site) as urls, project() as folder:
         first = [url for feed, url in enumerate(urls) if site.host_of(feed) == 0]
-        given = first if crawl.alone else urls
+        given = first if name in "ac" else urls
         cost = measure(fhcrawl_list(given, folder), folder)
-        expect_lines(crawl.what, folder, len(given) * options.documents * options.entries)
+        expect_lines(name, folder, len(given) * options.documents * options.entries)
     return cost
 
 

@@ -108,7 +108,7 @@ def _waited(pid: int) -> float:
         return 0.0
 
 
-def measure(command: list[str], folder: Path, environment: dict[str, str] | None = None) -> Cost:
+def measure(command: list[str], folder: Path) -> Cost:
     """Run Python with some arguments in a folder.
 
     The system counts what is resident from the fork on, so that this process has to stay smaller than
@@ -124,7 +124,7 @@ def measure(command: list[str], folder: Path, environment: dict[str, str] | None
         process = subprocess.Popen(
             [sys.executable, *command],
             cwd=folder,
-            env={**_environment(), **(environment or {})},
+            env=environment(),
             stdout=output,
             stderr=output,
         )
@@ -145,7 +145,7 @@ def _compile() -> None:
 
 
 # Without the machine's proxies, which are looked up for each request, even of hosts that are exempt.
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     ours = {
         name: value
         for name, value in os.environ.items()
@@ -192,32 +192,30 @@ def command(*words: str) -> list[str]:
 
 
 def fhcrawl(feed: str, settings: Mapping[str, object] | None = None) -> list[str]:
-    return command("crawl", "history", "-a", f"feed={feed}", "-o", OUTPUT, *_given(settings or {}))
+    return command("crawl", "history", "-a", f"feed={feed}", "-o", OUTPUT, *given(settings or {}))
 
 
 def fhcrawl_list(urls: list[str], project: Path, settings: Mapping[str, object] | None = None) -> list[str]:
     """The command that crawls feeds, whose list it writes into the project's folder."""
     (project / FEEDS).write_text("\n".join(urls))
-    return command("crawl", "history", "-a", f"feeds={FEEDS}", "-o", OUTPUT, *_given(settings or {}))
+    return command("crawl", "history", "-a", f"feeds={FEEDS}", "-o", OUTPUT, *given(settings or {}))
 
 
 def plain(argument: str) -> list[str]:
     spider = str(HERE / "plain_spider.py")
-    return ["-m", "scrapy", "runspider", spider, "-a", argument, *_given(PLAIN_SETTINGS)]
+    return ["-m", "scrapy", "runspider", spider, "-a", argument, *given(PLAIN_SETTINGS)]
 
 
-def _given(settings: Mapping[str, object]) -> list[str]:
+def given(settings: Mapping[str, object]) -> list[str]:
     return [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
 
 
 def expect_stat(what: str, folder: Path, name: str, number: int) -> None:
-    """Exit unless the last run in a folder has logged this number."""
     if not re.search(rf"'{name}': {number}\b", (folder / LOG).read_text(errors="replace")):
         raise SystemExit(f"{what}: its log does not say that {name} is {number}")
 
 
 def expect_lines(what: str, folder: Path, number: int) -> None:
-    """Exit unless the export in a folder has so many lines."""
     path = folder / OUTPUT
     count = path.read_bytes().count(b"\n") if path.exists() else 0
     if count != number:
@@ -229,7 +227,6 @@ def said(number: int, costs: Round) -> str:
 
 
 def table(contestants: Mapping[str, str], rounds: list[Round]) -> str:
-    """The costs of those contestants that have run."""
     head = f"{'':{WIDTH}}{'wall s':^16}{'CPU s':^16}{'peak MiB':^16}".rstrip()
     columns = " " * WIDTH + f"{'median':>8}{'min':>8}" * 3
     lines = [

@@ -9,7 +9,6 @@ has imported the reader and holds the document.
 import argparse
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 
 from lxml import etree
 
-from tests.benchmarks.measuring import ROOT, arguments, conditions
+from tests.benchmarks.measuring import ROOT, arguments, conditions, folder
 from tests.benchmarks.server import Chain
 from tests.projects import peak_memory
 
@@ -41,8 +40,8 @@ def main() -> None:
         return
     print(conditions(options.rounds), flush=True)
     print(f"{'ratio':40}{'median':>8}")
-    with tempfile.TemporaryDirectory(prefix="fhcrawl-benchmark-") as folder:
-        path = Path(folder) / "document"
+    with folder() as place:
+        path = place / "document"
         for name, size in {**SIZES, f"{options.large:g} MB": round(options.large * 1e6)}.items():
             path.write_bytes(Chain(2, max(size // ENTRY_SIZE, 1), "https://example.org").document(1))
             rounds = [{reader: _measure(reader, path) for reader in READERS} for _ in range(options.rounds)]

@@ -171,8 +171,6 @@ class Site:
 
 
 class Server:
-    """Answers requests for a site's documents, and for robots.txt, which is not there."""
-
     def __init__(self, site: Site) -> None:
         self._site = site
         self._chain = Chain(site.documents, site.entries, ANY_ROOT)
@@ -221,7 +219,6 @@ def _answer(status: str, body: bytes, etag: str | None = None) -> bytes:
 
 @contextlib.contextmanager
 def serving(documents: int, entries: int, **more: Any) -> Iterator[str]:
-    """Serve one feed; yield the subscription document's URL."""
     with serving_feeds(Site(documents, entries, **more)) as [url]:
         yield url
 

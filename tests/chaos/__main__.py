@@ -16,7 +16,6 @@ from tests.databases import SERVER
 
 
 def main() -> int:
-    """The number of seeds that failed, at most 1."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--seeds", type=int, default=100, help="how many (100)")
     parser.add_argument("--first", type=int, default=0, help="the first one (0)")

@@ -56,7 +56,6 @@ def prepare(looks: float, moment: list[Any] | None) -> None:
 
 
 def die_before(moment: Moment) -> None:
-    """Let this process be killed with SIGKILL right before a moment."""
     passed: Counter[str] = Counter()
 
     def reach(what: str) -> None:

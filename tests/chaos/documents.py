@@ -95,27 +95,20 @@ def expected(version: Version, style: Style) -> dict[str, Any]:
 
 
 def render(document: Document, style: Style) -> bytes:
-    return (_atom if style.form == "atom" else _rss)(document, style).encode()
-
-
-def _atom(document: Document, style: Style) -> str:
-    live = [_atom_entry(version, style) for version in document.versions if version.text is not None]
-    return (
-        f'<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom" {NAMESPACES}>\n'
-        f"<title>{escape(document.title)}</title><id>urn:feed</id>"
-        + ("" if style.times == "none" else f"<updated>{iso(document.tick)}</updated>")
-        + f"{document.head}{_links(document)}{_tombstones(document)}\n{''.join(live)}</feed>\n"
-    )
-
-
-def _rss(document: Document, style: Style) -> str:
-    live = [_rss_item(version, style) for version in document.versions if version.text is not None]
-    return (
-        f'<?xml version="1.0" encoding="utf-8"?>\n<rss version="2.0" {NAMESPACES}><channel>\n'
-        f"<title>{escape(document.title)}</title><link>http://example.org/</link><description>d</description>"
-        + ("" if style.times == "none" else f"<lastBuildDate>{http_date(document.tick)}</lastBuildDate>")
-        + f"{document.head}{_links(document)}{_tombstones(document)}\n{''.join(live)}</channel></rss>\n"
-    )
+    is_atom = style.form == "atom"
+    write, time = (_atom_entry, iso) if is_atom else (_rss_item, http_date)
+    live = "".join(write(version, style) for version in document.versions if version.text is not None)
+    element = "updated" if is_atom else "lastBuildDate"
+    updated = "" if style.times == "none" else f"<{element}>{time(document.tick)}</{element}>"
+    title = f"<title>{escape(document.title)}</title>"
+    parts = f"{updated}{document.head}{_links(document)}{_tombstones(document)}\n{live}"
+    if is_atom:
+        root = f'<feed xmlns="http://www.w3.org/2005/Atom" {NAMESPACES}>\n{title}<id>urn:feed</id>'
+        text = f"{root}{parts}</feed>\n"
+    else:
+        root = f'<rss version="2.0" {NAMESPACES}><channel>\n{title}<link>http://example.org/</link>'
+        text = f"{root}<description>d</description>{parts}</channel></rss>\n"
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}'.encode()
 
 
 def _links(document: Document) -> str:

@@ -21,7 +21,7 @@ Entries = dict[str, dict[str, Any]]
 
 
 class BrokenPromise(AssertionError):  # noqa: N818
-    """Something did not hold that must always hold."""
+    pass
 
 
 def demand(holds: bool, promise: str, *what: object) -> None:
@@ -71,7 +71,6 @@ def check_known(publisher: Publisher, entries: Entries) -> None:
 
 
 def check_not_missing(publisher: Publisher, version: Version, entry: dict[str, Any] | None) -> None:
-    """The store has that version of an entry, or something that was said later."""
     text = None if entry is None else text_of(entry)
     if text == version.text:
         return
@@ -131,7 +130,6 @@ class Reader:
         self.entries[key] = entry
 
     def check(self, entries: Iterable[dict[str, Any]]) -> None:
-        """The exports together hold each winning version."""
         whole = {(entry["feed"], entry["id"]): _content(entry) for entry in entries}
         taken = {key: _content(entry) for key, entry in self.entries.items()}
         differ = {key for key in {*whole, *taken} if whole.get(key) != taken.get(key)}

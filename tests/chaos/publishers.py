@@ -14,8 +14,6 @@ KEPT = 18
 
 @dataclass(frozen=True)
 class Answer:
-    """A document, or a redirect."""
-
     body: bytes = b""
     status: int = 200
     location: str | None = None
@@ -74,16 +72,13 @@ class Publisher(ABC):
         return f"{self.name}, revision {self.revision}"
 
     @abstractmethod
-    def begin(self) -> None:
-        """Publish what is there before anybody asks."""
+    def begin(self) -> None: ...
 
     @abstractmethod
-    def document(self, path: str) -> Document | None:
-        """The document at a path, but for the subscription document's moves."""
+    def document(self, path: str) -> Document | None: ...
 
     @abstractmethod
-    def place(self, version: Version) -> None:
-        """Put a version into the documents."""
+    def place(self, version: Version) -> None: ...
 
     @abstractmethod
     def events(self) -> list[str]:
@@ -140,7 +135,6 @@ class Publisher(ABC):
             self.say(self.rng.choice(deleted), self.rng.choice(TEXTS))
 
     def move(self) -> None:
-        """The subscription document moves for good."""
         self.moves += 1
 
     def live(self) -> list[Version]:
@@ -194,7 +188,6 @@ class Complete(Publisher):
             self.latest[version.id] = version._replace(text=None)
 
     def come_back(self) -> None:
-        """As it was, with the time that it had."""
         if self.gone:
             version = self.gone.pop(self.rng.randrange(len(self.gone)))
             self.pass_time()
@@ -252,8 +245,6 @@ class Paged(Publisher):
 
 @dataclass(frozen=True)
 class Archive:
-    """An archive document, where it is."""
-
     path: str
     tick: int
     versions: tuple[Version, ...]

@@ -50,8 +50,6 @@ def seeded(seed: object) -> random.Random:
 
 
 class World:
-    """What a seed gives."""
-
     def __init__(self, seed: int, project: Project) -> None:
         self.seed = seed
         self.folder = project.folder

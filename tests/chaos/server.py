@@ -1,19 +1,17 @@
 """Hosts that serve publishers and misbehave, as a seed says; they kill the crawl when its time has come."""
 
-import contextlib
 import gzip
 import hashlib
-import socket
-import struct
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from random import Random
 from typing import NamedTuple
 
 from typing_extensions import Self
 
+from tests import server
 from tests.chaos.publishers import Answer, Publisher
 
 STATUSES = (500, 502, 503, 429, 404, 410, 403, 304)
@@ -77,16 +75,16 @@ class Hosts:
 
     def __exit__(self, *exception: object) -> None:
         self.over.set()
-        for server in self._servers:
-            server.shutdown()
-            server.server_close()
+        for running in self._servers:
+            running.shutdown()
+            running.server_close()
 
     def start(self, address: str) -> str:
-        server = Server((address, 0), Handler)
-        server.hosts = self
-        self._servers.append(server)
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        return f"http://{address}:{server.server_port}"
+        running = Server((address, 0), Handler)
+        running.hosts = self
+        self._servers.append(running)
+        threading.Thread(target=running.serve_forever, args=(0.05,), daemon=True).start()
+        return f"http://{address}:{running.server_port}"
 
     def add(self, publisher: Publisher, rng: Random) -> None:
         self.publishers[publisher.name] = publisher
@@ -126,15 +124,15 @@ class Server(ThreadingHTTPServer):
     hosts: Hosts
 
     def handle_error(self, *args: object) -> None:
-        """The crawl has been killed, or does not want to wait."""
+        pass  # the crawl has been killed, or does not want to wait
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class Handler(server.Handler):
+    wbufsize = 0  # `after` an answer is when it was sent
     disable_nagle_algorithm = True
-    server: Server
+    server: Server  # type: ignore[assignment]
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802
         hosts = self.server.hosts
         answer, fault, etags, kill = hosts.ask(self.path)
         over = hosts.over
@@ -162,7 +160,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _break(self, fault: str, answer: Answer | None, over: threading.Event) -> None:
         if fault == "reset":
-            self._reset()
+            self.reset()
         elif fault == "silent":
             over.wait(SILENCE_SECONDS)
             self.close_connection = True
@@ -206,7 +204,7 @@ class Handler(BaseHTTPRequestHandler):
             self._head(200, {**headers, **length})
             self.wfile.write(part)
             if fault == "reset-amid":
-                self._reset()
+                self.reset()
             self.close_connection = True
         elif fault in ("cut-close", "close"):
             self._head(200, {**headers, "Connection": "close"})
@@ -242,13 +240,6 @@ class Handler(BaseHTTPRequestHandler):
             if pause and over.wait(pause):
                 return
 
-    def _reset(self) -> None:
-        with contextlib.suppress(OSError):
-            self.wfile.flush()
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.close_connection = True
-        self.connection.close()
-
     def _head(self, status: int, headers: dict[str, str]) -> None:
         self.send_response(status)
         for name, value in headers.items():
@@ -259,10 +250,3 @@ class Handler(BaseHTTPRequestHandler):
         self._head(status, {**headers, "Content-Length": str(len(body))})
         if status != 304:
             self.wfile.write(body)
-
-    def log_message(self, *args: object) -> None:
-        """Keep quiet."""
-
-    def finish(self) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            super().finish()

@@ -81,6 +81,11 @@ def test_exit_codes(server: FeedServer, project: Project) -> None:
     for arguments in (["example.org"], [server.url("/a"), server.url("/b")]):
         done = project.scrapy("checkhistory", *arguments)
         assert (done.returncode, done.stdout) == (2, "")
+    server.serve("/broken", atom([E("urn:1")], prev="/gone"))
+    done = project.scrapy("checkhistory", server.url("/broken"))
+    assert done.returncode == 1
+    assert done.stdout.startswith("Errors\n- The chain is broken: ")
+    assert done.stdout.rstrip().splitlines()[-1].startswith("The history was not read to its end: 1 document")
 
 
 def test_walk_is_bounded(server: FeedServer, project: Project) -> None:
@@ -91,14 +96,6 @@ def test_walk_is_bounded(server: FeedServer, project: Project) -> None:
     code, found = check(project, server.url("/0"), "-s", "FHCRAWL_MAX_ARCHIVES=3")
     assert (found["documents"], found["is_whole"]) == (4, False)
     assert any("FHCRAWL_MAX_ARCHIVES" in text for _rule, text in said(found, "warning"))
-
-
-def test_text_is_for_people(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("urn:1")], prev="/gone"))
-    done = project.scrapy("checkhistory", server.url("/index"))
-    assert done.returncode == 1
-    assert done.stdout.startswith("Errors\n- The chain is broken: ")
-    assert done.stdout.rstrip().splitlines()[-1].startswith("The history was not read to its end: 1 document")
 
 
 @pytest.mark.nightly("starts a WordPress")

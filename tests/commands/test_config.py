@@ -113,10 +113,8 @@ def test_the_store_is_where_the_file_says(
     assert f"{tmp_path}/b/" in fhcrawl("feeds", "-s", f"FHCRAWL_DATA_DIR={tmp_path}/b")[1]
     monkeypatch.setenv("FHCRAWL_DATA_DIR", f"{tmp_path}/c")
     assert f"{tmp_path}/c/" in fhcrawl("feeds")[1]
-
-
-def test_a_project_does_not_read_the_users_own_file(fhcrawl: CommandLine, file: Path, tmp_path: Path) -> None:
-    file.write_text(f"FHCRAWL_DATA_DIR = '{tmp_path}/a'")
+    monkeypatch.delenv("FHCRAWL_DATA_DIR")
+    # A project does not read the user's own file.
     (tmp_path / "here" / "scrapy.cfg").write_text("[settings]\ndefault = fhcrawl.settings\n")
     assert f"{tmp_path}/here/.scrapy/" in fhcrawl("feeds")[1]
     assert f"{tmp_path}/a/" in fhcrawl("feeds", "--config", str(file))[1]

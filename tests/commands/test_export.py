@@ -143,10 +143,7 @@ def test_opml_has_verdicts_and_is_a_list_of_feeds(crawled: FeedServer, project: 
         f"{OURS}entries": "1",
         f"{OURS}crawled": two.get(f"{OURS}crawled"),
     }
-    assert list(subscriptions.from_file(path)) == [
-        crawled.url("/one"),
-        crawled.url("/two"),
-    ]
+    assert list(subscriptions.from_file(path)) == [crawled.url("/one"), crawled.url("/two")]
 
 
 @pytest.mark.usefixtures("crawled")

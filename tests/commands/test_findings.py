@@ -47,12 +47,6 @@ def test_what_to_do_stands_below_the_documents_that_it_is_meant_for() -> None:
     ]
 
 
-def test_what_to_do_is_not_shortened() -> None:
-    fix = f"Link from {LONG} to {LONG}, and from there to {LONG}."
-    found = finding(Severity.ERROR, "It is wrong.", LONG)._replace(fix=fix)
-    assert f"  To do: {fix}" in list(shown.lines([found], SUMMARY, Look()))
-
-
 def test_sentences_of_a_rule_are_limited() -> None:
     several = [finding(Severity.ERROR, f"It is wrong: {n}.", "https://example.org/") for n in range(7)]
     lines = list(shown.lines(several, SUMMARY, Look()))
@@ -64,6 +58,9 @@ def test_lines_fit_a_terminal() -> None:
     lines = list(shown.lines([long], SUMMARY, Look(80)))
     assert max(map(cell_len, lines)) <= 80
     assert any(line.endswith(", line 12") for line in lines)
+    # What to do is not shortened.
+    fix = f"Link from {LONG} to {LONG}, and from there to {LONG}."
+    assert f"  To do: {fix}" in list(shown.lines([long._replace(fix=fix)], SUMMARY, Look()))
 
 
 def test_text_of_a_feed_cannot_control_a_terminal() -> None:

@@ -124,11 +124,6 @@ def test_nothing_is_kept_unless_it_is_asked_for(server: FeedServer, project: Pro
     assert said(history(server, project)) == [("current", "b")]
     done = project.scrapy("history", server.url("/feed"), "1")
     assert "FHCRAWL_KEEP_VERSIONS_ENABLED=1" in done.stdout
-
-
-def test_entry_that_is_not_there_gets_a_sentence(server: FeedServer, project: Project) -> None:
-    server.serve("/feed", atom([entry("a", 2009)]))
-    crawl(server, project)
     done = project.scrapy("history", server.url("/feed"), "none")
     assert (done.returncode, "has no entry with the id none" in done.stderr) == (2, True)
 

@@ -77,7 +77,5 @@ class OwnGuard(GuardMiddleware):
 
 
 class NoGuardAddon:
-    """Takes fhcrawl's middlewares away, after fhcrawl's add-on."""
-
     def update_settings(self, settings: BaseSettings) -> None:
         settings["DOWNLOADER_MIDDLEWARES"].clear()

@@ -30,7 +30,6 @@ DUPLICATES = "fhcrawl.pipelines.DuplicatesPipeline"
 
 
 def crawl_settings(spider: type[Spider], **project: Any) -> Settings:
-    """The settings of a crawl in a project with the add-on."""
     settings = Settings({"ADDONS": {"fhcrawl.Addon": 500}, **project})
     crawler = Crawler(spider, settings)
     crawler.addons.load_settings(crawler.settings)
@@ -135,23 +134,16 @@ def test_invalid_setting_ends_a_crawl_that_another_command_has_begun() -> None:
 
 
 @pytest.mark.parametrize(
-    ("project", "wanted"),
+    ("given", "has_it", "misses_it"),
     [
-        ({}, True),
-        ({"ADDONS": {"fhcrawl.Addon": None}}, True),
-        ({"ADDONS": {"fhcrawl.Addon": 500}}, False),
-        ({"ADDONS": {Addon: 500}}, False),
+        *(({}, False, True), ({"ADDONS": {"fhcrawl.Addon": None}}, False, True)),
+        *(({"ADDONS": {"fhcrawl.Addon": 500}}, True, False), ({"ADDONS": {Addon: 500}}, True, False)),
+        # Made of fhcrawl's settings.
+        ({"ITEM_PROCESSOR": ours.ITEM_PROCESSOR}, False, False),
     ],
 )
-def test_project_without_the_settings_is_found(project: dict[str, Any], wanted: bool) -> None:
-    assert is_missing(Settings(project)) is wanted
-    assert has_addon(Settings(project)) is not wanted
-
-
-def test_project_of_fhcrawls_settings_is_found_without_the_add_on() -> None:
-    settings = Settings({"ITEM_PROCESSOR": ours.ITEM_PROCESSOR})
-    assert not is_missing(settings)
-    assert not has_addon(settings)
+def test_project_without_the_settings_is_found(given: dict[str, Any], has_it: bool, misses_it: bool) -> None:
+    assert (has_addon(Settings(given)), is_missing(Settings(given))) == (has_it, misses_it)
 
 
 def test_commands_know_the_spider_and_the_formats() -> None:

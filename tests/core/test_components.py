@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import product
 from typing import Any
 
 import pytest
@@ -27,7 +28,6 @@ OPTIONAL = [path for path in OPTIONAL if path not in ESSENTIAL]
 
 
 def settled(given: dict[str, Any]) -> Settings:
-    """Settings with fhcrawl's components, checked; the user's as on the command line."""
     settings = Settings({"TWISTED_REACTOR_ENABLED": False})
     settings.setdict(given, "cmdline")
     add_components(settings)
@@ -39,19 +39,20 @@ def setting_of(path: str) -> str:
     return next(name for name, ours in COMPONENTS.items() if path in ours)
 
 
-@pytest.mark.parametrize("name", COMPONENTS)
-@pytest.mark.parametrize("given", ["{}", {}, {PATH + ".Extension": 7}, json.dumps({MEMUSAGE: None})])
-def test_components_come_back_beside_those_of_the_user(name: str, given: Any) -> None:
-    wanted = {**COMPONENTS[name], **(json.loads(given) if isinstance(given, str) else given)}
-    assert dict(settled({name: given})[name]) == wanted
+HANDLERS = "DOWNLOAD_HANDLERS"
 
 
 @pytest.mark.parametrize(
-    "given", ["{}", '{"https": null}', {"http": f"{PATH}.Handler"}, {"x": "mine.Handler"}]
+    ("name", "given"),
+    [
+        *product(COMPONENTS, ["{}", {}, {PATH + ".Extension": 7}, json.dumps({MEMUSAGE: None})]),
+        *product([HANDLERS], ["{}", '{"https": null}', {"http": f"{PATH}.Handler"}, {"x": "mine.Handler"}]),
+    ],
 )
-def test_download_handlers_come_back_beside_those_of_the_user(given: Any) -> None:
-    wanted = {**DOWNLOAD_HANDLERS, **(json.loads(given) if isinstance(given, str) else given)}
-    assert dict(settled({"DOWNLOAD_HANDLERS": given})["DOWNLOAD_HANDLERS"]) == wanted
+def test_components_come_back_beside_those_of_the_user(name: str, given: Any) -> None:
+    ours = DOWNLOAD_HANDLERS if name == HANDLERS else COMPONENTS[name]
+    wanted = {**ours, **(json.loads(given) if isinstance(given, str) else given)}
+    assert dict(settled({name: given})[name]) == wanted
 
 
 @pytest.mark.parametrize("scheme", ["http", "https", "file"])
@@ -81,11 +82,10 @@ def test_essential_component_cannot_be_switched_off(path: str) -> None:
     assert str(raised.value) == f"{name} must contain {path}; without it, {ESSENTIAL[path]}"
 
 
-def test_class_that_is_none_is_switched_off() -> None:
+@pytest.mark.parametrize("given", [{GuardMiddleware: None}, {GUARD: None, f"{PATH}.OwnGuard": None}])
+def test_class_that_is_none_is_switched_off(given: dict[Any, None]) -> None:
     with pytest.raises(ArgumentError, match=f"must contain {GUARD}"):
-        settled({"DOWNLOADER_MIDDLEWARES": {GuardMiddleware: None}})
-    with pytest.raises(ArgumentError, match=f"must contain {GUARD}"):
-        settled({"DOWNLOADER_MIDDLEWARES": {GUARD: None, f"{PATH}.OwnGuard": None}})
+        settled({"DOWNLOADER_MIDDLEWARES": given})
 
 
 @pytest.mark.parametrize("path", OPTIONAL)
@@ -124,7 +124,6 @@ def test_nothing_is_imported_for_components_of_ours() -> None:
 
 @pytest.fixture
 def feed(server: FeedServer) -> str:
-    """A feed whose older archive is at a private address."""
     server.serve("/index", atom([E("2")], prev="/archive"))
     server.serve("/archive", atom([E("1")], prev="http://127.0.0.1:1/private"))
     return server.url("/index")
@@ -177,34 +176,33 @@ def test_all_that_may_be_off_is_off(project: Project, feed: str) -> None:
     assert project.verdict() == ("incomplete", ["private-address"])
 
 
-def test_refusal_comes_before_the_first_request(server: FeedServer, project: Project, feed: str) -> None:
-    run = project.crawl(feed, settings={"DOWNLOADER_MIDDLEWARES": json.dumps({GUARD: None})})
-    assert (run.exit_code, server.requests) == (2, [])
-    assert run.log.splitlines()[-1] == (
-        f"scrapy: error: DOWNLOADER_MIDDLEWARES must contain {GUARD}; without it, {ESSENTIAL[GUARD]}"
-    )
-
-
-def test_add_ons_without_fhcrawls_are_refused(server: FeedServer, project: Project, feed: str) -> None:
-    run = project.crawl(feed, settings={"ADDONS": json.dumps({f"{PATH}.NoGuardAddon": 1})})
-    assert (run.exit_code, server.requests) == (2, [])
-    assert "ADDONS does not contain fhcrawl.Addon" in run.log.splitlines()[-1]
-
-
-def test_guard_that_another_add_on_takes_away_is_missed(
-    server: FeedServer, project: Project, feed: str
+@pytest.mark.parametrize(
+    ("settings", "code", "sentence"),
+    [
+        (
+            {"DOWNLOADER_MIDDLEWARES": {GUARD: None}},
+            2,
+            f"scrapy: error: DOWNLOADER_MIDDLEWARES must contain {GUARD}; without it, {ESSENTIAL[GUARD]}",
+        ),
+        ({"ADDONS": {f"{PATH}.NoGuardAddon": 1}}, 2, "ADDONS does not contain fhcrawl.Addon"),
+        (
+            {"ADDONS": {"fhcrawl.Addon": 1, f"{PATH}.NoGuardAddon": 2}},
+            1,
+            f"Cannot start the crawl: DOWNLOADER_MIDDLEWARES must contain {GUARD}",
+        ),
+    ],
+)
+def test_refusal_comes_before_the_first_request(
+    server: FeedServer, project: Project, feed: str, settings: dict[str, object], code: int, sentence: str
 ) -> None:
-    run = project.crawl(
-        feed, settings={"ADDONS": json.dumps({"fhcrawl.Addon": 1, f"{PATH}.NoGuardAddon": 2})}
-    )
-    assert (run.exit_code, server.requests) == (1, [])
-    assert any(
-        f"Cannot start the crawl: DOWNLOADER_MIDDLEWARES must contain {GUARD}" in w for w in run.warnings()
-    )
+    run = project.crawl(feed, settings={name: json.dumps(value) for name, value in settings.items()})
+    assert (run.exit_code, server.requests) == (code, [])
+    assert sentence in (run.log.splitlines()[-1] if code == 2 else "\n".join(run.warnings()))
 
 
 SCRIPT = """
 import sys
+from itertools import product
 from scrapy.crawler import CrawlerProcess
 from scrapy.utils.project import get_project_settings
 pipelines = {"tests.core.importing_reactor.Pipeline": 300}

@@ -11,7 +11,6 @@ ONCE = {"RETRY_TIMES": 0}
 
 
 def about_robots(run: Run) -> list[str]:
-    """The log's lines about robots.txt, without time and logger."""
     return [line.partition("] ")[2] for line in run.log.splitlines() if "/robots.txt" in line]
 
 
@@ -27,23 +26,19 @@ def test_host_that_cannot_be_reached_is_said_once_and_warned_of_with_its_documen
     assert "Traceback" not in run.log
 
 
-def test_settings_of_fhcrawls_own_are_not_in_the_log(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("1")]))
-    run = project.crawl(server.url("/index"), settings={"DOWNLOAD_DELAY": "0.01"})
-    [line] = [line for line in run.log.splitlines() if "Settings that differ" in line]
-    assert "'DOWNLOAD_DELAY': '0.01'" in run.log
-    assert "{'DOWNLOAD_DELAY'" in line
-    assert not any(
-        name in run.log for name in ("Overridden settings", "'COOKIES_ENABLED'", "'ITEM_PROCESSOR'")
-    )
-
-
-def test_robots_txt_that_cannot_be_fetched_is_warned_of(server: FeedServer, project: Project) -> None:
+def test_robots_txt_that_cannot_be_fetched_is_warned_of_and_the_settings_of_the_user_are_logged(
+    server: FeedServer, project: Project
+) -> None:
     server.answers["/robots.txt"] = Answer(reset=True)
     server.serve("/index", atom([E("1")]))
-    run = project.crawl(server.url("/index"), settings=ONCE)
+    run = project.crawl(server.url("/index"), settings={**ONCE, "DOWNLOAD_DELAY": "0.01"})
     assert run.changes == {"1": "new"}
     [line] = about_robots(run)
     assert line.startswith(f"WARNING: {server.url('/robots.txt')} cannot be fetched (")
     assert line.endswith("); all URLs are treated as allowed")
     assert "Traceback" not in run.log
+    [line] = [line for line in run.log.splitlines() if "Settings that differ" in line]
+    assert "'DOWNLOAD_DELAY': '0.01'" in line
+    assert not any(
+        name in run.log for name in ("Overridden settings", "'COOKIES_ENABLED'", "'ITEM_PROCESSOR'")
+    )

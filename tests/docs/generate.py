@@ -29,7 +29,6 @@ GLOBAL = "Global Options"
 
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
-    """Return the argument parser of each command."""
     parser = __main__.build_parser(__main__.load_commands(_settings()))
     [commands] = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     return dict(commands.choices)
@@ -55,7 +54,6 @@ def generated(text: str) -> str:
 
 
 def commands() -> str:
-    """Describe each command: what it does, its usage, examples, arguments and options."""
     return "\n\n".join(_command(name, parser) for name, parser in parsers().items())
 
 
@@ -113,7 +111,6 @@ def _escaped(text: str) -> str:
 
 
 def described(path: Path) -> dict[str, str]:
-    """Return the comment above each setting of a settings module."""
     comments: dict[str, str] = {}
     lines: list[str] = []
     for line in path.read_text("utf-8").splitlines():
@@ -127,7 +124,6 @@ def described(path: Path) -> dict[str, str]:
 
 
 def ours(*names: str) -> str:
-    """Describe settings of fhcrawl: the comment above each in the settings module, and its default."""
     comments = described(Path(settings.__file__ or ""))
     return "\n\n".join(
         f"### {name}\n\nDefault: `{getattr(settings, name)!r}`\n\n{comments[name].strip()}" for name in names
@@ -135,7 +131,6 @@ def ours(*names: str) -> str:
 
 
 def scrapys() -> str:
-    """Describe the settings of Scrapy's that fhcrawl changes, but for lists of components."""
     comments = described(Path(settings.__file__ or ""))
     return "\n\n".join(
         f"### {name}\n\nDefault: `{_shown(value)}` (Scrapy: `{_shown(default)}`)\n\n{_reason(comments[name])}"
@@ -164,7 +159,6 @@ def _reason(comment: str) -> str:
 
 
 def fields() -> str:
-    """Describe the fields that every export has of an entry: the docstring of its class."""
     return _described_fields(items.FIELDS)
 
 

@@ -26,7 +26,6 @@ class Example(NamedTuple):
 
 
 def source(page: str) -> str:
-    """The Markdown of a page, as it is in its file."""
     return (DOCS / f"{page}.md").read_text("utf-8")
 
 

@@ -123,12 +123,10 @@ class Run:
 
 
 def text_of(screen: pyte.Screen) -> str:
-    """The text on a screen."""
     return "\n".join(line.rstrip() for line in screen.display).strip("\n")
 
 
 def svg(screen: pyte.Screen) -> str:
-    """A picture of a screen."""
     console = Console(record=True, width=WIDTH, file=io.StringIO())
     for row in range(len(text_of(screen).splitlines())):
         cells = (screen.buffer[row][column] for column in range(WIDTH))
@@ -145,7 +143,6 @@ def _style(cell: Char) -> Style:
 
 
 def text_in_svg(picture: str) -> str:
-    """The text that a picture of a screen shows."""
     lines: dict[float, str] = {}
     for element in etree.fromstring(picture.encode()).iter("{*}text"):
         if "clip-path" in element.attrib:

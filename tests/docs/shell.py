@@ -103,13 +103,11 @@ def run(
 
 
 def as_printed(output: str, folder: Path, server: FeedServer) -> str:
-    """What a reader's terminal shows: their site, their home."""
     lines = output.replace(server.root, SITE).replace(str(folder), HOME).strip("\n").splitlines()
     return "\n".join(line.rstrip() for line in lines)
 
 
 def comparable(output: str) -> str:
-    """An output without what differs from run to run."""
     for pattern, name in VARIES.items():
         output = pattern.sub(name, output)
     return output.strip()

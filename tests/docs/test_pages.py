@@ -86,17 +86,13 @@ URL = re.compile(r"\]\(([^)\s]+)\)")
 LINKS = URL.findall(source(README))
 
 
-def test_readme_is_short() -> None:
+def test_readme_is_short_and_begins_with_a_crawl() -> None:
     lines = source(README).splitlines()
     assert len(lines) <= MOST_LINES
     long = [line for line in lines if len(line) > MOST_CHARACTERS]
     assert [line for line in long if not SET_UP.fullmatch(line)] == []
-
-
-def test_first_crawl_is_at_the_top() -> None:
-    top = "\n".join(source(README).splitlines()[:FIRST_CRAWL])
-    for what in ("git clone ", "pip install ", "fhcrawl crawl "):
-        assert what in top
+    top = "\n".join(lines[:FIRST_CRAWL])
+    assert all(what in top for what in ("git clone ", "pip install ", "fhcrawl crawl "))
 
 
 def test_ci_finds_the_lines_that_set_it_up() -> None:
@@ -124,9 +120,6 @@ def test_readme_shows_and_links_what_it_should() -> None:
     wanted = {*(f"docs/_static/{name}" for name in pictures), *(f"docs/{name}" for name in parts)}
     assert wanted <= set(LINKS)
     assert not [link for link in LINKS if "#" in link and not link.startswith("https://")]
-
-
-def test_readme_describes_the_verdicts() -> None:
     rows = re.findall(r"^\| `?([\w ]+)`? \|", source(README), re.MULTILINE)[1:]
     assert rows == ["complete", "incomplete", "lossy", "unknown", "not read"]
     assert {*rows[:-1]} == {verdict.value for verdict in Verdict}

@@ -21,7 +21,8 @@ from typing import Any
 
 from tests.faketime import clock
 from tests.platforms import publishers
-from tests.platforms.publisher import Change, Feed, NotInstalledError, Post, Publisher
+from tests.platforms.publisher import Change, Feed, Post, Publisher
+from tests.ports import NoServerError
 from tests.projects import Project, Run
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "reach.md"
@@ -101,7 +102,7 @@ def take(kind: type[Publisher], posts: int = POSTS, later: tuple[int, ...] = LAT
     """Yield what is found of each feed of a program.
 
     :param later: days of the crawls after the changes; () for no changes
-    :raises NotInstalledError: if the program is not here
+    :raises NoServerError: if the program is not here
     """
     folder = Path(tempfile.mkdtemp(prefix="census-"))
     try:
@@ -265,7 +266,7 @@ def main() -> int:
                 faults += [f"{row.label}: {fault}" for fault in row.faults()]
                 if args.reasons:
                     print(*(f"    {reason}" for reason in row.reasons), sep="\n", flush=True)
-        except NotInstalledError as error:
+        except NoServerError as error:
             faults.append(f"{kind.name}: {error}")
     print(f"\n{table(rows)}")
     print(*faults, sep="\n", file=sys.stderr)

@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import threading
-import time
 import urllib.error
 import urllib.request
 from abc import ABC, abstractmethod
@@ -21,21 +20,13 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tests.ports import free_port
+from tests.ports import NoServerError, free_port, started
 
-START_SECONDS = 120
-PAUSE_SECONDS = 0.2
 # Where `.ci/platforms` puts what is no package of Debian's.
 INSTALLED = Path(os.environ.get("PLATFORMS") or Path.home() / ".cache" / "fhcrawl-platforms")
 
 
-class NotInstalledError(Exception):
-    """The program is not here; says what installs it."""
-
-
 class Change(str, Enum):
-    """What an author does."""
-
     EDIT = "edit"
     DELETE = "delete"
     ADD = "add"
@@ -108,28 +99,25 @@ class Publisher(ABC):
         return found.rpartition(":")[2].partition("-")[0]
 
     def check_installed(self) -> None:
-        """:raises NotInstalledError: if the program is not here"""
+        """:raises NoServerError: if the program is not here"""
         if self.program is not None and not self.program.exists():
-            raise NotInstalledError(f"{self.name} is not here: bash {self.installer}")
+            raise NoServerError(f"{self.name} is not here: bash {self.installer}")
 
     @abstractmethod
-    def serving(self) -> contextlib.AbstractContextManager[None]:
-        """Set up a site without posts, and serve it."""
+    def serving(self) -> contextlib.AbstractContextManager[None]: ...
 
     @abstractmethod
     def write(self, posts: Sequence[Post]) -> None:
         """Publish posts, or replace those with the same numbers; the oldest comes first."""
 
     @abstractmethod
-    def remove(self, number: int) -> None:
-        """Delete a post."""
+    def remove(self, number: int) -> None: ...
 
     def publish(self) -> None:  # noqa: B027
         """Make what was written public: static sites are built."""
 
     @contextlib.contextmanager
     def thread(self, handler: Callable[..., http.server.BaseHTTPRequestHandler]) -> Iterator[None]:
-        """Serve in a thread of this process."""
         with http.server.ThreadingHTTPServer(("127.0.0.1", self.port), handler) as server:
             thread = threading.Thread(target=server.serve_forever, daemon=True)
             thread.start()
@@ -142,28 +130,9 @@ class Publisher(ABC):
     @contextlib.contextmanager
     def process(self, *command: str, cwd: Path | None = None, **environment: str) -> Iterator[None]:
         """Run a server until it answers at the port, and stop it at the end."""
-        log = self.folder / "server.log"
-        with log.open("wb") as output:
-            env = {**os.environ, **environment}
-            started = subprocess.Popen(
-                command, cwd=cwd or self.folder, env=env, stdout=output, stderr=output, start_new_session=True
-            )
-        try:
-            self._wait(started, log)
+        env = {**os.environ, **environment}
+        with started(command, self.folder / "server.log", self._is_up, cwd=cwd or self.folder, env=env):
             yield
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(started.pid, 9)
-            started.wait()
-
-    def _wait(self, started: subprocess.Popen[bytes], log: Path) -> None:
-        until = time.monotonic() + START_SECONDS
-        while not self._is_up():
-            if started.poll() is not None or time.monotonic() > until:
-                raise NotInstalledError(
-                    f"{self.name} does not start: {log.read_text(errors='replace')[-2000:]}"
-                )
-            time.sleep(PAUSE_SECONDS)
 
     def _is_up(self) -> bool:
         try:
@@ -179,7 +148,7 @@ def run(*command: str | Path, cwd: Path, text: str | None = None, **environment:
     """Run a command to its end; what it prints.
 
     :param text: its standard input
-    :raises NotInstalledError: if it is not there, or fails
+    :raises NoServerError: if it is not there, or fails
     """
     try:
         done = subprocess.run(
@@ -192,9 +161,9 @@ def run(*command: str | Path, cwd: Path, text: str | None = None, **environment:
             check=False,
         )
     except FileNotFoundError as error:
-        raise NotInstalledError(f"{command[0]} is not here: bash .ci/platforms") from error
+        raise NoServerError(f"{command[0]} is not here: bash .ci/platforms") from error
     if done.returncode:
-        raise NotInstalledError(f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+        raise NoServerError(f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done.stdout
 
 
@@ -215,19 +184,15 @@ class StaticSite(Publisher):
         self.source, self.dist = folder / "source", folder / "dist"
 
     @abstractmethod
-    def set_up(self) -> None:
-        """Write a site without posts to `self.source`."""
+    def set_up(self) -> None: ...
 
     @abstractmethod
-    def build(self) -> None:
-        """Write the site to `self.dist`."""
+    def build(self) -> None: ...
 
     def text_of(self, post: Post) -> str:
-        """Return what the file of a post says."""
         return self.post.format(post=post)
 
     def put(self, path: str, text: str) -> None:
-        """Write a file below `self.source`."""
         file = self.source / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
@@ -290,25 +255,21 @@ class NodeSite(MarkdownSite):
         return self.version_of(self.module)
 
     def version_of(self, package: str) -> str:
-        """The version of an installed package."""
         file = self._modules / package / "package.json"
         return str(json.loads(file.read_text(encoding="utf-8"))["version"])
 
     def check_installed(self) -> None:
         if not self._modules.exists():
-            raise NotInstalledError(f"{self.name} is not here: bash .ci/platforms")
+            raise NoServerError(f"{self.name} is not here: bash .ci/platforms")
 
     def set_up(self) -> None:
         (self.source / "node_modules").symlink_to(self._modules)
 
     def execute(self, *arguments: str) -> None:
-        """Run its command in `self.source`."""
         run(self._modules / ".bin" / self.command, *arguments, cwd=self.source, TZ="UTC")
 
 
 class Quiet(http.server.BaseHTTPRequestHandler):
-    """Logs nothing."""
-
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         pass
 

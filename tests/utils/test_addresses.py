@@ -77,7 +77,6 @@ def test_names_are_no_addresses(host: str) -> None:
 
 @st.composite
 def spellings(draw: st.DrawFn) -> tuple[IPv4Address, str]:
-    """An IPv4 address, and a way to write it."""
     address = draw(st.ip_addresses(v=4))
     assert isinstance(address, IPv4Address)
     octets = list(address.packed)
@@ -144,19 +143,8 @@ def test_allowed_hosts_are_names_addresses_and_networks_with_or_without_port() -
 @pytest.mark.parametrize(
     "entry",
     [
-        "a b",
-        *[
-            "http://intra.example/",
-            "10.0.0.1/8",
-            "10.0.0.0/33",
-            "a:0",
-            "a:65536",
-            "a:b",
-            ":80",
-            "[::1",
-            "a@b",
-            "x/y",
-        ],
+        *("a b", "http://intra.example/", "10.0.0.1/8", "10.0.0.0/33", "a:0", "a:65536", "a:b", ":80"),
+        *("[::1", "a@b", "x/y"),
     ],
 )
 def test_allowed_host_that_cannot_be_used_is_refused(entry: str) -> None:

@@ -11,7 +11,6 @@ from tests.projects import ROOT, Project
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, and the user's; no project."""
     for name in [name for name in os.environ if name.startswith(("XDG_", "SCRAPY_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -45,15 +44,17 @@ def test_data_of_a_project_are_in_it_and_others_are_the_users(
     assert data_dir(settings()) == home / ".scrapy"
 
 
-def test_data_at_a_relative_path_are_refused(home: Path) -> None:
-    with pytest.raises(ArgumentError, match=r"FHCRAWL_DATA_DIR must be an absolute path .*, not data"):
-        data_dir(settings("data"))
-
-
-def test_data_directory_that_cannot_be_made_is_a_sentence(home: Path) -> None:
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("data", r"FHCRAWL_DATA_DIR must be an absolute path .*, not data"),
+        ("{}/file/data", r"/file/data \(Not a directory\); set FHCRAWL_DATA_DIR to"),
+    ],
+)
+def test_data_directory_that_cannot_be_made_is_a_sentence(home: Path, given: str, said: str) -> None:
     (home / "file").touch()
-    with pytest.raises(ArgumentError, match=r"/file/data \(Not a directory\); set FHCRAWL_DATA_DIR to"):
-        data_file(settings(f"{home}/file/data"), "x")
+    with pytest.raises(ArgumentError, match=said):
+        data_file(settings(given.format(home)), "x")
 
 
 def test_relative_paths_are_relative_to_the_data_in_a_job_of_scrapyds(home: Path) -> None:

@@ -26,7 +26,6 @@ class Interrupted:
 
 @pytest.fixture(autouse=True)
 def handled() -> Iterator[None]:
-    """What a command does with Ctrl-C ends with the test."""
     before = signal.getsignal(signal.SIGINT)
     yield
     signal.signal(signal.SIGINT, before)
@@ -61,8 +60,6 @@ def test_command_that_is_interrupted_while_it_starts_says_so(
 
 
 class Crawls:
-    """The part of Scrapy's process that handles signals."""
-
     def __init__(self) -> None:
         self.handled: list[tuple[str, int]] = []
 

@@ -87,7 +87,6 @@ def names(folder: Path) -> list[str]:
 
 
 def in_a_namespace() -> tuple[str, ...]:
-    """What gives a process the number 1, if this user may do that."""
     for rights in ((), ("--user", "--map-root-user")):
         prefix = ("unshare", *rights, "--pid", "--fork", "--kill-child")
         if not subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
@@ -157,12 +156,16 @@ def test_what_was_planted_in_place_of_the_lock_is_left_alone_and_named(
 
 
 def test_lock_is_found_by_other_users_whatever_the_umask_is(tmp_path: Path) -> None:
-    before = os.umask(0o077)
+    lock, before = tmp_path / LOCK, os.umask(0o077)
     try:
         with locked(tmp_path / NAME):
-            assert (tmp_path / LOCK).stat().st_mode & 0o777 == 0o666
+            assert lock.stat().st_mode & 0o777 == 0o666
+            # Somebody removes it by hand, and another process makes its own: that one is not removed.
+            lock.unlink()
+            lock.touch()
     finally:
         os.umask(before)
+    assert names(tmp_path) == [LOCK]
 
 
 def test_lock_is_refused_while_another_export_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,15 +204,6 @@ def test_lock_that_was_removed_before_it_was_locked_is_none(
         assert len(pauses) == 1
         assert locks._take(lock) is None
     assert names(tmp_path) == []
-
-
-def test_lock_of_another_process_is_not_removed(tmp_path: Path) -> None:
-    """It is made if somebody removes the lock by hand."""
-    lock = tmp_path / LOCK
-    with locked(tmp_path / NAME):
-        lock.unlink()
-        lock.touch()
-    assert names(tmp_path) == [LOCK]
 
 
 def test_folder_in_which_nothing_can_be_locked_is_refused(

@@ -11,7 +11,8 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tests.platforms.publisher import INSTALLED, Feed, NotInstalledError, Post, Publisher
+from tests.platforms.publisher import INSTALLED, Feed, Post, Publisher
+from tests.ports import NoServerError
 
 PACKAGE = INSTALLED / "ghost" / "package"
 OWNER = {
@@ -72,7 +73,7 @@ class Ghost(Publisher):
                 self._request("GET", "site/")
                 return
             time.sleep(1)
-        raise NotInstalledError("Ghost does not get ready")
+        raise NoServerError("Ghost does not get ready")
 
     def _request(self, method: str, path: str, body: object = None) -> tuple[Any, str]:
         headers = {"Origin": self.root, "Cookie": getattr(self, "_cookie", ""), "Accept-Version": "v5.0"}

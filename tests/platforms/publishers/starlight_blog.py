@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from tests import starlight
-from tests.platforms.publisher import Feed, Post, StaticSite, run
+from tests.platforms.publisher import Feed, Post, StaticSite
 
 
 class StarlightBlog(StaticSite):
@@ -33,17 +31,11 @@ class StarlightBlog(StaticSite):
                 yield
 
     def set_up(self) -> None:
-        package = {"name": "site", "type": "module", "private": True, "dependencies": starlight.PACKAGES}
-        self.put("package.json", json.dumps(package))
-        self.put("astro.config.mjs", starlight.CONFIG.replace("ROOT", self.root))
-        self.put("src/content.config.ts", starlight.CONTENT)
-        self.put("src/content/docs/index.md", "---\ntitle: Site\n---\n")
+        starlight.set_up(self.source, self.root)
 
     def text_of(self, post: Post) -> str:
         day = f"{post.published:%Y-%m-%dT%H:%M:%SZ}"
         return starlight.POST.format(name=post.number, day=day, text=post.text)
 
     def build(self) -> None:
-        environment = {**os.environ, "ASTRO_TELEMETRY_DISABLED": "1", "CI": "1"}
-        run(starlight.NODE, starlight.ASTRO, "build", cwd=self.source, **environment)
-        shutil.copytree(self.source / "dist", self.dist, dirs_exist_ok=True)
+        shutil.copytree(starlight.build(self.source), self.dist, dirs_exist_ok=True)

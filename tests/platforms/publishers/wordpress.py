@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from tests import wordpress_server
-from tests.platforms.publisher import Feed, NotInstalledError, Post, Publisher
+from tests.platforms.publisher import Feed, Post, Publisher
 
 # As an author does in the editor: a post keeps its number and its date, and gets a new time of change.
 WRITING = """
@@ -37,12 +37,9 @@ class WordPress(Publisher):
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
-        try:
-            with wordpress_server.serving() as self._server:
-                self._server.use_permalinks()
-                yield
-        except wordpress_server.NoServerError as error:
-            raise NotInstalledError(str(error)) from error
+        with wordpress_server.serving() as self._server:
+            self._server.use_permalinks()
+            yield
 
     def write(self, posts: Sequence[Post]) -> None:
         rows = [(post.title, f"{post.published:%Y-%m-%d %H:%M:%S}", post.text) for post in posts]
