@@ -113,7 +113,7 @@ def first(start: WalkStart, options: FeedOptions) -> Iterator[Request]:
 def subscription(start: WalkStart, walk: WalkContext) -> Request:
     """Return the request for a subscription document, conditional unless the user's options have changed."""
     if start.body_digest is not None and start.body_digest.partition(" ")[2] != options_key(walk):
-        start = start.anew()
+        start = start.without_validators()
     last_reading = LastReading(
         is_new=start.crawled is None,
         body_digest=start.body_digest,

@@ -110,10 +110,10 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         end = self._store.documents.find_end(feed, key, Role.ARCHIVE, run)
         if end is None:
             return request
-        if (end.loop and end.step is None) or _is_read(end.step, pending, run):
-            self._loop(request, pending, keeps_link=end.step is not None)
+        if (end.is_loop and end.unread is None) or _is_read(end.unread, pending, run):
+            self._loop(request, pending, keeps_link=end.unread is not None)
             return None
-        is_read = end.step is None or end.step.key != key
+        is_read = end.unread is None or end.unread.key != key
         # An archive that may have grown; the commit of the newer document marks it as unread.
         result = None if pending is None else pending.result
         has_joined = pending is None or result is None or joins(result, pending.batch.stored)
@@ -122,7 +122,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             return requests.again(request, stored)
         if is_read:
             self._skip(request)
-        return None if end.step is None else self._replace(request, end.step, key)
+        return None if end.unread is None else self._replace(request, end.unread, key)
 
     def _replace(self, request: Request, step: DocumentRef, key: str) -> Request:
         context, find_referrer = context_of(request), self._store.documents.find_referrer
@@ -143,10 +143,10 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         result = None if pending is None else pending.result
         follows = pending is not None and result is not None and must_follow(result, pending.batch.stored)
         end = None if follows else self._store.documents.find_end(feed, key, Role.PAGE, run)
-        is_read = end is not None and end.step is None and not end.loop
-        if end is not None and end.step is not None and end.is_behind_empty:
+        is_read = end is not None and end.unread is None and not end.is_loop
+        if end is not None and end.unread is not None and end.is_behind_empty:
             # The pages up to that one were read without news, and are not read again.
-            return self._replace(request, end.step, key)
+            return self._replace(request, end.unread, key)
         if pending is not None and result is not None:
             is_left_over = context_of(response).left_over or self._is_left_over(result.fetch)
             if is_left_over or (is_read and self._has_other_count(result)):

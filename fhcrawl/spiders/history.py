@@ -161,7 +161,7 @@ class HistorySpider(Spider):
         # Probe even if the feed is unchanged.
         store = StoreExtension.of(self.crawler).store
         if options.probe and reading.numbered_pages(store, start.feed, options) == (PROBE, True):
-            start = start.anew()
+            start = start.without_validators()
         return self._requests(requests.first(start, options))
 
     def _begin_elsewhere(self, feed: str, options: FeedOptions, is_under_way: bool) -> Iterator[Request]:

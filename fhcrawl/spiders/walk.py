@@ -184,8 +184,8 @@ class Walk:
         elif is_not_modified and digest is None:
             self._commits.record_check(reading.unchanged(fetch, response))
             end = self._store.documents.find_end(fetch.feed, fetch.key, fetch.role, fetch.run)
-            if end is not None and end.step is not None and not end.loop:
-                yield requests.known_older_document(fetch, response, end.step)
+            if end is not None and end.unread is not None and not end.is_loop:
+                yield requests.known_older_document(fetch, response, end.unread)
         elif last is not None and digest is not None and requests.is_unchanged(response, digest):
             self._commits.record_unchanged(reading.unchanged(fetch, response), last.older_document)
             if last.older_document is None:
@@ -456,7 +456,7 @@ class Walk:
             fetch = replace(fetch, role=Role.INDEX)
             walk = replace(walk, since=listed.created_at)
             yield requests.subscription(store.walks.read(fetch.feed), walk)
-        unread = store.documents.find_first_unread(fetch.feed, listed.documents)
+        unread = store.documents.first_unread_index(fetch.feed, listed.documents)
         result, step = reading.list_result(fetch, response, listed, unread)
         self._commits.record_document(response, result)
         if step is not None:
