@@ -244,7 +244,7 @@ class Command(command.Command, crawl.Command):
         settings = crawler.settings.copy()
         add_settings(settings)
         with self.opened_store(settings=settings) as store:
-            chosen = subscriptions.chosen(store.subscriptions, feeds, time if only_due else None)
+            chosen = subscriptions.choose(store.subscriptions, feeds, time if only_due else None)
             due = store.subscriptions.find_due(chosen)
             whens = {url: _when(due[url], time) if url in due else "not crawled yet" for url in chosen}
             print_lines(f"{printable(url, LONGEST_SENTENCE)}  {when}" for url, when in whens.items())

@@ -20,7 +20,7 @@ from scrapy.utils.log import get_scrapy_root_handler
 
 from fhcrawl import settings as ours
 from fhcrawl.core.components import check_components
-from fhcrawl.crawling.failures import loss_of_error
+from fhcrawl.crawling.failures import failure_of_error
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.addresses import registered_domain
@@ -254,7 +254,7 @@ def reword_robots_error(record: logging.LogRecord) -> bool:
     """Reword Scrapy's record of a robots.txt that could not be fetched: one line, with the reason."""
     arguments: Any = record.args
     if isinstance(arguments, Mapping) and "f_exception" in arguments:
-        loss = loss_of_error(arguments["f_exception"])
+        loss = failure_of_error(arguments["f_exception"])
         record.levelno = logging.INFO if loss.kind in UNREACHABLE else logging.WARNING
         record.levelname = logging.getLevelName(record.levelno)
         url = urljoin(arguments["request"].url, "/robots.txt")

@@ -119,7 +119,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         has_joined = pending is None or result is None or joins(result, pending.batch.stored)
         stored = None if is_read and has_joined else self._store.documents.find_checked_by_key(feed, key)
         if stored is not None:
-            return requests.again(request, stored)
+            return requests.again_conditionally(request, stored)
         if is_read:
             self._skip(request)
         return None if end.unread is None else self._replace(request, end.unread, key)

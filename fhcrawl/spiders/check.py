@@ -11,7 +11,7 @@ from fhcrawl import documents
 from fhcrawl.core.components import COMPONENTS
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import WalkContext, context_of, header, request_of
-from fhcrawl.crawling.failures import loss_of
+from fhcrawl.crawling.failures import document_failure
 from fhcrawl.crawling.parser import limited_memory
 from fhcrawl.documents.discovery import feed_links
 from fhcrawl.exceptions import NotAFeedError
@@ -93,7 +93,7 @@ class CheckSpider(Spider):
             return self.take(response)
 
     def lose(self, failure: Failure) -> list[Request]:
-        return self.take(loss_of(failure))
+        return self.take(document_failure(failure))
 
     def take(self, answer: Response | DocumentFailure | None) -> list[Request]:
         """Take the response to the last request, or why there is none; return the next request."""

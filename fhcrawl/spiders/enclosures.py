@@ -14,8 +14,8 @@ from urllib.parse import unquote, urlsplit
 from scrapy import Request, Spider
 
 from fhcrawl.crawling import requests
-from fhcrawl.crawling.context import WalkContext, given_urls
-from fhcrawl.crawling.failures import loss_of
+from fhcrawl.crawling.context import WalkContext, user_urls
+from fhcrawl.crawling.failures import document_failure
 from fhcrawl.exporters.storages import replacing
 from fhcrawl.logical_feed import Role
 from fhcrawl.utils.addresses import secured, without_credentials
@@ -115,7 +115,7 @@ class EnclosuresSpider(Spider):
 
     async def start(self) -> AsyncIterator[Request]:
         for file in self._files:
-            url = secured(file.url, given_urls(self._walk), [self._walk.feed])
+            url = secured(file.url, user_urls(self._walk), [self._walk.feed])
             yield requests.unstored(
                 url,
                 self._walk,
@@ -140,7 +140,7 @@ class EnclosuresSpider(Spider):
         self._done(printable(file.name))
 
     def lose(self, failure: Failure) -> None:
-        self._fail(failure.request.meta["file"], loss_of(failure).detail)  # type: ignore[attr-defined]
+        self._fail(failure.request.meta["file"], document_failure(failure).detail)  # type: ignore[attr-defined]
 
     def _fail(self, file: EnclosureFile, detail: str) -> None:
         self._failed(f"{printable(without_credentials(file.url))} {detail}")

@@ -107,7 +107,7 @@ class HistorySpider(Spider):
     def feeds(self) -> Listed:
         """The feeds of the arguments, or the subscribed feeds; only those that are due with `due`."""
         due_at = now() if self.only_due else None
-        chosen = subscriptions.chosen(
+        chosen = subscriptions.choose(
             StoreExtension.of(self.crawler).store.subscriptions, self._given, due_at
         )
         return subscriptions.with_web_archive(chosen, self.settings)

@@ -57,7 +57,7 @@ from fhcrawl.crawling.context import (
     request_of,
     set_walk,
 )
-from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, loss_of, wait_of
+from fhcrawl.crawling.failures import NO_SNAPSHOT, UNEXPECTED_304, document_failure, wait_of
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.documents import DocumentList, FeedDocument, as_feed
 from fhcrawl.documents.dates import shift
@@ -163,7 +163,7 @@ class Walk:
 
     def fail(self, failure: Failure) -> Iterator[Request]:
         request = failure.request  # type: ignore[attr-defined]
-        context, reason = context_of(request), loss_of(failure)
+        context, reason = context_of(request), document_failure(failure)
         row = self.rows.get(context.purpose)
         if row is None:
             return iter(())
@@ -180,14 +180,14 @@ class Walk:
         last, digest = context.last_reading, context.body_digest
         is_not_modified = response.status == requests.NOT_MODIFIED
         if is_not_modified and (last is None or not _was_conditional(response)):
-            self._commits.lose(fetch, UNASKED)
+            self._commits.lose(fetch, UNEXPECTED_304)
         elif is_not_modified and digest is None:
-            self._commits.record_check(reading.unchanged(fetch, response))
+            self._commits.record_check(reading.unchanged_result(fetch, response))
             end = self._store.documents.find_end(fetch.feed, fetch.key, fetch.role, fetch.run)
             if end is not None and end.unread is not None and not end.is_loop:
                 yield requests.known_older_document(fetch, response, end.unread)
         elif last is not None and digest is not None and requests.is_unchanged(response, digest):
-            self._commits.record_unchanged(reading.unchanged(fetch, response), last.older_document)
+            self._commits.record_unchanged(reading.unchanged_result(fetch, response), last.older_document)
             if last.older_document is None:
                 yield from self.end(fetch, response, is_unchanged=True)
             else:
@@ -209,7 +209,7 @@ class Walk:
             self._commits.lose(fetch, NO_SNAPSHOT)
             return
         limit = self._crawler.settings.getint("FHCRAWL_MAX_ARCHIVES")
-        subscription = reading.elsewhere(fetch, response, document, limit)
+        subscription = reading.find_subscription(fetch, response, document, limit)
         if subscription is not None:
             logger.info(
                 "%s is not the subscription document; trying %s", fetch.requested_url, subscription[0]
@@ -224,7 +224,7 @@ class Walk:
 
     def _document(self, response: Response) -> FeedDocument | DocumentList:
         if reading.is_missing(response):
-            return reading.no_page()
+            return reading.empty_document()
         document = self._reader.read_any(response)
         is_of_api = isinstance(document, FeedDocument) and document.format == "ghost"
         if context_of(response).is_of_api and not is_of_api:
@@ -244,7 +244,7 @@ class Walk:
         newer = None if fetch.is_check else self._repeated(result, document, versions, context.is_probe)
         is_end = None if newer is None else reading.is_end(response, result, newer.role)
         if is_end:
-            yield from self._read(fetch, response, reading.no_page())
+            yield from self._read(fetch, response, reading.empty_document())
             return
         if is_end is not None:
             self._commits.lose(fetch, reading.REPEATS)
@@ -341,7 +341,7 @@ class Walk:
         if context.is_probe:
             yield from self._not_a_page(fetch, response, failure)
             return
-        api = reading.api(response)
+        api = reading.api_url(response)
         if api is not None:
             yield requests.api(fetch, response, api)
             return
@@ -361,7 +361,7 @@ class Walk:
         if failure.kind is ReasonKind.CUT_OFF or failure.state is State.KNOWN:
             self._commits.lose(fetch, replace(failure, state=State.KNOWN))
         else:
-            yield from self._read(fetch, response, reading.no_page())
+            yield from self._read(fetch, response, reading.empty_document())
 
     def _give_up(self, fetch: Fetch, request: Request, failure: DocumentFailure) -> Iterator[Request]:
         context = context_of(request)
@@ -375,11 +375,11 @@ class Walk:
             # The failure at the earlier URL is stored already.
             logger.info("%s %s", fetch.requested_url, failure.detail)
             if fallback.archive is not None:
-                yield requests.last_known(fetch, context.walk, fallback.archive)
+                yield requests.archive_again(fetch, context.walk, fallback.archive)
             return
         self._commits.lose(fetch, failure)
         if failure.state is not State.KNOWN:
-            yield from requests.elsewhere_again(fetch, context, failure)
+            yield from requests.at_other_url(fetch, context, failure)
 
     # -- documents that were read before ------------------------------------------------------------------
 
@@ -411,8 +411,8 @@ class Walk:
 
     def _parse_recheck(self, fetch: Fetch, response: Response) -> Output:
         if response.status == requests.NOT_MODIFIED:
-            same = reading.unchanged(fetch, response)
-            same = same if _was_conditional(response) else same.failed(UNASKED)
+            same = reading.unchanged_result(fetch, response)
+            same = same if _was_conditional(response) else same.failed(UNEXPECTED_304)
             yield from self._end_recheck(same, context_of(response))
             return
         try:
