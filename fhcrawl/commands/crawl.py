@@ -222,7 +222,7 @@ class Command(command.Command, crawl.Command):
     def _collect_feeds(self, sender: Crawler) -> None:
         from fhcrawl.extensions.verdicts import VerdictsExtension
 
-        VerdictsExtension.of(sender).told = self._told
+        VerdictsExtension.of(sender).reported = self._told
 
     def _print_json(self, crawler: Crawler) -> None:
         from fhcrawl.commands.feeds import as_json

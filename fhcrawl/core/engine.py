@@ -223,21 +223,21 @@ class Scheduler(scheduler.Scheduler):
     def enqueue_request(self, request: Request) -> bool:
         waits = super().enqueue_request(request)
         if waits:
-            self._under_way.wait(request)
+            self._under_way.note_scheduled(request)
         return waits
 
     def next_request(self) -> Request | None:
         request = super().next_request()
         if request is not None:
-            self._under_way.take(request)
+            self._under_way.note_taken(request)
         return request
 
     def note_ended(self) -> None:
-        self._under_way.end(requests_in_progress(self._engine))
+        self._under_way.note_ended(requests_in_progress(self._engine))
 
     def done(self) -> list[str]:
         """Return the feeds that have been done since the last call; none if requests came from a JOBDIR."""
-        return self._under_way.done(requests_in_progress(self._engine)) if self._counts_all else []
+        return self._under_way.pop_done(requests_in_progress(self._engine)) if self._counts_all else []
 
 
 UNREACHABLE = (ReasonKind.NO_HOST, ReasonKind.CONNECTION_REFUSED)

@@ -508,6 +508,7 @@ class _Reading:
             return store.documents.find_formed(fetch.feed, fetch.key, software.name)
         return url
 
+    # The URL of the next older page, and whether this page may lack entries of its period.
     def _form_older(self, fetch: Fetch, software: Platform, store: Store) -> tuple[str | None, bool]:
         document, is_page, size = self.document, fetch.role is Role.PAGE, self.walk.page_size
         if is_page and software.is_by_time and not size:

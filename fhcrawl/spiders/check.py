@@ -137,10 +137,10 @@ class CheckSpider(Spider):
             try:
                 chain.add(self._document(answer))
             except NotAFeedError as error:
-                feeds = ""
+                hint = ""
                 if error.kind is ReasonKind.HTML and (urls := feed_links(answer.body, via)):
-                    feeds = f"; it names the feed {urls[0]}"
-                chain.missing = link, f"is not a feed: {error}{feeds}", False
+                    hint = f"; it names the feed {urls[0]}"
+                chain.missing = link, f"is not a feed: {error}{hint}", False
                 return
             except MemoryError:
                 chain.missing = link, TOO_MUCH_MEMORY, False
@@ -149,8 +149,8 @@ class CheckSpider(Spider):
 
     def _document(self, response: Response) -> Document:
         headers = {name.lower(): value for name in FIELDS if (value := header(response, name))}
-        lines = (line.decode("latin-1") for line in response.headers.getlist("Cache-Control"))
-        headers["cache-control"] = ", ".join(lines)
+        cache_control = (line.decode("latin-1") for line in response.headers.getlist("Cache-Control"))
+        headers["cache-control"] = ", ".join(cache_control)
         document = documents.read(
             response.body,
             response.url,
