@@ -115,12 +115,9 @@ class PendingDocument:
     def end_in_loop(self, url: str, keeps_link: bool) -> None:
         """End the walk at this document, whose links lead back to it, or to one that the run has read."""
         if self.result is not None:
-            self._fail(
-                self.result if keeps_link else replace(self.result, older_document=None),
-                DocumentFailure(
-                    State.INVALID, ReasonKind.LOOP, f"links back to {url}: the chain forms a loop"
-                ),
-            )
+            result = self.result if keeps_link else replace(self.result, older_document=None)
+            detail = f"links back to {url}: the chain forms a loop"
+            self._fail(result, DocumentFailure(State.INVALID, ReasonKind.LOOP, detail))
 
     def _fail(self, result: DocumentResult, failure: DocumentFailure) -> None:
         self.result = result.failed(failure)

@@ -282,7 +282,7 @@ class Command(command.Command, crawl.Command):
         from fhcrawl.extensions.verdicts import VerdictsExtension
 
         verdicts = sender.get_extension(VerdictsExtension)
-        words = () if verdicts is None else verdicts.words
+        words = () if verdicts is None else verdicts.verdict_words
         failing = [word for word in WORDS if word in words and is_failure(word, self._fail_on)]
         if failing:
             logger.error("--fail-on %s: some feeds are %s", self._fail_on, " or ".join(failing))

@@ -198,11 +198,8 @@ def _ignored_request(error: IgnoreRequest | DownloadCancelledError) -> tuple[Sta
         return State.REFUSED, ReasonKind.ROBOTS_TXT, "is not fetched: robots.txt disallows it"
     if "redirect" in message:
         return State.FAILED, ReasonKind.REDIRECTS, "has too many redirects"
-    return (
-        State.REFUSED,
-        ReasonKind.IGNORED,
-        f"is not fetched ({message or 'a middleware dropped the request'})",
-    )
+    detail = f"is not fetched ({message or 'a middleware dropped the request'})"
+    return State.REFUSED, ReasonKind.IGNORED, detail
 
 
 # -- pauses that servers request -------------------------------------------------------------------------
@@ -276,8 +273,6 @@ def retry_after(response: Response) -> float:
     value = (response.headers.get("Retry-After") or b"").decode("latin-1").strip()
     if value.isdecimal() and value.isascii():
         return min(float(value), polling.LONGEST)
-    until, sent_at = (
-        timestamp_of(value),
-        timestamp_of((response.headers.get("Date") or b"").decode("latin-1")),
-    )
+    until = timestamp_of(value)
+    sent_at = timestamp_of((response.headers.get("Date") or b"").decode("latin-1"))
     return 0.0 if until is None else min(until - (time() if sent_at is None else sent_at), polling.LONGEST)

@@ -138,14 +138,9 @@ def conditional(response: Response) -> Request:
     """Return the request for a document again, with the validators that it had before it has changed."""
     context = context_of(response)
     last_reading = context.last_reading or LastReading()
-    return _with_target(
-        replace(
-            context,
-            last_reading=replace(last_reading, body_digest=None, received=None),
-            task=Doubt(last_reading.received or ""),
-        ),
-        {**CONDITIONAL, "dont_retry": True},
-    )
+    task = Doubt(last_reading.received or "")
+    context = replace(context, last_reading=replace(last_reading, body_digest=None, received=None), task=task)
+    return _with_target(context, {**CONDITIONAL, "dont_retry": True})
 
 
 def subscription_elsewhere(
@@ -362,7 +357,7 @@ def timemap(url: str, query: str, walk: WalkContext, documents: int) -> Request:
     return _archive_request(context, query, download_maxsize=indexes.LONGEST_ANSWER, download_slot=slot)
 
 
-def listed(fetch: Fetch, last: Request | Response, check: ListCheck) -> Request:
+def list_check(fetch: Fetch, last: Request | Response, check: ListCheck) -> Request:
     context = context_of(last)
     return _request(
         context.walk,
@@ -554,11 +549,9 @@ def validators(response: Response) -> tuple[str | None, str | None]:
     if is_multipart or not HISTORY.isdisjoint({*in_headers.first, *in_headers.others}):
         return None, None
     last_modified = header(response, "Last-Modified")
-    modified, date = (
-        timestamp_of(last_modified or ""),
-        timestamp_of(header(response, "Date") or ""),
-    )
-    if modified is not None and modified > (time() if date is None else date):
+    modified = timestamp_of(last_modified or "")
+    sent_at = timestamp_of(header(response, "Date") or "")
+    if modified is not None and modified > (time() if sent_at is None else sent_at):
         last_modified = None
     return header(response, "ETag"), last_modified
 

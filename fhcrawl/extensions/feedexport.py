@@ -107,6 +107,7 @@ class FeedExporter(feedexport.FeedExporter):
             for template, options in self.feeds.items()
         )
 
+    # Entries are exported from the store instead.
     def item_scraped(self, item: Any, spider: Spider) -> None:
         pass
 

@@ -119,7 +119,7 @@ class Progress:
             walk.pending.clear()
         walk.pending.add(url)
 
-    def begin(self, feed: str | None) -> None:
+    def note_download(self, feed: str | None) -> None:
         if feed in self._walks and self._walks[feed].begun is None:
             walk = self._walks[feed] = self._walks.pop(feed)  # `under_way` is in this order
             walk.begun = self.clock()
@@ -306,7 +306,7 @@ class ProgressExtension(Component):
                 self.progress.expect(context.walk.feed, (check.page - 1) * MOST_POSTS, check.listing.total)
 
     def request_reached_downloader(self, request: Request) -> None:
-        self.progress.begin(feed_of(request))
+        self.progress.note_download(feed_of(request))
 
 
 # None if lines cannot be redrawn: TERM=dumb, or in the background, where other processes may write.

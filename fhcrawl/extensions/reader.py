@@ -138,7 +138,7 @@ class ReaderExtension(Component):
         self._tasks_by_response: dict[Response, Task] = {}
         self._tasks: set[Task] = set()
 
-    def begin(self, response: Response) -> None:
+    def begin_parsing(self, response: Response) -> None:
         request = request_of(response)
         context = context_of(request)
         is_large = response.status in OK and len(response.body) >= LARGE
@@ -162,7 +162,7 @@ class ReaderExtension(Component):
         if not task.cancelled():
             task.exception()
 
-    async def wait(self, response: Response) -> None:
+    async def wait_until_parsed(self, response: Response) -> None:
         if response in self._tasks_by_response:
             await asyncio.wait([self._tasks_by_response[response]])
 

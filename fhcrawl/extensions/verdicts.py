@@ -74,7 +74,7 @@ class VerdictsExtension(Component):
             crawler.signals.connect(handler, signal=signal)
 
     @property
-    def words(self) -> set[str]:
+    def verdict_words(self) -> set[str]:
         return set(self._summary.verdicts)
 
     def document_read(self, result: DocumentResult) -> None:

@@ -122,12 +122,12 @@ class CommitMiddleware(Component):
     async def _wait_for_turn(self, pending: PendingDocument, response: Response) -> None:
         try:
             pending.fetch = fetch_from_response(response)
-            self._reader.begin(response)
+            self._reader.begin_parsing(response)
         finally:
             # Even after an error: the end of this turn means the end of all turns before it.
             if pending.before is not None:
                 await pending.before
-        await self._reader.wait(response)
+        await self._reader.wait_until_parsed(response)
 
     def find(self, response: Response) -> PendingDocument | None:
         """Return the pending document of a response; None if the spider has not parsed it."""

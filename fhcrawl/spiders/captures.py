@@ -81,6 +81,7 @@ class _Queue:
         self.retries = False  # request those that failed in earlier runs, because the others are read
         self.finished: set[int] = set()  # TimeMaps without captures that are worth reading
 
+    # Chooses captures of the first TimeMap that has some worth reading; returns False if none has.
     def choose(self, timemaps: list[TimeMap]) -> bool:
         coverage = self.mementos.find_coverage(self.feed)
         # A former URL of the feed may still return its old content: captures are compared per URL.
@@ -497,7 +498,7 @@ class Captures:
 
     def _parse(self, fetch: Fetch, response: Response) -> Output:
         queue, commits = self._queue(fetch), CommitMiddleware.of(self._crawler)
-        next_requests = self._with_store_errors(fetch, queue.next() if queue else iter(()))
+        next_requests = self._until_store_error(fetch, queue.next() if queue else iter(()))
         try:
             document = ReaderExtension.of(self._crawler).read(response)
         except NotAFeedError as error:
@@ -523,7 +524,7 @@ class Captures:
 
     def _parse_timemap(self, fetch: Fetch, response: Response) -> Iterator[Request]:
         if queue := self._in_archives.get(fetch.feed):
-            yield from self._with_store_errors(fetch, queue.parse_timemap(response, fetch))
+            yield from self._until_store_error(fetch, queue.parse_timemap(response, fetch))
 
     def _lose(self, fetch: Fetch, request: Request, failure: DocumentFailure) -> Iterator[Request]:
         is_in_files = _is_in_files(fetch)
@@ -532,7 +533,7 @@ class Captures:
             archive_failure = replace(failure, state=State.FAILED) if is_retried else failure
             self._record_failure(fetch, _as_final(failure) if is_in_files else archive_failure)
         if queue := self._queue(fetch):
-            yield from self._with_store_errors(fetch, queue.lose(fetch, failure))
+            yield from self._until_store_error(fetch, queue.lose(fetch, failure))
 
     # None if the request was made before a restart.
     def _queue(self, fetch: Fetch) -> _InFiles | _InArchive | None:
@@ -540,7 +541,7 @@ class Captures:
         return queues.get(fetch.feed)
 
     # Ends the captures of the feed if the store fails, or if another crawl has the feed.
-    def _with_store_errors(self, fetch: Fetch, following: Iterator[Request]) -> Iterator[Request]:
+    def _until_store_error(self, fetch: Fetch, following: Iterator[Request]) -> Iterator[Request]:
         try:
             yield from following
         except LeaseError as error:

@@ -107,9 +107,8 @@ class HistorySpider(Spider):
     def feeds(self) -> Listed:
         """The feeds of the arguments, or the subscribed feeds; only those that are due with `due`."""
         due_at = now() if self.only_due else None
-        feeds = subscriptions.choose(
-            StoreExtension.of(self.crawler).store.subscriptions, self._requested, due_at
-        )
+        stored = StoreExtension.of(self.crawler).store.subscriptions
+        feeds = subscriptions.choose(stored, self._requested, due_at)
         return subscriptions.with_web_archive(feeds, self.settings)
 
     @cached_property

@@ -301,7 +301,7 @@ class Walk:
             return
         check = self._begin_list_check(fetch, response, is_unchanged) if walk.options.platforms else None
         if check is not None:
-            yield requests.listed(fetch, response, check)
+            yield requests.list_check(fetch, response, check)
         elif links is not None and walk.sitemaps:
             yield from self._first_sitemap(fetch, response, links)
 
@@ -522,26 +522,26 @@ class Walk:
             yield from self._next_page(fetch, response, check)
             yield from self._yield_listed(fetch, response)
             return
-        posts = listings.read_posts(response.body, header(response, "X-WP-Total"), check.feed_url)
-        if posts is None:
+        listed = listings.read_posts(response.body, header(response, "X-WP-Total"), check.feed_url)
+        if listed is None:
             logger.info("%s is not a list of posts", fetch.requested_url)
             return
-        note = self._store.feeds.note_listing
+        note_listing = self._store.feeds.note_listing
         entries = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk)
-        ids = list({post.id for post in posts.posts})
+        ids = list({post.id for post in listed.posts})
         stored = self._store.entries.find_winners(fetch.feed, ids, latest_time(fetch.fetched))
-        outcome = listings.follow(check, posts, stored, entries, fetch.fetched)
+        outcome = listings.follow(check, listed, stored, entries, fetch.fetched)
         with self._unless_taken(fetch):
             # A 304 does not name the API: without this, an unchanged feed would not be checked by a later run
             # if this check does not finish.
             if entries.before is None or not entries.before.has_ended:
-                note(fetch.feed, Listing(0, check.listing.api, check.listing.size))
+                note_listing(fetch.feed, Listing(0, check.listing.api, check.listing.size))
             if isinstance(outcome, ListCheck):
-                yield requests.listed(fetch, response, outcome)
+                yield requests.list_check(fetch, response, outcome)
             elif outcome is None:
                 logger.info("%s changed while it was being read", check.listing.api)
             else:
-                note(fetch.feed, outcome)
+                note_listing(fetch.feed, outcome)
                 self._crawler.stats.inc_value("fhcrawl/entry/unlisted", outcome.unlisted)
                 unlisted = f"; the store has {outcome.unlisted:,} more that are not listed"
                 logger.info("%s: %s%s", fetch.feed, outcome.in_words, unlisted if outcome.unlisted else "")
@@ -549,7 +549,7 @@ class Walk:
     def _next_page(self, fetch: Fetch, last: Response | Request, check: ListCheck) -> Iterator[Request]:
         next_check = check.after_page()
         if next_check is not None:
-            yield requests.listed(fetch, last, next_check)
+            yield requests.list_check(fetch, last, next_check)
 
     def _yield_listed(self, fetch: Fetch, response: Response) -> Output:
         if response.status == NOT_FOUND:

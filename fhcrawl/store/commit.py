@@ -205,18 +205,11 @@ class FeedWriter:
         no_content = dict.fromkeys((*CONTENT, *TIMES)) | dict.fromkeys(JSON_FIELDS, ())
         never_read = {v.id: (v, no_content) for v in deletions if v.id not in stored_winners}
         self._insert(entries, OVERWRITE_ENTRY, never_read.values())
-        self._execute_all(
-            f"UPDATE entries SET digest = '', {assigned(ORDER)} WHERE {OF_ENTRY}",
-            (
-                {"id": v.id, **dict(zip(ORDER, v.stored_order, strict=True))}
-                for v in deletions
-                if v.id in stored_winners
-            ),
-        )
-        never_exported = [
-            entry_id for entry_id, winner in live.items() if winner.pending and not winner.exported
-        ]
-        exported = {entry_id: winner.digest for entry_id, winner in live.items() if not winner.pending}
+        update = f"UPDATE entries SET digest = '', {assigned(ORDER)} WHERE {OF_ENTRY}"
+        orders = {v.id: zip(ORDER, v.stored_order, strict=True) for v in deletions if v.id in stored_winners}
+        self._execute_all(update, ({"id": key, **dict(order)} for key, order in orders.items()))
+        never_exported = [key for key, winner in live.items() if winner.pending and not winner.exported]
+        exported = {key: winner.digest for key, winner in live.items() if not winner.pending}
         self._write_changes(exported, never_exported)
         return len(live)
 
@@ -230,6 +223,8 @@ class FeedWriter:
             insert = f"INSERT INTO versions ({VERSION_COLUMNS})"
             execute_among(self._connection, query, self.feed_id, ids, insert, KEEP_VERSION)
 
+    # The changes to export: `exported` has the digest that the last export contained, by id; None for no
+    # export. The entries in `revoked` are as they were exported.
     def _write_changes(self, exported: Mapping[str, str | None], revoked: list[str]) -> None:
         rows: list[tuple[object, ...]] = [(self.feed_id, *change, None) for change in exported.items()]
         insert_all(self._connection, changes, OVERWRITE_CHANGE, rows)

@@ -282,6 +282,7 @@ class Documents(Repository):
         self._write_and_wait(result, CommitBatch(), Commit.write_failure)
 
     def note_confirmation(self, result: DocumentResult) -> None:
+        """Store that a subscription document was requested, and is unchanged."""
         self._write_and_wait(result, CommitBatch(), Commit.write_confirmation)
 
     def note_check(self, result: DocumentResult) -> None:

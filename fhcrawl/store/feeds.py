@@ -47,7 +47,8 @@ NOTE = f"UPDATE feeds SET {assigned(NOTED)} WHERE id = :id"
 TIME = f"coalesce(entries.published, entries.updated, {counted_time('entries')})"
 OF_LIVE = "FROM entries WHERE feed_id = :feed_id AND digest <> ''"
 MONTHS = f"""
-SELECT substr({TIME}, 1, {TO_THE_MONTH}) AS month, count(*), min({TIME}), max({TIME}) {OF_LIVE} GROUP BY month
+SELECT substr({TIME}, 1, {TO_THE_MONTH}) AS month, count(*) AS number, min({TIME}) AS first, max({TIME}) AS last
+{OF_LIVE} GROUP BY month
 """
 LATEST = f"SELECT title, id, link, {TIME} AS time {OF_LIVE} ORDER BY time DESC, id LIMIT {LATEST_ENTRIES}"
 DOCUMENTS = """
@@ -223,8 +224,8 @@ class Feeds(Repository):
             feed_id = self._database.find_id(connection, feed)
             values = {"feed_id": feed_id, "latest": latest_time(now())}
             row = execute(connection, "SELECT * FROM feeds WHERE id = :feed_id", values).one()
-            months = sorted(tuple(month) for month in execute(connection, MONTHS, values))
-            months_with_time = [month for month in months if month[0]]
+            months = sorted(execute(connection, MONTHS, values), key=lambda row: str(row.month))
+            with_time = [row for row in months if row.month]
             latest = [
                 LatestEntry((entry.title or "").strip() or entry.id, entry.link, entry.time or None)
                 for entry in execute(connection, LATEST, values)
@@ -238,16 +239,13 @@ class Feeds(Repository):
         linked_ids = {document.id for document in (*chain, *snapshot)}
         return Details(
             row.since,
-            {month[0]: month[1] for month in months},
-            months_with_time[0][2] if months_with_time else None,
-            months_with_time[-1][3] if months_with_time else None,
+            {row.month: row.number for row in months},
+            with_time[0].first if with_time else None,
+            with_time[-1].last if with_time else None,
             latest,
             chain,
             snapshot,
-            sum(
-                document.id not in linked_ids and document.role != Role.LISTED.value
-                for document in by_id.values()
-            ),
+            sum(d.id not in linked_ids and d.role != Role.LISTED.value for d in by_id.values()),
             gap_before,
             missing,
         )
@@ -312,8 +310,8 @@ def _merge(connection: Connection, kept: str, other: str) -> int:
     return subscriptions.merge(connection, rows[other], rows[kept])
 
 
-# If no entry has a version from the document at which the chain ends, the next newer document with entries is
-# used.
+# The time of the oldest entry in the document before the gap; if no entry has a version from it, in the next
+# newer document with entries.
 def _gap_before(connection: Connection, values: dict[str, object], chain: Sequence[Document]) -> str | None:
     gap = next((index for index, document in enumerate(chain) if document.state != State.PROCESSED.value), 0)
     if not gap:

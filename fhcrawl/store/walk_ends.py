@@ -205,10 +205,8 @@ class _EndedWalk(FeedWriter):
     ) -> set[bytes]:
         if not absences:
             return set()
-        former_ids = self._execute(
-            "SELECT former_id FROM renames WHERE feed_id = :feed_id AND former_id IS NOT NULL"
-        )
-        return {digest_of_id(former_id) for (former_id,) in former_ids} | {
+        former = "SELECT former_id FROM renames WHERE feed_id = :feed_id AND former_id IS NOT NULL"
+        return {digest_of_id(former_id) for former_id in self._execute(former).scalars()} | {
             key
             for key, row in absences.items()
             if row.below is not None and row.gone is None and bytes(row.below) not in contained

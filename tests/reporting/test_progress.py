@@ -34,7 +34,7 @@ def result(
 
 def ask(progress: Progress, feed: str, url: str, role: Role = Role.ARCHIVE) -> None:
     progress.note_request(feed, url, role.value)
-    progress.begin(feed)
+    progress.note_download(feed)
 
 
 def test_feed_is_done_when_nothing_is_asked_for_any_more() -> None:
@@ -59,8 +59,8 @@ def test_feed_whose_subscription_document_is_elsewhere_or_unchanged_ends_too() -
     # One that waits for its turn has not begun.
     progress.note_request("b", "b", "subscription")
     assert (progress.done, len(progress.under_way)) == (1, 0)
-    progress.begin("b")
-    progress.begin(None)
+    progress.note_download("b")
+    progress.note_download(None)
     assert (progress.done, len(progress.under_way)) == (1, 1)
     progress.confirm(result("b", "b", Role.SUBSCRIPTION))
     assert (progress.done, progress.counts_of("b")) == (2, Counts(documents=1))
@@ -210,7 +210,7 @@ def running(width: int, feeds: int, height: int = 24) -> list[str]:
     for number in range(feeds - 1):
         url = f"http://example.org/{number}" if number else HOSTILE
         progress.note_request(url, url, "subscription")
-        progress.begin(url)
+        progress.note_download(url)
     progress.problems = 3
     shown, file = console(width)
     shown.print(shown_progress.running(progress, Rate(1.5, 20), 3723, ConsoleDimensions(width, height)))
