@@ -390,11 +390,8 @@ class Commit(FeedWriter):
         """Write that the server sends 304 for a document that has changed, or that it may have done so."""
         coverage, since = self._stored_coverage, self._result.doubted_since
         if self._result.failure is None:
-            self._execute(
-                """UPDATE feeds SET not_modified_ignored = coalesce(not_modified_ignored, :time)
-                WHERE id = :feed_id""",
-                time=self._fetch.fetched,
-            )
+            ignored = "UPDATE feeds SET not_modified_ignored = coalesce(not_modified_ignored, :time)"
+            self._execute(f"{ignored} WHERE id = :feed_id", time=self._fetch.fetched)
         if self._fetch.role is Role.SUBSCRIPTION and coverage is not None and since is not None:
             self._write_coverage(doubted(coverage, since))
 
@@ -465,17 +462,17 @@ class Commit(FeedWriter):
         row = {"lost_entries": 0, **self._unread_columns()}
         if (parts := result.parts) is not None:
             row |= {"role": Role.PART.value, "walk": place.walk}
-            rows, next_key = [], None
+            rows, behind = [], None
             # The last one first: each refers to its successor.
             for number, (key, url) in reversed([*enumerate(parts, 1)]):
                 rows.append(
-                    {**row, "key": key, "url": url, "step": place.step - number, "behind_key": next_key}
+                    {**row, "key": key, "url": url, "step": place.step - number, "behind_key": behind}
                 )
-                next_key = key
+                behind = key
             self._execute_all(WRITE_PART, rows)
             if self._unlisted_ids:
                 self._execute("DELETE FROM documents WHERE id = ANY(:numbers)", numbers=self._unlisted_ids)
-            return next_key
+            return behind
         if result.older_document is None:
             return None
         role, url, platform = result.older_document

@@ -47,8 +47,8 @@ NOTE = f"UPDATE feeds SET {assigned(NOTED)} WHERE id = :id"
 TIME = f"coalesce(entries.published, entries.updated, {counted_time('entries')})"
 OF_LIVE = "FROM entries WHERE feed_id = :feed_id AND digest <> ''"
 MONTHS = f"""
-SELECT substr({TIME}, 1, {TO_THE_MONTH}) AS month, count(*) AS number, min({TIME}) AS first, max({TIME}) AS last
-{OF_LIVE} GROUP BY month
+SELECT substr({TIME}, 1, {TO_THE_MONTH}) AS month, count(*) AS number,
+    min({TIME}) AS first, max({TIME}) AS last {OF_LIVE} GROUP BY month
 """
 LATEST = f"SELECT title, id, link, {TIME} AS time {OF_LIVE} ORDER BY time DESC, id LIMIT {LATEST_ENTRIES}"
 DOCUMENTS = """
