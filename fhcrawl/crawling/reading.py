@@ -74,8 +74,6 @@ REPEATS = DocumentFailure(
 )
 LOST_KINDS = ("no-id", "entry-lost")
 SHARED = "another entry of the document has this id but different content; only one of them can be kept"
-
-
 # The roles of documents that each walk reads as they are at that time.
 OBSERVED = (Role.SUBSCRIPTION, Role.PAGE, Role.LISTED)
 

@@ -464,9 +464,9 @@ class Commit(FeedWriter):
             row |= {"role": Role.PART.value, "walk": place.walk}
             rows, behind = [], None
             # The last one first: each refers to its successor.
-            for number, (key, url) in reversed([*enumerate(parts, 1)]):
+            for index, (key, url) in reversed([*enumerate(parts, 1)]):
                 rows.append(
-                    {**row, "key": key, "url": url, "step": place.step - number, "behind_key": behind}
+                    {**row, "key": key, "url": url, "step": place.step - index, "behind_key": behind}
                 )
                 behind = key
             self._execute_all(WRITE_PART, rows)
