@@ -465,9 +465,7 @@ class Commit(FeedWriter):
             rows, behind = [], None
             # The last one first: each refers to its successor.
             for index, (key, url) in reversed([*enumerate(parts, 1)]):
-                rows.append(
-                    {**row, "key": key, "url": url, "step": place.step - index, "behind_key": behind}
-                )
+                rows.append({**row, "key": key, "url": url, "step": place.step - index, "behind_key": behind})
                 behind = key
             self._execute_all(WRITE_PART, rows)
             if self._unlisted_ids:
