@@ -358,6 +358,7 @@ class Walk:
         logger.info("%s is an HTML page; trying %s", fetch.requested_url, url)
         yield requests.subscription_elsewhere(fetch, response, url, is_page=True)
 
+    # Records that a feed has no numbered pages, unless a later request may find some.
     def _not_a_page(self, fetch: Fetch, response: Response, failure: DocumentFailure) -> Output:
         if failure.kind is ReasonKind.CUT_OFF or failure.state is State.KNOWN:
             self._commits.log_loss(fetch, replace(failure, state=State.KNOWN))
