@@ -176,7 +176,7 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
                 feed: subscriptions.FeedOptions(**options) for feed, options in element["feeds"].items()
             }
             stored = extension.store.subscriptions
-            feeds = subscriptions.chosen(stored, requested, now() if element["due"] else None)
+            feeds = subscriptions.choose(stored, requested, now() if element["due"] else None)
             extension.skipped_feeds.difference_update(feeds)
             if (progress := self.crawler.get_extension(ProgressExtension)) is not None:
                 progress.progress.feeds += len(feeds)

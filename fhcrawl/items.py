@@ -109,9 +109,9 @@ ALL_FIELDS = [f.name for f in fields(EntryItem)]
 FIELDS = [name for name in ALL_FIELDS if name not in OPTIONAL_FIELDS]
 # Attributes of `EntryVersion` that are not fields.
 INTERNAL = frozenset({"version", "pending"})
-KNOWN = frozenset({*ALL_FIELDS, *INTERNAL})
+ATTRIBUTES = frozenset({*ALL_FIELDS, *INTERNAL})
 
 
 def added_fields(item: EntryItem) -> dict[str, Any]:
     """Return the fields that pipelines have added to an item, as attributes or as fields of a subclass."""
-    return {name: value for name, value in vars(item).items() if name not in KNOWN}
+    return {name: value for name, value in vars(item).items() if name not in ATTRIBUTES}

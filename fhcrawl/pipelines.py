@@ -88,22 +88,22 @@ class PendingDocument:
         self.answer: asyncio.Future[None] | None = None
         self.is_left = False
         self._done = done
-        self._on_the_way = 0
-        self._exhausted = False
+        self._items_under_way = 0
+        self._has_ended = False
 
-    def yielded(self) -> None:
-        self._on_the_way += 1
+    def on_item_yielded(self) -> None:
+        self._items_under_way += 1
 
-    def exhausted(self) -> None:
-        self._exhausted = True
-        self._check()
+    def on_output_ended(self) -> None:
+        self._has_ended = True
+        self._finish_if_done()
 
     def on_item_done(self, loss: str | None = None) -> None:
         """Note that the pipelines have returned an entry, dropped it, or lost it to `loss`."""
-        self._on_the_way -= 1
+        self._items_under_way -= 1
         if loss is not None:
             self.mark_failed(ReasonKind.PIPELINE_ERROR, f"lost an entry to {loss}")
-        self._check()
+        self._finish_if_done()
 
     def mark_failed(self, kind: ReasonKind, detail: str) -> None:
         result = self.result
@@ -115,27 +115,24 @@ class PendingDocument:
     def end_in_loop(self, url: str, keeps_link: bool) -> None:
         """End the walk at this document, whose links lead back to it, or to one that the run has read."""
         if self.result is not None:
-            self._fail(
-                self.result if keeps_link else replace(self.result, older_document=None),
-                DocumentFailure(
-                    State.INVALID, ReasonKind.LOOP, f"links back to {url}: the chain forms a loop"
-                ),
-            )
+            result = self.result if keeps_link else replace(self.result, older_document=None)
+            detail = f"links back to {url}: the chain forms a loop"
+            self._fail(result, DocumentFailure(State.INVALID, ReasonKind.LOOP, detail))
 
     def _fail(self, result: DocumentResult, failure: DocumentFailure) -> None:
         self.result = result.failed(failure)
         logger.warning("%s %s", result.fetch.requested_url, failure.detail)
 
-    def note(self, **fields: Any) -> None:
+    def update_result(self, **fields: Any) -> None:
         if self.result is not None:
             self.result = replace(self.result, **fields)
 
-    def _check(self) -> None:
-        if self._exhausted and not self._on_the_way and not self.turn.done():
+    def _finish_if_done(self) -> None:
+        if self._has_ended and not self._items_under_way and not self.turn.done():
             self._done(self)
 
 
-def name_of(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
@@ -158,8 +155,8 @@ class DuplicatesPipeline:
         if winner is not None and outcome is Outcome.DUPLICATE and version.order.is_newer(winner.order):
             version = version.over(winner)
             batch.winners[version.id] = winner._replace(order=version.order)
-            same = {} if have_same_files(winner, item.enclosures) else {"enclosures": None}
-            batch.confirmed[version.id] = (version, {**vars(item), **same})
+            files = {} if have_same_files(winner, item.enclosures) else {"enclosures": None}
+            batch.confirmed[version.id] = (version, {**vars(item), **files})
         raise DropItem(f"{outcome.value} version of {version.id!r}", log_level="DEBUG")
 
 
@@ -168,12 +165,12 @@ def _accept(batch: CommitBatch, version: Version, item: object) -> str | None:
     if not isinstance(item, EntryItem):
         return f"a pipeline that returns {type(item).__name__} instead of EntryItem"
     fields = vars(item)
-    if added := added_fields(item):
+    if added_values := added_fields(item):
         try:
-            fields = {**fields, PIPELINE_FIELDS: orjson.dumps(added).decode()}
+            fields = {**fields, PIPELINE_FIELDS: orjson.dumps(added_values).decode()}
         except orjson.JSONEncodeError as error:
-            names = ", ".join(added)
-            return f"a pipeline that adds fields that cannot be written as JSON ({names}: {error})"
+            added_names = ", ".join(added_values)
+            return f"a pipeline that adds fields that cannot be written as JSON ({added_names}: {error})"
     batch.accept(version, fields)
     return None
 
@@ -198,10 +195,10 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
         except CancelledError as error:
             # A pipeline awaited a cancelled task. Scrapy would end only the task of this response.
             cancelled = RuntimeError("a pipeline was cancelled")
-            pending.on_item_done(f"an error in the pipelines ({name_of(cancelled)})")
+            pending.on_item_done(f"an error in the pipelines ({describe(cancelled)})")
             raise cancelled from error
         except Exception as error:
-            pending.on_item_done(f"an error in the pipelines ({name_of(error)})")
+            pending.on_item_done(f"an error in the pipelines ({describe(error)})")
             raise
         pending.on_item_done(_accept(pending.batch, item.version, output))
         return output

@@ -222,7 +222,7 @@ class Command(command.Command, crawl.Command):
     def _collect_feeds(self, sender: Crawler) -> None:
         from fhcrawl.extensions.verdicts import VerdictsExtension
 
-        VerdictsExtension.of(sender).told = self._told
+        VerdictsExtension.of(sender).reported = self._told
 
     def _print_json(self, crawler: Crawler) -> None:
         from fhcrawl.commands.feeds import as_json
@@ -244,7 +244,7 @@ class Command(command.Command, crawl.Command):
         settings = crawler.settings.copy()
         add_settings(settings)
         with self.opened_store(settings=settings) as store:
-            chosen = subscriptions.chosen(store.subscriptions, feeds, time if only_due else None)
+            chosen = subscriptions.choose(store.subscriptions, feeds, time if only_due else None)
             due = store.subscriptions.find_due(chosen)
             whens = {url: _when(due[url], time) if url in due else "not crawled yet" for url in chosen}
             print_lines(f"{printable(url, LONGEST_SENTENCE)}  {when}" for url, when in whens.items())
@@ -282,7 +282,7 @@ class Command(command.Command, crawl.Command):
         from fhcrawl.extensions.verdicts import VerdictsExtension
 
         verdicts = sender.get_extension(VerdictsExtension)
-        words = () if verdicts is None else verdicts.words
+        words = () if verdicts is None else verdicts.verdict_words
         failing = [word for word in WORDS if word in words and is_failure(word, self._fail_on)]
         if failing:
             logger.error("--fail-on %s: some feeds are %s", self._fail_on, " or ".join(failing))

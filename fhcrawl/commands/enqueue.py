@@ -42,7 +42,7 @@ class Command(command.Command):
         self.exitcode = print_refused(requested.refused)
         with self.opened_store(to_write=True) as store:
             stored = store.subscriptions
-            chosen = subscriptions.chosen(stored, requested, now() if opts.due else None)
+            chosen = subscriptions.choose(stored, requested, now() if opts.due else None)
             why_none = subscriptions.why_none(stored, requested, opts.due)
         # Workers read the options of subscriptions, headers among them, from the store.
         feeds = {url: requested[url].plain() if url in requested else {} for url in chosen}

@@ -20,7 +20,7 @@ from scrapy.utils.log import get_scrapy_root_handler
 
 from fhcrawl import settings as ours
 from fhcrawl.core.components import check_components
-from fhcrawl.crawling.failures import loss_of_error
+from fhcrawl.crawling.failures import failure_of_error
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.addresses import registered_domain
@@ -223,21 +223,21 @@ class Scheduler(scheduler.Scheduler):
     def enqueue_request(self, request: Request) -> bool:
         waits = super().enqueue_request(request)
         if waits:
-            self._under_way.wait(request)
+            self._under_way.note_scheduled(request)
         return waits
 
     def next_request(self) -> Request | None:
         request = super().next_request()
         if request is not None:
-            self._under_way.take(request)
+            self._under_way.note_taken(request)
         return request
 
     def note_ended(self) -> None:
-        self._under_way.end(requests_in_progress(self._engine))
+        self._under_way.note_ended(requests_in_progress(self._engine))
 
     def done(self) -> list[str]:
         """Return the feeds that have been done since the last call; none if requests came from a JOBDIR."""
-        return self._under_way.done(requests_in_progress(self._engine)) if self._counts_all else []
+        return self._under_way.pop_done(requests_in_progress(self._engine)) if self._counts_all else []
 
 
 UNREACHABLE = (ReasonKind.NO_HOST, ReasonKind.CONNECTION_REFUSED)
@@ -254,7 +254,7 @@ def reword_robots_error(record: logging.LogRecord) -> bool:
     """Reword Scrapy's record of a robots.txt that could not be fetched: one line, with the reason."""
     arguments: Any = record.args
     if isinstance(arguments, Mapping) and "f_exception" in arguments:
-        loss = loss_of_error(arguments["f_exception"])
+        loss = failure_of_error(arguments["f_exception"])
         record.levelno = logging.INFO if loss.kind in UNREACHABLE else logging.WARNING
         record.levelname = logging.getLevelName(record.levelno)
         url = urljoin(arguments["request"].url, "/robots.txt")

@@ -297,7 +297,7 @@ def header_text(value: bytes) -> str:
     return value.replace(b"\0", b" ").decode("latin-1")
 
 
-def is_own(request: Request) -> bool:
+def is_of_user(request: Request) -> bool:
     """Return whether a request belongs to no walk, and is not RobotsTxtMiddleware's for one that does."""
     is_robotstxt = request.callback is NO_CALLBACK and request.meta.get("dont_obey_robotstxt")
     return CONTEXT not in request.cb_kwargs and not is_robotstxt
@@ -335,11 +335,11 @@ def with_context(request: Request, context: RequestContext, **changes: Any) -> R
 FEED_IS_SPECIAL, SNAPSHOT_IS_SPECIAL = 1, 2
 
 
-def given_urls(walk: WalkContext) -> list[str]:
+def user_urls(walk: WalkContext) -> list[str]:
     return [walk.feed, *filter(None, [walk.options.snapshot])]
 
 
-def is_fixed(host: str) -> bool:
+def has_fixed_address(host: str) -> bool:
     """Return whether a host always has the same address: it is an IP address, or a name of this machine."""
     return special_name(host) or literal(host) is not None
 
@@ -360,7 +360,7 @@ def special_hosts_to_store(walk: WalkContext) -> int | None:
     special = walk.special_hosts
     if not special:
         return None
-    feed, *snapshot = (origin(url).host for url in given_urls(walk))
+    feed, *snapshot = (origin(url).host for url in user_urls(walk))
     if feed not in special:
         return None
     return FEED_IS_SPECIAL * special[feed] + SNAPSHOT_IS_SPECIAL * any(special.get(host) for host in snapshot)

@@ -105,8 +105,8 @@ STATUSES = {
     429: (State.FAILED, "cannot be fetched for now: too many requests"),
     451: (State.REFUSED, "is unavailable for legal reasons (451)"),
 }
-NOT_ASKED = "cannot be fetched: the server sent an unexpected 304 (not modified)"
-UNASKED = DocumentFailure(State.FAILED, ReasonKind.http(304), NOT_ASKED)
+UNEXPECTED = "cannot be fetched: the server sent an unexpected 304 (not modified)"
+UNEXPECTED_304 = DocumentFailure(State.FAILED, ReasonKind.http(304), UNEXPECTED)
 NO_SNAPSHOT = DocumentFailure(
     State.INVALID, ReasonKind.NOT_A_SNAPSHOT, "is a feed, not the index of a snapshot"
 )
@@ -126,24 +126,24 @@ MAXSIZE = re.compile(r"(?:max size|DOWNLOAD_MAXSIZE) \((\d+)")
 ROBOTS = "Forbidden by robots.txt"
 
 
-def loss_of(failure: Failure) -> DocumentFailure:
-    loss, request = loss_of_error(failure.value), getattr(failure, "request", None)
-    if loss.kind is not ReasonKind.TIMEOUT or request is None:
-        return loss
-    return replace(loss, detail=f"{loss.detail} ({attempt_of(request)})")
+def document_failure(failure: Failure) -> DocumentFailure:
+    result, request = failure_of_error(failure.value), getattr(failure, "request", None)
+    if result.kind is not ReasonKind.TIMEOUT or request is None:
+        return result
+    return replace(result, detail=f"{result.detail} ({describe_attempt(request)})")
 
 
-def attempt_of(request: Request) -> str:
+def describe_attempt(request: Request) -> str:
     return f"{request.meta.get('download_timeout', 0):g} s, attempt {request.meta.get('retry_times', 0) + 1}"
 
 
-def loss_of_error(error: BaseException | None) -> DocumentFailure:
-    return DocumentFailure(*_failure(error))
+def failure_of_error(error: BaseException | None) -> DocumentFailure:
+    return DocumentFailure(*_state_kind_detail(error))
 
 
-def _failure(error: BaseException | None) -> tuple[State, ReasonKind, str]:
+def _state_kind_detail(error: BaseException | None) -> tuple[State, ReasonKind, str]:
     if isinstance(error, HttpError):
-        return _refused(error.response)
+        return _status_failure(error.response)
     for exception, failure in EXCEPTIONS.items():
         if isinstance(error, exception):
             return failure
@@ -152,23 +152,23 @@ def _failure(error: BaseException | None) -> tuple[State, ReasonKind, str]:
     if isinstance(error, LimitReached):
         return State.KNOWN, error.kind, f"was left for a later run: {error}"
     if isinstance(error, (IgnoreRequest, DownloadCancelledError)):
-        return _ignored(error)
-    return State.FAILED, ReasonKind.DOWNLOAD_ERROR, f"cannot be fetched ({_name(error)})"
+        return _ignored_request(error)
+    return State.FAILED, ReasonKind.DOWNLOAD_ERROR, f"cannot be fetched ({_error_text(error)})"
 
 
-def _refused(response: Response) -> tuple[State, ReasonKind, str]:
+def _status_failure(response: Response) -> tuple[State, ReasonKind, str]:
     status = response.status
     if is_challenge(response):
         return State.REFUSED, ReasonKind.CHALLENGE, f"{CHALLENGE} ({status})"
-    other = State.FAILED, f"cannot be fetched: HTTP status {status}"
-    state, detail = STATUSES.get(status, other)
+    default = State.FAILED, f"cannot be fetched: HTTP status {status}"
+    state, detail = STATUSES.get(status, default)
     return state, ReasonKind.http(status), detail
 
 
-def _name(error: BaseException | None) -> str:
+def _error_text(error: BaseException | None) -> str:
     # Twisted's exception; Scrapy's has only its repr.
-    cause = getattr(error, "__cause__", None)
-    reasons = [reason.value for reason in getattr(cause, "reasons", ())]
+    twisted_error = getattr(error, "__cause__", None)
+    reasons = [reason.value for reason in getattr(twisted_error, "reasons", ())]
     if not reasons:
         return str(error) or type(error).__name__
     if all(isinstance(reason, ConnectionClosed) for reason in reasons):
@@ -180,15 +180,15 @@ def wait_of(failure: Failure) -> float:
     """Return how many seconds to wait before the next request to the server; 0 for no wait."""
     error = failure.value
     if isinstance(error, HttpError):
-        return wait_asked(error.response)
+        return requested_wait(error.response)
     return error.wait if isinstance(error, LimitReached) else 0
 
 
-def _ignored(error: IgnoreRequest | DownloadCancelledError) -> tuple[State, ReasonKind, str]:
+def _ignored_request(error: IgnoreRequest | DownloadCancelledError) -> tuple[State, ReasonKind, str]:
     message = str(error)
     if isinstance(error, DownloadCancelledError) or DECOMPRESSION in message:
-        size = MAXSIZE.search(message)
-        allowed = f"DOWNLOAD_MAXSIZE ({size[1]} bytes)" if size else "DOWNLOAD_MAXSIZE"
+        maxsize = MAXSIZE.search(message)
+        allowed = f"DOWNLOAD_MAXSIZE ({maxsize[1]} bytes)" if maxsize else "DOWNLOAD_MAXSIZE"
         return State.REFUSED, ReasonKind.TOO_LARGE, f"is larger than {allowed}"
     if isinstance(error, NotACapture):
         return State.INVALID, ReasonKind.NOT_A_FEED, message
@@ -198,11 +198,8 @@ def _ignored(error: IgnoreRequest | DownloadCancelledError) -> tuple[State, Reas
         return State.REFUSED, ReasonKind.ROBOTS_TXT, "is not fetched: robots.txt disallows it"
     if "redirect" in message:
         return State.FAILED, ReasonKind.REDIRECTS, "has too many redirects"
-    return (
-        State.REFUSED,
-        ReasonKind.IGNORED,
-        f"is not fetched ({message or 'a middleware dropped the request'})",
-    )
+    detail = f"is not fetched ({message or 'a middleware dropped the request'})"
+    return State.REFUSED, ReasonKind.IGNORED, detail
 
 
 # -- pauses that servers request -------------------------------------------------------------------------
@@ -218,7 +215,7 @@ MILLISECONDS = 1e11  # larger numbers are not seconds since 1970
 
 
 # RFC 6585, 4: 429 is "too many requests". Some servers send 403 instead.
-def wait_asked(response: Response) -> float:
+def requested_wait(response: Response) -> float:
     """Return the seconds until the next request that a response allows; 0 for no wait.
 
     A 429 always requires a wait, as does a 403 whose rate limit fields allow no more requests.
@@ -249,20 +246,20 @@ def _rate_limits(response: Response) -> Iterator[tuple[float | None, float | Non
     texts += [(header(response, f"{n}-Remaining"), header(response, f"{n}-Reset")) for n in RATE_LIMITS]
     for remaining, reset in texts:
         if remaining is not None or reset is not None:
-            yield _number(remaining), _reset(response, reset)
+            yield _parse_number(remaining), _seconds_to_reset(response, reset)
 
 
-def _reset(response: Response, text: str | None) -> float | None:
-    number = timestamp_of(text or "") if (seconds := _number(text)) is None else seconds
-    if number is None or number <= polling.LONGEST:
-        return number
-    if number > MILLISECONDS:
-        number /= 1000
-    sent = timestamp_of(header(response, "Date") or "")
-    return number - (time() if sent is None else sent)
+def _seconds_to_reset(response: Response, text: str | None) -> float | None:
+    seconds = timestamp_of(text or "") if (parsed := _parse_number(text)) is None else parsed
+    if seconds is None or seconds <= polling.LONGEST:
+        return seconds
+    if seconds > MILLISECONDS:
+        seconds /= 1000
+    sent_at = timestamp_of(header(response, "Date") or "")
+    return seconds - (time() if sent_at is None else sent_at)
 
 
-def _number(text: str | None) -> float | None:
+def _parse_number(text: str | None) -> float | None:
     match = NUMBER.fullmatch(text.strip()) if text else None
     return None if match is None else float(match[0])
 
@@ -276,8 +273,6 @@ def retry_after(response: Response) -> float:
     value = (response.headers.get("Retry-After") or b"").decode("latin-1").strip()
     if value.isdecimal() and value.isascii():
         return min(float(value), polling.LONGEST)
-    until, now = (
-        timestamp_of(value),
-        timestamp_of((response.headers.get("Date") or b"").decode("latin-1")),
-    )
-    return 0.0 if until is None else min(until - (time() if now is None else now), polling.LONGEST)
+    until = timestamp_of(value)
+    sent_at = timestamp_of((response.headers.get("Date") or b"").decode("latin-1"))
+    return 0.0 if until is None else min(until - (time() if sent_at is None else sent_at), polling.LONGEST)

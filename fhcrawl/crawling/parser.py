@@ -65,7 +65,7 @@ def read(job: Job) -> FeedDocument | DocumentList:
         return document
     # A URL that is too long to fetch must stay too long.
     clean_links(document, lambda url: without_credentials(url)[: LONGEST_URL + 1])
-    document.problems = list(map(_shortened, document.problems))
+    document.problems = list(map(_shorten, document.problems))
     for entry in document.entries:
         entry.digest = results.digest(entry)
     return document
@@ -81,37 +81,37 @@ def clean_links(document: FeedDocument, clean: Callable[[str], str]) -> None:
 
 
 # Problems are logged, and may quote long texts.
-def _shortened(problem: Problem) -> Problem:
+def _shorten(problem: Problem) -> Problem:
     if len(problem.entry) + len(problem.detail) <= LONGEST_PROBLEM:
         return problem
     return replace(problem, entry=problem.entry[:LONGEST_PROBLEM], detail=problem.detail[:LONGEST_PROBLEM])
 
 
-def put_job(file: int, job: Job) -> None:
-    with _opened(file, "wb") as written:
-        pickle.dump(job, written, pickle.HIGHEST_PROTOCOL)
+def put_job(descriptor: int, job: Job) -> None:
+    with _rewound(descriptor, "wb") as stream:
+        pickle.dump(job, stream, pickle.HIGHEST_PROTOCOL)
 
 
-def put_answer(file: int, answer: FeedDocument | DocumentList | Exception) -> None:
-    with _opened(file, "wb") as written:
+def put_answer(descriptor: int, answer: FeedDocument | DocumentList | Exception) -> None:
+    with _rewound(descriptor, "wb") as stream:
         if not isinstance(answer, documents.FeedDocument):
-            pickle.dump((answer, ()), written, pickle.HIGHEST_PROTOCOL)
+            pickle.dump((answer, ()), stream, pickle.HIGHEST_PROTOCOL)
             return
         # Pickling columns takes a quarter of the time of pickling objects.
         columns = tuple(zip(*map(FIELDS_OF, answer.entries), strict=True))
-        pickle.dump((replace(answer, entries=[]), columns), written, pickle.HIGHEST_PROTOCOL)
+        pickle.dump((replace(answer, entries=[]), columns), stream, pickle.HIGHEST_PROTOCOL)
 
 
-def take_job(file: int) -> Job:
-    with _opened(file, "rb") as read:
-        job: Job = pickle.load(read)  # noqa: S301 - it is our own process
+def take_job(descriptor: int) -> Job:
+    with _rewound(descriptor, "rb") as stream:
+        job: Job = pickle.load(stream)  # noqa: S301 - it is our own process
         return job
 
 
-def take_answer(file: int) -> FeedDocument | DocumentList:
+def take_answer(descriptor: int) -> FeedDocument | DocumentList:
     """Return what `put_answer` wrote to a file; raise it if it is an exception."""
-    with _opened(file, "rb") as read:
-        answer, columns = pickle.load(read)  # noqa: S301 - it is our own process
+    with _rewound(descriptor, "rb") as stream:
+        answer, columns = pickle.load(stream)  # noqa: S301 - it is our own process
         if isinstance(answer, Exception):
             raise answer
         document: FeedDocument | DocumentList = answer
@@ -123,12 +123,12 @@ def take_answer(file: int) -> FeedDocument | DocumentList:
 # Allocating memory takes longer than everything else here: no buffer is larger than a frame of pickle, and a
 # small file is not truncated.
 @contextmanager
-def _opened(file: int, mode: str) -> Iterator[Any]:
-    with open(file, mode, closefd=False) as opened:
-        opened.seek(0)
-        if mode == "wb" and os.fstat(file).st_size >= LARGE:
-            opened.truncate()
-        yield opened
+def _rewound(descriptor: int, mode: str) -> Iterator[Any]:
+    with open(descriptor, mode, closefd=False) as stream:
+        stream.seek(0)
+        if mode == "wb" and os.fstat(descriptor).st_size >= LARGE:
+            stream.truncate()
+        yield stream
 
 
 @contextmanager
@@ -149,13 +149,13 @@ def limited_memory(octets: int) -> Iterator[None]:
 
 
 def limit_time(seconds: int) -> None:
-    used = resource.getrusage(resource.RUSAGE_SELF)
+    usage = resource.getrusage(resource.RUSAGE_SELF)
     _soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
     with suppress(ValueError):  # the hard limit is lower
-        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(used.ru_utime + used.ru_stime) + seconds, hard))
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(usage.ru_utime + usage.ru_stime) + seconds, hard))
 
 
-def serve(file: int, turns: BinaryIO, answers: BinaryIO, seconds: int = 0) -> None:
+def serve(descriptor: int, turns: BinaryIO, answers: BinaryIO, seconds: int = 0) -> None:
     """Replace each job with its answer, in turn with the other process, until that one closes the pipe.
 
     The process ends if a document takes more memory than there is, or more seconds of CPU than are allowed.
@@ -166,17 +166,17 @@ def serve(file: int, turns: BinaryIO, answers: BinaryIO, seconds: int = 0) -> No
         if seconds:
             limit_time(seconds)
         try:
-            put_answer(file, _answer(take_job(file)))
+            put_answer(descriptor, _read_or_error(take_job(descriptor)))
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
         except OSError as error:
             # The disk is full; the error fits in place of the job.
-            put_answer(file, error)
+            put_answer(descriptor, error)
         answers.write(TURN)
         answers.flush()
 
 
-def _answer(job: Job) -> FeedDocument | DocumentList | Exception:
+def _read_or_error(job: Job) -> FeedDocument | DocumentList | Exception:
     try:
         return read(job)
     except MemoryError:
@@ -189,12 +189,12 @@ def main() -> None:
     # The objects of a document are in use until it is sent, and form no cycles.
     gc.freeze()
     gc.set_threshold(GARBAGE)
-    file, memory, seconds = map(int, sys.argv[1:])
+    descriptor, memory, seconds = map(int, sys.argv[1:])
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     # Unbuffered, so that nothing is flushed at exit, when the other process may have ended.
     answers = open(sys.stdout.fileno(), "wb", 0, closefd=False)  # noqa: SIM115
     with answers, suppress(BrokenPipeError), limited_memory(memory):
-        serve(file, sys.stdin.buffer, answers, seconds)
+        serve(descriptor, sys.stdin.buffer, answers, seconds)
 
 
 if __name__ == "__main__":

@@ -74,8 +74,6 @@ REPEATS = DocumentFailure(
 )
 LOST_KINDS = ("no-id", "entry-lost")
 SHARED = "another entry of the document has this id but different content; only one of them can be kept"
-
-
 # The roles of documents that each walk reads as they are at that time.
 OBSERVED = (Role.SUBSCRIPTION, Role.PAGE, Role.LISTED)
 
@@ -94,14 +92,14 @@ def parse_failure(response: Response, error: NotAFeedError) -> DocumentFailure:
     return DocumentFailure(State.INVALID, error.kind, f"is not a feed: {error}")
 
 
-def unchanged(fetch: Fetch, response: Response) -> DocumentResult:
-    last = context_of(response).last_reading
+def unchanged_result(fetch: Fetch, response: Response) -> DocumentResult:
+    last_reading = context_of(response).last_reading
     etag, last_modified = requests.validators(response)
     if response.status != requests.NOT_MODIFIED:
         return DocumentResult(fetch, validators=(etag, last_modified, None), received=fetch.fetched)
     # RFC 9111, 4.3.4: the header fields of a 304 response replace the stored ones; those that it lacks stay.
-    if last is not None:
-        etag, last_modified = etag or last.etag, last_modified or last.last_modified
+    if last_reading is not None:
+        etag, last_modified = etag or last_reading.etag, last_modified or last_reading.last_modified
     return DocumentResult(fetch, validators=(etag, last_modified, None))
 
 
@@ -115,26 +113,26 @@ def is_snapshot(fetch: Fetch, response: Response) -> bool:
 
 
 def list_result(
-    fetch: Fetch, response: Response, listed: DocumentList, first_unprocessed: int
+    fetch: Fetch, response: Response, document_list: DocumentList, first_unprocessed: int
 ) -> tuple[DocumentResult, DocumentRef | None]:
     """Return the result of a list of documents, and its first document that is not processed."""
-    if fetch.role is Role.INDEX and listed.created_at is None:
+    if fetch.role is Role.INDEX and document_list.created_at is None:
         url = fetch.requested_url
         logger.warning("%s does not say when it was created: all documents of the feed are read", url)
-    is_read = first_unprocessed == len(listed.documents)
+    is_read = first_unprocessed == len(document_list.documents)
     body_digest = requests.body_digest(response, context_of(response).walk)
     result = DocumentResult(
         fetch,
         # The index of a snapshot lists the whole state at `createdAt`; the list of a folder does not.
-        kind=(Kind.SINGLE if listed.prefix is None else Kind.COMPLETE).value,
-        updated=listed.created_at,
-        parts=listed.documents,
+        kind=(Kind.SINGLE if document_list.prefix is None else Kind.COMPLETE).value,
+        updated=document_list.created_at,
+        parts=document_list.documents,
         validators=(*requests.validators(response), body_digest),
-        replaces=listed.prefix if is_read else None,
+        replaces=document_list.prefix if is_read else None,
     )
     if is_read:
         return result, None
-    key, url = listed.documents[first_unprocessed]
+    key, url = document_list.documents[first_unprocessed]
     return result, DocumentRef(
         key, url, Role.PART, ChainPosition(fetch.position.walk, fetch.position.step - first_unprocessed - 1)
     )
@@ -146,7 +144,7 @@ def snapshot_page(fetch: Fetch, document: FeedDocument) -> FeedDocument:
     return replace(document, links={}, other_links={})
 
 
-def elsewhere(
+def find_subscription(
     fetch: Fetch, response: Response, document: FeedDocument, limit: int
 ) -> tuple[str, DocumentFailure | None] | None:
     """Return where the subscription document is, if this is an archive document or a page after the first.
@@ -155,25 +153,25 @@ def elsewhere(
     :return: its URL, and what was wrong with this document, or with documents before it
     """
     context = context_of(response)
-    own, quirks = (fetch.requested_url, fetch.url), requests.quirks_of(context.walk.options)
-    current = subscription_link(document, quirks)
+    own_urls, quirks = (fetch.requested_url, fetch.url), requests.quirks_of(context.walk.options)
+    target = subscription_link(document, quirks)
     # The target of a permanent redirect may have become an archive: request the user's URL instead.
-    if current is None and not document.complete and chain.is_archive(document, own, quirks):
-        current = fetch.feed
+    if target is None and not document.complete and chain.is_archive(document, own_urls, quirks):
+        target = fetch.feed
     is_last = context.fallback is not None and context.fallback.is_last
-    if fetch.role is not Role.SUBSCRIPTION or current is None or current in own or is_last:
+    if fetch.role is not Role.SUBSCRIPTION or target is None or target in own_urls or is_last:
         return None
     # Each page of a multipart feed links to the next newer one; these links may form a loop.
-    allowed = limit if current == document.links.get("next-archive") else REFERRALS
-    number, mark = (0, None) if context.referral is None else (context.referral.number, context.referral.mark)
-    is_far = bool(allowed) and number >= allowed
-    if is_far or current == mark or not requests.is_fetchable(current):
+    most = limit if target == document.links.get("next-archive") else REFERRALS
+    count, mark = (0, None) if context.referral is None else (context.referral.number, context.referral.mark)
+    is_far = bool(most) and count >= most
+    if is_far or target == mark or not requests.is_fetchable(target):
         return None
-    urls = contradiction(document, subscription_relation(document, quirks), quirks)
-    return current, _contradictory(urls) if urls else _loss_on_the_way(context)
+    links = contradiction(document, subscription_relation(document, quirks), quirks)
+    return target, _contradiction(links) if links else _referral_failure(context)
 
 
-def _loss_on_the_way(context: RequestContext) -> DocumentFailure | None:
+def _referral_failure(context: RequestContext) -> DocumentFailure | None:
     return None if context.referral is None else context.referral.loss
 
 
@@ -209,31 +207,31 @@ class _Reading:
         self.document = document
         self.earlier = earlier
         self.store = store
-        self.own = (fetch.requested_url, fetch.url)
+        self.own_urls = (fetch.requested_url, fetch.url)
         self.quirks = requests.quirks_of(self.walk.options)
         self.is_repaired = any(problem.kind == "repaired" for problem in document.problems)
-        self.invalid = sum(problem.kind in LOST_KINDS for problem in document.problems)
-        self.row = None if store is None else self._software()
+        self.invalid_entries = sum(problem.kind in LOST_KINDS for problem in document.problems)
+        self.software = None if store is None else self._find_software()
         self.versions: list[Version | None] = []
-        self.shown: list[str] = []  # `coverage.mark` of entries of a subscription document or a capture
+        self.marks: list[str] = []  # `coverage.mark` of entries of a subscription document or a capture
         self.oldest: str | None = None  # when the last of these that has a time was published or updated
 
     def result(self) -> DocumentResult:
         fetch, document = self.fetch, self.document
         failure = self._failure()
         since = self.walk.since or "" if fetch.role is not Role.PART else ""
-        older, failure = self._older(since, failure)
-        counts = self._compare()
-        if _loss_on_the_way(self.context):
+        older_link, failure = self._older_link(since, failure)
+        counts = self._compare_with_newer()
+        if _referral_failure(self.context):
             # The next run requests the user's URL again.
             fetch = replace(fetch, location=fetch.feed)
         self._read_entries(since)
         requests.note_growth(self.response, sum(_inherited(entry, fetch.url) for entry in document.entries))
         versions = [version for version in self.versions if version is not None]
-        shared = self._shared()
+        shared = self._find_shared_ids()
         deletions = self._deletions()
-        if self.invalid:
-            counts["fhcrawl/entry/invalid"] = self.invalid
+        if self.invalid_entries:
+            counts["fhcrawl/entry/invalid"] = self.invalid_entries
         if shared:
             counts["fhcrawl/entry/shared"] = len(shared)
             document.problems.extend(Problem(ReasonKind.SHARED_ID, version.id, SHARED) for version in shared)
@@ -244,9 +242,9 @@ class _Reading:
             kind=chain.kind(document, self.quirks).value,
             updated=document.updated,
             moved_to=self._moved_to(),
-            older_document=older,
+            older_document=older_link,
             failure=failure,
-            lost_entries=self.invalid + len(shared),
+            lost_entries=self.invalid_entries + len(shared),
             shared_id=shared[0].id if shared else None,
             versions=versions,
             deletions=deletions,
@@ -256,12 +254,12 @@ class _Reading:
         # Feed of multipart pages: "A page with a `next` link is immutable".
         is_immutable = document.format == "multipart" and "next-archive" in document.links
         if fetch.role in chain.CHAIN and not is_immutable:
-            result = self._of_chain(result)
+            result = self._with_chain_fields(result)
         if fetch.role is Role.SUBSCRIPTION:
-            result = self._of_subscription(result, shared)
+            result = self._with_subscription_fields(result, shared)
         elif fetch.role is Role.CAPTURE:
-            result = replace(result, shown=self.shown, oldest=self.oldest)
-        return result if self.store is None else self._with_unlinked(result, self.store)
+            result = replace(result, shown=self.marks, oldest=self.oldest)
+        return result if self.store is None else self._with_unlinked_page(result, self.store)
 
     def _failure(self) -> DocumentFailure | None:
         document = self.document
@@ -282,29 +280,29 @@ class _Reading:
         if "dataloss" in self.response.flags:
             detail = "arrives incomplete or with a wrong checksum"
             return DocumentFailure(State.FAILED, ReasonKind.CUT_OFF, detail)
-        return _loss_on_the_way(self.context)
+        return _referral_failure(self.context)
 
     def _link_failure(self) -> DocumentFailure | None:
         document = self.document
         if self.fetch.role is Role.SUBSCRIPTION and not document.complete:
-            current = subscription_link(document, self.quirks)
-            is_archive = chain.is_archive(document, self.own, self.quirks)
-            if current not in self.own if current else is_archive:
+            target = subscription_link(document, self.quirks)
+            is_archive = chain.is_archive(document, self.own_urls, self.quirks)
+            if target not in self.own_urls if target else is_archive:
                 detail = "is an archive document or a page that does not lead to the newest document"
                 return DocumentFailure(State.INVALID, ReasonKind.NO_CURRENT, detail)
         # The links of a capture do not belong to the feed's chain today.
-        urls = None if self.fetch.role is Role.CAPTURE else older_contradiction(document, self.quirks)
-        return _contradictory(urls) if urls else None
+        links = None if self.fetch.role is Role.CAPTURE else older_contradiction(document, self.quirks)
+        return _contradiction(links) if links else None
 
-    def _older(
-        self, since: str, failure: DocumentFailure | None
+    def _older_link(
+        self, snapshot_time: str, failure: DocumentFailure | None
     ) -> tuple[Link | None, DocumentFailure | None]:
         document = self.document
-        older = chain.older_document(document, self.own, self.quirks)
-        if since and reaches(document, since):
+        older = chain.older_document(document, self.own_urls, self.quirks)
+        if snapshot_time and reaches(document, snapshot_time):
             return None, failure
-        if since and older is None and failure is None and begins_after(document, since):
-            detail = f"is the oldest document, but begins after the snapshot of {since}"
+        if snapshot_time and older is None and failure is None and begins_after(document, snapshot_time):
+            detail = f"is the oldest document, but begins after the snapshot of {snapshot_time}"
             return None, DocumentFailure(State.INVALID, ReasonKind.BEGINS_LATER, detail)
         return older, failure
 
@@ -315,28 +313,28 @@ class _Reading:
         url = self.fetch.url
         return url if may_be_another(self.document, redirected[0], url) else None
 
-    def _compare(self) -> Counter[str]:
+    def _compare_with_newer(self) -> Counter[str]:
         newer = self.context.newer
         if newer is None or self.document.format != "multipart":
             return Counter()
-        problems = list(disagreements(self.document, self.own, newer))
+        problems = list(disagreements(self.document, self.own_urls, newer))
         self.document.problems.extend(problems)
         return Counter(f"fhcrawl/neighbour/{problem.kind}" for problem in problems)
 
-    def _of_chain(self, result: DocumentResult) -> DocumentResult:
+    def _with_chain_fields(self, result: DocumentResult) -> DocumentResult:
         older, earlier = result.older_document, self.earlier
         unsettled = earlier.unsettled if earlier is not None else ()
         # A page that does not link to the last page may not be the end.
-        named = older.url if older else last_page(self.document, self.own, self.quirks)
-        held = absences.encode(result.versions, named, unsettled)
-        is_known = earlier is not None and result.failure is None
+        older_url = older.url if older else last_page(self.document, self.own_urls, self.quirks)
+        held = absences.encode(result.versions, older_url, unsettled)
+        is_comparable = earlier is not None and result.failure is None
         # These entries must be compared again even if the document does not change.
         validators = None if unsettled else (*requests.validators(self.response), None)
-        lost = self._lost(result, earlier, held) if is_known and earlier is not None else {}
-        is_no_page = self.context.is_probe and not result.versions
-        return replace(result, held=None if is_no_page else held, lost=lost, validators=validators)
+        lost_ids = self._lost_ids(result, earlier, held) if is_comparable and earlier is not None else {}
+        is_missing_page = self.context.is_probe and not result.versions
+        return replace(result, held=None if is_missing_page else held, lost=lost_ids, validators=validators)
 
-    def _lost(
+    def _lost_ids(
         self, result: DocumentResult, earlier: EarlierReading, held: bytes
     ) -> Mapping[bytes, bytes | None] | None:
         if self.fetch.role is not Role.SUBSCRIPTION or result.older_document is not None:
@@ -347,10 +345,10 @@ class _Reading:
             return {}
         return None if result.lost_entries or self.is_repaired else earlier.removed(held)
 
-    def _of_subscription(self, result: DocumentResult, shared: list[Version]) -> DocumentResult:
+    def _with_subscription_fields(self, result: DocumentResult, shared: list[Version]) -> DocumentResult:
         document, earlier, older = self.document, self.earlier, result.older_document
         # RFC 5005, 2; an incomplete or invalid document deletes no entries.
-        is_intact = result.failure is None and not self.invalid and not self.is_repaired
+        is_intact = result.failure is None and not self.invalid_entries and not self.is_repaired
         # The same bytes, if they only link to the first page, do not prove that the pages are unchanged.
         has_pages = older is not None and older.role is Role.PAGE
         is_index = has_pages and not (document.entries or document.updated)
@@ -362,10 +360,10 @@ class _Reading:
             update_schedule=None if document.update_schedule is None else asdict(document.update_schedule),
             validators=None if is_index else (*requests.validators(self.response), body_digest),
             present=present if document.complete and is_intact else None,
-            shown=self.shown if result.kind in COVERED_KINDS and result.failure is None else None,
+            shown=self.marks if result.kind in COVERED_KINDS and result.failure is None else None,
             total=document.total,
             head=document.head,
-            breaks_span=bool(self.invalid)
+            breaks_span=bool(self.invalid_entries)
             or any(
                 earlier is None or not earlier.has_held(version)
                 for version in result.versions
@@ -375,14 +373,14 @@ class _Reading:
 
     # -- entries ------------------------------------------------------------------------------------------
 
-    def _read_entries(self, since: str) -> None:
+    def _read_entries(self, snapshot_time: str) -> None:
         fetch, document, earlier, ids = self.fetch, self.document, self.earlier, self.walk.options.ids
         is_observed, is_shown = fetch.role in OBSERVED, fetch.role in (Role.SUBSCRIPTION, Role.CAPTURE)
         # Versions with an update time, of whatever walk, are newer than those without one.
         is_dated_by_api = self._is_dated_by_api()
         for position, entry in enumerate(document.entries):
             entry_id = results.identity(entry, document, ids)
-            if entry_id is None or (since and is_before(entry.updated, since)):
+            if entry_id is None or (snapshot_time and is_before(entry.updated, snapshot_time)):
                 self.versions.append(None)
                 continue
             digest = entry.digest or results.digest(entry)
@@ -397,25 +395,25 @@ class _Reading:
                 claimed = claimed.over_earlier_walks()
             self.versions.append(_version(fetch, entry_id, claimed, digest, entry.original))
             if is_shown and position < coverage.WINDOW:
-                self.shown.append(coverage.mark(entry_id, entry.published, entry.updated, digest))
+                self.marks.append(coverage.mark(entry_id, entry.published, entry.updated, digest))
                 self.oldest = entry.published or entry.updated or self.oldest
 
     # RFC 4287, 4.1.1: "If multiple atom:entry elements with the same atom:id value appear in an Atom Feed
     # Document, they represent the same entry. Their atom:updated timestamps SHOULD be different."
-    def _shared(self) -> list[Version]:
+    def _find_shared_ids(self) -> list[Version]:
         # An event's id is its entity's, which can have more events.
         if self.document.format == "multipart":
             return []
         shared: list[Version] = []
-        first: dict[str, tuple[Version, Entry]] = {}
-        by_id: dict[str, dict[tuple[str, str | None], set[str | None]]] = {}
+        first_by_id: dict[str, tuple[Version, Entry]] = {}
+        contents_by_id: dict[str, dict[tuple[str, str | None], set[str | None]]] = {}
         for version, entry in zip(self.versions, self.document.entries, strict=True):
             if version is None:
                 continue
-            first_version, first_entry = first.setdefault(version.id, (version, entry))
+            first_version, first_entry = first_by_id.setdefault(version.id, (version, entry))
             if first_version is version:
                 continue
-            contents = by_id.setdefault(
+            contents = contents_by_id.setdefault(
                 version.id, {(first_version.digest, first_entry.published): {first_entry.updated}}
             )
             content = version.digest, entry.published
@@ -442,11 +440,11 @@ class _Reading:
 
     # -- older pages that no link names -------------------------------------------------------------------
 
-    def _software(self) -> Platform | None:
+    def _find_software(self) -> Platform | None:
         context = self.context
         if context.role is Role.PAGE:
-            row = context.software if self.walk.options.platforms else None
-            return NUMBERED if row is PROBE else row
+            platform = context.software if self.walk.options.platforms else None
+            return NUMBERED if platform is PROBE else platform
         if context.role is not Role.SUBSCRIPTION:
             return None
         headers = (
@@ -458,54 +456,60 @@ class _Reading:
     # The feed has no update times. A post that was edited in it comes with its time from the API, which is
     # read after each change of the feed.
     def _is_dated_by_api(self) -> bool:
-        row, store = self.row, self.store
-        if store is None or row is None or not row.has_api or self.fetch.role is not Role.SUBSCRIPTION:
+        software, store = self.software, self.store
+        if store is None or software is None or self.fetch.role is not Role.SUBSCRIPTION:
             return False
-        return self.walk.options.platforms and self._form_older(self.fetch, row, store)[0] is not None
+        may_read_api = software.has_api and self.walk.options.platforms
+        return may_read_api and self._form_older(self.fetch, software, store)[0] is not None
 
     # If these pages are disabled, the result only records that there may be some.
-    def _with_unlinked(self, result: DocumentResult, store: Store) -> DocumentResult:
-        fetch, options, row = result.fetch, self.walk.options, self.row
+    def _with_unlinked_page(self, result: DocumentResult, store: Store) -> DocumentResult:
+        fetch, options, software = result.fetch, self.walk.options, self.software
         if result.kind != Kind.SINGLE.value or result.older_document or result.failure:
             return result
-        if row is None and fetch.role is Role.SUBSCRIPTION and (options.probe or fetch.walk > FIRST_WALK):
-            row, _ = numbered_pages(store, fetch.feed, options)
-            own = fetch.location or fetch.requested_url
-            has_number = url_query_parameter(own, "page", keep_blank_values=True) is not None
-            if row is PROBE and (has_number or not own.startswith("http")):
-                row = None
-        if row is None:
+        may_be_numbered = options.probe or fetch.walk > FIRST_WALK
+        if software is None and fetch.role is Role.SUBSCRIPTION and may_be_numbered:
+            software, _ = numbered_pages(store, fetch.feed, options)
+            feed_url = fetch.location or fetch.requested_url
+            has_number = url_query_parameter(feed_url, "page", keep_blank_values=True) is not None
+            if software is PROBE and (has_number or not feed_url.startswith("http")):
+                software = None
+        if software is None:
             return result
-        url, is_cut = self._form_older(fetch, row, store)
+        url, is_cut = self._form_older(fetch, software, store)
         if is_cut:
             result = replace(result, lost_entries=result.lost_entries or CUT)
         if url is None or url == fetch.feed:
             return result
-        if not options.platforms or (row is NUMBERED and not options.probe):
-            return replace(result, software=row.name)
-        older_url = self._stored_older_url(result, row, url, store)
-        link = None if older_url is None else Link(Role.PAGE, older_url, row.name)
-        return replace(result, older_document=link, older_key=url if row.has_api else None)
+        if not options.platforms or (software is NUMBERED and not options.probe):
+            return replace(result, software=software.name)
+        older_url = self._stored_older_url(result, software, url, store)
+        link = None if older_url is None else Link(Role.PAGE, older_url, software.name)
+        return replace(result, older_document=link, older_key=url if software.has_api else None)
 
-    def _stored_older_url(self, result: DocumentResult, row: Platform, url: str, store: Store) -> str | None:
+    def _stored_older_url(
+        self, result: DocumentResult, software: Platform, url: str, store: Store
+    ) -> str | None:
         fetch, earlier = result.fetch, self.earlier
-        if row.has_api:
+        if software.has_api:
             # The API that a home page leads to has the key of the home page.
-            stored = store.documents.find(fetch.feed, url)
-            return url if stored is None else stored.url
+            api_document = store.documents.find(fetch.feed, url)
+            return url if api_document is None else api_document.url
         # Entries that have left the feed are in the store. If the feed overlaps with its earlier state, the
         # older page is still the same, as are all pages behind it.
-        if row.moves and earlier is not None and fetch.role is Role.SUBSCRIPTION:
+        if software.moves and earlier is not None and fetch.role is Role.SUBSCRIPTION:
             overlaps = any(map(earlier.has_id, result.versions))
-            return (store.documents.find_formed(fetch.feed, fetch.key, row.name) or url) if overlaps else url
-        if row.is_by_time and fetch.is_check:
+            formed = store.documents.find_formed(fetch.feed, fetch.key, software.name) if overlaps else None
+            return formed or url
+        if software.is_by_time and fetch.is_check:
             # Only a walk has read the entries of the documents before this one.
-            return store.documents.find_formed(fetch.feed, fetch.key, row.name)
+            return store.documents.find_formed(fetch.feed, fetch.key, software.name)
         return url
 
-    def _form_older(self, fetch: Fetch, row: Platform, store: Store) -> tuple[str | None, bool]:
+    # The URL of the next older page, and whether this page may lack entries of its period.
+    def _form_older(self, fetch: Fetch, software: Platform, store: Store) -> tuple[str | None, bool]:
         document, is_page, size = self.document, fetch.role is Role.PAGE, self.walk.page_size
-        if is_page and row.is_by_time and not size:
+        if is_page and software.is_by_time and not size:
             size = store.documents.count_shown(fetch.feed)
         times = [time for entry in document.entries if (time := entry.published or entry.updated)]
         shown = Shown(
@@ -518,30 +522,30 @@ class _Reading:
             document.site and requests.secured(document.site, self.response),
         )
         # The next run requests the target of a permanent redirect.
-        return row.older(fetch.location or fetch.requested_url, shown)
+        return software.older(fetch.location or fetch.requested_url, shown)
 
 
 def numbered_pages(store: Store, feed: str, options: FeedOptions) -> tuple[Platform | None, bool]:
-    """Return the row of the pages of unknown software, if a feed has any or may be probed; whether it was."""
-    is_known, probed = store.documents.find_probe(feed)
-    if is_known:
+    """Return NUMBERED or PROBE if a feed has numbered pages or may be probed, and whether it ever was."""
+    has_pages, probed_at = store.documents.find_probe(feed)
+    if has_pages:
         return NUMBERED, True
     # A time in the future was recorded by a wrong clock.
-    is_due = probed is None or not 0 <= elapsed(probed, now()) < PROBED_AGAIN
-    return PROBE if is_due and options.platforms and options.probe else None, probed is not None
+    is_due = probed_at is None or not 0 <= elapsed(probed_at, now()) < PROBED_AGAIN
+    return PROBE if is_due and options.platforms and options.probe else None, probed_at is not None
 
 
 def is_missing(response: Response) -> bool:
     """Return whether a page with a constructed URL does not exist."""
     context = context_of(response)
-    row = context.software
+    platform = context.software
     # A redirect leads to the last page, or to the first one.
     pages = {url_query_parameter(url, "page") for url in (context.requested_url, response.url)}
-    is_redirected = row in (NUMBERED, PROBE) and len(pages) > 1
-    return is_redirected or (row is not None and response.status in row.ends)
+    is_redirected = platform in (NUMBERED, PROBE) and len(pages) > 1
+    return is_redirected or (platform is not None and response.status in platform.ends)
 
 
-def no_page() -> FeedDocument:
+def empty_document() -> FeedDocument:
     return FeedDocument(
         "rss", None, None, {}, archive=False, complete=False, entries=[], problems=[], fault=None
     )
@@ -549,19 +553,19 @@ def no_page() -> FeedDocument:
 
 # A server may ignore a parameter that was added to a URL. A linked page with the first page's entries is an
 # error of the publisher, as is a numbered page: its entries may have moved to the next page.
-def is_end(response: Response, result: DocumentResult, newer: Role) -> bool | None:
+def is_end(response: Response, result: DocumentResult, newer_role: Role) -> bool | None:
     """Return whether a page that repeats the newer one is the end; None if that proves nothing."""
-    row = context_of(response).software
-    if row is PROBE:
+    platform = context_of(response).software
+    if platform is PROBE:
         return True
-    if row is not None and row.has_api:
+    if platform is not None and platform.has_api:
         return None
-    if row is None or result.kind != Kind.SINGLE.value:
+    if platform is None or result.kind != Kind.SINGLE.value:
         return False
-    return None if row.is_by_time else row.repeats or newer is Role.SUBSCRIPTION
+    return None if platform.is_by_time else platform.repeats or newer_role is Role.SUBSCRIPTION
 
 
-def api(response: Response) -> str | None:
+def api_url(response: Response) -> str | None:
     """Return the URL of the first page of the API that a home page leads to; None if it leads to none."""
     context = context_of(response)
     if not context.is_of_api or context.referral is not None or isinstance(context.task, Recheck):
@@ -580,12 +584,12 @@ def has_hidden_news(response: Response, result: DocumentResult, earlier: Earlier
     return earlier is not None and result.held is not None and earlier.has_gained(result.held)
 
 
-def _contradictory(links: Contradiction) -> DocumentFailure:
-    named = [url for url in links.others if url]
-    if not named:
+def _contradiction(links: Contradiction) -> DocumentFailure:
+    other_urls = [url for url in links.others if url]
+    if not other_urls:
         detail = f"has an empty {links.relation} link"
         return DocumentFailure(State.INVALID, ReasonKind.EMPTY_LINK, detail)
-    to = f"to {links.followed or ''}, which is followed, and to {', '.join(named)}, which is not"
+    to = f"to {links.followed or ''}, which is followed, and to {', '.join(other_urls)}, which is not"
     return DocumentFailure(State.INVALID, ReasonKind.CONTRADICTORY_LINKS, f"has {links.relation} links {to}")
 
 

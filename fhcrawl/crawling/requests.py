@@ -25,7 +25,6 @@ from fhcrawl.crawling.context import (
     cb_kwargs_of,
     context_of,
     find_context,
-    given_urls,
     header,
     header_text,
     request_of,
@@ -33,6 +32,7 @@ from fhcrawl.crawling.context import (
     special_hosts_from_store,
     special_hosts_to_store,
     timestamp_of,
+    user_urls,
     with_context,
 )
 from fhcrawl.documents import detection
@@ -77,6 +77,7 @@ ALWAYS: dict[str, Any] = {DELTAFETCH_ENABLED: False}
 CONDITIONAL = {**ALWAYS, "handle_httpstatus_list": [NOT_MODIFIED]}
 
 
+# The spider receives the statuses that end the pages of a platform.
 def status_meta(platform: str | None) -> dict[str, Any]:
     ends = NAMED[platform].ends if platform in NAMED else ()
     # Scrapy retries 5xx responses.
@@ -89,8 +90,8 @@ def first(start: WalkStart, options: FeedOptions) -> Iterator[Request]:
 
     Yield the request for the first unread page of a snapshot too.
     """
-    stored = start.snapshot
-    index = options.snapshot or (stored.url if stored else None)
+    snapshot = start.snapshot
+    index = options.snapshot or (snapshot.url if snapshot else None)
     walk = WalkContext(
         start.feed,
         start.run,
@@ -99,10 +100,10 @@ def first(start: WalkStart, options: FeedOptions) -> Iterator[Request]:
         number=start.walk,
         sitemaps=start.has_due_sitemap,
     )
-    if stored is not None and stored.is_read and stored.url == index:
-        walk = replace(walk, since=stored.created_at)
-        if stored.part is not None:
-            yield part(stored.part, walk)
+    if snapshot is not None and snapshot.is_read and snapshot.url == index:
+        walk = replace(walk, since=snapshot.created_at)
+        if snapshot.part is not None:
+            yield part(snapshot.part, walk)
         index = None
     if index is None:
         yield subscription(start, walk)
@@ -113,7 +114,7 @@ def first(start: WalkStart, options: FeedOptions) -> Iterator[Request]:
 def subscription(start: WalkStart, walk: WalkContext) -> Request:
     """Return the request for a subscription document, conditional unless the user's options have changed."""
     if start.body_digest is not None and start.body_digest.partition(" ")[2] != options_key(walk):
-        start = start.anew()
+        start = start.without_validators()
     last_reading = LastReading(
         is_new=start.crawled is None,
         body_digest=start.body_digest,
@@ -121,14 +122,14 @@ def subscription(start: WalkStart, walk: WalkContext) -> Request:
         etag=start.etag,
         last_modified=start.last_modified,
         older_document=start.older_document,
-        received=_received(start.received, start.validated_url),
+        received=_received_if_too_old(start.received, start.validated_url),
         is_listed=start.is_listed,
     )
     place = ChainPosition(start.walk, 0)
     return _request(walk, start.location, Role.SUBSCRIPTION, place, CONDITIONAL, last_reading=last_reading)
 
 
-def _received(received: str | None, validated_url: str | None) -> str | None:
+def _received_if_too_old(received: str | None, validated_url: str | None) -> str | None:
     is_due = validated_url is not None and polling.is_due_in_full(received, now())
     return received if is_due else None
 
@@ -136,15 +137,10 @@ def _received(received: str | None, validated_url: str | None) -> str | None:
 def conditional(response: Response) -> Request:
     """Return the request for a document again, with the validators that it had before it has changed."""
     context = context_of(response)
-    last = context.last_reading or LastReading()
-    return _with_target(
-        replace(
-            context,
-            last_reading=replace(last, body_digest=None, received=None),
-            task=Doubt(last.received or ""),
-        ),
-        {**CONDITIONAL, "dont_retry": True},
-    )
+    last_reading = context.last_reading or LastReading()
+    task = Doubt(last_reading.received or "")
+    context = replace(context, last_reading=replace(last_reading, body_digest=None, received=None), task=task)
+    return _with_target(context, {**CONDITIONAL, "dont_retry": True})
 
 
 def subscription_elsewhere(
@@ -174,13 +170,13 @@ def subscription_elsewhere(
 
 def _referral(response: Response, url: str, failure: DocumentFailure | None, is_page: bool) -> Referral:
     context = context_of(response)
-    before = context.referral
-    number = 1 if before is None else before.number + 1
+    earlier = context.referral
+    count = 1 if earlier is None else earlier.number + 1
     # Brent's algorithm: for a loop of any length, one of the marks lies in the loop.
-    is_marked = number & (number - 1) == 0
-    mark = url if before is None or is_marked else before.mark
-    is_page = is_page or (before is not None and before.is_page)
-    return Referral(number, mark, failure, context.is_new, is_page)
+    is_marked = count & (count - 1) == 0
+    mark = url if earlier is None or is_marked else earlier.mark
+    is_page = is_page or (earlier is not None and earlier.is_page)
+    return Referral(count, mark, failure, context.is_new, is_page)
 
 
 def api(fetch: Fetch, response: Response, url: str) -> Request:
@@ -190,7 +186,7 @@ def api(fetch: Fetch, response: Response, url: str) -> Request:
     return _with_target(context, {**ALWAYS, DELTAFETCH_KEY: fetch.key})
 
 
-def elsewhere_again(fetch: Fetch, context: RequestContext, failure: DocumentFailure) -> Iterator[Request]:
+def at_other_url(fetch: Fetch, context: RequestContext, failure: DocumentFailure) -> Iterator[Request]:
     """Yield the request for another URL of a document after a failure, if there is one."""
     walk = context.walk
     # The target of a permanent redirect may have been removed, or the redirect may have been a mistake. A
@@ -205,7 +201,7 @@ def elsewhere_again(fetch: Fetch, context: RequestContext, failure: DocumentFail
         yield _with_target(home, {**ALWAYS, DELTAFETCH_KEY: fetch.key})
 
 
-def last_known(fetch: Fetch, walk: WalkContext, archive: str) -> Request:
+def archive_again(fetch: Fetch, walk: WalkContext, archive: str) -> Request:
     """Return the request for the archive that led to the user's URL, after that URL has failed."""
     fallback = Fallback(is_last=True)
     return _request(walk, archive, Role.SUBSCRIPTION, fetch.position, ALWAYS, fallback=fallback)
@@ -256,8 +252,8 @@ def known_older_document(fetch: Fetch, response: Response, older: DocumentRef) -
     )
 
 
-def part(step: DocumentRef, walk: WalkContext, documents: int = 1) -> Request:
-    return _request(walk, step.url, step.role, step.position, {DELTAFETCH_KEY: step.key}, documents=documents)
+def part(part: DocumentRef, walk: WalkContext, documents: int = 1) -> Request:
+    return _request(walk, part.url, part.role, part.position, {DELTAFETCH_KEY: part.key}, documents=documents)
 
 
 def check(checked: CheckedDocument, walk: WalkContext, next_checks: list[int], documents: int) -> Request:
@@ -294,35 +290,34 @@ def _last_reading(checked: CheckedDocument) -> LastReading:
         validated_url=checked.validated_url,
         etag=checked.etag,
         last_modified=checked.last_modified,
-        received=_received(checked.received, checked.validated_url),
+        received=_received_if_too_old(checked.received, checked.validated_url),
     )
 
 
-def again(request: Request, checked: CheckedDocument) -> Request:
+def again_conditionally(request: Request, checked: CheckedDocument) -> Request:
     key, url, _role, position, *_ = checked.document
-    last = _last_reading(checked)
-    context = replace(context_of(request), requested_url=url, position=position, last_reading=last)
+    last_reading = _last_reading(checked)
+    context = replace(context_of(request), requested_url=url, position=position, last_reading=last_reading)
     meta = {**request.meta, **CONDITIONAL, DELTAFETCH_KEY: key}
     return with_context(request, context, **request_target(url, context.walk), meta=meta)
 
 
-def in_place_of(request: Request, step: DocumentRef, via: str | None) -> Request:
+def in_place_of(request: Request, older: DocumentRef, via: str | None) -> Request:
     """Return the request for the next unread document, to which `via` links, in place of a processed one."""
-    replaced = (DELTAFETCH_KEY, "handle_httpstatus_list", "dont_retry")
-    meta = {key: value for key, value in request.meta.items() if key not in replaced}
-    meta |= status_meta(step.platform)
-    if step.key != step.url:
-        meta[DELTAFETCH_KEY] = step.key
+    replaced_keys = (DELTAFETCH_KEY, "handle_httpstatus_list", "dont_retry")
+    meta = {key: value for key, value in request.meta.items() if key not in replaced_keys}
+    key, url, role, position, _run, platform = older
+    meta |= status_meta(platform)
+    if key != url:
+        meta[DELTAFETCH_KEY] = key
     context = context_of(request)
     # The newer page is compared only with the page that it links to.
-    newer = context.newer if context.requested_url == step.url else None
-    context = replace(
-        context, requested_url=step.url, position=step.position, via=via, newer=newer, platform=step.platform
-    )
+    newer = context.newer if context.requested_url == url else None
+    context = replace(context, requested_url=url, position=position, via=via, newer=newer, platform=platform)
     # The next unread document after read archives may be a page, which keeps its role: it may change.
-    if step.role is Role.PAGE:
+    if role is Role.PAGE:
         context = replace(context, role=Role.PAGE, left_over=True)
-    return with_context(request, context, **request_target(step.url, context.walk), meta=meta)
+    return with_context(request, context, **request_target(url, context.walk), meta=meta)
 
 
 def capture(
@@ -343,11 +338,11 @@ def capture(
         documents=documents,
         task=CaptureRequest(time, memento.id, is_in_warc),
     )
-    return _of_archive(context, url, **{DELTAFETCH_KEY: url})
+    return _archive_request(context, url, **{DELTAFETCH_KEY: url})
 
 
 # Without the user's headers for the feed, which may be credentials.
-def _of_archive(context: RequestContext, url: str, **meta: Any) -> Request:
+def _archive_request(context: RequestContext, url: str, **meta: Any) -> Request:
     cb_kwargs = cb_kwargs_of(context)
     return Request(url, meta={**ALWAYS, **meta}, dont_filter=True, cb_kwargs=cb_kwargs)
 
@@ -359,27 +354,27 @@ def timemap(url: str, query: str, walk: WalkContext, documents: int) -> Request:
     """
     context = RequestContext(walk, url, Role.TIMEMAP, ChainPosition(EARLIEST_WALK, 0), documents=documents)
     slot = f"{urlsplit(walk.options.web_archive or '').hostname}{INDEX_SLOT}"
-    return _of_archive(context, query, download_maxsize=indexes.LONGEST_ANSWER, download_slot=slot)
+    return _archive_request(context, query, download_maxsize=indexes.LONGEST_ANSWER, download_slot=slot)
 
 
-def listed(fetch: Fetch, before: Request | Response, check: ListCheck) -> Request:
-    context = context_of(before)
+def list_check(fetch: Fetch, last: Request | Response, check: ListCheck) -> Request:
+    context = context_of(last)
     return _request(
         context.walk,
         check.url,
         Role.LISTED,
         fetch.position if context.role is Role.LISTED else fetch.position.before(),
         {**ALWAYS, **(status_meta(WORDPRESS.name) if check.is_reading else {})},
-        via=before.url,
+        via=last.url,
         documents=context.documents + 1,
         task=check,
     )
 
 
-def sitemap(fetch: Fetch, before: Request | Response, check: SitemapCheck) -> Request:
+def sitemap(fetch: Fetch, last: Request | Response, check: SitemapCheck) -> Request:
     meta = {**ALWAYS, "dont_retry": True, "download_maxsize": MOST_OCTETS}
-    walk, url = context_of(before).walk, check.requested[-1]
-    return _request(walk, url, Role.LISTED, fetch.position, meta, CHECK_PRIORITY, via=before.url, task=check)
+    walk, url = context_of(last).walk, check.requested[-1]
+    return _request(walk, url, Role.LISTED, fetch.position, meta, CHECK_PRIORITY, via=last.url, task=check)
 
 
 def _request(
@@ -437,7 +432,7 @@ def fetch_from_response(response: Response) -> Fetch:
 
 
 def _fetch(request: Request, url: str) -> Fetch:
-    context, moment = context_of(request), now()
+    context, time_now = context_of(request), now()
     capture = context.task if isinstance(context.task, CaptureRequest) else None
     return Fetch(
         feed=context.walk.feed,
@@ -446,10 +441,10 @@ def _fetch(request: Request, url: str) -> Fetch:
         url=url,
         role=context.role,
         position=context.position,
-        fetched=moment if capture is None else capture.time,
-        latest=latest_time(moment),
+        fetched=time_now if capture is None else capture.time,
+        latest=latest_time(time_now),
         run=context.walk.run,
-        location=_location(request, context.requested_url, url),
+        location=_permanent_location(request, context.requested_url, url),
         special=special_hosts_to_store(context.walk),
         walk=context.walk.number,
         capture_id=None if capture is None else capture.id,
@@ -468,7 +463,7 @@ def note_growth(response: Response, size: int) -> None:
         set_walk(response, replace(walk, octets=walk.octets + size - len(response.body)))
 
 
-def _location(request: Request, location: str, url: str) -> str:
+def _permanent_location(request: Request, location: str, url: str) -> str:
     targets = [*request.meta.get("redirect_urls", [])[1:], url]
     for reason, target in zip(request.meta.get("redirect_reasons", ()), targets, strict=False):
         if reason not in PERMANENT:
@@ -501,20 +496,20 @@ def secured(url: str, response: Response) -> str:
     return secured_after(url, context, response.url)
 
 
-def secured_after(url: str, context: RequestContext, reached: str) -> str:
+def secured_after(url: str, context: RequestContext, reached_url: str) -> str:
     """Return `addresses.secured` of a URL to which a document or redirect at another URL leads."""
-    before = filter(None, (context.walk.feed, context.via, reached))
-    return addresses.secured(url, given_urls(context.walk), before)
+    leading_urls = filter(None, (context.walk.feed, context.via, reached_url))
+    return addresses.secured(url, user_urls(context.walk), leading_urls)
 
 
-def own_headers(walk: WalkContext, url: str) -> dict[str, str]:
+def user_headers(walk: WalkContext, url: str) -> dict[str, str]:
     """Return the user's headers for a feed; {} for another host, since they may be credentials."""
     return walk.options.headers if urlsplit(url).netloc == urlsplit(walk.feed).netloc else {}
 
 
 def request_target(url: str, walk: WalkContext) -> dict[str, Any]:
     fetched = url if is_fetchable(url) else UNFETCHABLE_URL
-    return {"url": fetched, "headers": own_headers(walk, fetched)}
+    return {"url": fetched, "headers": user_headers(walk, fetched)}
 
 
 def is_fetchable(url: str) -> bool:
@@ -523,11 +518,11 @@ def is_fetchable(url: str) -> bool:
     try:
         parts = urlsplit(url)
         # Reading `port` raises ValueError for an invalid one.
-        named = (parts.port or 1) and bool(parts.hostname)
+        has_host = (parts.port or 1) and bool(parts.hostname)
         Request(url)
     except ValueError:
         return False
-    return bool(named) or parts.scheme not in ("http", "https")
+    return bool(has_host) or parts.scheme not in ("http", "https")
 
 
 # RFC 9110, 8.8: a validator identifies a representation of one resource. If a redirect has a new target, the
@@ -554,11 +549,9 @@ def validators(response: Response) -> tuple[str | None, str | None]:
     if is_multipart or not HISTORY.isdisjoint({*in_headers.first, *in_headers.others}):
         return None, None
     last_modified = header(response, "Last-Modified")
-    modified, date = (
-        timestamp_of(last_modified or ""),
-        timestamp_of(header(response, "Date") or ""),
-    )
-    if modified is not None and modified > (time() if date is None else date):
+    modified = timestamp_of(last_modified or "")
+    sent_at = timestamp_of(header(response, "Date") or "")
+    if modified is not None and modified > (time() if sent_at is None else sent_at):
         last_modified = None
     return header(response, "ETag"), last_modified
 
@@ -567,14 +560,14 @@ def validators(response: Response) -> tuple[str | None, str | None]:
 # type that is not the document's, or without the charset; neither is evidence of a change.
 def corrects_charset(response: Response, body_digest: str) -> bool:
     """Return whether a 304 response declares another charset than the one of the stored document."""
-    media_type, charset = _declared(response)
+    media_type, charset = _media_type_and_charset(response)
     _digest, stored_type, stored_charset = f"{body_digest.partition(' ')[0]};;".split(";")[:3]
     return bool(charset) and media_type == stored_type and charset != stored_charset
 
 
 def is_unchanged(response: Response, body_digest: str) -> bool:
     """Return whether a document is unchanged, by its status or by its bytes."""
-    stored_digest, _, _way = body_digest.partition(" ")
+    stored_digest, _, _options_key = body_digest.partition(" ")
     return response.status == NOT_MODIFIED or _body_digest(response) == stored_digest
 
 
@@ -589,10 +582,10 @@ def _body_digest(response: Response) -> str:
     digest = hashlib.sha256(response.body)
     for text in (response.url, *links(response), detection.boundary(header(response, "Content-Type"))):
         digest.update(b"\n" + text.encode())
-    return ";".join((digest.hexdigest(), *_declared(response)))
+    return ";".join((digest.hexdigest(), *_media_type_and_charset(response)))
 
 
-def _declared(response: Response) -> tuple[str, str]:
+def _media_type_and_charset(response: Response) -> tuple[str, str]:
     return detection.declared(header(response, "Content-Type"))
 
 

@@ -145,9 +145,9 @@ def from_arguments(
         raise ArgumentError(
             "No feed to crawl; use fhcrawl crawl https://example.org/index.atom, or --feeds list.txt"
         )
-    _check_commas(feed or "", "")
+    _refuse_commas(feed or "", "")
     for url in (feed or "").split():
-        listed[_checked(url, "")] = FeedOptions()
+        listed[_feed_url(url, "")] = FeedOptions()
     if feeds:
         from_list = from_file(base / feeds, may_list_files)
         listed.update({u: options for u, options in from_list.items() if u not in listed or options.plain()})
@@ -158,7 +158,7 @@ def from_arguments(
     return listed
 
 
-def chosen(stored: Subscriptions, requested: Listed, due_at: str | None) -> Listed:
+def choose(stored: Subscriptions, requested: Listed, due_at: str | None) -> Listed:
     """Return the feeds to crawl: the requested ones, or without any, the subscribed feeds.
 
     :param due_at: only those that are due at this time; None for all
@@ -168,8 +168,8 @@ def chosen(stored: Subscriptions, requested: Listed, due_at: str | None) -> List
     candidates = with_subscribed(requested, stored.read_options(requested))
     if due_at is None:
         return candidates
-    due = stored.find_due(candidates)
-    return {url: options for url, options in candidates.items() if (due.get(url) or "") <= due_at}
+    due_times = stored.find_due(candidates)
+    return {url: options for url, options in candidates.items() if (due_times.get(url) or "") <= due_at}
 
 
 def with_web_archive(listed: Listed, settings: BaseSettings) -> Listed:
@@ -179,19 +179,20 @@ def with_web_archive(listed: Listed, settings: BaseSettings) -> Listed:
     """
     if not settings[WEB_ARCHIVE]:
         return listed
-    url = archive_of(settings[WEB_ARCHIVE], f"--web-archive ({WEB_ARCHIVE})")
-    return {feed: replace(o, web_archive=o.web_archive or url) for feed, o in listed.items()}
+    archive = archive_of(settings[WEB_ARCHIVE], f"--web-archive ({WEB_ARCHIVE})")
+    return {feed: replace(o, web_archive=o.web_archive or archive) for feed, o in listed.items()}
 
 
 def why_none(stored: Subscriptions, requested: Listed, only_due: bool) -> str:
-    """Return a sentence that explains why `chosen` returned no feeds."""
+    """Return a sentence that explains why `choose` returned no feeds."""
     if not only_due:
         return NOTHING_SUBSCRIBED
-    listed = filter(None, stored.find_due(requested).values())
-    first = min(listed, default=None) if requested else stored.find_first_due()
-    return f"No feed is due; the next one is due at {first}" if first else "No feed is due"
+    due_times = filter(None, stored.find_due(requested).values())
+    first_due = min(due_times, default=None) if requested else stored.find_first_due()
+    return f"No feed is due; the next one is due at {first_due}" if first_due else "No feed is due"
 
 
+# A requested feed without options has those of its subscription.
 def with_subscribed(requested: Listed, subscribed: dict[str, dict[str, Any]]) -> Listed:
     return {
         url: replace(FeedOptions(**subscribed[url]), **options.plain())
@@ -215,12 +216,12 @@ def _add_options(listed: Listed, snapshot: str | None, ids: str | None) -> None:
     if ids is not None:
         options = replace(options, ids=ids_of(ids, "ids"))
     if snapshot:
-        options = replace(options, snapshot=_snapshot(snapshot, url, "snapshot"))
+        options = replace(options, snapshot=_snapshot_url(snapshot, url, "snapshot"))
     listed[url] = options
 
 
-def _snapshot(url: str | None, feed: str, where: str) -> str | None:
-    checked = None if url is None else _checked(url, where)
+def _snapshot_url(url: str | None, feed: str, where: str) -> str | None:
+    checked = None if url is None else _feed_url(url, where)
     if checked == feed:
         raise ArgumentError(f"{where} is the URL of the feed itself; use {feed} without a snapshot")
     return checked
@@ -233,16 +234,16 @@ def from_words(words: Iterable[str], may_list_files: bool = False) -> FeedList:
     """
     listed = FeedList()
     for word in words:
-        _check_commas(word, "fhcrawl subscribe")
+        _refuse_commas(word, "fhcrawl subscribe")
         if "://" in word or FEED_SCHEME.match(word):
-            listed[_checked(word, "fhcrawl subscribe")] = FeedOptions()
+            listed[_feed_url(word, "fhcrawl subscribe")] = FeedOptions()
         elif Path(word).exists():
             from_list = from_file(Path(word), may_list_files)
             listed.update(from_list)
             listed.add_notes(from_list)
         else:
             raise ArgumentError(
-                f"{_shown(word)} is neither a file nor the URL of a feed; "
+                f"{_without_user(word)} is neither a file nor the URL of a feed; "
                 "use the path of a list, or a URL that begins with https://"
             )
     return listed
@@ -250,10 +251,10 @@ def from_words(words: Iterable[str], may_list_files: bool = False) -> FeedList:
 
 def from_file(path: Path, may_list_files: bool = False) -> FeedList:
     listed = FeedList()
-    for line in _read(path):
+    for line in _read_lines(path):
         try:
             url = _listed_url(line, may_list_files)
-            options = _options(line.options, url, f"{line.where}, {url}")
+            options = _parse_options(line.options, url, f"{line.where}, {url}")
         except ArgumentError as error:
             listed.refused.append(str(error))
             continue
@@ -263,8 +264,8 @@ def from_file(path: Path, may_list_files: bool = False) -> FeedList:
             listed.titles.setdefault(url, line.title)
     if not listed:
         sentences = listed.refused[:MOST_REFUSED]
-        if more := listed.refused[MOST_REFUSED:]:
-            sentences.append(f"and {len(more):,} more")
+        if omitted := listed.refused[MOST_REFUSED:]:
+            sentences.append(f"and {len(omitted):,} more")
         raise ArgumentError("; ".join(sentences) or f"There are no feeds in {path}; write one URL per line")
     return listed
 
@@ -280,7 +281,7 @@ class _Line(NamedTuple):
 def _listed_url(line: _Line, may_list_files: bool) -> str:
     if line.fault:
         raise ArgumentError(f"{line.where}{line.fault}")
-    url = _checked(_as_url(line.url), line.where)
+    url = _feed_url(_with_scheme(line.url), line.where)
     # The author of a list may have no right to read this machine's files.
     if not may_list_files and urlsplit(url).scheme == "file":
         raise ArgumentError(
@@ -290,7 +291,7 @@ def _listed_url(line: _Line, may_list_files: bool) -> str:
     return url
 
 
-def _read(path: Path) -> Iterator[_Line]:
+def _read_lines(path: Path) -> Iterator[_Line]:
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -320,35 +321,35 @@ def _from_opml(content: bytes, path: Path) -> Iterator[_Line]:
         outlines, faults = read_opml(content)
     except NotAFeedError as error:
         raise ArgumentError(f"{path} is neither a list of URLs nor OPML: {error}") from error
-    named: set[int] = set()
+    reported: set[int] = set()
     for outline in outlines:
         title = f" ({outline.title})" if outline.title else ""
         where = f"{path}, line {outline.line}{title}"
         url = outline.attributes.get("xmlurl", "").strip()
         if url:
-            values = {OPML_ATTRIBUTES[n]: v for n, v in outline.attributes.items() if n in OPML_ATTRIBUTES}
-            yield _Line(where, url, values, outline.title)
+            options = {OPML_ATTRIBUTES[n]: v for n, v in outline.attributes.items() if n in OPML_ATTRIBUTES}
+            yield _Line(where, url, options, outline.title)
         elif outline.is_leaf and outline.line in faults:
-            named.add(outline.line)
+            reported.add(outline.line)
             fault = faults[outline.line]
-            lost = f", {_shown(fault.url)}," if fault.url else ""
-            yield _Line(where, "", {}, fault=f"{lost} is not well-formed: {fault.message}")
+            lost_url = f", {_without_user(fault.url)}," if fault.url else ""
+            yield _Line(where, "", {}, fault=f"{lost_url} is not well-formed: {fault.message}")
         elif outline.is_leaf and outline.attributes.get("type", "").lower() in FEED_TYPES:
             yield _Line(where, "", {}, fault=f': xmlUrl is missing; add xmlUrl="{EXAMPLE}"')
-    for number in sorted(faults.keys() - named):
+    for number in sorted(faults.keys() - reported):
         yield _Line(f"{path}, line {number}", "", {}, fault=f" is not well-formed: {faults[number].message}")
 
 
 def _from_toml(content: bytes, path: Path) -> Iterator[_Line]:
     try:
         tables = parse_toml(content)["feed"]
-        listed = [(str(table.pop("url")), table) for table in tables]
+        urls_with_options = [(str(table.pop("url")), table) for table in tables]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ArgumentError(
             f"{path} is not a list of feeds in TOML ({error}); an example:\n{TOML_EXAMPLE}"
         ) from error
-    for number, (url, values) in enumerate(listed, 1):
-        yield _Line(f"{path}, feed {number}", url, values)
+    for number, (url, options) in enumerate(urls_with_options, 1):
+        yield _Line(f"{path}, feed {number}", url, options)
 
 
 def parse_toml(content: bytes) -> dict[str, Any]:
@@ -366,28 +367,28 @@ def parse_toml(content: bytes) -> dict[str, Any]:
     return parsed
 
 
-def _options(values: dict[str, Any], feed: str, where: str) -> FeedOptions:
+def _parse_options(values: dict[str, Any], feed: str, where: str) -> FeedOptions:
     unknown = values.keys() - NAMES
     if unknown:
         raise ArgumentError(
             f"{where}: there is no option {min(unknown)}; valid options: {', '.join(sorted(NAMES))}"
         )
-    following = values.get("next")
-    if following not in (None, "archive", "page"):
-        raise ArgumentError(f"{where}: next must be archive or page, not {following}")
-    headers, archive = values.get("headers", {}), values.get("web_archive")
-    if not isinstance(headers, dict) or not all(isinstance(v, str) for v in headers.values()):
+    next_role = values.get("next")
+    if next_role not in (None, "archive", "page"):
+        raise ArgumentError(f"{where}: next must be archive or page, not {next_role}")
+    headers, web_archive = values.get("headers", {}), values.get("web_archive")
+    if not isinstance(headers, dict) or not all(isinstance(value, str) for value in headers.values()):
         raise ArgumentError(f'{where}: headers must be a table of strings: headers = {{Name = "value"}}')
     return FeedOptions(
-        next=following,
+        next=next_role,
         reversed=flag(str(values.get("reversed", False)), f"{where}: reversed"),
-        limit=_number(values.get("limit"), where),
+        limit=_parse_limit(values.get("limit"), where),
         headers=headers,
-        snapshot=_snapshot(values.get("snapshot"), feed, f"{where}: snapshot"),
+        snapshot=_snapshot_url(values.get("snapshot"), feed, f"{where}: snapshot"),
         platforms=flag(str(values.get("platforms", True)), f"{where}: platforms"),
         probe=flag(str(values.get("probe", False)), f"{where}: probe"),
         merge_renamed=flag(str(values.get("merge_renamed", False)), f"{where}: merge_renamed"),
-        web_archive=archive and archive_of(str(archive), f"{where}: web_archive"),
+        web_archive=web_archive and archive_of(str(web_archive), f"{where}: web_archive"),
         ids=ids_of(values.get("ids"), f"{where}: ids"),
     )
 
@@ -399,7 +400,7 @@ def ids_of(value: object, where: str) -> str | None:
     raise ArgumentError(f"{where} must be {', '.join(IDS[:-1])} or {IDS[-1]}, not {value}")
 
 
-def _number(value: object, where: str) -> int | None:
+def _parse_limit(value: object, where: str) -> int | None:
     if value is not None and not is_number(str(value)):
         raise ArgumentError(f"{where}: limit must be a number of up to {MOST_DIGITS} digits, not {value}")
     return None if value is None else int(str(value))
@@ -421,7 +422,7 @@ def _prefix(where: str) -> str:
     return f"{where}: " if where else ""
 
 
-def _check_commas(words: str, where: str) -> None:
+def _refuse_commas(words: str, where: str) -> None:
     if COMMA.search(words) or ("," in words and "://" not in words and not os.path.exists(words)):  # noqa: PTH110
         apart = " ".join(map(without_credentials, filter(None, BETWEEN.split(words))))
         raise ArgumentError(
@@ -430,7 +431,7 @@ def _check_commas(words: str, where: str) -> None:
         )
 
 
-def _as_url(word: object) -> object:
+def _with_scheme(word: object) -> object:
     if not isinstance(word, str):
         return word
     is_path = Path(word).suffix.lower() in LISTS and "/" not in word
@@ -439,25 +440,25 @@ def _as_url(word: object) -> object:
     # https://url.spec.whatwg.org/#concept-basic-url-parser removes tabs and newlines, and encodes spaces.
     try:
         parts = urlsplit(word)
-        is_clear = parts.scheme and not WHITE_SPACE.search(parts.netloc) and not MORE_WORDS.search(word)
+        is_url = parts.scheme and not WHITE_SPACE.search(parts.netloc) and not MORE_WORDS.search(word)
     except ValueError:
         return word
     word = word.translate(dict.fromkeys(map(ord, "\t\n\r")))
-    return WHITE_SPACE.sub(lambda match: quote(match[0]), word) if is_clear else word
+    return WHITE_SPACE.sub(lambda match: quote(match[0]), word) if is_url else word
 
 
-def _web_url(url: str) -> str:
+def _without_feed_scheme(url: str) -> str:
     scheme = FEED_SCHEME.match(url)
     if scheme is None:
         return url
-    rest = url[scheme.end() :]
-    return rest if OTHER_SCHEME.match(rest) else f"https://{rest}"
+    target = url[scheme.end() :]
+    return target if OTHER_SCHEME.match(target) else f"https://{target}"
 
 
-def _checked(url: object, where: str) -> str:
+def _feed_url(url: object, where: str) -> str:
     if not isinstance(url, str):
         raise ArgumentError(f"{_prefix(where)}{url} is not a URL; use a URL such as {EXAMPLE}")
-    url = _web_url(url)
+    url = _without_feed_scheme(url)
     try:
         url.encode()  # an argument that is not UTF-8 has surrogates
         parts = urlsplit(url)
@@ -467,10 +468,10 @@ def _checked(url: object, where: str) -> str:
         parts, host = None, None
     if parts is not None and parts.scheme == "file" and not host and parts.path.startswith("/"):
         return normalised(url)
-    shown = without_credentials(url) if host else _shown(url)
+    shown = without_credentials(url) if host else _without_user(url)
     if parts is None or parts.scheme not in ("http", "https") or not host:
-        guess = _guess(url)
-        raise ArgumentError(f"{_prefix(where)}{shown} is not the URL of a feed; use {guess}")
+        suggestion = _suggestion(url)
+        raise ArgumentError(f"{_prefix(where)}{shown} is not the URL of a feed; use {suggestion}")
     # The URL names the feed in the store, the exports and the log.
     if "@" in parts.netloc:
         raise ArgumentError(
@@ -480,11 +481,11 @@ def _checked(url: object, where: str) -> str:
     return normalised(url)
 
 
-def _shown(word: str) -> str:
+def _without_user(word: str) -> str:
     return INVALID_USER.sub(r"\1", without_credentials(word))
 
 
-def _guess(word: str) -> str:
+def _suggestion(word: str) -> str:
     if "://" in word:
         return EXAMPLE
     path = Path(word)

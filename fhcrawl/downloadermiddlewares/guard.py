@@ -14,10 +14,10 @@ from fhcrawl.crawling.context import (
     FIRST_USE,
     WAS_PUBLIC,
     find_context,
-    given_urls,
-    is_fixed,
+    has_fixed_address,
+    is_of_user,
     is_of_web_archive,
-    is_own,
+    user_urls,
 )
 from fhcrawl.crawling.failures import RefusedUrl
 from fhcrawl.crawling.requests import UNFETCHABLE_URL
@@ -83,7 +83,7 @@ class GuardMiddleware:
             self._check(request, context)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        if isinstance(exception, RefusedUrl) and is_own(request):
+        if isinstance(exception, RefusedUrl) and is_of_user(request):
             is_private = exception.kind is ReasonKind.PRIVATE_ADDRESS
             instead = f"; to allow it, use {PRIVATE_HOSTS}" if is_private else ""
             logger.warning("%s is not requested: %s%s", request.url, exception, instead)
@@ -121,11 +121,11 @@ class GuardMiddleware:
 def _key_of_user_host(request: Request, context: RequestContext, where: Origin) -> str | None:
     if is_of_web_archive(context):
         # A name may resolve to another address later: an archive on this network must be listed by address.
-        return ANY_ADDRESS if is_fixed(where.host) else None
-    if where not in map(addresses.origin, given_urls(context.walk)):
+        return ANY_ADDRESS if has_fixed_address(where.host) else None
+    if where not in map(addresses.origin, user_urls(context.walk)):
         return None
     special_hosts = context.walk.special_hosts
-    if is_fixed(where.host) or special_hosts.get(where.host):
+    if has_fixed_address(where.host) or special_hosts.get(where.host):
         return ANY_ADDRESS
     if where.host in special_hosts:
         return WAS_PUBLIC
@@ -142,11 +142,11 @@ def _check_archive(url: str, context: RequestContext | None) -> None:
 
 
 def _check_feed(request: Request, context: RequestContext) -> None:
-    feed, user_urls = context.walk.feed, given_urls(context.walk)
+    feed = context.walk.feed
     if urlsplit(feed).scheme not in PORTS:
         raise RefusedUrl(ReasonKind.REFUSED_URL, "a feed in local files must not lead to the network")
     before = filter(None, (feed, context.via, *request.meta.get("redirect_urls", ())))
-    if addresses.is_downgrade(request.url, user_urls, before):
+    if addresses.is_downgrade(request.url, user_urls(context.walk), before):
         raise RefusedUrl(ReasonKind.DOWNGRADE, "it is an http: URL on a host that was reached with https:")
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import DownloadTimeoutError, NotConfigured
 
-from fhcrawl.crawling.context import RECEIVED, feed_of, find_context, is_of_web_archive, is_own, set_walk
+from fhcrawl.crawling.context import RECEIVED, feed_of, find_context, is_of_user, is_of_web_archive, set_walk
 from fhcrawl.crawling.failures import LimitReached
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.feedexport import FeedExporter
@@ -80,7 +80,7 @@ class LimitsMiddleware(Component):
             self._limit_time(request)
 
     def _limit_time(self, request: Request) -> None:
-        if is_own(request):
+        if is_of_user(request):
             return
         context = find_context(request)
         # A robots.txt belongs to no feed; all feeds of its host wait for it.

@@ -16,8 +16,8 @@ from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.sitemap import sitemap_urls_from_robots
 
 from fhcrawl.core.engine import domain_of, host_of, pause
-from fhcrawl.crawling.context import find_context, is_of_web_archive, is_own
-from fhcrawl.crawling.failures import FORBIDDEN, TOO_MANY, LimitReached, is_challenge, wait_asked
+from fhcrawl.crawling.context import find_context, is_of_user, is_of_web_archive
+from fhcrawl.crawling.failures import FORBIDDEN, TOO_MANY, LimitReached, is_challenge, requested_wait
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
 from fhcrawl.logical_feed.polling import LONGEST
@@ -110,7 +110,7 @@ class PolitenessMiddleware(Component):
             slot.delay = max(slot.delay, self._delays[key])
 
     def process_request(self, request: Request) -> None:
-        if is_own(request):
+        if is_of_user(request):
             return
         # The key of the slot that the request was already in, or the host.
         key = self._downloader.get_slot_key(request)
@@ -132,7 +132,7 @@ class PolitenessMiddleware(Component):
         if is_challenge(response):
             request.meta["dont_retry"] = True
             return response
-        wait = wait_asked(response)
+        wait = requested_wait(response)
         if wait > 0:
             key = self._downloader.get_slot_key(request)
             if self._is_too_long(wait):
@@ -140,7 +140,7 @@ class PolitenessMiddleware(Component):
                 self._pauses[domain_of(key)] = refusal, monotonic() + wait
             else:
                 pause(self._downloader, key, wait)
-            if not is_own(request):
+            if not is_of_user(request):
                 self._check(key)
                 if response.status == FORBIDDEN:
                     return response.replace(status=TOO_MANY)

@@ -23,12 +23,12 @@ from fhcrawl.crawling.context import (
     context_of,
     find_context,
     header,
+    is_of_user,
     is_of_web_archive,
-    is_own,
     set_context,
     with_context,
 )
-from fhcrawl.crawling.failures import NotACapture, ResponseTooLarge, attempt_of
+from fhcrawl.crawling.failures import NotACapture, ResponseTooLarge, describe_attempt
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.links import header_targets
 from fhcrawl.exceptions import FhcrawlError
@@ -224,7 +224,7 @@ class CutOffMiddleware(Component):
         settings, meta = self._crawler.settings, request.meta
         most = 0 if meta.get("dont_retry") else meta.get("max_retry_times", settings.getint("RETRY_TIMES"))
         if isinstance(exception, DownloadTimeoutError) and meta.get("retry_times", 0) < most:
-            logger.warning("%s times out (%s): trying again", request.url, attempt_of(request))
+            logger.warning("%s times out (%s): trying again", request.url, describe_attempt(request))
 
 
 # Scrapy's middleware removes only Cookie and Authorization from a request to another host, and warns that
@@ -240,7 +240,7 @@ class RedirectMiddleware(redirect.RedirectMiddleware):
 
     def handle_referer(self, request: Request, response: Response) -> None:
         request.headers.pop("Referer", None)
-        if not is_own(request):
+        if not is_of_user(request):
             # With the slot of the old host, the request would not be delayed in that of the new host.
             request.meta.pop("download_slot", None)
 
@@ -248,13 +248,13 @@ class RedirectMiddleware(redirect.RedirectMiddleware):
         self, request: Request, response: Response
     ) -> Request | Response:
         location = response.headers.get("Location")
-        if location is not None and not is_own(request):
+        if location is not None and not is_of_user(request):
             target = _secured(request, response, addresses.without_credentials(location.decode("latin-1")))
             response.headers["Location"] = target.encode("latin-1")
         redirected = super().process_response(request, response)
         context = find_context(redirected) if isinstance(redirected, Request) else None
         if context is not None:
-            own = requests.own_headers(context.walk, redirected.url)
+            own = requests.user_headers(context.walk, redirected.url)
             for name in context.walk.options.headers.keys() - own.keys():
                 redirected.headers.pop(name, None)
         return redirected

@@ -75,12 +75,12 @@ class FeedExporter(feedexport.FeedExporter):
         self._previous: dict[str, FeedSlot] = {}
         self._paths: dict[str, Path] = {}
         # The slots of the current delivery, with those of full batches.
-        self._started: list[FeedSlot] = []
-        self._has_failed = self._has_noted = False
+        self._delivery_slots: list[FeedSlot] = []
+        self._has_failed = self._has_warned = False
         # The number of changes that were exported in this run.
         self.exported = 0
-        self._calls: AsyncioLoopingCall | LoopingCall | None = None
-        self._early: asyncio.Task[None] | None = None
+        self._export_loop: AsyncioLoopingCall | LoopingCall | None = None
+        self._early_export: asyncio.Task[None] | None = None
 
     # Without `item_scraped`, which would cost time for each item: entries come from the store.
     @classmethod
@@ -119,22 +119,22 @@ class FeedExporter(feedexport.FeedExporter):
     def open_spider(self, spider: Spider) -> None:
         self._open_slots(spider)
         seconds = self.settings.getfloat("FHCRAWL_EXPORT_SECONDS")
-        if seconds and all(map(_takes_more, self.slots)):
-            self._calls = create_looping_call(self._export_done, spider)
-            self._calls.start(seconds, now=False)
+        if seconds and all(map(_takes_more_deliveries, self.slots)):
+            self._export_loop = create_looping_call(self._export_early, spider)
+            self._export_loop.start(seconds, now=False)
 
-    def _export_done(self, spider: Spider) -> None:
+    def _export_early(self, spider: Spider) -> None:
         extension = StoreExtension.of(self.crawler)
-        is_exporting = self._early is not None and not self._early.done()
+        is_exporting = self._early_export is not None and not self._early_export.done()
         if extension.has_released and not extension.has_failed and not is_exporting:
             extension.has_released = False
-            self._early = asyncio.ensure_future(self._export(spider, is_last=False))
+            self._early_export = asyncio.ensure_future(self._export(spider, is_last=False))
 
     async def close_spider(self, spider: Spider) -> None:
-        if self._calls is not None and self._calls.running:
-            self._calls.stop()
-        if self._early is not None:
-            await self._early
+        if self._export_loop is not None and self._export_loop.running:
+            self._export_loop.stop()
+        if self._early_export is not None:
+            await self._early_export
         await self._export(spider, is_last=True)
         await super().close_spider(spider)
 
@@ -145,23 +145,23 @@ class FeedExporter(feedexport.FeedExporter):
         try:
             self._open_slots(spider)
             number = extension.store.exports.begin(extension.run, only_released=not is_last)
-            count = await self._write(extension.store, number, spider, is_last)
+            count = await self._write_changes(extension.store, number, spider, is_last)
         except Exception as error:  # noqa: BLE001 - any error makes the export incomplete
             self._fail(error)
         if count or is_last or self._has_failed:
             await self._close_slots(spider)
-        is_settled = number is None or self._deliver(extension.store, number)
-        for slot in self._started:
-            self._end(slot, is_settled)
-        self._started, self.slots = [], []
+        is_recorded = number is None or self._deliver(extension.store, number)
+        for slot in self._delivery_slots:
+            self._prepare_next(slot, is_recorded)
+        self._delivery_slots, self.slots = [], []
         if not self._has_failed:
             self.exported += count
             return
         extension.has_released = True
-        when = (
+        next_try = (
             "the next run of these feeds exports these entries" if is_last else "it will be tried again later"
         )
-        logger.error("The export has failed, so nothing was marked as exported; %s", when)
+        logger.error("The export has failed, so nothing was marked as exported; %s", next_try)
 
     def _open_slots(self, spider: Spider) -> None:
         if not self.slots:
@@ -173,20 +173,20 @@ class FeedExporter(feedexport.FeedExporter):
         uri = feedexport.apply_uri_params(template, parameters)
         batch = 1 if previous is None else previous.batch_id + 1
         slot = self._start_new_batch(batch, uri, options, spider, template)
-        self._started.append(slot)
+        self._delivery_slots.append(slot)
         if isinstance(slot.storage, FileFeedStorage):
-            slot.storage.recover = self._prepare
+            slot.storage.recover = self._recover_target
             self._paths[template] = slot.storage.target
             # The reader of a named pipe waits for its end; Scrapyd links its jobs to their items.
             slot.store_empty |= slot.storage.is_named_pipe or hasattr(spider, SCRAPYD_JOB)
         slot.uri = without_credentials(slot.uri)  # the log shows it
         return slot
 
-    def _prepare(self, path: Path) -> None:
+    def _recover_target(self, path: Path) -> None:
         storages.refuse_store(str(path), store_url(self.settings))
         storages.recover(StoreExtension.of(self.crawler).store, path)
 
-    async def _write(self, store: Store, number: int, spider: Spider, is_last: bool) -> int:
+    async def _write_changes(self, store: Store, number: int, spider: Spider, is_last: bool) -> int:
         fields = (name for slot in self.slots for name in slot.feed_options["fields"] or ())
         rows = Rows(fields, self.settings.getlist(CHOSEN_PROFILES))
         changes = store.exports.read_changes(number, has_details=rows.need_details)
@@ -204,8 +204,8 @@ class FeedExporter(feedexport.FeedExporter):
 
     # Scrapy's `item_scraped` loses the slots if one of them fails.
     def _write_item(self, item: dict[str, Any], spider: Spider) -> None:
-        if len(item) != len(FIELDS) and not self._has_noted:
-            self._note_unnamed(item)
+        if len(item) != len(FIELDS) and not self._has_warned:
+            self._warn_of_unnamed(item)
         for number, slot in enumerate(self.slots):
             with storages.failing(slot.uri):
                 if not slot.filter.accepts(item):
@@ -218,13 +218,13 @@ class FeedExporter(feedexport.FeedExporter):
                     self._schedule_slot_close(slot, spider)
                     self.slots[number] = self._open_slot(slot.uri_template, spider, slot)
 
-    def _note_unnamed(self, item: dict[str, Any]) -> None:
-        named = {name for slot in self.slots for name in slot.feed_options["fields"] or item}
-        if unnamed := ", ".join(sorted(item.keys() - named - set(ALL_FIELDS))):
-            self._has_noted = True
+    def _warn_of_unnamed(self, item: dict[str, Any]) -> None:
+        exported = {name for slot in self.slots for name in slot.feed_options["fields"] or item}
+        if missing := ", ".join(sorted(item.keys() - exported - set(ALL_FIELDS))):
+            self._has_warned = True
             logger.warning(
                 "These fields of entries are not exported, because they are not in FHCRAWL_ADDED_FIELDS: %s",
-                unnamed,
+                missing,
             )
 
     async def _close_slots(self, spider: Spider) -> None:
@@ -262,7 +262,7 @@ class FeedExporter(feedexport.FeedExporter):
 
     # Whether the outcome of the delivery is in the store.
     def _deliver(self, store: Store, number: int) -> bool:
-        files = [written for slot in self._started if (written := _written(slot)) is not None]
+        files = [written for slot in self._delivery_slots if (written := _written(slot)) is not None]
         try:
             if not self._has_failed:
                 storages.deliver(store, number, files)
@@ -275,12 +275,12 @@ class FeedExporter(feedexport.FeedExporter):
         return False
 
     # What the next delivery to the target continues: the number of the batch, the file, the table.
-    def _end(self, slot: FeedSlot, is_settled: bool) -> None:
+    def _prepare_next(self, slot: FeedSlot, is_recorded: bool) -> None:
         written, template = _written(slot), slot.uri_template
         # If the store could not end the delivery, a file that has its name counts as exported once the store
         # can be told (`storages.recover`): the next delivery may not replace it.
-        is_named = not is_settled and written is not None and written.is_named()
-        if slot.file is not None and (is_named or not self._has_failed):
+        has_final_name = not is_recorded and written is not None and written.is_named()
+        if slot.file is not None and (has_final_name or not self._has_failed):
             options = self.feeds[template]
             self._previous[template] = slot
             if BATCH.search(template):
@@ -289,8 +289,8 @@ class FeedExporter(feedexport.FeedExporter):
                 self.feeds[template] = {**options, "overwrite": False}
             elif slot.itemcount and options["format"] == "csv":
                 # The header has been written; a stream cannot be read to check for it.
-                exporting = {**options["item_export_kwargs"], "include_headers_line": False}
-                self.feeds[template] = {**options, "item_export_kwargs": exporting}
+                export_options = {**options["item_export_kwargs"], "include_headers_line": False}
+                self.feeds[template] = {**options, "item_export_kwargs": export_options}
         if isinstance(slot.storage, FileFeedStorage):
             slot.storage.release()
 
@@ -314,7 +314,7 @@ async def _lock_files(slots: list[FeedSlot]) -> None:
             await storage.lock()
 
 
-def _takes_more(slot: FeedSlot) -> bool:
+def _takes_more_deliveries(slot: FeedSlot) -> bool:
     if BATCH.search(slot.uri_template):
         return True
     storage = slot.storage

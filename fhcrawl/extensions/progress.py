@@ -79,8 +79,8 @@ class Walk:
         # Entries that are published meanwhile are read too.
         if self.begun is None or not 0 < self.read < self.total:
             return ""
-        left = (time - self.begun) * (self.total - self.read) / self.read
-        return f"{self.read / self.total:.0%}, {_clock(left)} left"
+        seconds_left = (time - self.begun) * (self.total - self.read) / self.read
+        return f"{self.read / self.total:.0%}, {_clock(seconds_left)} left"
 
 
 class Rate(NamedTuple):
@@ -96,8 +96,8 @@ class Progress:
         self.total = Counts()
         self.problems = 0
         self._walks: dict[str, Walk] = {}
-        self._begun = 0
-        self._left: set[str] = set()
+        self._begun_feeds = 0
+        self._left_feeds: set[str] = set()
         self._counts: dict[str, Counts] = {}
         self._samples: deque[tuple[float, int, int]] = deque()
 
@@ -107,19 +107,19 @@ class Progress:
 
     @property
     def done(self) -> int:
-        return min(self._begun, self.feeds) - len(self._walks)
+        return min(self._begun_feeds, self.feeds) - len(self._walks)
 
-    def of(self, feed: str) -> Counts | None:
+    def counts_of(self, feed: str) -> Counts | None:
         return self._counts.get(feed)
 
-    def ask(self, feed: str, url: str, role: str) -> None:
+    def note_request(self, feed: str, url: str, role: str) -> None:
         walk = self._walk(feed)
         if role == Role.SUBSCRIPTION.value:
             # A redirect or a link may lead to another subscription document; then this one does not end.
             walk.pending.clear()
         walk.pending.add(url)
 
-    def begin(self, feed: str | None) -> None:
+    def note_download(self, feed: str | None) -> None:
         if feed in self._walks and self._walks[feed].begun is None:
             walk = self._walks[feed] = self._walks.pop(feed)  # `under_way` is in this order
             walk.begun = self.clock()
@@ -133,7 +133,7 @@ class Progress:
             return self._walks[feed]
         counts = self._counts.get(feed)
         if counts is None:
-            self._begun += 1
+            self._begun_feeds += 1
             counts = Counts()
             if len(self._counts) < MOST_FEEDS:
                 self._counts[feed] = counts
@@ -151,10 +151,10 @@ class Progress:
             counts.updated += updated
             counts.deleted += deleted
         walk.name = result.title or walk.name if result.fetch.role is Role.SUBSCRIPTION else walk.name
-        self._count(walk, result)
+        self._count_read(walk, result)
         # The last entry of a document is mostly its oldest. A document may have the time of its response.
-        last = next((time for version in reversed(result.versions) if (time := version.order.time)), None)
-        times = [time for time in (walk.back_to, result.updated, last) if time]
+        oldest = next((time for version in reversed(result.versions) if (time := version.order.time)), None)
+        times = [time for time in (walk.back_to, result.updated, oldest) if time]
         walk.back_to = min(times, default=None)
 
     def confirm(self, result: DocumentResult) -> None:
@@ -167,10 +167,10 @@ class Progress:
             counts.deleted += number
 
     def lose(self, result: DocumentResult) -> None:
-        self._count(self._end_document(result), result)
+        self._count_read(self._end_document(result), result)
         self.problems += result.failure is not None and result.failure.state is not State.KNOWN
 
-    def _count(self, walk: Walk, result: DocumentResult) -> None:
+    def _count_read(self, walk: Walk, result: DocumentResult) -> None:
         if result.parts is not None:
             walk.read, walk.total, walk.of_documents = 0, len(result.parts), True
         elif walk.of_documents:
@@ -180,8 +180,8 @@ class Progress:
             walk.total = result.total or walk.total
 
     def leave(self, feeds: Iterable[str]) -> None:
-        for feed in set(feeds) - self._left:
-            self._left.add(feed)
+        for feed in set(feeds) - self._left_feeds:
+            self._left_feeds.add(feed)
             self._walk(feed)
             del self._walks[feed]
 
@@ -207,12 +207,12 @@ def line(progress: Progress, rate: Rate) -> str:
     total = progress.total
     walks = progress.under_way
     shares = [walk.done(progress.clock()) for walk in walks if progress.feeds == 1]
-    more = [*filter(None, shares)]
-    more += [f"problems: {progress.problems}"] if progress.problems else []
+    extras = [*filter(None, shares)]
+    extras += [f"problems: {progress.problems}"] if progress.problems else []
     return (
         f"Feeds: {progress.done:,} of {progress.feeds:,} done, {len(walks):,} in progress; "
         f"documents: {total.documents:,} ({rate.documents * 60:.0f}/min); "
-        f"entries: {total.outcomes()} ({rate.entries * 60:.0f}/min)" + "".join(f"; {each}" for each in more)
+        f"entries: {total.outcomes()} ({rate.entries * 60:.0f}/min)" + "".join(f"; {each}" for each in extras)
     )
 
 
@@ -300,13 +300,13 @@ class ProgressExtension(Component):
     def request_scheduled(self, request: Request) -> None:
         context = find_context(request)
         if context is not None:
-            self.progress.ask(context.walk.feed, context.requested_url, context.role.value)
+            self.progress.note_request(context.walk.feed, context.requested_url, context.role.value)
             check = context.task
             if isinstance(check, ListCheck) and check.listing.total and not check.is_reading:
                 self.progress.expect(context.walk.feed, (check.page - 1) * MOST_POSTS, check.listing.total)
 
     def request_reached_downloader(self, request: Request) -> None:
-        self.progress.begin(feed_of(request))
+        self.progress.note_download(feed_of(request))
 
 
 # None if lines cannot be redrawn: TERM=dumb, or in the background, where other processes may write.
@@ -328,7 +328,7 @@ def _is_in_background(file: TextIO) -> bool:
 
 
 def open_screen(render: Callable[[ConsoleDimensions], RenderableType], has_log: bool) -> Screen | None:
-    handlers = [h for h in logging.root.handlers if isinstance(h, logging.StreamHandler)]
+    handlers = [handler for handler in logging.root.handlers if isinstance(handler, logging.StreamHandler)]
     console = console_of(sys.stderr)
     if console is None or any(isinstance(handler.stream, Screen) for handler in handlers):
         return None
@@ -358,16 +358,16 @@ class Screen:
             redirect_stderr=False,
         )
         self._handlers = [(handler, handler.stream) for handler in handlers]
-        self._own: logging.Handler | None = None
+        self._warnings: logging.Handler | None = None
         for handler in handlers:
             handler.setStream(self)
             handler.addFilter(_is_not_closing)
         if has_log and not handlers:
-            self._own = logging.StreamHandler(self)
-            self._own.setLevel(logging.WARNING)
-            self._own.setFormatter(PrintableFormatter(logging.Formatter("%(levelname)s: %(message)s")))
-            self._own.addFilter(_is_not_closing)
-            logging.root.addHandler(self._own)
+            self._warnings = logging.StreamHandler(self)
+            self._warnings.setLevel(logging.WARNING)
+            self._warnings.setFormatter(PrintableFormatter(logging.Formatter("%(levelname)s: %(message)s")))
+            self._warnings.addFilter(_is_not_closing)
+            logging.root.addHandler(self._warnings)
         # A forced shutdown does not close the spiders.
         atexit.register(self._stop)
         self._live.start()
@@ -402,8 +402,8 @@ class Screen:
     def close(self) -> None:
         for handler, stream in self._handlers:
             handler.setStream(stream)
-        if self._own is not None:
-            logging.root.removeHandler(self._own)
+        if self._warnings is not None:
+            logging.root.removeHandler(self._warnings)
         with contextlib.suppress(OSError):
             self._stop()
 
@@ -449,9 +449,9 @@ def _line(name: str, value: str, style: str = "") -> Text:
 
 
 def _clock(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
+    minutes, remaining = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}"
+    return f"{hours}:{minutes:02}:{remaining:02}"
 
 
 def _walks(walks: list[Walk], time: float, limit: int) -> Table:

@@ -67,9 +67,9 @@ class ReaderProcess:
             # Ctrl-C is sent to all processes of a terminal's session; the crawl still needs this one then.
             start_new_session=True,
         )
-        started = cls(process, file)
-        await started._wait_for_turn()
-        return started
+        reader = cls(process, file)
+        await reader._wait_for_turn()
+        return reader
 
     # After an OSError or TimeoutError, the process has ended.
     async def read(self, job: Job, seconds: float | None = None) -> FeedDocument | DocumentList:
@@ -133,12 +133,12 @@ class ReaderExtension(Component):
         self._is_enabled = settings.getbool("FHCRAWL_READER_ENABLED")
         self._limits = settings.getint("FHCRAWL_READER_MEMORY"), settings.getint("FHCRAWL_READER_TIMEOUT")
         self._feed_seconds = settings.getint("FHCRAWL_MAX_SECONDS")
-        self._start: asyncio.Task[ReaderProcess] | None = None
+        self._starting: asyncio.Task[ReaderProcess] | None = None
         self._turn = asyncio.Lock()
-        self._begun: dict[Response, Task] = {}
+        self._tasks_by_response: dict[Response, Task] = {}
         self._tasks: set[Task] = set()
 
-    def begin(self, response: Response) -> None:
+    def begin_parsing(self, response: Response) -> None:
         request = request_of(response)
         context = context_of(request)
         is_large = response.status in OK and len(response.body) >= LARGE
@@ -148,13 +148,13 @@ class ReaderExtension(Component):
         is_unchanged = digest is not None and requests.is_unchanged(response, digest)
         if is_unchanged:
             return
-        start = self._start or self._begin_process()
-        if not start.done() and len(response.body) < WORTH_WAITING:
+        starting = self._starting or self._begin_process()
+        if not starting.done() and len(response.body) < WORTH_WAITING:
             return
         task = asyncio.ensure_future(self._read(self._job(request, response), request))
         self._tasks.add(task)
         task.add_done_callback(self._done)
-        self._begun[response] = task
+        self._tasks_by_response[response] = task
 
     def _done(self, task: Task) -> None:
         self._tasks.discard(task)
@@ -162,9 +162,9 @@ class ReaderExtension(Component):
         if not task.cancelled():
             task.exception()
 
-    async def wait(self, response: Response) -> None:
-        if response in self._begun:
-            await asyncio.wait([self._begun[response]])
+    async def wait_until_parsed(self, response: Response) -> None:
+        if response in self._tasks_by_response:
+            await asyncio.wait([self._tasks_by_response[response]])
 
     def read(self, response: Response) -> FeedDocument:
         """:raises NotAFeedError: if the response is not a feed, or cannot be parsed"""
@@ -172,8 +172,8 @@ class ReaderExtension(Component):
 
     def read_any(self, response: Response) -> FeedDocument | DocumentList:
         """Return the document or the list of documents; links are `requests.secured`."""
-        if response in self._begun:
-            document = self._begun[response].result()
+        if response in self._tasks_by_response:
+            document = self._tasks_by_response[response].result()
         else:
             document = parser.read(self._job(request_of(response), response))
         if isinstance(document, FeedDocument):
@@ -193,7 +193,7 @@ class ReaderExtension(Component):
         )
 
     def forget(self, response: Response) -> None:
-        self._begun.pop(response, None)
+        self._tasks_by_response.pop(response, None)
 
     async def _read(self, job: Job, request: Request) -> FeedDocument | DocumentList:
         async with self._turn:
@@ -203,7 +203,7 @@ class ReaderExtension(Component):
             try:
                 return await process.read(job, time_left(request, self._feed_seconds))
             except OSError as error:
-                self._start = None
+                self._starting = None
                 if isinstance(error, TimeoutError):
                     raise TimeIsOverError(ReasonKind.LIMIT, time_is_over(self._feed_seconds)) from error
                 raise NotAFeedError(ReasonKind.TOO_LARGE, str(error)) from error
@@ -211,7 +211,7 @@ class ReaderExtension(Component):
     # None if no process can be started.
     async def _process(self) -> ReaderProcess | None:
         try:
-            process = await (self._start or self._begin_process())
+            process = await (self._starting or self._begin_process())
             if process.has_ended:
                 await process.end()
                 process = await self._begin_process()
@@ -226,12 +226,12 @@ class ReaderExtension(Component):
 
     def _begin_process(self) -> asyncio.Task[ReaderProcess]:
         self._crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
-        self._start = asyncio.ensure_future(ReaderProcess.start(*self._limits))
-        return self._start
+        self._starting = asyncio.ensure_future(ReaderProcess.start(*self._limits))
+        return self._starting
 
     async def spider_closed(self) -> None:
         for task in self._tasks:
             task.cancel()
-        if self._start is not None:
+        if self._starting is not None:
             with suppress(OSError):
-                await (await self._start).kill()
+                await (await self._starting).kill()

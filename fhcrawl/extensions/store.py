@@ -65,7 +65,7 @@ class StoreExtension(Component):
         self.skipped_feeds: set[str] = set()
         self.under_way = UnderWay()
         self.has_released = False
-        self._said: set[str] = set()
+        self._logged_errors: set[str] = set()
         self._merges_renamed = settings.getbool("FHCRAWL_MERGE_RENAMED")
         self._renewals: AsyncioLoopingCall | LoopingCall | None = None
         # Complete or discard interrupted exports.
@@ -86,30 +86,30 @@ class StoreExtension(Component):
 
     @property
     def has_failed(self) -> bool:
-        return bool(self._said)
+        return bool(self._logged_errors)
 
     def fail(self, error: Exception) -> None:
         """Count an error of the store, and log it once, with a traceback if it is not a StoreError."""
         self._crawler.stats.inc_value(FAILED)
         sentence = str(error)
-        if sentence not in self._said:
-            self._said.add(sentence)
+        if sentence not in self._logged_errors:
+            self._logged_errors.add(sentence)
             logger.error("%s", sentence, exc_info=None if isinstance(error, StoreError) else error)
 
     def forget(self, feeds: Iterable[str]) -> None:
         """Mark every document of feeds as unprocessed; skip a feed for which that fails."""
-        fault: StoreError | None = None
+        common_error: StoreError | None = None
         for feed in feeds:
             # Each of the other feeds might take as long to fail.
-            error = fault
+            error = common_error
             try:
-                if fault is None:
+                if common_error is None:
                     self.store.walks.forget(feed, now())
-            except LeaseError as leased:
-                self.yield_to_other(feed, leased)
-            except StoreError as failed:
-                error = failed
-                fault = None if self._is_writable() else failed
+            except LeaseError as lease_error:
+                self.yield_to_other(feed, lease_error)
+            except StoreError as store_error:
+                error = store_error
+                common_error = None if self._is_writable() else store_error
             if error is not None:
                 self._refuse(feed, error)
 
@@ -120,7 +120,7 @@ class StoreExtension(Component):
         """
         readable = {feed: options for feed, options in feeds.items() if feed not in self.skipped_feeds}
         try:
-            begun = self._settle_and_begin(readable) if readable else {}
+            starts = self._settle_and_begin(readable) if readable else {}
         except StoreError as error:
             if len(readable) > 1 and self._is_writable():
                 # One of the feeds may cause the error: begin one walk at a time.
@@ -131,7 +131,7 @@ class StoreExtension(Component):
                 self._refuse(feed, error)
             return
         for feed in readable:
-            start = begun[feed]
+            start = starts[feed]
             if isinstance(start, LeaseError):
                 self.yield_to_other(feed, start)
             else:
@@ -146,17 +146,17 @@ class StoreExtension(Component):
         self.give_up(feed, loss, error)
 
     def _settle_and_begin(self, feeds: Mapping[str, dict[str, Any]]) -> dict[str, WalkStart | LeaseError]:
-        merging = {
+        merging_feeds = {
             feed for feed, options in feeds.items() if self._merges_renamed or options.get("merge_renamed")
         }
         ids = {feed: options["ids"] for feed, options in feeds.items() if options.get("ids")}
-        begun = self.store.walks.begin(list(feeds), self.run, now(), merging, ids)
-        unsettled = [feed for feed, start in begun.items() if isinstance(start, UnsettledError)]
+        starts = self.store.walks.begin(list(feeds), self.run, now(), merging_feeds, ids)
+        unsettled = [feed for feed, start in starts.items() if isinstance(start, UnsettledError)]
         if unsettled:
             # A process that exported them has died since this crawl started.
             recover(self.store)
-            begun |= self.store.walks.begin(unsettled, self.run, now(), merging, ids)
-        return begun
+            starts |= self.store.walks.begin(unsettled, self.run, now(), merging_feeds, ids)
+        return starts
 
     def _is_writable(self) -> bool:
         try:
@@ -196,30 +196,30 @@ class UnderWay:
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
-        self._in_hand: dict[Request, str] = {}
+        self._in_progress: dict[Request, str] = {}
         self._done: list[str] = []
 
-    def wait(self, request: Request) -> None:
+    def note_scheduled(self, request: Request) -> None:
         feed = feed_of(request)
         if feed is not None:
             self._counts[feed] += 1
 
-    def take(self, request: Request) -> None:
+    def note_taken(self, request: Request) -> None:
         feed = feed_of(request)
         if feed is not None:
-            self._in_hand[request] = feed
+            self._in_progress[request] = feed
 
-    def end(self, in_hand: Container[Request]) -> None:
-        for request in [request for request in self._in_hand if request not in in_hand]:
-            self._end(self._in_hand.pop(request))
+    def note_ended(self, in_progress: Container[Request]) -> None:
+        for request in [request for request in self._in_progress if request not in in_progress]:
+            self._end(self._in_progress.pop(request))
 
     # Each feed is returned once.
-    def done(self, in_hand: Container[Request]) -> list[str]:
-        self.end(in_hand)
+    def pop_done(self, in_progress: Container[Request]) -> list[str]:
+        self.note_ended(in_progress)
         # A feed may have new requests since then: those for captures.
-        done = [feed for feed in dict.fromkeys(self._done) if feed not in self._counts]
+        feeds = [feed for feed in dict.fromkeys(self._done) if feed not in self._counts]
         self._done = []
-        return done
+        return feeds
 
     def is_busy(self, feed: str) -> bool:
         return feed in self._counts or feed in self._done

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
-from fhcrawl import signals as ours
+from fhcrawl import signals as fhcrawl_signals
 from fhcrawl.core.engine import Scheduler
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
@@ -55,18 +55,18 @@ class VerdictsExtension(Component):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        get = crawler.settings.getint
-        self._limits = Limits(get("FHCRAWL_DUE_MIN_SECONDS"), get("FHCRAWL_DUE_MAX_SECONDS"))
+        get_number = crawler.settings.getint
+        self._limits = Limits(get_number("FHCRAWL_DUE_MIN_SECONDS"), get_number("FHCRAWL_DUE_MAX_SECONDS"))
         self._release_loop: AsyncioLoopingCall | LoopingCall | None = None
         self._summary = Summary()
         # The feeds of the run and what has changed in them, by URL, if they are wanted at the end.
-        self.told: dict[str, tuple[Feed, Counts]] | None = None
+        self.reported: dict[str, tuple[Feed, Counts]] | None = None
         self._is_any_read = False
         self._unread: set[str] = set()
         for signal, handler in (
-            (ours.document_committed, self.document_read),
-            (ours.document_unchanged, self.document_read),
-            (ours.document_lost, self.document_lost),
+            (fhcrawl_signals.document_committed, self.document_read),
+            (fhcrawl_signals.document_unchanged, self.document_read),
+            (fhcrawl_signals.document_lost, self.document_lost),
             (signals.engine_started, self.engine_started),
             (signals.spider_closed, self.spider_closed),
             (signals.engine_stopped, self.engine_stopped),
@@ -74,7 +74,7 @@ class VerdictsExtension(Component):
             crawler.signals.connect(handler, signal=signal)
 
     @property
-    def words(self) -> set[str]:
+    def verdict_words(self) -> set[str]:
         return set(self._summary.verdicts)
 
     def document_read(self, result: DocumentResult) -> None:
@@ -119,11 +119,11 @@ class VerdictsExtension(Component):
         if self._unread and not self._is_any_read and reason != "shutdown":
             self._crawler.stats.set_value(UNREAD, len(self._unread))
         # A crawl that ended early may be resumed with requests of these feeds.
-        forgets = reason == "finished" and self._may_forget()
+        forgets_unread = reason == "finished" and self._may_forget()
         try:
             feeds = extension.store.feeds.read(extension.run)
             while batch := list(islice(feeds, FEEDS_AT_ONCE)):
-                self._report(extension, batch, forgets)
+                self._report(extension, batch, forgets_unread)
         except StoreError as error:
             extension.fail(error)
         for url, failure in extension.unrecorded_failures.items():
@@ -137,7 +137,7 @@ class VerdictsExtension(Component):
         return not getattr(self._crawler.spider, "only_due", False)
 
     def _report(
-        self, extension: StoreExtension, feeds: list[Feed], forgets: bool, releases: bool = False
+        self, extension: StoreExtension, feeds: list[Feed], forgets_unread: bool, releases: bool = False
     ) -> None:
         store, run = extension.store, extension.run
         urls = [feed.feed for feed in feeds]
@@ -147,7 +147,7 @@ class VerdictsExtension(Component):
         # After an error of the store, verdicts stay NULL: they might be wrong.
         if not extension.has_failed:
             try:
-                store.feeds.note_verdicts(run, records, self._limits, releases, forgets)
+                store.feeds.note_verdicts(run, records, self._limits, releases, forgets_unread)
             except StoreError as error:
                 if releases:  # `spider_closed` reports these feeds
                     raise
@@ -156,10 +156,10 @@ class VerdictsExtension(Component):
         for feed, (url, verdict, reasons) in zip(feeds, records, strict=True):
             extension.unrecorded_failures.pop(url, None)
             self._log_verdict(url, verdict, reasons, feed.entries)
-            counts = None if progress is None else progress.progress.of(url)
+            counts = None if progress is None else progress.progress.counts_of(url)
             self._summary.add(feed, verdict, reasons, counts)
-            if self.told is not None:
-                self.told[url] = feed, counts or Counts()
+            if self.reported is not None:
+                self.reported[url] = feed, counts or Counts()
 
     def _finish_walks(self, extension: StoreExtension, urls: list[str]) -> bool:
         stats, store = self._crawler.stats, extension.store
@@ -173,17 +173,17 @@ class VerdictsExtension(Component):
                 progress.progress.delete(url, end.deleted)
             if end.example is not None:
                 stats.inc_value(RENAMED, end.renamed)
-                new, former = end.example
-                more = "" if end.merged else "; --merge-renamed keeps only the new id"
-                logger.warning(RENAMED_ENTRIES, url, end.renamed, former, new, more)
+                new_id, former_id = end.example
+                advice = "" if end.merged else "; --merge-renamed keeps only the new id"
+                logger.warning(RENAMED_ENTRIES, url, end.renamed, former_id, new_id, advice)
         return bool(ends)
 
     def _log_verdict(self, url: str, verdict: Verdict, reasons: list[Reason], entries: int) -> None:
         self._crawler.stats.inc_value(f"fhcrawl/feed/{verdict.value}")
         level = logging.INFO if verdict is Verdict.COMPLETE else logging.WARNING
-        word = shown_verdict(in_words(verdict, reasons))
+        shown = shown_verdict(in_words(verdict, reasons))
         details = "".join(f"; {reason.url} {reason.detail}" for reason in reasons)
-        logger.log(level, "%s: %s, entries: %d%s", url, word, entries, details)
+        logger.log(level, "%s: %s, entries: %d%s", url, shown, entries, details)
 
     def engine_stopped(self) -> None:
         summary = self._summary

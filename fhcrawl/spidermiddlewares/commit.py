@@ -20,7 +20,7 @@ from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Link
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
-from fhcrawl.pipelines import EntryVersion, ItemPipelineManager, PendingDocument, name_of
+from fhcrawl.pipelines import EntryVersion, ItemPipelineManager, PendingDocument, describe
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-NOT_NOTED = DocumentFailure(
+NOT_STORED = DocumentFailure(
     State.FAILED, ReasonKind.STORE_ERROR, "is unchanged, but that could not be stored"
 )
 
@@ -76,22 +76,22 @@ class CommitMiddleware(Component):
             async for output in result:
                 yield output
             return
-        pending = self._line_up(feed, response)
+        pending = self._begin_turn(feed, response)
         try:
-            await self._take_turn(pending, response)
+            await self._wait_for_turn(pending, response)
             if feed not in self._extension.skipped_feeds:
-                async for output in _counted(pending, result):
+                async for output in _count_entries(pending, result):
                     yield output
         except StoreError as error:
             self._extension.fail(error)
-            pending.mark_failed(ReasonKind.STORE_ERROR, f"could not be read completely ({name_of(error)})")
+            pending.mark_failed(ReasonKind.STORE_ERROR, f"could not be read completely ({describe(error)})")
         except BaseException as error:
-            self._mark_failed(pending, feed, f"could not be read completely ({name_of(error)})")
+            self._mark_failed(pending, feed, f"could not be read completely ({describe(error)})")
             raise
         finally:
             del self._pending[response]
             self._reader.forget(response)
-            pending.exhausted()
+            pending.on_output_ended()
             # Scrapy counts the response as in progress until the answer, so the crawl does not end.
             if pending.answer is not None:
                 await pending.answer
@@ -104,7 +104,7 @@ class CommitMiddleware(Component):
             self._extension.unrecorded_failures[feed] = loss
 
     # Must not raise: the next document of the feed waits for the end of this turn.
-    def _line_up(self, feed: str, response: Response) -> PendingDocument:
+    def _begin_turn(self, feed: str, response: Response) -> PendingDocument:
         turn = asyncio.get_running_loop().create_future()
 
         def done(pending: PendingDocument) -> None:
@@ -119,15 +119,15 @@ class CommitMiddleware(Component):
         self._turns[feed] = turn
         return pending
 
-    async def _take_turn(self, pending: PendingDocument, response: Response) -> None:
+    async def _wait_for_turn(self, pending: PendingDocument, response: Response) -> None:
         try:
             pending.fetch = fetch_from_response(response)
-            self._reader.begin(response)
+            self._reader.begin_parsing(response)
         finally:
             # Even after an error: the end of this turn means the end of all turns before it.
             if pending.before is not None:
                 await pending.before
-        await self._reader.wait(response)
+        await self._reader.wait_until_parsed(response)
 
     def find(self, response: Response) -> PendingDocument | None:
         """Return the pending document of a response; None if the spider has not parsed it."""
@@ -143,7 +143,7 @@ class CommitMiddleware(Component):
             stored = self._store.entries.compare(result)
         except Exception as error:  # noqa: BLE001 - after any error, no entry can be processed
             self._extension.fail(error)
-            detail = f"could not be compared with the store ({name_of(error)})"
+            detail = f"could not be compared with the store ({describe(error)})"
             pending.mark_failed(ReasonKind.STORE_ERROR, detail)
         else:
             pending.batch.compare(stored, result.deletions)
@@ -163,10 +163,10 @@ class CommitMiddleware(Component):
         reading.log_problems(result, document)
         pending = self.record_document(response, result)
         yield from following
-        yield from _items(pending, document, result, versions)
+        yield from _entry_items(pending, document, result, versions)
 
-    def lose(self, fetch: Fetch, failure: DocumentFailure, of: str = "") -> None:
-        _log(failure, "%s%s %s", fetch.requested_url, of, failure.detail)
+    def log_loss(self, fetch: Fetch, failure: DocumentFailure, which: str = "") -> None:
+        _log(failure, "%s%s %s", fetch.requested_url, which, failure.detail)
         self.record_failure(DocumentResult(fetch, failure=failure))
 
     def record_failure(self, result: DocumentResult) -> None:
@@ -193,8 +193,8 @@ class CommitMiddleware(Component):
                 "although there are new entries; from now on, this feed is requested without conditions",
                 *(fetch.requested_url, since),
             )
-        doubted = DocumentResult(fetch, doubted_since=since, failure=failure)
-        self._store_result(self._store.documents.note_doubt, doubted)
+        result = DocumentResult(fetch, doubted_since=since, failure=failure)
+        self._store_result(self._store.documents.note_doubt, result)
 
     def record_check(self, result: DocumentResult) -> None:
         """Store that a rechecked document is unchanged, or why this could not be checked."""
@@ -209,12 +209,12 @@ class CommitMiddleware(Component):
 
     def _store_result(
         self,
-        note: Callable[[DocumentResult], None],
+        write: Callable[[DocumentResult], None],
         result: DocumentResult,
-        failure: DocumentFailure = NOT_NOTED,
+        failure: DocumentFailure = NOT_STORED,
     ) -> None:
         try:
-            note(result)
+            write(result)
         except LeaseError as error:
             self._extension.yield_to_other(result.fetch.feed, error)
         except Exception as error:  # noqa: BLE001 - after any error, nothing is stored
@@ -232,7 +232,7 @@ class CommitMiddleware(Component):
 
         def done(outcome: int | Exception) -> None:
             try:
-                self._committed(result, batch, outcome)
+                self._note_outcome(result, batch, outcome)
             finally:
                 if not answer.done():
                     answer.set_result(None)
@@ -241,16 +241,16 @@ class CommitMiddleware(Component):
         if pending.is_left:
             self._store.wait()
 
-    def _committed(self, result: DocumentResult, batch: CommitBatch, outcome: int | Exception) -> None:
+    def _note_outcome(self, result: DocumentResult, batch: CommitBatch, outcome: int | Exception) -> None:
         if isinstance(outcome, LeaseError):
             self._extension.yield_to_other(result.fetch.feed, outcome)
             return
         if isinstance(outcome, Exception):
             # After any error, the document is not stored.
-            detail, is_known = f"could not be stored ({name_of(outcome)})", isinstance(outcome, StoreError)
-            url = result.fetch.requested_url
-            logger.error("%s %s", url, detail, exc_info=None if is_known else outcome)
-            if is_known:
+            url, is_expected = result.fetch.requested_url, isinstance(outcome, StoreError)
+            detail = f"could not be stored ({describe(outcome)})"
+            logger.error("%s %s", url, detail, exc_info=None if is_expected else outcome)
+            if is_expected:
                 self._extension.fail(outcome)
             failure = DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, detail)
             self.record_failure(result.failed(failure))
@@ -261,8 +261,8 @@ class CommitMiddleware(Component):
             self._crawler.stats.inc_value("fhcrawl/entry/deleted", outcome)
         self._count("document", result.failure.state.value if result.failure else "processed")
         if result.fetch.is_check:
-            unless_changed = "failed" if result.failure else "unchanged"
-            self._count("check", "changed" if batch.accepted or outcome else unless_changed)
+            check_outcome = "failed" if result.failure else "unchanged"
+            self._count("check", "changed" if batch.accepted or outcome else check_outcome)
         self._send(signals.document_committed, result=result, batch=batch, deleted=outcome)
 
     def _send(self, signal: object, **kwargs: Any) -> None:
@@ -276,16 +276,16 @@ def _log(failure: DocumentFailure, message: str, *args: object) -> None:
     logger.log(logging.INFO if failure.state is State.KNOWN else logging.WARNING, message, *args)
 
 
-async def _counted(pending: PendingDocument, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+async def _count_entries(pending: PendingDocument, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
     async for output in result:
         if isinstance(output, EntryVersion):
             if not pending.is_compared:
                 continue
-            pending.yielded()
+            pending.on_item_yielded()
         yield output
 
 
-def _items(
+def _entry_items(
     pending: PendingDocument, document: FeedDocument, result: DocumentResult, versions: list[Version | None]
 ) -> Iterator[EntryVersion]:
     for entry, version in zip(document.entries, versions, strict=True):

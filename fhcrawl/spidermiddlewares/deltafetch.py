@@ -76,7 +76,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     ) -> AsyncIterator[Any]:
         async for output in result:
             if isinstance(output, Request) and feed_of(output) and self._is_enabled_for_request(output):
-                followed = self._follow(output, response)
+                followed = self._request_to_follow(output, response)
                 if followed is not None:
                     yield followed
             else:
@@ -89,13 +89,13 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     # RFC 5005, 4.2: "This process should be repeated recursively until the client encounters a
     # prev-archive link relation that has been processed". That would lose older documents if a run died: a
     # processed document ends the walk only if all older documents are processed.
-    def _follow(self, request: Request, response: Response) -> Request | None:
+    def _request_to_follow(self, request: Request, response: Response) -> Request | None:
         key, context = self._get_key(request), context_of(request)
         pending = CommitMiddleware.of(self._crawler).find(response)
         if pending is not None:
-            pending.note(older_key=key)
+            pending.update_result(older_key=key)
             if _is_key_of(pending, key):
-                self._loop(request, pending)
+                self._note_loop(request, pending)
                 return None
         if context.role is Role.PART:
             # The spider requests only unprocessed documents of a list.
@@ -107,27 +107,27 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     def _follow_archive(self, request: Request, pending: PendingDocument | None, key: str) -> Request | None:
         context = context_of(request)
         feed, run = context.walk.feed, context.walk.run
-        end = self._store.documents.find_end(feed, key, Role.ARCHIVE, run)
-        if end is None:
+        chain_end = self._store.documents.find_end(feed, key, Role.ARCHIVE, run)
+        if chain_end is None:
             return request
-        if (end.loop and end.step is None) or _is_read(end.step, pending, run):
-            self._loop(request, pending, keeps_link=end.step is not None)
+        if (chain_end.is_loop and chain_end.unread is None) or _was_read(chain_end.unread, pending, run):
+            self._note_loop(request, pending, keeps_link=chain_end.unread is not None)
             return None
-        is_read = end.step is None or end.step.key != key
+        is_read = chain_end.unread is None or chain_end.unread.key != key
         # An archive that may have grown; the commit of the newer document marks it as unread.
         result = None if pending is None else pending.result
         has_joined = pending is None or result is None or joins(result, pending.batch.stored)
-        stored = None if is_read and has_joined else self._store.documents.find_checked_by_key(feed, key)
-        if stored is not None:
-            return requests.again(request, stored)
+        checked = None if is_read and has_joined else self._store.documents.find_checked_by_key(feed, key)
+        if checked is not None:
+            return requests.again_conditionally(request, checked)
         if is_read:
             self._skip(request)
-        return None if end.step is None else self._replace(request, end.step, key)
+        return None if chain_end.unread is None else self._replace(request, chain_end.unread, key)
 
-    def _replace(self, request: Request, step: DocumentRef, key: str) -> Request:
+    def _replace(self, request: Request, older: DocumentRef, key: str) -> Request:
         context, find_referrer = context_of(request), self._store.documents.find_referrer
-        via = context.via if step.key == key else find_referrer(context.walk.feed, step.key)
-        return requests.in_place_of(request, step, via)
+        via = context.via if older.key == key else find_referrer(context.walk.feed, older.key)
+        return requests.in_place_of(request, older, via)
 
     # Pages change, and their entries move to later pages, so a processed page does not end the walk. It
     # ends only after a page without changes, if all later pages have been read. It does not end after a page
@@ -137,31 +137,31 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     ) -> Request | None:
         context = context_of(request)
         feed, run = context.walk.feed, context.walk.run
-        if _is_read(self._store.documents.find(feed, key), pending, run):
-            self._loop(request, pending)
+        if _was_read(self._store.documents.find(feed, key), pending, run):
+            self._note_loop(request, pending)
             return None
         result = None if pending is None else pending.result
         follows = pending is not None and result is not None and must_follow(result, pending.batch.stored)
-        end = None if follows else self._store.documents.find_end(feed, key, Role.PAGE, run)
-        is_read = end is not None and end.step is None and not end.loop
-        if end is not None and end.step is not None and end.is_behind_empty:
+        chain_end = None if follows else self._store.documents.find_end(feed, key, Role.PAGE, run)
+        is_chain_read = chain_end is not None and chain_end.unread is None and not chain_end.is_loop
+        if chain_end is not None and chain_end.unread is not None and chain_end.is_behind_empty:
             # The pages up to that one were read without news, and are not read again.
-            return self._replace(request, end.step, key)
+            return self._replace(request, chain_end.unread, key)
         if pending is not None and result is not None:
             is_left_over = context_of(response).left_over or self._is_left_over(result.fetch)
-            if is_left_over or (is_read and self._has_other_count(result)):
-                pending.note(is_left_over=True)
+            if is_left_over or (is_chain_read and self._has_other_count(result)):
+                pending.update_result(is_left_over=True)
                 return with_context(request, replace(context, left_over=True))
             if follows:
                 return request
-        if not is_read:
+        if not is_chain_read:
             return request
         self._skip(request)
         # No page is left to be read: the walk ends.
         fetch = fetch_from_response(response)
-        ending = Walk.of(self._crawler).end(fetch, response, is_unchanged=pending is None)
-        first = next(ending, None)
-        return first and first.replace(callback=request.callback, errback=request.errback)
+        requests_at_end = Walk.of(self._crawler).end(fetch, response, is_unchanged=pending is None)
+        last_request = next(requests_at_end, None)
+        return last_request and last_request.replace(callback=request.callback, errback=request.errback)
 
     def _has_other_count(self, result: DocumentResult) -> bool:
         if result.fetch.role is Role.SUBSCRIPTION and result.total is None:
@@ -169,17 +169,17 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         return self._store.feeds.has_other_count(result.fetch.feed, result.total)
 
     def _is_left_over(self, fetch: Fetch) -> bool:
-        step = self._store.documents.find(fetch.feed, fetch.key)
-        if step is None or step.role is not Role.PAGE:
+        document = self._store.documents.find(fetch.feed, fetch.key)
+        if document is None or document.role is not Role.PAGE:
             return False
-        return step.position.walk < fetch.position.walk
+        return document.position.walk < fetch.position.walk
 
     def _skip(self, request: Request) -> None:
         logger.debug("Already processed: %s", context_of(request).requested_url)
         if self.stats:
             self.stats.inc_value("deltafetch/skipped")
 
-    def _loop(self, request: Request, pending: PendingDocument | None, keeps_link: bool = False) -> None:
+    def _note_loop(self, request: Request, pending: PendingDocument | None, keeps_link: bool = False) -> None:
         context = context_of(request)
         if pending is None:
             logger.warning("The chain of %s is a loop", context.walk.feed)
@@ -191,6 +191,6 @@ def _is_key_of(pending: PendingDocument, key: str) -> bool:
     return pending.fetch is not None and pending.fetch.key == key
 
 
-def _is_read(step: DocumentRef | None, pending: PendingDocument | None, run: int) -> bool:
-    is_pending = step is not None and pending is not None and _is_key_of(pending, step.key)
-    return is_pending or (step is not None and step.run == run)
+def _was_read(document: DocumentRef | None, pending: PendingDocument | None, run: int) -> bool:
+    is_pending = document is not None and pending is not None and _is_key_of(pending, document.key)
+    return is_pending or (document is not None and document.run == run)

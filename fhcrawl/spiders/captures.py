@@ -77,22 +77,23 @@ class _Queue:
         # What captures have shown in this run, which is committed later: by their ids, or by their times if
         # they were served in place of others.
         self.reads: dict[int | str, CaptureRead] = {}
-        self.failed: set[int] = set()  # in this run
+        self.failed_ids: set[int] = set()  # in this run
         self.retries = False  # request those that failed in earlier runs, because the others are read
         self.finished: set[int] = set()  # TimeMaps without captures that are worth reading
 
+    # Chooses captures of the first TimeMap that has some worth reading; returns False if none has.
     def choose(self, timemaps: list[TimeMap]) -> bool:
-        live = self.mementos.find_coverage(self.feed)
+        coverage = self.mementos.find_coverage(self.feed)
         # A former URL of the feed may still return its old content: captures are compared per URL.
         for timemap in timemaps:
             if timemap.id in self.finished:
                 continue
             captures = self.mementos.find_captures([timemap])
-            reads = {n: read for n, capture in enumerate(captures) if (read := self._read(capture))}
+            reads = {n: read for n, capture in enumerate(captures) if (read := self._earlier_read(capture))}
             times = [capture.time for capture in captures]
-            every = self.captures.every
-            if chosen := next_captures(times, reads, None if timemap.depth else live, every=every):
-                self.chosen, self.depth = [captures[number] for number in reversed(chosen)], timemap.depth
+            reads_all = self.captures.reads_all
+            if numbers := next_captures(times, reads, None if timemap.depth else coverage, every=reads_all):
+                self.chosen, self.depth = [captures[number] for number in reversed(numbers)], timemap.depth
                 return True
             self.finished.add(timemap.id)
         if self.retries:
@@ -100,7 +101,7 @@ class _Queue:
         self.retries, self.finished = True, set()
         return self.choose(timemaps)
 
-    def take(self) -> Memento:
+    def take_next(self) -> Memento:
         self.requested = self.chosen.pop()
         return self.requested
 
@@ -111,15 +112,16 @@ class _Queue:
         time = result.fetch.fetched
         is_read = result.failure is None and result.shown is not None
         marks = tuple((result.shown or [])[:WINDOW]) if is_read else None
-        read = self.reads[self.requested.id] = CaptureRead(time, marks, result.oldest)
+        capture_read = self.reads[self.requested.id] = CaptureRead(time, marks, result.oldest)
         if time != self.requested.time:
-            self.reads[time] = read
+            self.reads[time] = capture_read
             self.chosen = [capture for capture in self.chosen if capture.time != time]
 
-    def _read(self, capture: Memento) -> CaptureRead | None:
+    # What a capture has shown in this run or before; None if it is to be requested.
+    def _earlier_read(self, capture: Memento) -> CaptureRead | None:
         if read := self.reads.get(capture.id) or self.reads.get(capture.time):
             return read
-        if capture.id in self.failed or (capture.has_failed and not self.retries):
+        if capture.id in self.failed_ids or (capture.has_failed and not self.retries):
             return CaptureRead(capture.time, None)
         return capture.read
 
@@ -133,71 +135,71 @@ class _InFiles(_Queue):
         # By `name_of` of the URL; the id is 0 for TimeMaps that are not in the store.
         self.timemaps: dict[str, TimeMap] = {}
         self._searched: list[str] = []  # digest of the searched URLs, then those of files
-        self._sum = 0
+        self._urls_sum = 0
         for timemap in self.mementos.find_timemaps(feed, WARC_FILES):
-            self._add(timemap)
-            if timemap.url == feed and (read := timemap.read):
-                self._searched = [read[at : at + DIGEST] for at in range(0, len(read), DIGEST)]
+            self._add_timemap(timemap)
+            if timemap.url == feed and (digests := timemap.read):
+                self._searched = [digests[start : start + DIGEST] for start in range(0, len(digests), DIGEST)]
         for url, role, _state in captures.store.documents.read_urls(feed):
-            self._add(TimeMap(0, url, int(role is not Role.SUBSCRIPTION), None))
+            self._add_timemap(TimeMap(0, url, int(role is not Role.SUBSCRIPTION), None))
 
-    def _add(self, timemap: TimeMap) -> None:
+    def _add_timemap(self, timemap: TimeMap) -> None:
         name = name_of(timemap.url)
         if name not in self.timemaps:
-            self._sum ^= int.from_bytes(_octets(name), "big")
+            self._urls_sum ^= int.from_bytes(_short_digest(name), "big")
         if name not in self.timemaps or timemap.id:
             self.timemaps[name] = timemap
 
     # Independent of the order of the URLs.
     @property
-    def _digest(self) -> str:
-        return b64encode(self._sum.to_bytes(DIGEST_SIZE, "big")).decode()
+    def _urls_digest(self) -> str:
+        return b64encode(self._urls_sum.to_bytes(DIGEST_SIZE, "big")).decode()
 
     @property
     def searched_files(self) -> list[str]:
-        return self._searched[1:] if self._searched[:1] == [self._digest] else []
+        return self._searched[1:] if self._searched[:1] == [self._urls_digest] else []
 
     @property
-    def stored(self) -> list[TimeMap]:
+    def stored_timemaps(self) -> list[TimeMap]:
         stored = (timemap for timemap in self.timemaps.values() if timemap.id)
         return sorted(stored, key=lambda timemap: timemap.depth)
 
     def find_captures(self) -> bool:
         for timemap in list(self.timemaps.values()):
-            self._store(timemap, keeps_empty=timemap.url == self.feed)
-        self._note_files()
-        return bool(self.mementos.find_captures(self.stored))
+            self._store_captures(timemap, keeps_empty=timemap.url == self.feed)
+        self._store_searched_files()
+        return bool(self.mementos.find_captures(self.stored_timemaps))
 
-    def want(self, url: str, depth: int) -> None:
+    def add_url(self, url: str, depth: int) -> None:
         if name_of(url) not in self.timemaps:
             timemap = TimeMap(0, url, depth, None)
-            self._add(timemap)
-            self._store(timemap, keeps_empty=True)
-            self._note_files()
+            self._add_timemap(timemap)
+            self._store_captures(timemap, keeps_empty=True)
+            self._store_searched_files()
 
-    def _store(self, timemap: TimeMap, keeps_empty: bool) -> None:
+    def _store_captures(self, timemap: TimeMap, keeps_empty: bool) -> None:
         captures = list(self.captures.index.find(timemap.url))
         if not timemap.id and (captures or keeps_empty):
             timemap = self.mementos.add_timemap(self.feed, WARC_FILES, timemap.url, timemap.depth)
-            self._add(timemap)
+            self._add_timemap(timemap)
         if captures:
             self.mementos.add(self.feed, timemap, captures, None)
 
     # Stored before the captures are read: unread ones are in the store, too.
-    def _note_files(self) -> None:
-        self._searched = [self._digest, *sorted({*self.captures.opened, *self.searched_files})]
+    def _store_searched_files(self) -> None:
+        self._searched = [self._urls_digest, *sorted({*self.captures.opened, *self.searched_files})]
         self.mementos.add(self.feed, self.timemaps[name_of(self.feed)], [], "".join(self._searched))
 
     def next(self) -> Iterator[Request]:
         if self.feed in self.captures.extension.skipped_feeds:
             return
-        while self.chosen or self.choose(self.stored):
-            capture = self.take()
-            place = self.captures.index.place(capture.url, capture.digest)
-            if place is not None:
-                yield requests.capture(capture, self.depth, place, self.walk, is_in_warc=True)
+        while self.chosen or self.choose(self.stored_timemaps):
+            capture = self.take_next()
+            file_url = self.captures.index.place(capture.url, capture.digest)
+            if file_url is not None:
+                yield requests.capture(capture, self.depth, file_url, self.walk, is_in_warc=True)
                 return
-            self.failed.add(capture.id)
+            self.failed_ids.add(capture.id)
 
     def lose(self, fetch: Fetch, failure: DocumentFailure) -> Iterator[Request]:
         self.note_read(DocumentResult(fetch, failure=failure))
@@ -207,10 +209,10 @@ class _InFiles(_Queue):
 
 def _file_digest(path: str) -> str:
     stat = Path(path).stat()
-    return b64encode(_octets(f"{Path(path).absolute()} {stat.st_size} {stat.st_mtime_ns}")).decode()
+    return b64encode(_short_digest(f"{Path(path).absolute()} {stat.st_size} {stat.st_mtime_ns}")).decode()
 
 
-def _octets(text: str) -> bytes:
+def _short_digest(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_SIZE).digest()
 
 
@@ -256,37 +258,37 @@ class _InArchive(_Queue):
         self.walked = {
             url
             for url, role, state in documents
-            if role in BEHIND_SUBSCRIPTION and state is State.PROCESSED and not captures.every
+            if role in BEHIND_SUBSCRIPTION and state is State.PROCESSED and not captures.reads_all
         }
         for url, role, _state in documents:
-            self.want(url, int(role in BEHIND_SUBSCRIPTION))
+            self.add_url(url, int(role in BEHIND_SUBSCRIPTION))
 
-    def want(self, url: str, depth: int) -> None:
-        address = url.partition("#")[0]
+    def add_url(self, url: str, depth: int) -> None:
+        base_url = url.partition("#")[0]
         if url in self.walked or not indexes.is_of_web(url):
             return
-        key, has_many = indexes.key(address), list(self.wanted.values()).count(0) >= MOST_URLS
-        if key not in self.wanted and (depth or not has_many):
+        key, has_most = indexes.key(base_url), list(self.wanted.values()).count(0) >= MOST_URLS
+        if key not in self.wanted and (depth or not has_most):
             self.wanted[key] = depth
-            self.mementos.add_timemap(self.feed, self.archive.url, address, depth)
+            self.mementos.add_timemap(self.feed, self.archive.url, base_url, depth)
 
     def next(self) -> Iterator[Request]:
         is_skipped = self.is_skipped or self.archive.is_skipped
         if is_skipped or self.feed in self.captures.extension.skipped_feeds:
             return
         if self.reading is None and not self.chosen:
-            self._choose()
+            self._choose_next()
         self.requests += 1
         if self.reading is not None:
-            url, requested = self.reading.timemap.url, self.reading.requested
-            yield requests.timemap(url, requested, self.walk, self.requests)
+            timemap_url, query = self.reading.timemap.url, self.reading.requested
+            yield requests.timemap(timemap_url, query, self.walk, self.requests)
         elif self.chosen:
-            capture = self.take()
-            place = indexes.capture_url(self.archive.url, capture.time, capture.url)
-            yield requests.capture(capture, self.depth, place, self.walk, self.requests)
+            capture = self.take_next()
+            archive_url = indexes.capture_url(self.archive.url, capture.time, capture.url)
+            yield requests.capture(capture, self.depth, archive_url, self.walk, self.requests)
 
     # TimeMaps first, then captures.
-    def _choose(self) -> None:
+    def _choose_next(self) -> None:
         timemaps = self.mementos.find_timemaps(self.feed, self.archive.url)
         due = [timemap for timemap in timemaps if _is_due(timemap) and timemap.id not in self.failed_timemaps]
         if not due:
@@ -312,19 +314,19 @@ class _InArchive(_Queue):
         reading.count += len(page.captures)
         if page.unread:
             logger.warning("%s: unreadable lines in its index: %d", url, page.unread)
-        has_stopped = page.has_more and page.last <= reading.since
-        following = None if has_stopped else _next_page(archive.url, reading, page)
-        completed = None if following or has_stopped else now()
-        self.mementos.add(self.feed, reading.timemap, page.captures, completed)
-        if has_stopped:
+        makes_no_progress = page.has_more and page.last <= reading.since
+        next_url = None if makes_no_progress else _next_page(archive.url, reading, page)
+        completed_at = None if next_url or makes_no_progress else now()
+        self.mementos.add(self.feed, reading.timemap, page.captures, completed_at)
+        if makes_no_progress:
             detail = "arrives incomplete, and cannot be resumed"
             yield from self.lose(fetch, DocumentFailure(State.FAILED, ReasonKind.CUT_OFF, detail))
             return
-        if following is None:
+        if next_url is None:
             logger.info("%s: captures in %s: %d", url, archive.url, reading.count)
             self.reading = None
         else:
-            reading.requested = following
+            reading.requested = next_url
         yield from self.next()
 
     def note_read(self, result: DocumentResult) -> None:
@@ -365,7 +367,7 @@ class _InArchive(_Queue):
             values = archive.url, fetch.requested_url, failure.detail
             logger.warning(message, *values, extra={"is_for_users": True})
         elif fetch.capture_id is not None:
-            self.failed.add(fetch.capture_id)
+            self.failed_ids.add(fetch.capture_id)
         archive.failures += 1
         if archive.failures == MOST_FAILURES:
             archive.skip(f"{MOST_FAILURES} consecutive requests have failed")
@@ -398,14 +400,14 @@ class Captures:
         self._crawler = crawler
         self.extension = StoreExtension.of(crawler)
         self.store = self.extension.store
-        self.every = crawler.settings.getbool(EVERY)
+        self.reads_all = crawler.settings.getbool(EVERY)
         self.feeds = feeds
         self._archives: dict[str, _Archive] = {}
         self._in_files: dict[str, _InFiles] = {}
         self._in_archives: dict[str, _InArchive] = {}
         self._files = {_file_digest(path): path for path in files}
-        searched = self._searched() if files else set()
-        self.opened = {name: path for name, path in self._files.items() if name not in searched}
+        searched_files = self._files_without_unread() if files else set()
+        self.opened = {name: path for name, path in self._files.items() if name not in searched_files}
         if files:
             # Scrapy imports this module in each crawl; few read captures.
             from fhcrawl.warc.captures import CaptureIndex
@@ -413,13 +415,13 @@ class Captures:
             self.index = CaptureIndex(self.opened.values(), len(self.opened) == len(self._files))
 
     # Digests of the files without unread captures of any feed.
-    def _searched(self) -> set[str]:
+    def _files_without_unread(self) -> set[str]:
         searched = set(self._files)
         try:
             for feed in self.feeds:
                 if self.store.feeds.read_kind(feed) is not Kind.COMPLETE:
                     queue = _InFiles(self, feed)
-                    searched &= set() if queue.choose(queue.stored) else set(queue.searched_files)
+                    searched &= set() if queue.choose(queue.stored_timemaps) else set(queue.searched_files)
         except StoreError:  # a feed that has never been read
             return set()
         return searched
@@ -429,9 +431,9 @@ class Captures:
             return
         count = await run_in_thread(self.index.build)
         logger.info("Captures in the WARC files: %d", count)
-        if closed := len(self._files) - len(self.opened):
+        if unopened := len(self._files) - len(self.opened):
             message = "WARC files that were not opened, because everything useful in them has been read: %d"
-            logger.info(message, closed)
+            logger.info(message, unopened)
 
     def close(self) -> None:
         if self._files:
@@ -441,9 +443,9 @@ class Captures:
         """Return the requests for the first capture of each feed."""
         return [*self._first(self._find_in_files), *self._first(self._find_in_archives)]
 
-    def _first(self, find: Callable[[], Sequence[_InFiles | _InArchive]]) -> Iterator[Request]:
+    def _first(self, find_queues: Callable[[], Sequence[_InFiles | _InArchive]]) -> Iterator[Request]:
         try:
-            for queue in find():
+            for queue in find_queues():
                 yield from queue.next()
         except StoreError as error:
             self.extension.fail(error)
@@ -496,49 +498,50 @@ class Captures:
 
     def _parse(self, fetch: Fetch, response: Response) -> Output:
         queue, commits = self._queue(fetch), CommitMiddleware.of(self._crawler)
-        following = self._stored(fetch, queue.next() if queue else iter(()))
+        next_requests = self._until_store_error(fetch, queue.next() if queue else iter(()))
         try:
             document = ReaderExtension.of(self._crawler).read(response)
         except NotAFeedError as error:
-            failure = _outcome(fetch, response, reading.parse_failure(response, error))
+            failure = _failure_of_capture(fetch, response, reading.parse_failure(response, error))
             self._record_failure(fetch, failure)
             if queue:
                 queue.note_read(DocumentResult(fetch, failure=failure))
-            yield from following
+            yield from next_requests
             return
         result, versions = reading.read_document(fetch, response, document)
         if queue and result.older_document is not None:
-            queue.want(result.older_document.url, 1 - fetch.position.step)
+            queue.add_url(result.older_document.url, 1 - fetch.position.step)
         # Only a subscription document announces the new URL of its podcast.
         if queue and document.new_url is not None and not fetch.position.step:
-            queue.want(document.new_url, 0)
+            queue.add_url(document.new_url, 0)
         # The links of a capture do not belong to the feed's chain today.
         result = replace(result, older_document=None)
         if result.failure is not None:
-            result = result.failed(_outcome(fetch, response, result.failure))
+            result = result.failed(_failure_of_capture(fetch, response, result.failure))
         if queue:
             queue.note_read(result)
-        yield from commits.yield_document(response, document, result, versions, following)
+        yield from commits.yield_document(response, document, result, versions, next_requests)
 
     def _parse_timemap(self, fetch: Fetch, response: Response) -> Iterator[Request]:
         if queue := self._in_archives.get(fetch.feed):
-            yield from self._stored(fetch, queue.parse_timemap(response, fetch))
+            yield from self._until_store_error(fetch, queue.parse_timemap(response, fetch))
 
-    def _lose(self, fetch: Fetch, request: Request, reason: DocumentFailure) -> Iterator[Request]:
+    def _lose(self, fetch: Fetch, request: Request, failure: DocumentFailure) -> Iterator[Request]:
         is_in_files = _is_in_files(fetch)
-        if fetch.capture_id is not None and (is_in_files or reason.state is not State.KNOWN):
-            is_retried = reason.state is State.REFUSED and reason.kind not in FINAL_KINDS
-            in_archive = replace(reason, state=State.FAILED) if is_retried else reason
-            self._record_failure(fetch, _final(reason) if is_in_files else in_archive)
+        if fetch.capture_id is not None and (is_in_files or failure.state is not State.KNOWN):
+            is_retried = failure.state is State.REFUSED and failure.kind not in FINAL_KINDS
+            archive_failure = replace(failure, state=State.FAILED) if is_retried else failure
+            self._record_failure(fetch, _as_final(failure) if is_in_files else archive_failure)
         if queue := self._queue(fetch):
-            yield from self._stored(fetch, queue.lose(fetch, reason))
+            yield from self._until_store_error(fetch, queue.lose(fetch, failure))
 
     # None if the request was made before a restart.
     def _queue(self, fetch: Fetch) -> _InFiles | _InArchive | None:
         queues = self._in_files if _is_in_files(fetch) else self._in_archives
         return queues.get(fetch.feed)
 
-    def _stored(self, fetch: Fetch, following: Iterator[Request]) -> Iterator[Request]:
+    # Ends the captures of the feed if the store fails, or if another crawl has the feed.
+    def _until_store_error(self, fetch: Fetch, following: Iterator[Request]) -> Iterator[Request]:
         try:
             yield from following
         except LeaseError as error:
@@ -547,7 +550,7 @@ class Captures:
             self.extension.fail(error)
 
     def _record_failure(self, fetch: Fetch, failure: DocumentFailure) -> None:
-        CommitMiddleware.of(self._crawler).lose(fetch, failure, f" at {fetch.fetched}")
+        CommitMiddleware.of(self._crawler).log_loss(fetch, failure, f" at {fetch.fetched}")
 
 
 def _is_in_files(fetch: Fetch) -> bool:
@@ -556,11 +559,11 @@ def _is_in_files(fetch: Fetch) -> bool:
 
 # Another request for the same capture would return the same content. A truncated body is requested once more,
 # since it may be complete in the archive.
-def _outcome(fetch: Fetch, response: Response, failure: DocumentFailure) -> DocumentFailure:
+def _failure_of_capture(fetch: Fetch, response: Response, failure: DocumentFailure) -> DocumentFailure:
     if "dataloss" in response.flags and not _is_in_files(fetch):
         return replace(failure, state=State.FAILED, kind=ReasonKind.CUT_OFF)
-    return _final(failure)
+    return _as_final(failure)
 
 
-def _final(failure: DocumentFailure) -> DocumentFailure:
+def _as_final(failure: DocumentFailure) -> DocumentFailure:
     return replace(failure, state=State.INVALID) if failure.state is State.FAILED else failure

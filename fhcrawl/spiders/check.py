@@ -11,7 +11,7 @@ from fhcrawl import documents
 from fhcrawl.core.components import COMPONENTS
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import WalkContext, context_of, header, request_of
-from fhcrawl.crawling.failures import loss_of
+from fhcrawl.crawling.failures import document_failure
 from fhcrawl.crawling.parser import limited_memory
 from fhcrawl.documents.discovery import feed_links
 from fhcrawl.exceptions import NotAFeedError
@@ -93,7 +93,7 @@ class CheckSpider(Spider):
             return self.take(response)
 
     def lose(self, failure: Failure) -> list[Request]:
-        return self.take(loss_of(failure))
+        return self.take(document_failure(failure))
 
     def take(self, answer: Response | DocumentFailure | None) -> list[Request]:
         """Take the response to the last request, or why there is none; return the next request."""
@@ -137,10 +137,10 @@ class CheckSpider(Spider):
             try:
                 chain.add(self._document(answer))
             except NotAFeedError as error:
-                feeds = ""
+                hint = ""
                 if error.kind is ReasonKind.HTML and (urls := feed_links(answer.body, via)):
-                    feeds = f"; it names the feed {urls[0]}"
-                chain.missing = link, f"is not a feed: {error}{feeds}", False
+                    hint = f"; it names the feed {urls[0]}"
+                chain.missing = link, f"is not a feed: {error}{hint}", False
                 return
             except MemoryError:
                 chain.missing = link, TOO_MUCH_MEMORY, False
@@ -149,8 +149,8 @@ class CheckSpider(Spider):
 
     def _document(self, response: Response) -> Document:
         headers = {name.lower(): value for name in FIELDS if (value := header(response, name))}
-        lines = (line.decode("latin-1") for line in response.headers.getlist("Cache-Control"))
-        headers["cache-control"] = ", ".join(lines)
+        cache_control = (line.decode("latin-1") for line in response.headers.getlist("Cache-Control"))
+        headers["cache-control"] = ", ".join(cache_control)
         document = documents.read(
             response.body,
             response.url,

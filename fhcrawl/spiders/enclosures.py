@@ -14,8 +14,8 @@ from urllib.parse import unquote, urlsplit
 from scrapy import Request, Spider
 
 from fhcrawl.crawling import requests
-from fhcrawl.crawling.context import WalkContext, given_urls
-from fhcrawl.crawling.failures import loss_of
+from fhcrawl.crawling.context import WalkContext, user_urls
+from fhcrawl.crawling.failures import document_failure
 from fhcrawl.exporters.storages import replacing
 from fhcrawl.logical_feed import Role
 from fhcrawl.utils.addresses import secured, without_credentials
@@ -50,34 +50,34 @@ def files_of(entries: Iterable[Mapping[str, Any]]) -> list[EnclosureFile]:
     Other names do not depend on other entries, so that they stay the same when entries are added.
     """
     enclosures = [(e, n, enclosure) for e in entries for n, enclosure in enumerate(e["enclosures"])]
-    names = [_name(entry, enclosure) for entry, _, enclosure in enclosures]
+    names = [_stem_and_suffix(entry, enclosure) for entry, _, enclosure in enclosures]
     # Some file systems do not distinguish upper and lower case.
     counts = Counter("".join(name).casefold() for name in names)
     files = []
-    for (stem, ending), (entry, number, enclosure) in zip(names, enclosures, strict=True):
-        if counts[f"{stem}{ending}".casefold()] > 1:
+    for (stem, suffix), (entry, number, enclosure) in zip(names, enclosures, strict=True):
+        if counts[f"{stem}{suffix}".casefold()] > 1:
             digest = hashlib.sha256(f"{number} {entry['id']}".encode("utf-8", "surrogatepass")).hexdigest()
             stem = f"{stem} {digest[:12]}"  # noqa: PLW2901
-        files.append(EnclosureFile(f"{stem}{ending}", enclosure["url"], entry["document"]))
+        files.append(EnclosureFile(f"{stem}{suffix}", enclosure["url"], entry["document"]))
     return files
 
 
-def _name(entry: Mapping[str, Any], enclosure: Mapping[str, Any]) -> tuple[str, str]:
+def _stem_and_suffix(entry: Mapping[str, Any], enclosure: Mapping[str, Any]) -> tuple[str, str]:
     url = enclosure["url"] if requests.is_fetchable(enclosure["url"]) else ""
     path = PurePosixPath(unquote(urlsplit(url).path))
-    is_ending = ENDING.fullmatch(path.suffix) and path.suffix.lower() not in PROGRAMS
-    kind = (enclosure["type"] or "").partition(";")[0].strip()
-    ending = path.suffix.lower() if is_ending else guess_extension(kind) or ""
-    title = _safe(entry["title"] or "") or _safe(path.stem) or "untitled"
-    day = _safe((entry["published"] or entry["updated"] or "undated")[:DAY])
-    return f"{day} {title}", ending
+    is_of_file = ENDING.fullmatch(path.suffix) and path.suffix.lower() not in PROGRAMS
+    media_type = (enclosure["type"] or "").partition(";")[0].strip()
+    suffix = path.suffix.lower() if is_of_file else guess_extension(media_type) or ""
+    title = _safe_name(entry["title"] or "") or _safe_name(path.stem) or "untitled"
+    day = _safe_name((entry["published"] or entry["updated"] or "undated")[:DAY])
+    return f"{day} {title}", suffix
 
 
-def _safe(text: str) -> str:
+def _safe_name(text: str) -> str:
     text = unicodedata.normalize("NFC", text)
-    kept = "".join(c if c.isprintable() and c not in UNSAFE else " " for c in text)
-    cut = " ".join(kept.split()).encode()[:LONGEST_TITLE].decode("utf-8", "ignore")
-    return cut.strip(" .")
+    allowed = "".join(c if c.isprintable() and c not in UNSAFE else " " for c in text)
+    shortened = " ".join(allowed.split()).encode()[:LONGEST_TITLE].decode("utf-8", "ignore")
+    return shortened.strip(" .")
 
 
 class EnclosuresSpider(Spider):
@@ -115,7 +115,7 @@ class EnclosuresSpider(Spider):
 
     async def start(self) -> AsyncIterator[Request]:
         for file in self._files:
-            url = secured(file.url, given_urls(self._walk), [self._walk.feed])
+            url = secured(file.url, user_urls(self._walk), [self._walk.feed])
             yield requests.unstored(
                 url,
                 self._walk,
@@ -140,7 +140,7 @@ class EnclosuresSpider(Spider):
         self._done(printable(file.name))
 
     def lose(self, failure: Failure) -> None:
-        self._fail(failure.request.meta["file"], loss_of(failure).detail)  # type: ignore[attr-defined]
+        self._fail(failure.request.meta["file"], document_failure(failure).detail)  # type: ignore[attr-defined]
 
     def _fail(self, file: EnclosureFile, detail: str) -> None:
         self._failed(f"{printable(without_credentials(file.url))} {detail}")

@@ -67,7 +67,7 @@ class HistorySpider(Spider):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._given = feeds
+        self._requested = feeds
         self.only_due = due
         self.deltafetch_reset = deltafetch_reset
         self.warc = warc
@@ -95,22 +95,21 @@ class HistorySpider(Spider):
     ) -> dict[str, Any]:
         """Return the parsed arguments; raise ArgumentError if one is invalid."""
         base = base_of(settings, arguments)
-        listed = subscriptions.from_arguments(
+        requested = subscriptions.from_arguments(
             feed, feeds, snapshot, ids, base, settings.getbool(LISTED_FILES)
         )
-        reset = subscriptions.flag(str(deltafetch_reset), "-a deltafetch_reset")
+        resets = subscriptions.flag(str(deltafetch_reset), "-a deltafetch_reset")
         only_due = subscriptions.flag(str(due), "-a due")
         files = warc_files(warc, base) if warc is not None else []
-        return {**arguments, "feeds": listed, "due": only_due, "deltafetch_reset": reset, "warc": files}
+        return {**arguments, "feeds": requested, "due": only_due, "deltafetch_reset": resets, "warc": files}
 
     @cached_property
     def feeds(self) -> Listed:
         """The feeds of the arguments, or the subscribed feeds; only those that are due with `due`."""
         due_at = now() if self.only_due else None
-        chosen = subscriptions.chosen(
-            StoreExtension.of(self.crawler).store.subscriptions, self._given, due_at
-        )
-        return subscriptions.with_web_archive(chosen, self.settings)
+        stored = StoreExtension.of(self.crawler).store.subscriptions
+        feeds = subscriptions.choose(stored, self._requested, due_at)
+        return subscriptions.with_web_archive(feeds, self.settings)
 
     @cached_property
     def walk(self) -> Walk:
@@ -120,35 +119,35 @@ class HistorySpider(Spider):
         extension = StoreExtension.of(self.crawler)
         try:
             feeds, stored = self.feeds, extension.store.subscriptions
-            self.idle_reason = "" if feeds else subscriptions.why_none(stored, self._given, self.only_due)
+            self.idle_reason = "" if feeds else subscriptions.why_none(stored, self._requested, self.only_due)
         except StoreError as error:
             extension.fail(error)
             return
         if self.idle_reason:
             logger.info("%s", self.idle_reason)
-        for sentence in self._given.refused:
+        for sentence in self._requested.refused:
             logger.error("%s", sentence)
             self.crawler.stats.inc_value(REFUSED)
         await self._open_captures()
         urls = list(feeds)
         options_by_url = ((feed, feeds[feed].plain()) for feed in urls if feed not in self.walk.renamed)
         while batch := dict(islice(options_by_url, FEEDS_AT_ONCE)):
-            begun = list(extension.begin_walks(batch))
+            starts = list(extension.begin_walks(batch))
             try:
-                self._add_titles(stored, begun)
+                self._add_titles(stored, starts)
             except StoreError as error:
                 extension.fail(error)
                 return
-            for start in begun:
+            for start in starts:
                 with extension.under_way.begun(start.feed):
                     for request in self.first(start, feeds[start.feed]):
                         yield request
             # Let requests in progress continue; otherwise, they would wait until all feeds have begun.
             await asyncio.sleep(0)
 
-    def _add_titles(self, stored: Subscriptions, begun: list[WalkStart]) -> None:
-        titles = self._given.titles
-        stored.add_titles({k.feed: titles[k.feed] for k in begun if k.feed in titles})
+    def _add_titles(self, stored: Subscriptions, starts: list[WalkStart]) -> None:
+        titles = self._requested.titles
+        stored.add_titles({start.feed: titles[start.feed] for start in starts if start.feed in titles})
 
     def first(self, start: WalkStart, options: FeedOptions) -> Iterator[Request]:
         if not self.settings.getbool("FHCRAWL_PLATFORMS_ENABLED"):
@@ -161,8 +160,8 @@ class HistorySpider(Spider):
         # Probe even if the feed is unchanged.
         store = StoreExtension.of(self.crawler).store
         if options.probe and reading.numbered_pages(store, start.feed, options) == (PROBE, True):
-            start = start.anew()
-        return self._requests(requests.first(start, options))
+            start = start.without_validators()
+        return self._with_callbacks(requests.first(start, options))
 
     def _begin_elsewhere(self, feed: str, options: FeedOptions, is_under_way: bool) -> Iterator[Request]:
         if self._captures is not None:
@@ -178,12 +177,12 @@ class HistorySpider(Spider):
 
     # Scrapy passes the request's cb_kwargs to the callbacks; `context_of` reads them.
     def parse(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
-        return self._requests(self.walk.step(response))
+        return self._with_callbacks(self.walk.step(response))
 
     def lose(self, failure: Failure) -> list[Request]:
-        return list(self._requests(self.walk.fail(failure)))
+        return list(self._with_callbacks(self.walk.fail(failure)))
 
-    def _requests(self, outputs: Iterator[Any]) -> Iterator[Any]:
+    def _with_callbacks(self, outputs: Iterator[Any]) -> Iterator[Any]:
         return (self._request(output) if isinstance(output, Request) else output for output in outputs)
 
     def _request(self, request: Request) -> Request:
@@ -191,8 +190,8 @@ class HistorySpider(Spider):
         return request
 
     async def _open_captures(self) -> None:
-        in_archives = any(options.web_archive for options in self.feeds.values())
-        self.has_captures_left = bool(self.warc) or in_archives
+        has_web_archives = any(options.web_archive for options in self.feeds.values())
+        self.has_captures_left = bool(self.warc) or has_web_archives
         if self.has_captures_left:
             self._captures = Captures(self.crawler, self.warc, self.feeds)
             await self._captures.build()

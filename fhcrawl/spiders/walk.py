@@ -57,7 +57,7 @@ from fhcrawl.crawling.context import (
     request_of,
     set_walk,
 )
-from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, loss_of, wait_of
+from fhcrawl.crawling.failures import NO_SNAPSHOT, UNEXPECTED_304, document_failure, wait_of
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.documents import DocumentList, FeedDocument, as_feed
 from fhcrawl.documents.dates import shift
@@ -163,7 +163,7 @@ class Walk:
 
     def fail(self, failure: Failure) -> Iterator[Request]:
         request = failure.request  # type: ignore[attr-defined]
-        context, reason = context_of(request), loss_of(failure)
+        context, reason = context_of(request), document_failure(failure)
         row = self.rows.get(context.purpose)
         if row is None:
             return iter(())
@@ -180,14 +180,14 @@ class Walk:
         last, digest = context.last_reading, context.body_digest
         is_not_modified = response.status == requests.NOT_MODIFIED
         if is_not_modified and (last is None or not _was_conditional(response)):
-            self._commits.lose(fetch, UNASKED)
+            self._commits.log_loss(fetch, UNEXPECTED_304)
         elif is_not_modified and digest is None:
-            self._commits.record_check(reading.unchanged(fetch, response))
-            end = self._store.documents.find_end(fetch.feed, fetch.key, fetch.role, fetch.run)
-            if end is not None and end.step is not None and not end.loop:
-                yield requests.known_older_document(fetch, response, end.step)
+            self._commits.record_check(reading.unchanged_result(fetch, response))
+            chain_end = self._store.documents.find_end(fetch.feed, fetch.key, fetch.role, fetch.run)
+            if chain_end is not None and chain_end.unread is not None and not chain_end.is_loop:
+                yield requests.known_older_document(fetch, response, chain_end.unread)
         elif last is not None and digest is not None and requests.is_unchanged(response, digest):
-            self._commits.record_unchanged(reading.unchanged(fetch, response), last.older_document)
+            self._commits.record_unchanged(reading.unchanged_result(fetch, response), last.older_document)
             if last.older_document is None:
                 yield from self.end(fetch, response, is_unchanged=True)
             else:
@@ -198,7 +198,7 @@ class Walk:
 
     def _parse_document(self, fetch: Fetch, response: Response) -> Output:
         try:
-            document = self._document(response)
+            document = self._parse_response(response)
         except NotAFeedError as error:
             yield from self._not_a_feed(fetch, response, error)
             return
@@ -206,58 +206,58 @@ class Walk:
             yield from self._parse_list(fetch, response, document)
             return
         if reading.is_snapshot(fetch, response):
-            self._commits.lose(fetch, NO_SNAPSHOT)
+            self._commits.log_loss(fetch, NO_SNAPSHOT)
             return
         limit = self._crawler.settings.getint("FHCRAWL_MAX_ARCHIVES")
-        subscription = reading.elsewhere(fetch, response, document, limit)
+        subscription = reading.find_subscription(fetch, response, document, limit)
         if subscription is not None:
             logger.info(
                 "%s is not the subscription document; trying %s", fetch.requested_url, subscription[0]
             )
             yield requests.subscription_elsewhere(fetch, response, *subscription)
             return
-        name = self._name_of(fetch, context_of(response))
+        name = self._find_name(fetch, context_of(response))
         if name == fetch.feed:
-            yield from self._read(fetch, response, document)
+            yield from self._yield_entries(fetch, response, document)
         else:
             yield from self._crawl_as(name, fetch, response)
 
-    def _document(self, response: Response) -> FeedDocument | DocumentList:
+    def _parse_response(self, response: Response) -> FeedDocument | DocumentList:
         if reading.is_missing(response):
-            return reading.no_page()
+            return reading.empty_document()
         document = self._reader.read_any(response)
         is_of_api = isinstance(document, FeedDocument) and document.format == "ghost"
         if context_of(response).is_of_api and not is_of_api:
             raise NotAFeedError(ReasonKind.NOT_A_FEED, "it is not the document that the API returns")
         return document
 
-    def _read(self, fetch: Fetch, response: Response, document: FeedDocument) -> Output:
+    def _yield_entries(self, fetch: Fetch, response: Response, document: FeedDocument) -> Output:
         context = context_of(response)
-        read_earlier, number = self._store.documents.read_earlier, context.walk.number
-        is_first = number <= FIRST_WALK
-        earlier = None if is_first else read_earlier(fetch.feed, fetch.key, fetch.position, number)
+        read_earlier, walk_number = self._store.documents.read_earlier, context.walk.number
+        is_first_walk = walk_number <= FIRST_WALK
+        earlier = None if is_first_walk else read_earlier(fetch.feed, fetch.key, fetch.position, walk_number)
         result, versions = reading.read_document(fetch, response, document, earlier, self._store)
         if context.is_probe and result.failure is not None:
             # The page is ignored, whatever the failure.
             yield from self._not_a_page(fetch, response, result.failure)
             return
-        newer = None if fetch.is_check else self._repeated(result, document, versions, context.is_probe)
+        newer = None if fetch.is_check else self._find_repeated(result, document, versions, context.is_probe)
         is_end = None if newer is None else reading.is_end(response, result, newer.role)
         if is_end:
-            yield from self._read(fetch, response, reading.no_page())
+            yield from self._yield_entries(fetch, response, reading.empty_document())
             return
         if is_end is not None:
-            self._commits.lose(fetch, reading.REPEATS)
+            self._commits.log_loss(fetch, reading.REPEATS)
             return
         if fetch.is_check:
-            following = self._next_recheck(context, result.failure)
+            next_requests = self._next_recheck(context, result.failure)
         else:
-            following = self._following(response, document, result, earlier)
+            next_requests = self._requests_after(response, document, result, earlier)
         if reading.has_hidden_news(response, result, earlier):
-            following = chain(following, [requests.conditional(response)])
-        yield from self._commits.yield_document(response, document, result, versions, following)
+            next_requests = chain(next_requests, [requests.conditional(response)])
+        yield from self._commits.yield_document(response, document, result, versions, next_requests)
 
-    def _following(
+    def _requests_after(
         self,
         response: Response,
         document: FeedDocument,
@@ -276,7 +276,7 @@ class Walk:
             newer = as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
             context, pending = context_of(response), self._commits.find(response)
             stored = {} if pending is None else pending.batch.stored
-            barren = self._barren(context, result, stored, earlier is not None and earlier.was_read)
+            barren = self._count_barren(context, result, stored, earlier is not None and earlier.was_read)
             has_joined = joins(result, stored) if is_subscription else context.has_joined
             yield requests.older_document(result, response, link, newer, barren, has_joined)
         elif result.failure is None:
@@ -299,16 +299,16 @@ class Walk:
         walk = context_of(response).walk
         if fetch.role not in ENDING:
             return
-        check = self._list_check(fetch, response, is_unchanged) if walk.options.platforms else None
+        check = self._begin_list_check(fetch, response, is_unchanged) if walk.options.platforms else None
         if check is not None:
-            yield requests.listed(fetch, response, check)
+            yield requests.list_check(fetch, response, check)
         elif links is not None and walk.sitemaps:
             yield from self._first_sitemap(fetch, response, links)
 
     # A page that has lost entries since it was last read repeats the page before it because as many entries
     # were published meanwhile: its former entries are on a later page.
-    def _repeated(
-        self, result: DocumentResult, document: FeedDocument, versions: list[Version | None], by_id: bool
+    def _find_repeated(
+        self, result: DocumentResult, document: FeedDocument, versions: list[Version | None], is_probe: bool
     ) -> NewerDocument | None:
         fetch = result.fetch
         if fetch.role is not Role.PAGE or result.failure is not None or result.lost:
@@ -316,19 +316,20 @@ class Walk:
         url, newer = self._newer.pop(fetch.feed, (None, None))
         if url != fetch.requested_url:  # read before a restart, or by an earlier walk
             newer = self._store.documents.find_newer(fetch.feed, fetch.key)
-        differing = None if newer is None else absences.unlike(result.versions, newer.held)
-        if differing is None or by_id:
-            return None if differing is None else newer
-        labels = self._store.entries.find_labels(fetch.feed, list(differing))
+        differing_ids = None if newer is None else absences.unlike(result.versions, newer.held)
+        if differing_ids is None or is_probe:
+            return None if differing_ids is None else newer
+        labels = self._store.entries.find_labels(fetch.feed, list(differing_ids))
         are_same = all(
             reading.has_label(entry, labels.get(version.id))
             for entry, version in zip(document.entries, versions, strict=True)
-            if version is not None and version.id in differing
+            if version is not None and version.id in differing_ids
         )
         return newer if are_same else None
 
-    # Archives may have only entries that the subscription document has too; each of them has one at least.
-    def _barren(
+    # How many documents in a row were read without news. Archives may have only entries that the subscription
+    # document has too; each of them has one at least.
+    def _count_barren(
         self, context: RequestContext, result: DocumentResult, stored: Mapping[str, Winner], was_read: bool
     ) -> int:
         if result.fetch.role is Role.SUBSCRIPTION or has_news(result, stored):
@@ -341,7 +342,7 @@ class Walk:
         if context.is_probe:
             yield from self._not_a_page(fetch, response, failure)
             return
-        api = reading.api(response)
+        api = reading.api_url(response)
         if api is not None:
             yield requests.api(fetch, response, api)
             return
@@ -357,11 +358,12 @@ class Walk:
         logger.info("%s is an HTML page; trying %s", fetch.requested_url, url)
         yield requests.subscription_elsewhere(fetch, response, url, is_page=True)
 
+    # Records that a feed has no numbered pages, unless a later request may find some.
     def _not_a_page(self, fetch: Fetch, response: Response, failure: DocumentFailure) -> Output:
         if failure.kind is ReasonKind.CUT_OFF or failure.state is State.KNOWN:
-            self._commits.lose(fetch, replace(failure, state=State.KNOWN))
+            self._commits.log_loss(fetch, replace(failure, state=State.KNOWN))
         else:
-            yield from self._read(fetch, response, reading.no_page())
+            yield from self._yield_entries(fetch, response, reading.empty_document())
 
     def _give_up(self, fetch: Fetch, request: Request, failure: DocumentFailure) -> Iterator[Request]:
         context = context_of(request)
@@ -375,11 +377,11 @@ class Walk:
             # The failure at the earlier URL is stored already.
             logger.info("%s %s", fetch.requested_url, failure.detail)
             if fallback.archive is not None:
-                yield requests.last_known(fetch, context.walk, fallback.archive)
+                yield requests.archive_again(fetch, context.walk, fallback.archive)
             return
-        self._commits.lose(fetch, failure)
+        self._commits.log_loss(fetch, failure)
         if failure.state is not State.KNOWN:
-            yield from requests.elsewhere_again(fetch, context, failure)
+            yield from requests.at_other_url(fetch, context, failure)
 
     # -- documents that were read before ------------------------------------------------------------------
 
@@ -387,40 +389,40 @@ class Walk:
         budget = self._recheck_budget
         if not budget.days or (context.last_reading is not None and context.last_reading.is_new):
             return
-        documents, walk = self._store.documents.read_chain(fetch.feed)
+        rows, walk = self._store.documents.read_chain(fetch.feed)
         # Recheck out of turn if an archive has lost an entry, which may be gone, or if links from several
         # walks form a loop, which may not exist; but not documents whose last request failed.
-        seen = [absences.Seen(each.changed_walk, each.checked_walk) for each in documents]
+        seen = [absences.Seen(row.changed_walk, row.checked_walk) for row in rows]
         doubted = [] if walk is None else absences.unconfirmed(seen, walk)
-        doubted = [index for index in doubted if documents[index].is_there]
-        failed = [index for index, each in enumerate(documents) if not each.is_there]
-        requested = [each.fetched for each in documents]
-        due = absences.due_rechecks(requested, fetch.fetched, budget, doubted, failed)
-        yield from self._recheck([documents[index].id for index in due], context.walk)
+        doubted = [index for index in doubted if rows[index].is_there]
+        failed = [index for index, row in enumerate(rows) if not row.is_there]
+        last_requests = [row.fetched for row in rows]
+        due = absences.due_rechecks(last_requests, fetch.fetched, budget, doubted, failed)
+        yield from self._recheck([rows[index].id for index in due], context.walk)
 
     def _next_recheck(self, context: RequestContext, failure: DocumentFailure | None) -> Iterator[Request]:
         if isinstance(context.task, Recheck) and (failure is None or not is_of_host(failure)):
             yield from self._recheck(context.task.following, context.walk, context.documents + 1)
 
-    def _recheck(self, numbers: list[int], walk: WalkContext, documents: int = 2) -> Iterator[Request]:
-        for position, number in enumerate(numbers, 1):
-            checked = self._store.documents.find_checked(number)
+    def _recheck(self, document_ids: list[int], walk: WalkContext, documents: int = 2) -> Iterator[Request]:
+        for position, document_id in enumerate(document_ids, 1):
+            checked = self._store.documents.find_checked(document_id)
             if checked is not None:
-                yield requests.check(checked, walk, numbers[position:], documents)
+                yield requests.check(checked, walk, document_ids[position:], documents)
                 return
 
     def _parse_recheck(self, fetch: Fetch, response: Response) -> Output:
         if response.status == requests.NOT_MODIFIED:
-            same = reading.unchanged(fetch, response)
-            same = same if _was_conditional(response) else same.failed(UNASKED)
-            yield from self._end_recheck(same, context_of(response))
+            result = reading.unchanged_result(fetch, response)
+            result = result if _was_conditional(response) else result.failed(UNEXPECTED_304)
+            yield from self._end_recheck(result, context_of(response))
             return
         try:
-            document = as_feed(self._document(response))
+            document = as_feed(self._parse_response(response))
         except NotAFeedError as error:
             yield from self._lose_recheck(fetch, response, reading.parse_failure(response, error))
         else:
-            yield from self._read(fetch, response, document)
+            yield from self._yield_entries(fetch, response, document)
 
     def _lose_recheck(
         self, fetch: Fetch, request: Request | Response, failure: DocumentFailure
@@ -447,109 +449,110 @@ class Walk:
 
     # -- lists of documents -------------------------------------------------------------------------------
 
-    def _parse_list(self, fetch: Fetch, response: Response, listed: DocumentList) -> Output:
+    def _parse_list(self, fetch: Fetch, response: Response, document_list: DocumentList) -> Output:
         if fetch.role is not Role.SUBSCRIPTION or "dataloss" in response.flags:
             yield from self._not_a_feed(fetch, response, NotAFeedError(ReasonKind.NOT_A_FEED, IS_LIST))
             return
         store, walk = self._store, context_of(response).walk
         if reading.is_snapshot(fetch, response):
             fetch = replace(fetch, role=Role.INDEX)
-            walk = replace(walk, since=listed.created_at)
+            walk = replace(walk, since=document_list.created_at)
             yield requests.subscription(store.walks.read(fetch.feed), walk)
-        unread = store.documents.find_first_unread(fetch.feed, listed.documents)
-        result, step = reading.list_result(fetch, response, listed, unread)
+        first_unread = store.documents.first_unread_index(fetch.feed, document_list.documents)
+        result, part = reading.list_result(fetch, response, document_list, first_unread)
         self._commits.record_document(response, result)
-        if step is not None:
-            yield requests.part(step, walk)
+        if part is not None:
+            yield requests.part(part, walk)
 
     def _parse_part(self, fetch: Fetch, response: Response) -> Output:
         try:
             document = reading.snapshot_page(fetch, self._reader.read(response))
         except NotAFeedError as error:
             failure = reading.parse_failure(response, error)
-            self._commits.lose(fetch, failure)
+            self._commits.log_loss(fetch, failure)
             yield from self._next_part(fetch, context_of(response))
             return
         result, versions = reading.read_document(fetch, response, document)
-        following = list(self._next_part(fetch, context_of(response)))  # after octets are counted
-        if not following:
+        next_requests = list(self._next_part(fetch, context_of(response)))  # after octets are counted
+        if not next_requests:
             result = replace(result, replaces=snapshot_prefix(fetch.key))
-        yield from self._commits.yield_document(response, document, result, versions, following)
+        yield from self._commits.yield_document(response, document, result, versions, next_requests)
 
     def _lose_part(self, fetch: Fetch, request: Request, failure: DocumentFailure) -> Iterator[Request]:
         context = context_of(request)
-        requests_after = list(self._give_up(fetch, request, failure))
-        yield from requests_after if failure.state is State.KNOWN else self._next_part(fetch, context)
+        other_requests = list(self._give_up(fetch, request, failure))
+        yield from other_requests if failure.state is State.KNOWN else self._next_part(fetch, context)
 
     def _next_part(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
-        step = self._store.documents.find_next_part(fetch.feed, fetch.key)
-        if step is not None:
-            yield requests.part(step, context.walk, context.documents + 1)
+        part = self._store.documents.find_next_part(fetch.feed, fetch.key)
+        if part is not None:
+            yield requests.part(part, context.walk, context.documents + 1)
 
     # -- what a site lists of its feed's entries ----------------------------------------------------------
 
+    # If another crawl has taken the feed over, this one skips it.
     @contextlib.contextmanager
-    def _owned(self, fetch: Fetch) -> Iterator[None]:
+    def _unless_taken(self, fetch: Fetch) -> Iterator[None]:
         try:
             yield
         except LeaseError as error:
             self._extension.yield_to_other(fetch.feed, error)
 
-    def _list_check(self, fetch: Fetch, response: Response, is_unchanged: bool) -> ListCheck | None:
+    def _begin_list_check(self, fetch: Fetch, response: Response, is_unchanged: bool) -> ListCheck | None:
         last, size = context_of(response).last_reading, context_of(response).walk.page_size
         feed_url = listings.first_page(fetch.location or fetch.requested_url)
         links = header_targets(requests.links(response), response.url)
         root = next((url for relation, url in links if url and relation == API_RELATION), None)
-        api = listings.list_url(root, feed_url) if root and requests.is_fetchable(root) else None
-        is_known = is_unchanged and last is not None and last.is_listed
-        if api is None and not is_known:
+        list_url = listings.list_url(root, feed_url) if root and requests.is_fetchable(root) else None
+        was_listed = is_unchanged and last is not None and last.is_listed
+        if list_url is None and not was_listed:
             return None
-        before = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
-        if is_known and before:
-            api = before.api
-        if api is None:
+        earlier = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
+        if was_listed and earlier:
+            list_url = earlier.api
+        if list_url is None:
             return None
-        size = size or (before.size if before else DEFAULT_PAGE_SIZE)
-        return ListCheck.begin(api, feed_url, size, before, is_unchanged)
+        size = size or (earlier.size if earlier else DEFAULT_PAGE_SIZE)
+        return ListCheck.begin(list_url, feed_url, size, earlier, is_unchanged)
 
     def _parse_posts(self, fetch: Fetch, response: Response) -> Output:
         check = context_of(response).task
         if not isinstance(check, ListCheck):
             return
         if check.is_reading:
-            yield from self._after_page(fetch, response, check)
-            yield from self._read_listed(fetch, response)
+            yield from self._next_page(fetch, response, check)
+            yield from self._yield_listed(fetch, response)
             return
         listed = listings.read_posts(response.body, header(response, "X-WP-Total"), check.feed_url)
         if listed is None:
             logger.info("%s is not a list of posts", fetch.requested_url)
             return
-        note = self._store.feeds.note_listing
+        note_listing = self._store.feeds.note_listing
         entries = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk)
         ids = list({post.id for post in listed.posts})
         stored = self._store.entries.find_winners(fetch.feed, ids, latest_time(fetch.fetched))
-        following = listings.follow(check, listed, stored, entries, fetch.fetched)
-        with self._owned(fetch):
+        outcome = listings.follow(check, listed, stored, entries, fetch.fetched)
+        with self._unless_taken(fetch):
             # A 304 does not name the API: without this, an unchanged feed would not be checked by a later run
             # if this check does not finish.
             if entries.before is None or not entries.before.has_ended:
-                note(fetch.feed, Listing(0, check.listing.api, check.listing.size))
-            if isinstance(following, ListCheck):
-                yield requests.listed(fetch, response, following)
-            elif following is None:
+                note_listing(fetch.feed, Listing(0, check.listing.api, check.listing.size))
+            if isinstance(outcome, ListCheck):
+                yield requests.list_check(fetch, response, outcome)
+            elif outcome is None:
                 logger.info("%s changed while it was being read", check.listing.api)
             else:
-                note(fetch.feed, following)
-                self._crawler.stats.inc_value("fhcrawl/entry/unlisted", following.unlisted)
-                more = f"; the store has {following.unlisted:,} more that are not listed"
-                logger.info("%s: %s%s", fetch.feed, following.in_words, more if following.unlisted else "")
+                note_listing(fetch.feed, outcome)
+                self._crawler.stats.inc_value("fhcrawl/entry/unlisted", outcome.unlisted)
+                unlisted = f"; the store has {outcome.unlisted:,} more that are not listed"
+                logger.info("%s: %s%s", fetch.feed, outcome.in_words, unlisted if outcome.unlisted else "")
 
-    def _after_page(self, fetch: Fetch, page: Response | Request, check: ListCheck) -> Iterator[Request]:
-        following = check.after_page()
-        if following is not None:
-            yield requests.listed(fetch, page, following)
+    def _next_page(self, fetch: Fetch, last: Response | Request, check: ListCheck) -> Iterator[Request]:
+        next_check = check.after_page()
+        if next_check is not None:
+            yield requests.list_check(fetch, last, next_check)
 
-    def _read_listed(self, fetch: Fetch, response: Response) -> Output:
+    def _yield_listed(self, fetch: Fetch, response: Response) -> Output:
         if response.status == NOT_FOUND:
             return
         try:
@@ -572,16 +575,14 @@ class Walk:
             # If a feed links to many sites, no site has all entries.
             if 2 * number < len(entry_links):
                 return
-            named = politeness.sitemaps(self._crawler, site) or [f"{site}/sitemap.xml"]
-            check = SitemapCheck().with_more(filter(requests.is_fetchable, named))
+            sitemaps = politeness.sitemaps(self._crawler, site) or [f"{site}/sitemap.xml"]
+            check = SitemapCheck().with_more(filter(requests.is_fetchable, sitemaps))
             yield from self._next_sitemap(fetch, response, check)
 
-    def _next_sitemap(
-        self, fetch: Fetch, before: Response | Request, check: SitemapCheck
-    ) -> Iterator[Request]:
-        following = check.following()
-        if following is not None:
-            yield requests.sitemap(fetch, before, following)
+    def _next_sitemap(self, fetch: Fetch, last: Response | Request, check: SitemapCheck) -> Iterator[Request]:
+        next_check = check.following()
+        if next_check is not None:
+            yield requests.sitemap(fetch, last, next_check)
         elif check.requested:
             report = self._store.sitemaps.finish(fetch.feed, fetch.fetched, check.is_part)
             if report.in_words:
@@ -596,12 +597,12 @@ class Walk:
         except MALFORMED as error:
             logger.info("%s is not a sitemap: %s", response.url, error)
         else:
-            named = filter(requests.is_fetchable, urls)
+            fetchable_urls = filter(requests.is_fetchable, urls)
             if is_index:
-                check = check.with_more(named)
+                check = check.with_more(fetchable_urls)
             else:
-                pages = listings.like_entries(named, self._store.sitemaps.read_links(fetch.feed))
-        with self._owned(fetch):
+                pages = listings.like_entries(fetchable_urls, self._store.sitemaps.read_links(fetch.feed))
+        with self._unless_taken(fetch):
             is_first = len(check.requested) == 1
             self._store.sitemaps.note(fetch.feed, check.requested[-1], pages, is_first)
             yield from self._next_sitemap(fetch, response, check)
@@ -612,36 +613,37 @@ class Walk:
         if failure.state is State.KNOWN:
             return
         if isinstance(check, ListCheck) and check.is_reading:
-            yield from self._after_page(fetch, request, replace(check, has_failed=True))
+            yield from self._next_page(fetch, request, replace(check, has_failed=True))
         if isinstance(check, SitemapCheck):
-            with self._owned(fetch):
+            with self._unless_taken(fetch):
                 yield from self._next_sitemap(fetch, request, check)
 
     # -- the feed that a new subscription document belongs to ---------------------------------------------
 
-    def _name_of(self, fetch: Fetch, context: RequestContext) -> str:
+    # The URL under which the store has the feed, or will have it.
+    def _find_name(self, fetch: Fetch, context: RequestContext) -> str:
         # Only once per feed: a server's redirects may be inconsistent.
         is_renamed = fetch.feed in self.renamed
         if fetch.role is not Role.SUBSCRIPTION or not context.is_new or is_renamed:
             return fetch.feed
         referral = context.referral
-        is_of_page = referral is not None and referral.is_page
-        own = normalised(fetch.requested_url) if is_of_page else fetch.feed
+        is_linked_by_page = referral is not None and referral.is_page
+        own_name = normalised(fetch.requested_url) if is_linked_by_page else fetch.feed
         if referral is not None and referral.loss is not None:
-            return own
-        stored = self._locations.get(fetch.location) if fetch.location else None
-        for url in dict.fromkeys(filter(None, (fetch.requested_url, own, fetch.location))):
-            stored = stored or self._store.feeds.find_at(url, fetch.feed)
-        if stored is None and own == fetch.feed != fetch.location:
+            return own_name
+        stored_name = self._locations.get(fetch.location) if fetch.location else None
+        for url in dict.fromkeys(filter(None, (fetch.requested_url, own_name, fetch.location))):
+            stored_name = stored_name or self._store.feeds.find_at(url, fetch.feed)
+        if stored_name is None and own_name == fetch.feed != fetch.location:
             # The store does not have the location before the commit.
-            self._locations[fetch.location or own] = own
-        return stored or own
+            self._locations[fetch.location or own_name] = own_name
+        return stored_name or own_name
 
     def _crawl_as(self, name: str, fetch: Fetch, response: Response) -> Iterator[Request]:
         feed, walk, extension = fetch.feed, context_of(response).walk, self._extension
         # The host of the new name is not one that the user has entered.
-        is_there = addresses.origin(name) == addresses.origin(feed)
-        special = fetch.special and fetch.special & FEED_IS_SPECIAL if is_there else 0
+        is_same_host = addresses.origin(name) == addresses.origin(feed)
+        special = fetch.special and fetch.special & FEED_IS_SPECIAL if is_same_host else 0
         try:
             is_under_way = self._store.walks.rename(feed, name, now(), special)
         except LeaseError as error:
@@ -651,10 +653,10 @@ class Walk:
         logger.info(message, name, feed, extra={"is_for_users": True})
         self.renamed.add(name)
         extension.skipped_feeds.add(feed)
-        is_as_safe = addresses.may_have_headers(name, feed)
-        options_given = walk.options if is_as_safe else replace(walk.options, headers={})
-        stored = self._store.subscriptions.read_options([name]).get(name, {})
-        options = FeedOptions(**{**stored, **options_given.plain()})
+        may_have_headers = addresses.may_have_headers(name, feed)
+        user_options = walk.options if may_have_headers else replace(walk.options, headers={})
+        stored_options = self._store.subscriptions.read_options([name]).get(name, {})
+        options = FeedOptions(**{**stored_options, **user_options.plain()})
         yield from self._begin_elsewhere(name, options, is_under_way)
 
 
@@ -676,7 +678,7 @@ def read_sitemap(body: bytes) -> tuple[list[str], bool]:
     sitemap = Sitemap(body)
     if sitemap.type not in ("urlset", "sitemapindex"):
         raise ValueError(f"its root element is {sitemap.type}")
-    listed = islice(sitemap, MOST_PAGES)
+    items = islice(sitemap, MOST_PAGES)
     # What lists news has no other pages (the last two days' news).
-    urls = [page["loc"] for page in listed if "news" not in page]
+    urls = [page["loc"] for page in items if "news" not in page]
     return [url for url in urls if len(url) <= LONGEST_URL], sitemap.type == "sitemapindex"

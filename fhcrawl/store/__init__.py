@@ -72,15 +72,15 @@ class Store:
 
         If there is no file yet, none is created: the store is empty, in memory.
         """
-        if opening.is_not_made(url):
+        if opening.can_be_created(url):
             return cls(Database.open(opening.IN_MEMORY, shown_as=url))
         try:
             return cls.open(url)
         except StoreError:
-            still = opening.immutable(opening.parsed(url))
-            if still is None:
+            immutable_url = opening.immutable(opening.parsed(url))
+            if immutable_url is None:
                 raise
-            return cls.open(still)
+            return cls.open(immutable_url)
 
     @classmethod
     def open(cls, url: str | URL) -> Store:
@@ -103,10 +103,10 @@ class Store:
             self._database.close()
 
     def end_run(self) -> None:
-        ended, self._database.leases = self._database.leases, None
-        if ended is not None:
+        run_leases, self._database.leases = self._database.leases, None
+        if run_leases is not None:
             with self._database.transaction() as connection:
-                ended.end(connection)
+                run_leases.end(connection)
 
     def wait(self) -> None:
         """Wait for the commit of the transaction that was sent last."""
@@ -119,8 +119,8 @@ class Store:
 
     def copy_to(self, target: Store) -> dict[str, int]:
         """Copy everything to an empty store; return the number of rows by table."""
-        with self._database.snapshot() as connection, target._database.transaction() as other:
-            return database.copy_rows(connection, other, self.place)
+        with self._database.snapshot() as source, target._database.transaction() as destination:
+            return database.copy_rows(source, destination, self.place)
 
     # -- runs -------------------------------------------------------------------------------------
 

@@ -46,7 +46,7 @@ from fhcrawl.store.statements import (
     read_coverage,
     winners,
 )
-from fhcrawl.store.subscriptions import answer_row
+from fhcrawl.store.subscriptions import change_rate_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -185,7 +185,7 @@ class FeedWriter:
         self._connection: Connection
         self.feed_id, self._place, self._keeps_versions = feed_id, place, keeps_versions
 
-    def begin(self, connection: Connection) -> Self:
+    def bind_to(self, connection: Connection) -> Self:
         self._connection = connection
         return self
 
@@ -196,55 +196,54 @@ class FeedWriter:
         execute_all(self._connection, sql, [{"feed_id": self.feed_id, **row} for row in rows])
 
     def _delete_entries(self, deletions: list[Version], stored: Mapping[str, Winner]) -> int:
-        stored_deletions = {v.id: stored[v.id] for v in deletions if v.id in stored}
-        live = {entry_id: winner for entry_id, winner in stored_deletions.items() if winner.digest}
-        self._note_uncounted(stored, stored_deletions)
+        stored_winners = {v.id: stored[v.id] for v in deletions if v.id in stored}
+        live = {entry_id: winner for entry_id, winner in stored_winners.items() if winner.digest}
+        self._note_uncounted(stored, stored_winners)
         if self._keeps_versions:
-            self._keep(live)
+            self._copy_to_versions(live)
         # Entries that were deleted before they were read.
-        nothing = dict.fromkeys((*CONTENT, *TIMES)) | dict.fromkeys(JSON_FIELDS, ())
-        unseen = {v.id: (v, nothing) for v in deletions if v.id not in stored_deletions}
-        self._insert(entries, OVERWRITE_ENTRY, unseen.values())
-        self._execute_all(
-            f"UPDATE entries SET digest = '', {assigned(ORDER)} WHERE {OF_ENTRY}",
-            (
-                {"id": v.id, **dict(zip(ORDER, v.stored_order, strict=True))}
-                for v in deletions
-                if v.id in stored_deletions
-            ),
-        )
-        never_exported = [i for i, w in live.items() if w.pending and not w.exported]
-        self._write_changes({i: w.digest for i, w in live.items() if not w.pending}, never_exported)
+        no_content = dict.fromkeys((*CONTENT, *TIMES)) | dict.fromkeys(JSON_FIELDS, ())
+        never_read = {v.id: (v, no_content) for v in deletions if v.id not in stored_winners}
+        self._insert(entries, OVERWRITE_ENTRY, never_read.values())
+        update = f"UPDATE entries SET digest = '', {assigned(ORDER)} WHERE {OF_ENTRY}"
+        orders = {v.id: zip(ORDER, v.stored_order, strict=True) for v in deletions if v.id in stored_winners}
+        self._execute_all(update, ({"id": key, **dict(order)} for key, order in orders.items()))
+        never_exported = [key for key, winner in live.items() if winner.pending and not winner.exported]
+        exported = {key: winner.digest for key, winner in live.items() if not winner.pending}
+        self._write_changes(exported, never_exported)
         return len(live)
 
     def _insert(self, table: Table, on_conflict: str, rows: Iterable[tuple[Version, dict[str, Any]]]) -> None:
         insert_all(self._connection, table, on_conflict, [_entry_row(self.feed_id, *row) for row in rows])
 
-    def _keep(self, ids: Iterable[str]) -> None:
+    # Keeps versions that are about to be replaced.
+    def _copy_to_versions(self, ids: Iterable[str]) -> None:
         if ids := list(ids):
             query = f"SELECT {VERSION_COLUMNS} FROM entries WHERE feed_id = :feed_id"
             insert = f"INSERT INTO versions ({VERSION_COLUMNS})"
             execute_among(self._connection, query, self.feed_id, ids, insert, KEEP_VERSION)
 
-    def _write_changes(self, changed: Mapping[str, str | None], deleted: list[str]) -> None:
-        rows: list[tuple[object, ...]] = [(self.feed_id, *change, None) for change in changed.items()]
+    # The changes to export: `exported` has the digest that the last export contained, by id; None for no
+    # export. The entries in `revoked` are as they were exported.
+    def _write_changes(self, exported: Mapping[str, str | None], revoked: list[str]) -> None:
+        rows: list[tuple[object, ...]] = [(self.feed_id, *change, None) for change in exported.items()]
         insert_all(self._connection, changes, OVERWRITE_CHANGE, rows)
-        self._execute_all(f"DELETE FROM changes WHERE {OF_ENTRY}", ({"id": i} for i in deleted))
+        self._execute_all(f"DELETE FROM changes WHERE {OF_ENTRY}", ({"id": i} for i in revoked))
 
     # A version that is replaced while a clock is wrong may be the newest by a correct clock: its document is
     # read again then, as are the documents that were read with a wrong clock.
-    def _note_uncounted(self, stored: Mapping[str, Winner], ids: Iterable[str]) -> None:
-        earliest: dict[tuple[int, int], str] = {}
-        for entry_id in ids:
+    def _note_uncounted(self, stored: Mapping[str, Winner], replaced_ids: Iterable[str]) -> None:
+        earliest_times: dict[tuple[int, int], str] = {}
+        for entry_id in replaced_ids:
             winner = stored.get(entry_id)
             if winner is not None and winner.uncounted is not None and winner.order.walk >= FIRST_WALK:
-                former = winner.order.walk, winner.order.step
-                earliest[former] = min(winner.uncounted, earliest.get(former, winner.uncounted))
-        earliest.pop(self._place, None)
+                place = winner.order.walk, winner.order.step
+                earliest_times[place] = min(winner.uncounted, earliest_times.get(place, winner.uncounted))
+        earliest_times.pop(self._place, None)
         self._execute_all(
             """UPDATE documents SET uncounted = CASE WHEN uncounted < :time THEN uncounted ELSE :time END
             WHERE feed_id = :feed_id AND walk = :walk AND step = :step""",
-            ({"walk": walk, "step": step, "time": time} for (walk, step), time in earliest.items()),
+            ({"walk": walk, "step": step, "time": time} for (walk, step), time in earliest_times.items()),
         )
 
 
@@ -260,41 +259,41 @@ class Commit(FeedWriter):
     ) -> None:
         self._fetch, self._result, self._batch = result.fetch, result, batch
         # The newest versions of the document's entries; if it is a complete feed's, of all entries.
-        self._stored = batch.stored
+        self._winners = batch.stored
         # Ids of the documents that an earlier version of the list named, and this one does not.
-        self._unlisted: list[int] = []
+        self._unlisted_ids: list[int] = []
         # A page has lost its link to the older one, and must be read again.
-        self._ends_earlier = False
+        self._lost_older_link = False
         # For how long a plain feed is covered; None if it never was read.
-        self._covered: Coverage | None = None
+        self._stored_coverage: Coverage | None = None
         feed_id = database.feed_ids.get(result.fetch.feed)
         # Most documents need only the feed's id, which is in memory.
-        needed = (result.present, result.parts, result.shown, result.doubted_since)
-        if feed_id is None or self._is_last_page or any(value is not None for value in needed):
+        needing_state = (result.present, result.parts, result.shown, result.doubted_since)
+        if feed_id is None or self._is_last_page or any(value is not None for value in needing_state):
             with database.lookup() as connection:
                 feed_id = database.find_id(connection, result.fetch.feed)
-                self._read_state(connection, feed_id)
+                self._read_stored_state(connection, feed_id)
         super().__init__(feed_id, result.fetch.position, keeps_versions)
         # Digest of the feed's head, if it is in memory. Removed, since this commit may replace the head.
-        self._head = None if result.head is None else database.head_digests.pop(feed_id, None)
+        self._stored_head_digest = None if result.head is None else database.head_digests.pop(feed_id, None)
 
-    def _read_state(self, connection: Connection, feed_id: int) -> None:
+    def _read_stored_state(self, connection: Connection, feed_id: int) -> None:
         fetch, result = self._fetch, self._result
         if result.present is not None and result.failure is None:
             rows = execute(connection, WINNERS, {"feed_id": feed_id})
-            self._stored = {**winners(rows, fetch.latest), **self._stored}
+            self._winners = {**winners(rows, fetch.latest), **self._winners}
         if result.parts is not None:
-            listed = {part.key for part in result.parts}
+            listed_keys = {part.key for part in result.parts}
             parts = "SELECT id, key FROM documents WHERE feed_id = :feed_id AND role = 'part'"
             rows = execute(connection, parts, {"feed_id": feed_id})
-            self._unlisted = [row.id for row in rows if row.key not in listed]
+            self._unlisted_ids = [row.id for row in rows if row.key not in listed_keys]
         if self._is_last_page:
             page = find_document(connection, feed_id, fetch.key)
             if page is not None and page.behind_id is not None and page.role == Role.PAGE.value:
                 is_new = page.detail != ENDS_EARLIER.detail
-                self._ends_earlier = is_new or has_changes(result, self._batch.stored)
+                self._lost_older_link = is_new or has_changes(result, self._batch.stored)
         if result.shown is not None or result.doubted_since is not None:
-            self._covered = read_coverage(connection, [feed_id]).get(feed_id)
+            self._stored_coverage = read_coverage(connection, [feed_id]).get(feed_id)
 
     # The link may be missing for a while only, and the older pages may never have been read, even if this
     # page has no changes. The next run reads it again: if it still has none, it is the last page.
@@ -323,10 +322,10 @@ class Commit(FeedWriter):
             self._forget_other_snapshots()
         if result.lost is None:
             self._execute(FORGET_UNCONFIRMED)
-        same = {"role": fetch.role.value, "walk": fetch.walk, "since": fetch.fetched}
-        lost = (result.lost or {}).items()
-        self._execute_all(NOTE_LOST, ({**same, "key": key, "below": below} for key, below in lost))
-        deleted = self._delete() + self._replace_snapshots()
+        common = {"role": fetch.role.value, "walk": fetch.walk, "since": fetch.fetched}
+        lost_entries = (result.lost or {}).items()
+        self._execute_all(NOTE_LOST, ({**common, "key": key, "below": below} for key, below in lost_entries))
+        deleted = self._delete_removed_entries() + self._replace_snapshots()
         self._write_feed({"news": fetch.fetched} if self._batch.accepted or deleted else {})
         mementos.write_capture(self._connection, self.feed_id, result)
         if self._is_last_page and not fetch.is_check:
@@ -337,21 +336,22 @@ class Commit(FeedWriter):
         """Write that the document could not be read; the feed keeps its last subscription document's kind."""
         self._write_document()
         fetch = self._fetch
-        wait = _without_none(retry_after=fetch.retry_after)
+        pause = _without_none(retry_after=fetch.retry_after)
         if fetch.role is Role.SUBSCRIPTION:
             # If the feed has moved, this is another document than the last one that was read.
-            self._update_feed({"polled": fetch.fetched, **wait}, IS_SUBSCRIPTION)
-        elif wait:
-            self._update_feed(wait)
+            self._update_feed({"polled": fetch.fetched, **pause}, IS_SUBSCRIPTION)
+        elif pause:
+            self._update_feed(pause)
         mementos.write_capture(self._connection, self.feed_id, self._result)
 
     def write_confirmation(self) -> None:
+        """Write that the subscription document was requested again, and is unchanged."""
         fetch, result, walk = self._fetch, self._result, self._fetch.position.walk
         self._execute(CONFIRM_COVERAGE, time=fetch.fetched)
         # RFC 9111, 4.3.4: a 304 response updates the stored header fields; those that it lacks stay.
-        kept = _without_none(fresh_seconds=fetch.freshness_lifetime, special=fetch.special)
+        sent_values = _without_none(fresh_seconds=fetch.freshness_lifetime, special=fetch.special)
         times = {"crawled": fetch.fetched, "polled": fetch.fetched, "walk": walk}
-        self._update_feed(times | self._validators() | kept)
+        self._update_feed(times | self._validator_columns() | sent_values)
         if result.older_document is not None and result.older_document.role is Role.PAGE:
             # The pages that this walk reads next are older than the entries of the subscription document.
             self._execute(
@@ -380,7 +380,7 @@ class Commit(FeedWriter):
         if self._result.failure is None:
             # It may count as unread because it could have grown.
             values |= {"state": State.PROCESSED.value, "reason": None, "detail": None, "run": fetch.run}
-            values |= {"checked": fetch.fetched, "checked_walk": fetch.walk, **self._validators()}
+            values |= {"checked": fetch.fetched, "checked_walk": fetch.walk, **self._validator_columns()}
         self._execute(
             f"UPDATE documents SET {assigned(values)} WHERE feed_id = :feed_id AND KEY(key) = KEY(:key)",
             **values,
@@ -388,33 +388,30 @@ class Commit(FeedWriter):
 
     def write_doubt(self) -> None:
         """Write that the server sends 304 for a document that has changed, or that it may have done so."""
-        covered, since = self._covered, self._result.doubted_since
+        coverage, since = self._stored_coverage, self._result.doubted_since
         if self._result.failure is None:
-            self._execute(
-                """UPDATE feeds SET not_modified_ignored = coalesce(not_modified_ignored, :time)
-                WHERE id = :feed_id""",
-                time=self._fetch.fetched,
-            )
-        if self._fetch.role is Role.SUBSCRIPTION and covered is not None and since is not None:
-            self._write_coverage(doubted(covered, since))
+            ignored = "UPDATE feeds SET not_modified_ignored = coalesce(not_modified_ignored, :time)"
+            self._execute(f"{ignored} WHERE id = :feed_id", time=self._fetch.fetched)
+        if self._fetch.role is Role.SUBSCRIPTION and coverage is not None and since is not None:
+            self._write_coverage(doubted(coverage, since))
 
     # -- the document and its links ---------------------------------------------------------------
 
-    def _validators(self) -> dict[str, object]:
+    def _validator_columns(self) -> dict[str, object]:
         etag, last_modified, _ = self._result.validators or (None, None, None)
         url = self._fetch.url if etag or last_modified else None
         return {"etag": etag, "last_modified": last_modified, "validated_url": url}
 
     def _write_document(self) -> None:
         fetch, result, stored = self._fetch, self._result, self._batch.stored
-        failure = result.failure or (ENDS_EARLIER if self._ends_earlier else None)
+        failure = result.failure or (ENDS_EARLIER if self._lost_older_link else None)
         row = {
             "url": fetch.requested_url,
             "role": fetch.role.value,
             "state": State.PROCESSED.value if failure is None else failure.state.value,
             "walk": fetch.position.walk,
             "step": fetch.position.step,
-            "behind_key": self._write_behind(),
+            "behind_key": self._write_older_documents(),
             "run": fetch.run,
             "updated": result.updated,
             "lost_entries": result.lost_entries,
@@ -425,7 +422,7 @@ class Commit(FeedWriter):
             "fetched": fetch.fetched,
             "moved_to": result.moved_to,
             "uncounted": result.uncounted,
-            **self._validators(),
+            **self._validator_columns(),
             "received": fetch.fetched,
             "checked": None if result.held is None else fetch.fetched,
             "checked_walk": fetch.walk,
@@ -435,46 +432,45 @@ class Commit(FeedWriter):
         # Entries move from page to page, under the same URLs: if a page has changes, the older pages must be
         # read again. They count as unread at once, so that the next run reads them even if this one crashes.
         # A check does not affect the pages behind this one, which have their own checks.
-        follows = (
+        rereads_older = (
             not fetch.is_check
             and fetch.role in (Role.SUBSCRIPTION, Role.PAGE)
             and (result.is_left_over or must_follow(result, stored))
         )
-        unread = self._unread()
-        if follows:
+        unread_columns = self._unread_columns()
+        if rereads_older:
             # The page that it linked to before counts as unread too: the link may change back.
-            self._execute(UNREAD_PAGE, **unread)
+            self._execute(UNREAD_PAGE, **unread_columns)
         if fetch.role is Role.SUBSCRIPTION and has_changes(result, stored):
             # Links between pages may change, and change back: pages of an earlier chain are as old as the
             # walk that read them.
-            self._execute(UNREAD_PAGES, **unread)
+            self._execute(UNREAD_PAGES, **unread_columns)
         self._execute(WRITE_DOCUMENT, **row)
-        if follows and result.older_document is not None and result.older_document.role is Role.PAGE:
-            self._execute(UNREAD_PAGE, **unread)
+        if rereads_older and result.older_document is not None and result.older_document.role is Role.PAGE:
+            self._execute(UNREAD_PAGE, **unread_columns)
         is_of_walk = fetch.role in (Role.SUBSCRIPTION, Role.ARCHIVE) and not fetch.is_check
         if is_of_walk and not joins(result, stored):
-            self._execute(UNREAD_ARCHIVE, **unread | {"detail": MAY_HAVE_GROWN, "run": fetch.run})
+            self._execute(UNREAD_ARCHIVE, **unread_columns | {"detail": MAY_HAVE_GROWN, "run": fetch.run})
 
-    def _unread(self) -> dict[str, object]:
+    def _unread_columns(self) -> dict[str, object]:
         place = self._fetch.position.before()
         return UNREAD | {"walk": place.walk, "step": place.step, "since": self._fetch.fetched}
 
-    def _write_behind(self) -> str | None:
-        result, start = self._result, self._fetch.position
-        row = {"lost_entries": 0, **self._unread()}
+    # Returns the key of the document that this one links to; for a list, of its first part.
+    def _write_older_documents(self) -> str | None:
+        result, place = self._result, self._fetch.position
+        row = {"lost_entries": 0, **self._unread_columns()}
         if (parts := result.parts) is not None:
-            row |= {"role": Role.PART.value, "walk": start.walk}
-            rows, older_key = [], None
+            row |= {"role": Role.PART.value, "walk": place.walk}
+            rows, behind = [], None
             # The last one first: each refers to its successor.
-            for number, (key, url) in reversed([*enumerate(parts, 1)]):
-                rows.append(
-                    {**row, "key": key, "url": url, "step": start.step - number, "behind_key": older_key}
-                )
-                older_key = key
+            for index, (key, url) in reversed([*enumerate(parts, 1)]):
+                rows.append({**row, "key": key, "url": url, "step": place.step - index, "behind_key": behind})
+                behind = key
             self._execute_all(WRITE_PART, rows)
-            if self._unlisted:
-                self._execute("DELETE FROM documents WHERE id = ANY(:numbers)", numbers=self._unlisted)
-            return older_key
+            if self._unlisted_ids:
+                self._execute("DELETE FROM documents WHERE id = ANY(:numbers)", numbers=self._unlisted_ids)
+            return behind
         if result.older_document is None:
             return None
         role, url, platform = result.older_document
@@ -485,7 +481,7 @@ class Commit(FeedWriter):
 
     # -- the feed ---------------------------------------------------------------------------------
 
-    def _write_feed(self, news: dict[str, object]) -> None:
+    def _write_feed(self, news_column: dict[str, object]) -> None:
         fetch, result = self._fetch, self._result
         if fetch.role is Role.SUBSCRIPTION:
             *_, body_digest = result.validators or (None,)
@@ -494,24 +490,24 @@ class Commit(FeedWriter):
                 "kind": result.kind,
                 "walk": fetch.position.walk,
                 "crawled": fetch.fetched,
-                **self._validators(),
+                **self._validator_columns(),
                 "body_digest": body_digest,
                 "total": result.total,
                 "software": result.software,
-                **answer_row(result),
+                **change_rate_row(result),
                 # That of a list of feeds stays if the document has none.
                 **({"title": result.title} if (result.title or "").strip() else {}),
                 **_without_none(special=fetch.special),
-                **news,
+                **news_column,
             }
             self._update_feed(row, IS_SUBSCRIPTION)
             self._write_head()
             if result.shown is not None:
                 self._write_coverage(
-                    coverage_after(self._covered, result.shown, fetch.fetched, result.breaks_span)
+                    coverage_after(self._stored_coverage, result.shown, fetch.fetched, result.breaks_span)
                 )
-        elif fetch.role is Role.PART and news:
-            self._update_feed(news)
+        elif fetch.role is Role.PART and news_column:
+            self._update_feed(news_column)
         elif fetch.role is Role.INDEX and fetch.special is not None:
             self._update_feed({"special": fetch.special})
         elif fetch.role is Role.CAPTURE and result.title is not None:
@@ -521,24 +517,24 @@ class Commit(FeedWriter):
                 title=result.title,
             )
 
-    def _update_feed(self, values: Mapping[str, object], *also: str) -> None:
-        changed = ", ".join([assigned(values), *also])
-        self._execute(f"UPDATE feeds SET {changed} WHERE id = :feed_id", **values)
+    def _update_feed(self, values: Mapping[str, object], *more_assignments: str) -> None:
+        assignments = ", ".join([assigned(values), *more_assignments])
+        self._execute(f"UPDATE feeds SET {assignments} WHERE id = :feed_id", **values)
 
     # An incomplete head, such as a truncated one, does not replace another one.
     def _write_head(self) -> None:
         head = self._result.head
-        if head is None or head.digest == self._head:
+        if head is None or head.digest == self._stored_head_digest:
             return
         row = {"original": head.original, "digest": head.digest, "document": self._fetch.url}
         action = f"UPDATE SET {overwritten(row)}" if self._result.failure is None else "NOTHING"
         insert = insertion("heads", ("feed_id", *row))
         self._execute(f"{insert} ON CONFLICT (feed_id) DO {action}", **row)
 
-    def _write_coverage(self, covered: Coverage | None) -> None:
-        if covered is not None:
-            row = {name: getattr(covered, name) for name in COVERAGE_COLUMNS}
-            self._execute(WRITE_COVERAGE, **{**row, "earlier": json.dumps(covered.earlier)})
+    def _write_coverage(self, coverage: Coverage | None) -> None:
+        if coverage is not None:
+            row = {name: getattr(coverage, name) for name in COVERAGE_COLUMNS}
+            self._execute(WRITE_COVERAGE, **{**row, "earlier": json.dumps(coverage.earlier)})
 
     # -- snapshots --------------------------------------------------------------------------------
 
@@ -566,27 +562,27 @@ class Commit(FeedWriter):
             return 0
         # A snapshot's id may begin with another one's and ':'. An entity's id is the prefix and two
         # positions.
-        earlier = f"""entries.feed_id = :feed_id AND substr(entries.id, 1, {len(NAMESPACE)}) = :namespace
+        of_earlier = f"""entries.feed_id = :feed_id AND substr(entries.id, 1, {len(NAMESPACE)}) = :namespace
             AND (substr(entries.id, 1, :length) <> :prefix OR substr(entries.id, :length + 1) NOT LIKE '%:%'
                 OR substr(entries.id, :length + 1) LIKE '%:%:%')"""
-        live = f"{earlier} AND entries.digest <> ''"
+        is_live = f"{of_earlier} AND entries.digest <> ''"
         is_pending = f"EXISTS (SELECT 1 FROM changes WHERE {CHANGE_OF_ENTRY})"
         values = {"namespace": NAMESPACE, "prefix": prefix, "length": len(prefix)}
         for statement in (
             f"""INSERT INTO versions ({VERSION_COLUMNS})
-            SELECT {VERSION_COLUMNS} FROM entries WHERE {live} {KEEP_VERSION}"""
+            SELECT {VERSION_COLUMNS} FROM entries WHERE {is_live} {KEEP_VERSION}"""
             if self._keeps_versions
             # Earlier deletions that have been exported never come back.
-            else f"DELETE FROM entries WHERE {earlier} AND entries.digest = '' AND NOT {is_pending}",
+            else f"DELETE FROM entries WHERE {of_earlier} AND entries.digest = '' AND NOT {is_pending}",
             f"""INSERT INTO changes (feed_id, id, exported_digest)
-            SELECT feed_id, id, digest FROM entries WHERE {live} AND NOT {is_pending}""",
+            SELECT feed_id, id, digest FROM entries WHERE {is_live} AND NOT {is_pending}""",
             # No export contains these, or the last one contained their deletions.
             f"""DELETE FROM changes WHERE feed_id = :feed_id AND coalesce(exported_digest, '') = ''
-            AND EXISTS (SELECT 1 FROM entries WHERE {live} AND {CHANGE_OF_ENTRY})""",
+            AND EXISTS (SELECT 1 FROM entries WHERE {is_live} AND {CHANGE_OF_ENTRY})""",
         ):
             self._execute(statement, **values)
         order = dict(zip(ORDER, absence("", self._place).order, strict=True))
-        deletion = f"UPDATE entries SET digest = '', {assigned(ORDER)} WHERE {live}"
+        deletion = f"UPDATE entries SET digest = '', {assigned(ORDER)} WHERE {is_live}"
         deleted: int = self._execute(deletion, **values, **order).rowcount
         return deleted
 
@@ -595,37 +591,40 @@ class Commit(FeedWriter):
     def _write_entries(self) -> None:
         batch = self._batch
         if self._keeps_versions:
-            self._keep(entry_id for entry_id in batch.accepted if entry_id in batch.stored)
+            self._copy_to_versions(entry_id for entry_id in batch.accepted if entry_id in batch.stored)
             self._insert(versions, KEEP_VERSION, batch.superseded.values())
         self._insert(entries, OVERWRITE_ENTRY, batch.accepted.values())
-        changed, as_exported, new = {}, [], []
+        exported_digests, unchanged_ids, new_rows = {}, [], []
         for entry_id, (version, _fields) in batch.accepted.items():
-            before = batch.stored.get(entry_id)
-            exported = before and (before.exported if before.pending else before.digest)
-            if version.digest == exported:
-                as_exported.append(entry_id)
+            stored = batch.stored.get(entry_id)
+            exported_digest = stored and (stored.exported if stored.pending else stored.digest)
+            if version.digest == exported_digest:
+                unchanged_ids.append(entry_id)
             else:
-                changed[entry_id] = exported
-            if before is None or not before.digest:
-                new.append({"id": entry_id, "since": self._fetch.fetched})
-        self._write_changes(changed, as_exported)
+                exported_digests[entry_id] = exported_digest
+            if stored is None or not stored.digest:
+                new_rows.append({"id": entry_id, "since": self._fetch.fetched})
+        self._write_changes(exported_digests, unchanged_ids)
         # The end of the walk searches for former ids of new entries. In the first walk, no id has changed.
         if self._fetch.walk > FIRST_WALK and self._result.held is not None:
-            self._execute_all(insertion("renames", ("feed_id", "id", "since")), new)
+            self._execute_all(insertion("renames", ("feed_id", "id", "since")), new_rows)
         confirmed = [each for each in batch.confirmed.values() if not self._is_superseded(each[0])]
         columns = entries.columns.keys()
         rows = (zip(columns, _entry_row(self.feed_id, *each), strict=True) for each in confirmed)
         self._execute_all(CONFIRM_ENTRY, map(dict, rows))
-        self._note_uncounted(self._stored, (*batch.accepted, *batch.confirmed))
+        self._note_uncounted(self._winners, (*batch.accepted, *batch.confirmed))
 
+    # Whether the entry has another content, or a newer version, than the one that was confirmed.
     def _is_superseded(self, version: Version) -> bool:
         if version.id in self._batch.accepted:
             accepted, _fields = self._batch.accepted[version.id]
             return accepted.order.is_newer(version.order) or accepted.digest != version.digest
         # No version with this content was accepted: a pipeline has dropped it.
-        return version.id not in self._stored or self._stored[version.id].digest != version.digest
+        return version.id not in self._winners or self._winners[version.id].digest != version.digest
 
-    def _delete(self) -> int:
+    # Entries with tombstones in the document, unless a newer version is stored, and those that a complete
+    # feed does not contain any more.
+    def _delete_removed_entries(self) -> int:
         deletions = []
         for version in self._result.deletions:
             winner = self._batch.winners.get(version.id)
@@ -634,13 +633,13 @@ class Commit(FeedWriter):
         if self._result.present is not None and self._result.failure is None:
             # RFC 5005, 2: "any entry not actually in the feed document SHOULD NOT be considered part of that
             # feed."
-            present = self._result.present | {version.id for version in deletions}
+            present_ids = self._result.present | {version.id for version in deletions}
             deletions += [
                 absence(entry_id, self._place)
-                for entry_id, winner in self._stored.items()
-                if winner.digest and entry_id not in present
+                for entry_id, winner in self._winners.items()
+                if winner.digest and entry_id not in present_ids
             ]
-        return self._delete_entries(deletions, self._stored)
+        return self._delete_entries(deletions, self._winners)
 
 
 # -- rows of entries ------------------------------------------------------------------------------

@@ -41,27 +41,27 @@ class Pipeline:
         self._engine = engine
         self._collect: Callable[[], None] | None = None
 
-    def send(self, write: Callable[[Connection], T], answered: Callable[[T | Exception], None]) -> None:
+    def send(self, write: Callable[[Connection], T], on_outcome: Callable[[T | Exception], None]) -> None:
         """Send a transaction, after the pending one.
 
-        If this raises, nothing is written, and `answered` is not called.
+        If this raises, nothing is written, and `on_outcome` is not called.
 
         :param write: executes the statements, whose results are not available
-        :param answered: called by the event loop or by `wait`: with the result of `write` when that is
+        :param on_outcome: called by the event loop or by `wait`: with the result of `write` when that is
             committed, or with the error that prevented it
         """
         self.wait()
-        with ExitStack() as opened:
-            connection = opened.enter_context(self._engine.connect())
-            driver = opened.enter_context(_pipeline(connection))
+        with ExitStack() as stack:
+            connection = stack.enter_context(self._engine.connect())
+            driver = stack.enter_context(_pipeline_mode(connection))
             connection.exec_driver_sql("BEGIN")
             result = write(connection)
             connection.exec_driver_sql("COMMIT")
             # Otherwise, the server keeps the results until the pipeline is closed.
             driver.pgconn.send_flush_request()
             while driver.pgconn.flush():
-                _wait(driver, selectors.EVENT_READ | selectors.EVENT_WRITE)
-            resources = opened.pop_all()
+                _wait_for_server(driver, selectors.EVENT_READ | selectors.EVENT_WRITE)
+            resources = stack.pop_all()
 
         def collect() -> None:
             outcome: T | Exception = result
@@ -69,10 +69,10 @@ class Pipeline:
                 loop.remove_reader(driver)
             try:
                 with resources:
-                    _wait(driver, selectors.EVENT_READ)
+                    _wait_for_server(driver, selectors.EVENT_READ)
             except driver.Error as error:
                 outcome = error
-            answered(outcome)
+            on_outcome(outcome)
 
         self._collect = collect
         loop: asyncio.AbstractEventLoop | None = None
@@ -88,25 +88,25 @@ class Pipeline:
 
 
 @contextmanager
-def _pipeline(connection: Connection) -> Iterator[psycopg.Connection[Any]]:
+def _pipeline_mode(connection: Connection) -> Iterator[psycopg.Connection[Any]]:
     driver: Any = connection.connection.driver_connection
-    first: BaseException | None = None
+    first_error: BaseException | None = None
     try:
         with driver.pipeline():
             try:
                 yield driver
             except BaseException as error:  # noqa: BLE001 - raised below: psycopg would log a warning
-                first = error
+                first_error = error
     except driver.Error as error:
-        first = first or error
+        first_error = first_error or error
     if driver.closed:
         connection.invalidate()
         connection.engine.dispose()
-    if first is not None:
-        raise first
+    if first_error is not None:
+        raise first_error
 
 
-def _wait(driver: psycopg.Connection[Any], events: int) -> None:
+def _wait_for_server(driver: psycopg.Connection[Any], events: int) -> None:
     with selectors.PollSelector() as selector:
         selector.register(driver, events)
         if not selector.select(ANSWER_SECONDS):
@@ -143,18 +143,18 @@ class Database:
         :param shown_as: the URL to show instead
         """
         parsed = opening.parsed(url)
-        place = opening.shown(opening.parsed(shown_as or url))
+        place = opening.without_passwords(opening.parsed(shown_as or url))
         opening.make_file(parsed)
         try:
             database = cls(opening.engine(parsed), place)
-            with ExitStack() as disposing:
-                disposing.callback(database._engine.dispose)
+            with ExitStack() as cleanup:
+                cleanup.callback(database._engine.dispose)
                 with database._engine.begin() as connection:
                     is_current = schema.is_current(connection)
                 if not is_current:
                     with database._writer.begin() as connection:
                         schema.prepare(connection)
-                disposing.pop_all()
+                cleanup.pop_all()
             database._identity = opening.identity(database._file)
         except (SQLAlchemyError, ImportError) as error:
             raise StoreError(
@@ -215,15 +215,15 @@ class Database:
         self,
         pipeline: Pipeline,
         write: Callable[[Connection], T],
-        done: Callable[[T | Exception], None],
+        on_result: Callable[[T | Exception], None],
     ) -> None:
         """Send a transaction without waiting for its commit; the parameters are those of `Pipeline.send`."""
 
-        def answered(outcome: T | Exception) -> None:
-            done(_failure(outcome) if isinstance(outcome, Exception) else outcome)
+        def on_outcome(outcome: T | Exception) -> None:
+            on_result(_store_error(outcome) if isinstance(outcome, Exception) else outcome)
 
         with self._as_store_errors():
-            pipeline.send(write, answered)
+            pipeline.send(write, on_outcome)
 
     def wait(self) -> None:
         if self.pipeline is not None:
@@ -236,16 +236,16 @@ class Database:
         try:
             yield
         except (SQLAlchemyError, self.dialect.loaded_dbapi.Error) as error:
-            raise _failure(error) from error
+            raise _store_error(error) from error
 
 
-def _failure(error: Exception) -> StoreError:
+def _store_error(error: Exception) -> StoreError:
     if leases.is_lease_error(error):
-        failure: StoreError = LeaseError(leases.TAKEN_OVER)
+        store_error: StoreError = LeaseError(leases.TAKEN_OVER)
     else:
-        failure = StoreError(f"The store failed: {opening.cause(error)}; {opening.advice(error)}")
-    failure.__cause__ = error
-    return failure
+        store_error = StoreError(f"The store failed: {opening.cause(error)}; {opening.advice(error)}")
+    store_error.__cause__ = error
+    return store_error
 
 
 def copy_rows(source: Connection, target: Connection, place: str) -> dict[str, int]:
@@ -272,17 +272,14 @@ def copy_rows(source: Connection, target: Connection, place: str) -> dict[str, i
 
 def _copy_table(source: Connection, target: Connection, table: Table) -> int:
     insert = insertion(table.name, table.columns.keys())
-    for batch in (
-        execute(source, f"SELECT * FROM {table.name}", at_once=ROWS_AT_ONCE)
-        .mappings()
-        .partitions(ROWS_AT_ONCE)
-    ):
+    rows = execute(source, f"SELECT * FROM {table.name}", at_once=ROWS_AT_ONCE).mappings()
+    for batch in rows.partitions(ROWS_AT_ONCE):
         execute_all(target, insert, batch)
-    number = table.autoincrement_column
-    if target.dialect.name == POSTGRESQL and number is not None:
+    column = table.autoincrement_column
+    if target.dialect.name == POSTGRESQL and column is not None:
         # The next row gets the number after the greatest one.
-        sequence, greatest = f"pg_get_serial_sequence('{table.name}', '{number.name}')", f"max({number.name})"
-        setval = f"setval({sequence}, coalesce({greatest}, 1), {greatest} IS NOT NULL)"
+        sequence, maximum = f"pg_get_serial_sequence('{table.name}', '{column.name}')", f"max({column.name})"
+        setval = f"setval({sequence}, coalesce({maximum}, 1), {maximum} IS NOT NULL)"
         execute(target, f"SELECT {setval} FROM {table.name}")
     copied: int = execute(target, f"SELECT count(*) FROM {table.name}").scalar_one()
     return copied
@@ -307,7 +304,8 @@ class Repository:
         row = self._first(sql, None, **values)
         return None if row is None else row[0]
 
-    def _checked_id(self, connection: Connection, feed: str) -> int:
+    # Raises LeaseError if another crawl has taken the feed over.
+    def _leased_feed_id(self, connection: Connection, feed: str) -> int:
         feed_id = self._database.find_id(connection, feed)
         self._database.require_leases().check(connection, feed_id)
         return feed_id

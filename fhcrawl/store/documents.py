@@ -62,12 +62,13 @@ class DocumentRef(NamedTuple):
 class ChainEnd(NamedTuple):
     """The end of a chain: an unprocessed document, or None at its oldest document.
 
-    :param loop: the links lead back to a document of the chain, from `step`, or to the subscription document
-    :param is_behind_empty: `step` was left unread after many documents without news
+    :param is_loop: the links lead back to a document of the chain, from `unread`, or to the subscription
+        document
+    :param is_behind_empty: `unread` was left after many documents without news
     """
 
-    step: DocumentRef | None
-    loop: bool
+    unread: DocumentRef | None
+    is_loop: bool
     is_behind_empty: bool = False
 
 
@@ -101,17 +102,17 @@ class Documents(Repository):
         row = self._first(f"SELECT * FROM documents WHERE {OF_KEY}", feed, key=key)
         return None if row is None else DocumentRef.of(row)
 
-    def find_first_unread(self, feed: str, parts: list[ListedDocument]) -> int:
+    def first_unread_index(self, feed: str, parts: list[ListedDocument]) -> int:
         """Return the index of the first unprocessed part of a list; the number of parts if there is none.
 
         Those that have failed come after those that were never requested: they cannot use up all requests.
         """
         query = "SELECT key, state FROM documents WHERE feed_id = :feed_id AND role = 'part'"
         states = {row.key: State(row.state) for row in self._select(query, feed)}
-        for wanted in ({State.KNOWN}, set(State) - {State.PROCESSED}):
-            for number, part in enumerate(parts):
-                if states.get(part.key, State.KNOWN) in wanted:
-                    return number
+        for wanted_states in ({State.KNOWN}, set(State) - {State.PROCESSED}):
+            for index, part in enumerate(parts):
+                if states.get(part.key, State.KNOWN) in wanted_states:
+                    return index
         return len(parts)
 
     def find_next_part(self, feed: str, key: str) -> DocumentRef | None:
@@ -139,9 +140,9 @@ class Documents(Repository):
 
     def find_formed(self, feed: str, key: str, platform: str) -> str | None:
         """Return the URL of a document's older page if it was constructed by `platform`, not linked."""
-        formed = f"""SELECT url FROM documents
+        constructed = f"""SELECT url FROM documents
             WHERE platform = :platform AND id = (SELECT behind_id FROM documents WHERE {OF_KEY})"""
-        row = self._first(formed, feed, key=key, platform=platform)
+        row = self._first(constructed, feed, key=key, platform=platform)
         return None if row is None else row.url
 
     def find_probe(self, feed: str) -> tuple[bool, str | None]:
@@ -151,11 +152,11 @@ class Documents(Repository):
         """
         # A probe that was answered has no contents if there are no pages; without an answer, it was not
         # received.
-        probed = """SELECT sum(CASE WHEN platform = :numbered OR held IS NOT NULL THEN 1 ELSE 0 END) AS pages,
+        query = """SELECT sum(CASE WHEN platform = :numbered OR held IS NOT NULL THEN 1 ELSE 0 END) AS pages,
                 max(received) AS received
             FROM documents WHERE feed_id = :feed_id AND platform IN (:numbered, :probe)
             AND EXISTS (SELECT 1 FROM feeds WHERE feeds.id = :feed_id AND feeds.kind = 'single')"""
-        [row] = self._select(probed, feed, numbered=NUMBERED.name, probe=PROBE.name)
+        [row] = self._select(query, feed, numbered=NUMBERED.name, probe=PROBE.name)
         return bool(row.pages), row.received
 
     def count_shown(self, feed: str) -> int:
@@ -176,16 +177,16 @@ class Documents(Repository):
             if start is None:
                 return None
             if start.role != role.value:
-                return ChainEnd(None, loop=True) if start.run == run else None
+                return ChainEnd(None, is_loop=True) if start.run == run else None
             end = execute(connection, CHAIN_END, {"start": start.id}).first()
             if end is None:
-                rows = {row.id: row for row in execute(connection, LINKS, {"start": start.id})}
-                last = rows.pop(start.id)
-                while last.behind_id in rows:
-                    last = rows.pop(last.behind_id)
-                return ChainEnd(DocumentRef.of(last), loop=True)
-        step = None if end.state == State.PROCESSED.value else DocumentRef.of(end)
-        return ChainEnd(step, loop=False, is_behind_empty=end.reason == ReasonKind.EMPTY_ARCHIVES.value)
+                chain = {row.id: row for row in execute(connection, LINKS, {"start": start.id})}
+                looping = chain.pop(start.id)
+                while looping.behind_id in chain:
+                    looping = chain.pop(looping.behind_id)
+                return ChainEnd(DocumentRef.of(looping), is_loop=True)
+        unread = None if end.state == State.PROCESSED.value else DocumentRef.of(end)
+        return ChainEnd(unread, is_loop=False, is_behind_empty=end.reason == ReasonKind.EMPTY_ARCHIVES.value)
 
     def read_urls(self, feed: str) -> list[tuple[str, Role, State]]:
         """Return the URLs of the documents of a feed's chain; the subscription document first."""
@@ -221,9 +222,9 @@ class Documents(Repository):
         walk = max((walk for walk in doubts if walk is not None), default=None)
         return [row for row in rows if row.is_checkable], walk
 
-    def find_checked(self, number: int) -> CheckedDocument | None:
+    def find_checked(self, document_id: int) -> CheckedDocument | None:
         """Return a processed document by its id; None if it is not there, or not processed any more."""
-        return self._find_checked("documents.id = :id AND state = 'processed'", id=number)
+        return self._find_checked("documents.id = :id AND state = 'processed'", id=document_id)
 
     def find_checked_by_key(self, feed: str, key: str) -> CheckedDocument | None:
         """Return a document of a feed that has been read; None if there is none, or if it never changes.
@@ -264,7 +265,7 @@ class Documents(Repository):
 
     def commit(self, result: DocumentResult, batch: CommitBatch) -> int:
         """Store a document with its entries; return how many a complete feed does not have any more."""
-        return self._written(result, batch, Commit.write)
+        return self._write_and_wait(result, batch, Commit.write)
 
     def send(
         self, result: DocumentResult, batch: CommitBatch, done: Callable[[int | Exception], None]
@@ -278,20 +279,21 @@ class Documents(Repository):
 
     def note_failure(self, result: DocumentResult) -> None:
         """Store that a document could not be fetched or read; its links to older documents are kept."""
-        self._written(result, CommitBatch(), Commit.write_failure)
+        self._write_and_wait(result, CommitBatch(), Commit.write_failure)
 
     def note_confirmation(self, result: DocumentResult) -> None:
-        self._written(result, CommitBatch(), Commit.write_confirmation)
+        """Store that a subscription document was requested, and is unchanged."""
+        self._write_and_wait(result, CommitBatch(), Commit.write_confirmation)
 
     def note_check(self, result: DocumentResult) -> None:
         """Store that a document was rechecked, and is unchanged or could not be read."""
-        self._written(result, CommitBatch(), Commit.write_check)
+        self._write_and_wait(result, CommitBatch(), Commit.write_check)
 
     def note_doubt(self, result: DocumentResult) -> None:
         """Store that a feed's server sends 304 for a document that has changed."""
-        self._written(result, CommitBatch(), Commit.write_doubt)
+        self._write_and_wait(result, CommitBatch(), Commit.write_doubt)
 
-    def _written(self, result: DocumentResult, batch: CommitBatch, write: Callable[[Commit], T]) -> T:
+    def _write_and_wait(self, result: DocumentResult, batch: CommitBatch, write: Callable[[Commit], T]) -> T:
         answers: list[T | Exception] = []
         self._write(result, batch, write, answers.append)
         self._database.wait()
@@ -313,16 +315,16 @@ class Documents(Repository):
             commit = Commit(self._database, result, batch, self.keeps_versions)
             leases, pipeline = self._database.require_leases(), self._database.pipeline
 
-            def commit_if(check: Callable[[Connection, int], None], connection: Connection) -> T:
-                check(connection, commit.feed_id)
-                return write(commit.begin(connection))
+            def write_leased(check_lease: Callable[[Connection, int], None], connection: Connection) -> T:
+                check_lease(connection, commit.feed_id)
+                return write(commit.bind_to(connection))
 
             # What a snapshot replaces depends on the store's state at the time of the commit.
             if pipeline is not None and result.replaces is None:
-                self._database.send(pipeline, partial(commit_if, leases.assert_owner), done)
+                self._database.send(pipeline, partial(write_leased, leases.assert_owner), done)
                 return
             with self._database.transaction() as connection:
-                answer = commit_if(leases.check, connection)
+                answer = write_leased(leases.check, connection)
         except Exception as error:  # noqa: BLE001 - `done` handles it
             answer = error
         done(answer)

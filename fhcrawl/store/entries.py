@@ -104,28 +104,28 @@ class Entries(Repository):
 
         :param has_details: with their optional fields and `original`
         """
-        where, values = "entries.digest <> ''", dict[str, object]()
+        condition, values = "entries.digest <> ''", dict[str, object]()
         with self._database.snapshot() as connection:
-            if chosen := list(urls):
-                values["feeds"] = self._database.find_ids(connection, chosen)
-                where += " AND entries.feed_id = ANY(:feeds)"
-            yield from _stream_entries(connection, where, values, has_details=has_details)
+            if chosen_urls := list(urls):
+                values["feeds"] = self._database.find_ids(connection, chosen_urls)
+                condition += " AND entries.feed_id = ANY(:feeds)"
+            yield from _stream_entries(connection, condition, values, has_details=has_details)
 
     def read_versions(self, feed: str, newest_first: bool = False) -> Iterator[StoredVersion]:
         """Yield the newest version of each entry of a feed, including deletions, oldest first."""
         direction = "DESC" if newest_first else "ASC"
         order = f"{by_counted_order('entries', direction)}, entries.id {direction}"
-        statement = _with_changes("KEY(feeds.url) = KEY(:url)", order)
+        statement = _entries_query("KEY(feeds.url) = KEY(:url)", order)
         values: dict[str, object] = {"url": feed, "latest": latest_time(now())}
         with self._database.snapshot() as connection, stream(connection, statement, values) as rows:
             for row in rows:
-                yield StoredVersion(_whole_fields(row), row.original, row.time, not row.digest)
+                yield StoredVersion(_all_fields(row), row.original, row.time, not row.digest)
 
     def read_kept_versions(self, feed: str, entry_id: str) -> list[KeptVersion]:
         """Return the current version of an entry, then its earlier ones, newest first."""
         with self._database.snapshot() as connection:
-            wanted = {"feed_id": self._database.find_id(connection, feed), "id": entry_id}
-            wanted["latest"] = latest_time(now())
+            values = {"feed_id": self._database.find_id(connection, feed), "id": entry_id}
+            values["latest"] = latest_time(now())
             rows = [
                 (table, row)
                 for table in ("entries", "versions")
@@ -133,14 +133,14 @@ class Entries(Repository):
                     connection,
                     f"""SELECT * FROM {table} WHERE feed_id = :feed_id AND KEY(id) = KEY(:id)
                     ORDER BY {by_counted_order(table, "DESC")}""",
-                    wanted,
+                    values,
                 )
             ]
         kept = []
         for table, row in rows:
             state = "deleted" if not row.digest else "current" if table == "entries" else "superseded"
             fields = {name: getattr(row, name) for name in ("id", *TIMES, *CONTENT)}
-            fields |= {name: list(_from_json(fields[name])) for name in JSON_FIELDS}
+            fields |= {name: list(_list_from_json(fields[name])) for name in JSON_FIELDS}
             place = ChainPosition(row.order_walk, row.order_step)
             kept.append(KeptVersion(state, captured_at(place), fields))
         return kept
@@ -154,19 +154,19 @@ def _stream_entries(
     has_details: bool = False,
 ) -> Iterator[dict[str, Any]]:
     order = f"entries.feed_id, {by_counted_order('entries')}, entries.id"
-    statement = _with_changes(where, order, only_changed, has_details)
-    fields_of = _whole_fields if has_details else _exported_fields
+    statement = _entries_query(where, order, only_changed, has_details)
+    fields_of = _all_fields if has_details else _exported_fields
     with stream(connection, statement, {**values, "latest": latest_time(now())}) as rows:
         yield from map(fields_of, rows)
 
 
-def _with_changes(where: str, order: str, only_changed: bool = False, has_details: bool = True) -> str:
-    special = {
+def _entries_query(where: str, order: str, only_changed: bool = False, has_details: bool = True) -> str:
+    expressions = {
         "feed": "feeds.url AS feed",
         "change_id": "changes.id AS change_id",
         "exported_digest": "changes.exported_digest",
     }
-    columns = [special.get(name, f"entries.{name}") for name in ENTRIES_COLUMNS]
+    columns = [expressions.get(name, f"entries.{name}") for name in ENTRIES_COLUMNS]
     return f"""
     SELECT {", ".join([*columns, OPTIONAL_COLUMNS] if has_details else columns)}
     FROM entries JOIN feeds ON feeds.id = entries.feed_id
@@ -175,25 +175,25 @@ def _with_changes(where: str, order: str, only_changed: bool = False, has_detail
 
 
 @lru_cache(LISTS_REMEMBERED)
-def _from_json(text: str) -> tuple[Any, ...]:
+def _list_from_json(text: str) -> tuple[Any, ...]:
     return tuple(json.loads(text))
 
 
 def _exported_fields(row: Sequence[Any]) -> dict[str, Any]:
     fields = dict(zip(ENTRIES_COLUMNS, row, strict=True))
     for name in JSON_FIELDS:
-        fields[name] = list(_from_json(fields[name]))
-    digest, exported, added = (fields.pop(name) for name in ("digest", "exported_digest", "added"))
+        fields[name] = list(_list_from_json(fields[name]))
+    digest, exported_digest, added = (fields.pop(name) for name in ("digest", "exported_digest", "added"))
     if fields.pop("change_id") is None:
         fields["change"] = None
     elif not digest:
         fields["change"] = "deleted"
     else:
-        fields["change"] = "updated" if exported else "new"
+        fields["change"] = "updated" if exported_digest else "new"
     return fields | json.loads(added) if added else fields
 
 
-def _whole_fields(row: Row[Any]) -> dict[str, Any]:
+def _all_fields(row: Row[Any]) -> dict[str, Any]:
     fields = _exported_fields(row[: len(ENTRIES_COLUMNS)])
     details = {**dict.fromkeys(model.DETAILS), "base": fields["document"], **json.loads(row.details)}
     former_ids = sorted(json.loads(row.former_ids))
@@ -236,9 +236,9 @@ class Exports(Repository):
 
         :raises LeaseError: if another run has taken the delivery over
         """
-        noted = "UPDATE deliveries SET files = :files WHERE id = :number"
+        note = "UPDATE deliveries SET files = :files WHERE id = :number"
         with self._database.transaction() as connection:
-            if not execute(connection, noted, {"files": json.dumps(files), "number": number}).rowcount:
+            if not execute(connection, note, {"files": json.dumps(files), "number": number}).rowcount:
                 raise LeaseError("another crawl considered this one dead and exports its changes")
             if self._database.leases is not None:
                 self._database.leases.renew(connection)

@@ -47,7 +47,8 @@ NOTE = f"UPDATE feeds SET {assigned(NOTED)} WHERE id = :id"
 TIME = f"coalesce(entries.published, entries.updated, {counted_time('entries')})"
 OF_LIVE = "FROM entries WHERE feed_id = :feed_id AND digest <> ''"
 MONTHS = f"""
-SELECT substr({TIME}, 1, {TO_THE_MONTH}) AS month, count(*), min({TIME}), max({TIME}) {OF_LIVE} GROUP BY month
+SELECT substr({TIME}, 1, {TO_THE_MONTH}) AS month, count(*) AS number,
+    min({TIME}) AS first, max({TIME}) AS last {OF_LIVE} GROUP BY month
 """
 LATEST = f"SELECT title, id, link, {TIME} AS time {OF_LIVE} ORDER BY time DESC, id LIMIT {LATEST_ENTRIES}"
 DOCUMENTS = """
@@ -137,10 +138,10 @@ class Feeds(Repository):
             statement = f"SELECT * FROM feeds WHERE {where} ORDER BY url"
             with stream(connection, statement, values, FEEDS_AT_ONCE) as rows:
                 for batch in rows.partitions(FEEDS_AT_ONCE):
-                    with self._database.snapshot() as other:
-                        read = list(verdicts.read(other, batch))
+                    with self._database.snapshot() as of_batch:
+                        feeds = list(verdicts.read(of_batch, batch))
                     # The caller may be slow; no transaction of `other` stays open meanwhile.
-                    yield from read
+                    yield from feeds
 
     def count(self) -> int:
         return int(self._scalar("SELECT count(*) FROM feeds"))
@@ -148,18 +149,18 @@ class Feeds(Repository):
     def has(self, feed: str) -> bool:
         return self._scalar("SELECT 1 FROM feeds WHERE KEY(url) = KEY(:url)", url=feed) is not None
 
-    def find_at(self, url: str, besides: str) -> str | None:
+    def find_at(self, url: str, other_than: str) -> str | None:
         """Return the URL of the feed that has a URL, or has moved there, besides another feed."""
-        if url != besides and self.has(url):
+        if url != other_than and self.has(url):
             return url
-        moved: str | None = self._scalar(
+        moved_feed: str | None = self._scalar(
             """SELECT url FROM feeds
             WHERE KEY(location) = KEY(:url) AND location <> url AND url <> :besides
             ORDER BY id LIMIT 1""",
             url=url,
-            besides=besides,
+            besides=other_than,
         )
-        return moved
+        return moved_feed
 
     def read_duplicates(self) -> list[tuple[str, str]]:
         """Return the feeds that have several names in the store: the one to keep, with each other one."""
@@ -193,16 +194,16 @@ class Feeds(Repository):
 
         :param total: how many entries its subscription document counts; None if that is stored
         """
-        differs = f"""SELECT {UNKEPT} <> 0 AND NOT {UNKEPT} IS NOT DISTINCT FROM unkept
+        query = f"""SELECT {UNKEPT} <> 0 AND NOT {UNKEPT} IS NOT DISTINCT FROM unkept
             FROM feeds WHERE id = :feed_id"""
-        [[is_other]] = self._select(differs, feed, total=total)
-        return bool(is_other)
+        [[is_changed]] = self._select(query, feed, total=total)
+        return bool(is_changed)
 
     def note_listing(self, feed: str, listing: Listing) -> None:
         """Store the result of a check of the publisher's list; `LeaseError` if the feed is taken over."""
         with self._database.transaction() as connection:
-            number = self._checked_id(connection, feed)
-            values = {"listing": listing.to_json(), "id": number}
+            feed_id = self._leased_feed_id(connection, feed)
+            values = {"listing": listing.to_json(), "id": feed_id}
             execute(connection, "UPDATE feeds SET listing = :listing WHERE id = :id", values)
 
     def read_heads(self, urls: list[str]) -> dict[str, StoredHead]:
@@ -221,33 +222,30 @@ class Feeds(Repository):
     def read_details(self, feed: str) -> Details:
         with self._database.snapshot() as connection:
             feed_id = self._database.find_id(connection, feed)
-            live = {"feed_id": feed_id, "latest": latest_time(now())}
-            row = execute(connection, "SELECT * FROM feeds WHERE id = :feed_id", live).one()
-            months = sorted(tuple(month) for month in execute(connection, MONTHS, live))
-            dated = [month for month in months if month[0]]
+            values = {"feed_id": feed_id, "latest": latest_time(now())}
+            row = execute(connection, "SELECT * FROM feeds WHERE id = :feed_id", values).one()
+            months = sorted(execute(connection, MONTHS, values), key=lambda row: str(row.month))
+            with_time = [row for row in months if row.month]
             latest = [
                 LatestEntry((entry.title or "").strip() or entry.id, entry.link, entry.time or None)
-                for entry in execute(connection, LATEST, live)
+                for entry in execute(connection, LATEST, values)
             ]
-            by_id = {document[0]: Document(*document) for document in execute(connection, DOCUMENTS, live)}
-            firsts = {document.role: document.id for document in reversed(by_id.values())}
-            chain = _chain(by_id, row.subscription_id or firsts.get(Role.SUBSCRIPTION.value))
-            gap_before = _gap_before(connection, live, chain)
+            by_id = {document[0]: Document(*document) for document in execute(connection, DOCUMENTS, values)}
+            first_ids = {document.role: document.id for document in reversed(by_id.values())}
+            chain = _chain(by_id, row.subscription_id or first_ids.get(Role.SUBSCRIPTION.value))
+            gap_before = _gap_before(connection, values, chain)
             missing = _compare_sitemaps(connection, feed_id).missing
-        snapshot = _chain(by_id, firsts.get(Role.INDEX.value))
-        in_place = {document.id for document in (*chain, *snapshot)}
+        snapshot = _chain(by_id, first_ids.get(Role.INDEX.value))
+        linked_ids = {document.id for document in (*chain, *snapshot)}
         return Details(
             row.since,
-            {month[0]: month[1] for month in months},
-            dated[0][2] if dated else None,
-            dated[-1][3] if dated else None,
+            {row.month: row.number for row in months},
+            with_time[0].first if with_time else None,
+            with_time[-1].last if with_time else None,
             latest,
             chain,
             snapshot,
-            sum(
-                document.id not in in_place and document.role != Role.LISTED.value
-                for document in by_id.values()
-            ),
+            sum(d.id not in linked_ids and d.role != Role.LISTED.value for d in by_id.values()),
             gap_before,
             missing,
         )
@@ -275,7 +273,8 @@ class Feeds(Repository):
                 is_released = {"released": int(released) or None}
                 covered = read_coverage(connection, [row.id for row in rows])
                 noted = [
-                    _noted(row, covered.get(row.id), by_url[row.url], limits) | is_released for row in rows
+                    _verdict_row(row, covered.get(row.id), by_url[row.url], limits) | is_released
+                    for row in rows
                 ]
                 execute_all(connection, NOTE, noted)
             unread = [
@@ -290,13 +289,13 @@ class Feeds(Repository):
                 self._database.feed_ids.pop(row.url, None)
 
 
-def _noted(
-    row: Row[Any], covered: Coverage | None, record: VerdictRecord, limits: Limits
+def _verdict_row(
+    row: Row[Any], coverage: Coverage | None, record: VerdictRecord, limits: Limits
 ) -> dict[str, object]:
     reasons = json.dumps([dataclasses.asdict(reason) for reason in record.reasons], ensure_ascii=False)
-    before = {"changed": row.changed, "change_seconds": row.change_seconds, "due": row.due}
-    planned = subscriptions.plan_row(row, covered, record.reasons, limits)
-    return {"id": row.id, "verdict": record.verdict.value, "reasons": reasons, **before, **planned}
+    stored = {"changed": row.changed, "change_seconds": row.change_seconds, "due": row.due}
+    plan = subscriptions.plan_row(row, coverage, record.reasons, limits)
+    return {"id": row.id, "verdict": record.verdict.value, "reasons": reasons, **stored, **plan}
 
 
 def _merge(connection: Connection, kept: str, other: str) -> int:
@@ -311,20 +310,20 @@ def _merge(connection: Connection, kept: str, other: str) -> int:
     return subscriptions.merge(connection, rows[other], rows[kept])
 
 
-# If no entry has a version from the document at which the chain ends, the next newer document with entries is
-# used.
-def _gap_before(connection: Connection, live: dict[str, object], chain: Sequence[Document]) -> str | None:
-    at = next((n for n, document in enumerate(chain) if document.state != State.PROCESSED.value), 0)
-    if not at:
+# The time of the oldest entry in the document before the gap; if no entry has a version from it, in the next
+# newer document with entries.
+def _gap_before(connection: Connection, values: dict[str, object], chain: Sequence[Document]) -> str | None:
+    gap = next((index for index, document in enumerate(chain) if document.state != State.PROCESSED.value), 0)
+    if not gap:
         return None
     oldest = f"""SELECT order_walk, order_step, min({TIME}) AS time
         {OF_LIVE} AND {TIME} <> '' GROUP BY order_walk, order_step"""
-    rows = execute(connection, oldest, live).all()
-    by_document = {(row.order_walk, row.order_step): row.time for row in rows}
+    rows = execute(connection, oldest, values).all()
+    oldest_times = {(row.order_walk, row.order_step): row.time for row in rows}
     # An entry that did not change keeps the walk in which the subscription document first had it.
-    first = [row.time for row in rows if row.order_step == chain[0].step]
-    read = (by_document.get((document.walk, document.step)) for document in reversed(chain[1 : at + 1]))
-    return next(filter(None, read), min(first, default=None))
+    subscription_times = [row.time for row in rows if row.order_step == chain[0].step]
+    times = (oldest_times.get((document.walk, document.step)) for document in reversed(chain[1 : gap + 1]))
+    return next(filter(None, times), min(subscription_times, default=None))
 
 
 def _chain(by_id: dict[int, Document], start: int | None) -> list[Document]:
@@ -340,7 +339,7 @@ class Sitemaps(Repository):
 
     def read_links(self, feed: str) -> list[str]:
         with self._database.lookup() as connection:
-            return _links(connection, self._database.find_id(connection, feed))
+            return _entry_links(connection, self._database.find_id(connection, feed))
 
     def note(self, feed: str, url: str, pages: list[str], is_first: bool) -> None:
         """Store the pages of a sitemap that look like entries; `LeaseError` if the feed is taken over.
@@ -348,24 +347,24 @@ class Sitemaps(Repository):
         :param is_first: it is the first one of a check: the pages from earlier checks are deleted
         """
         with self._database.transaction() as connection:
-            number = self._checked_id(connection, feed)
+            feed_id = self._leased_feed_id(connection, feed)
             if is_first:
-                execute(connection, "DELETE FROM sitemaps WHERE feed_id = :feed_id", {"feed_id": number})
+                execute(connection, "DELETE FROM sitemaps WHERE feed_id = :feed_id", {"feed_id": feed_id})
             if pages:
-                row = {"feed_id": number, "url": url, "pages": json.dumps(pages, ensure_ascii=False)}
+                row = {"feed_id": feed_id, "url": url, "pages": json.dumps(pages, ensure_ascii=False)}
                 execute(connection, insertion("sitemaps", row), row)
 
-    def finish(self, feed: str, read: str, is_part: bool) -> SitemapReport:
+    def finish(self, feed: str, read_at: str, is_partial: bool) -> SitemapReport:
         """Store and return the result of a check; `LeaseError` if the feed is taken over.
 
-        :param read: when the last sitemap was read: ISO 8601 in UTC
-        :param is_part: not all sitemaps were read
+        :param read_at: when the last sitemap was read: ISO 8601 in UTC
+        :param is_partial: not all sitemaps were read
         """
         with self._database.transaction() as connection:
-            number = self._checked_id(connection, feed)
-            pages = _compare_sitemaps(connection, number)
-            report = SitemapReport(read, len(pages.listed), len(pages.kept), is_part)
-            values = {"sitemap": report.to_json(), "id": number}
+            feed_id = self._leased_feed_id(connection, feed)
+            pages = _compare_sitemaps(connection, feed_id)
+            report = SitemapReport(read_at, len(pages.listed), len(pages.kept), is_partial)
+            values = {"sitemap": report.to_json(), "id": feed_id}
             execute(connection, "UPDATE feeds SET sitemap = :sitemap WHERE id = :id", values)
         return report
 
@@ -376,12 +375,12 @@ class Sitemaps(Repository):
             return [url for feed_id in feed_ids for url in _compare_sitemaps(connection, feed_id).missing]
 
 
-def _links(connection: Connection, feed_id: int) -> list[str]:
+def _entry_links(connection: Connection, feed_id: int) -> list[str]:
     links = execute(connection, f"SELECT link {OF_LIVE}", {"feed_id": feed_id}).scalars()
     return [link for link in links if link]
 
 
 def _compare_sitemaps(connection: Connection, feed_id: int) -> Pages:
     rows = execute(connection, "SELECT * FROM sitemaps WHERE feed_id = :feed_id", {"feed_id": feed_id})
-    listed: dict[str, Iterable[str]] = {row.url: json.loads(row.pages) for row in rows}
-    return compare(listed, _links(connection, feed_id) if listed else ())
+    pages_by_sitemap: dict[str, Iterable[str]] = {row.url: json.loads(row.pages) for row in rows}
+    return compare(pages_by_sitemap, _entry_links(connection, feed_id) if pages_by_sitemap else ())

@@ -86,13 +86,13 @@ class Leases:
         elif (path := _lock_file(connection, self.run)) is not None:
             try:
                 mode = path.with_name(path.name.rpartition("-")[0]).stat().st_mode & 0o666
-                number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
             except OSError as error:
                 raise StoreError(f"The store failed: {error}") from error
-            self._lock.callback(os.close, number)
+            self._lock.callback(os.close, descriptor)
             self._lock.callback(path.unlink, missing_ok=True)
             with contextlib.suppress(OSError):  # a file system without locks: the lease has to expire
-                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def renew(self, connection: Connection) -> None:
         """Renew the lease, if a third of it has passed."""
@@ -162,11 +162,11 @@ def holders(connection: Connection, rows: Sequence[Row[Any]]) -> dict[int, str]:
     :param rows: the feeds' rows, locked by the transaction
     """
     released = [row.id for row in rows if row.released is not None]
-    free = f"SELECT id FROM feeds WHERE id = ANY(:feeds) AND NOT {IS_DELIVERED_BY_ITS_RUN}"
-    free_ids = set(execute(connection, free, {"feeds": released}).scalars()) if released else set()
-    held = [row for row in rows if row.id not in free_ids]
-    owners = {run: living_owner(connection, run) for run in {row.run for row in held}}
-    return {row.id: owner for row in held if (owner := owners[row.run]) is not None}
+    undelivered = f"SELECT id FROM feeds WHERE id = ANY(:feeds) AND NOT {IS_DELIVERED_BY_ITS_RUN}"
+    free_ids = set(execute(connection, undelivered, {"feeds": released}).scalars()) if released else set()
+    held_rows = [row for row in rows if row.id not in free_ids]
+    owners = {run: living_owner(connection, run) for run in {row.run for row in held_rows}}
+    return {row.id: owner for row in held_rows if (owner := owners[row.run]) is not None}
 
 
 def next_number(connection: Connection) -> int:
@@ -183,6 +183,7 @@ def living_owner(connection: Connection, run: int) -> str | None:
     return owner if owner is not None and _is_locked(connection, run) else None
 
 
+# Removes the lock file of a process that has died.
 def _is_locked(connection: Connection, run: int) -> bool:
     if connection.dialect.name == POSTGRESQL:
         # Trying to lock would succeed in the session that has the lock.
@@ -191,11 +192,11 @@ def _is_locked(connection: Connection, run: int) -> bool:
     if path is None:
         return True
     try:
-        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
         return not isinstance(error, FileNotFoundError)
     try:
-        fcntl.flock(number, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         return True
     else:
@@ -203,7 +204,7 @@ def _is_locked(connection: Connection, run: int) -> bool:
             path.unlink()
         return False
     finally:
-        os.close(number)
+        os.close(descriptor)
 
 
 def _lock_file(connection: Connection, run: int) -> Path | None:

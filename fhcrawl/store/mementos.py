@@ -34,11 +34,11 @@ class Captures(Repository):
     def find(self, url: str) -> Capture | None:
         return self._find("KEY(url) = KEY(:value)", url)
 
-    def find_body(self, digest: str) -> Capture | None:
+    def find_by_digest(self, digest: str) -> Capture | None:
         return self._find("digest = :value", digest)
 
-    def _find(self, where: str, value: str) -> Capture | None:
-        query = f"SELECT {', '.join(Capture._fields)} FROM captures WHERE {where} LIMIT 1"
+    def _find(self, condition: str, value: str) -> Capture | None:
+        query = f"SELECT {', '.join(Capture._fields)} FROM captures WHERE {condition} LIMIT 1"
         with self._database.snapshot() as connection:
             row = execute(connection, query, {"value": value}).first()
         return None if row is None else Capture(*row)
@@ -105,28 +105,28 @@ class Mementos(Repository):
     def add_timemap(self, feed: str, archive: str, url: str, depth: int) -> TimeMap:
         row = {"archive": archive, "url": url, "depth": depth}
         with self._database.transaction() as connection:
-            new = timemaps.insert().values(feed_id=self._checked_id(connection, feed), **row)
+            new = timemaps.insert().values(feed_id=self._leased_feed_id(connection, feed), **row)
             [timemap_id] = connection.execute(new).inserted_primary_key or (0,)
         return TimeMap(timemap_id, url, depth, None)
 
     def add(
-        self, feed: str, timemap: TimeMap, listed: Iterable[tuple[str, str, str, bool]], read: str | None
+        self, feed: str, timemap: TimeMap, captures: Iterable[tuple[str, str, str, bool]], read: str | None
     ) -> None:
         """Store the captures of an index; of those with the same digest, the latest that is no revisit.
 
-        :param listed: URL, time and digest of each, and whether it is a revisit
+        :param captures: URL, time and digest of each, and whether it is a revisit
         :param read: when the index was read, if this is its end
         """
         # In the dictionary, the last capture of each digest replaces the others.
-        ordered = sorted(listed, key=lambda capture: (not capture[3], capture[1]))
-        chosen = {
+        latest_last = sorted(captures, key=lambda capture: (not capture[3], capture[1]))
+        by_digest = {
             digest: {"url": url, "time": time, "digest": digest, "is_revisit": int(is_revisit)}
-            for url, time, digest, is_revisit in ordered
+            for url, time, digest, is_revisit in latest_last
         }
         with self._database.transaction() as connection:
-            feed_id = self._checked_id(connection, feed)
-            of_map = {"feed_id": feed_id, "timemap_id": timemap.id, "state": UNREAD}
-            execute_all(connection, ADD, [of_map | capture for capture in chosen.values()])
+            feed_id = self._leased_feed_id(connection, feed)
+            common = {"feed_id": feed_id, "timemap_id": timemap.id, "state": UNREAD}
+            execute_all(connection, ADD, [common | capture for capture in by_digest.values()])
             if read is not None:
                 note = "UPDATE timemaps SET read = :read, retry_after = NULL, failed = NULL WHERE id = :id"
                 execute(connection, note, {"id": timemap.id, "read": read})
@@ -134,7 +134,7 @@ class Mementos(Repository):
     def note_failure(self, feed: str, timemap: TimeMap, time: str) -> None:
         """Store that a TimeMap could not be read: it is requested after others in the next run."""
         with self._database.transaction() as connection:
-            self._checked_id(connection, feed)
+            self._leased_feed_id(connection, feed)
             values = {"id": timemap.id, "failed": time}
             execute(connection, "UPDATE timemaps SET failed = :failed WHERE id = :id", values)
 
@@ -168,7 +168,7 @@ class Mementos(Repository):
     def note_wait(self, feed: str, archive: str, until: str) -> None:
         note = "UPDATE timemaps SET retry_after = :until WHERE feed_id = :feed_id AND archive = :archive"
         with self._database.transaction() as connection:
-            values = {"feed_id": self._checked_id(connection, feed), "archive": archive, "until": until}
+            values = {"feed_id": self._leased_feed_id(connection, feed), "archive": archive, "until": until}
             execute(connection, note, values)
 
 

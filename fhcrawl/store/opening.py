@@ -82,15 +82,15 @@ def parsed(url: str | URL, name: str = "FHCRAWL_STORE_URL") -> URL:
 
 def engine(url: URL) -> Engine:
     if url.get_backend_name() == SQLITE:
-        patience = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
-        engine = create_engine(url, connect_args=patience)
+        timeout = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
+        engine = create_engine(url, connect_args=timeout)
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     # Parameters by position, as for SQLite; the store has no hstore column, whose type would be looked up.
     options: dict[str, Any] = {"paramstyle": "format", "use_native_hstore": False}
-    patience = {} if "connect_timeout" in url.query else {"connect_timeout": BUSY_SECONDS}
-    arguments = {"fallback_application_name": "fhcrawl", **patience}
+    timeout = {} if "connect_timeout" in url.query else {"connect_timeout": BUSY_SECONDS}
+    arguments = {"fallback_application_name": "fhcrawl", **timeout}
     engine = create_engine(url.set(drivername=POSTGRESQL_DRIVER), connect_args=arguments, **options)
     event.listen(engine, "connect", _configure_postgresql)
     return engine
@@ -128,13 +128,13 @@ def _configure_sqlite(connection: Any, record: Any) -> None:
 # https://www.sqlite.org/wal.html: readers do not wait for the writer, and a commit survives a process that
 # dies. SQLite may not wait for a process that changes the mode of a new file at the same moment.
 def _use_wal(connection: Any) -> None:
-    [patience] = connection.execute("PRAGMA busy_timeout").fetchone()
-    end = time.monotonic() + patience / 1000
+    [milliseconds] = connection.execute("PRAGMA busy_timeout").fetchone()
+    deadline = time.monotonic() + milliseconds / 1000
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:  # noqa: PERF203 - it is tried again
-            if "locked" not in str(error) or time.monotonic() >= end:
+            if "locked" not in str(error) or time.monotonic() >= deadline:
                 raise
             time.sleep(0.01)
         else:
@@ -174,7 +174,7 @@ def is_file_of(url: str | URL, path: Path) -> bool:
     if database is None:
         return False
     resolved = database.resolve()
-    files = [resolved.with_name(f"{resolved.name}{end}") for end in BESIDE]
+    files = [resolved.with_name(f"{resolved.name}{suffix}") for suffix in BESIDE]
     return path.resolve() in files or any(_is_same(file, path) for file in files)
 
 
@@ -195,7 +195,7 @@ def make_file(url: URL) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-def is_not_made(url: str | URL) -> bool:
+def can_be_created(url: str | URL) -> bool:
     """Return whether a SQLite file does not exist, but could be created in its folder."""
     path = file_of(url)
     return path is not None and not path.exists() and path.parent.is_dir()
@@ -248,7 +248,7 @@ def end_silent(connection: Connection) -> None:
         connection.exec_driver_sql(END_SILENT, (SILENT_SECONDS,))
 
 
-def shown(url: URL) -> str:
+def without_passwords(url: URL) -> str:
     """Return an SQLAlchemy URL as messages show it: without passwords, and as it was before `immutable`."""
     if dict(url.query) == IMMUTABLE:
         url = url.set(database=unquote(urlsplit(url.database).path), query={})
@@ -263,5 +263,5 @@ def cause(error: BaseException) -> str:
 def advice(error: BaseException) -> str:
     if isinstance(error, ImportError):
         return NO_DRIVER
-    words = cause(error)
-    return next((what for fault, what in ADVICE.items() if fault in words), OTHER_ADVICE)
+    message = cause(error)
+    return next((remedy for fault, remedy in ADVICE.items() if fault in message), OTHER_ADVICE)

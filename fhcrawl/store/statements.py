@@ -183,14 +183,14 @@ def execute_among(
 
 
 def counted_time(table: str) -> str:
-    """Return the time that entries or versions are sorted by, theirs or their document's, to `:latest`."""
-    own, document = f"{table}.order_time", f"rtrim({table}.document_updated, 'Z')"
-    return f"""CASE WHEN {own} <> '' AND {own} <= :latest THEN {own}
-        WHEN {document} <= :latest THEN {document} ELSE '' END"""
+    """Return the time to sort entries or versions by: theirs, else their document's; '' after `:latest`."""
+    entry_time, document_time = f"{table}.order_time", f"rtrim({table}.document_updated, 'Z')"
+    return f"""CASE WHEN {entry_time} <> '' AND {entry_time} <= :latest THEN {entry_time}
+        WHEN {document_time} <= :latest THEN {document_time} ELSE '' END"""
 
 
 def by_counted_order(table: str, direction: str = "ASC") -> str:
-    """Return the columns to sort by, without times after `:latest`."""
+    """Return the columns of ORDER BY, in which times after `:latest` do not count."""
     columns = (counted_time(table), *(f"{table}.{name}" for name in ORDER[2:]))
     return ", ".join(f"{column} {direction}" for column in columns)
 

@@ -47,17 +47,15 @@ WHERE KEY(url) = KEY(:url) AND NOT options IS NOT DISTINCT FROM :options
 class Subscriptions(Repository):
     """The subscribed feeds: `store.subscriptions`."""
 
-    def add(
-        self, listed: dict[str, dict[str, Any]], now: str, titles: Mapping[str, str] | None = None
-    ) -> int:
+    def add(self, feeds: dict[str, dict[str, Any]], now: str, titles: Mapping[str, str] | None = None) -> int:
         """Subscribe feeds; return how many of them were not subscribed before.
 
-        :param listed: the user's options for each, as plain values; a feed with new options is due now
+        :param feeds: the user's options for each, as plain values; a feed with new options is due now
         :param titles: those that feeds have until they are read, by URL
         """
         added = 0
         with self._database.transaction() as connection:
-            for feed, options in listed.items():
+            for feed, options in feeds.items():
                 values = {"url": feed, "since": now, "options": _to_json(options)}
                 execute(connection, ADD_FEED, values)
                 added += execute(connection, SUBSCRIBE, values).rowcount
@@ -164,19 +162,19 @@ def delete_rows(connection: Connection, feed_ids: list[int]) -> None:
 
 def is_empty(connection: Connection, feed_id: int) -> bool:
     """Return whether neither a document nor an entry of a feed was ever read."""
-    read = """SELECT 1 FROM feeds WHERE id = :feed_id AND (
+    query = """SELECT 1 FROM feeds WHERE id = :feed_id AND (
         EXISTS (SELECT 1 FROM documents WHERE feed_id = feeds.id AND state = 'processed')
         OR EXISTS (SELECT 1 FROM entries WHERE feed_id = feeds.id))"""
-    return execute(connection, read, {"feed_id": feed_id}).first() is None
+    return execute(connection, query, {"feed_id": feed_id}).first() is None
 
 
 def due(row: Row[Any]) -> str | None:
     """Return when the feed of a row is due; None: now."""
-    is_impossible = row.polled is not None and row.polled > latest_time(time_now())
-    return None if is_impossible else row.due
+    is_by_wrong_clock = row.polled is not None and row.polled > latest_time(time_now())
+    return None if is_by_wrong_clock else row.due
 
 
-def answer_row(result: DocumentResult) -> dict[str, object]:
+def change_rate_row(result: DocumentResult) -> dict[str, object]:
     """Return the columns for the change rate that a feed's server and document declare."""
     fetch, schedule = result.fetch, result.update_schedule
     rhythm = None if schedule is None else json.dumps(schedule)
@@ -184,28 +182,28 @@ def answer_row(result: DocumentResult) -> dict[str, object]:
 
 
 def plan_row(
-    row: Row[Any], covered: Coverage | None, reasons: Iterable[Reason], limits: Limits
+    row: Row[Any], coverage: Coverage | None, reasons: Iterable[Reason], limits: Limits
 ) -> dict[str, object]:
     """Return the columns for a feed's next due time; {} if it was never polled: it is due now."""
     if row.polled is None:
         return {}
-    poll = _poll(row, covered)
+    poll = _poll(row, coverage)
     due = polling.next_due(poll, reasons, limits)
     return {"changed": poll.changed, "change_seconds": poll.interval, "due": due}
 
 
-def is_held_back(row: Row[Any], covered: Coverage) -> bool:
+def is_held_back(row: Row[Any], coverage: Coverage) -> bool:
     """Return whether the poll interval of a feed or its server causes holes: `polling.is_held_back`."""
-    return row.polled is not None and polling.is_held_back(_poll(row, covered))
+    return row.polled is not None and polling.is_held_back(_poll(row, coverage))
 
 
-def _poll(row: Row[Any], covered: Coverage | None) -> Poll:
-    changed, average = row.changed, row.change_seconds
+def _poll(row: Row[Any], coverage: Coverage | None) -> Poll:
+    changed, seconds = row.changed, row.change_seconds
     if row.news is not None and row.news != changed:
-        changed, average = row.news, interval(changed, average, row.news)
+        changed, seconds = row.news, interval(changed, seconds, row.news)
     rhythm = UpdateSchedule(**json.loads(row.rhythm)) if row.rhythm else UpdateSchedule()
-    half_replaced = None if covered is None else covered.half_replaced_in(row.polled)
-    return Poll(row.polled, row.fresh_seconds, row.retry_after, rhythm, changed, average, half_replaced)
+    half_replaced = None if coverage is None else coverage.half_replaced_in(row.polled)
+    return Poll(row.polled, row.fresh_seconds, row.retry_after, rhythm, changed, seconds, half_replaced)
 
 
 # -- feeds that are one feed at the publisher -----------------------------------------------------
@@ -273,7 +271,7 @@ def merge(connection: Connection, old: Row[Any], new: Row[Any]) -> int:
     """
     values: dict[str, object] = {"title": new.title or old.title}
     if old.subscribed is not None:
-        options = new.options or _options_at(new.url, old)
+        options = new.options or _options_for_url(new.url, old)
         values |= {"subscribed": new.subscribed or old.subscribed, "options": options}
         if options != new.options:
             values["due"] = None
@@ -286,7 +284,8 @@ def merge(connection: Connection, old: Row[Any], new: Row[Any]) -> int:
     return _count_live(connection, new.id) - before
 
 
-def _options_at(url: str, old: Row[Any]) -> str | None:
+# Headers may be credentials: another host does not get them.
+def _options_for_url(url: str, old: Row[Any]) -> str | None:
     if not old.options or may_have_headers(url, old.url):
         return old.options  # type: ignore[no-any-return]
     options = {name: value for name, value in json.loads(old.options).items() if name != "headers"}

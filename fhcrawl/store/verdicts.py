@@ -44,7 +44,7 @@ CHAINS = f"""
 SELECT documents.id, documents.feed_id, documents.url, documents.role, documents.platform, documents.state,
     documents.behind_id, documents.lost_entries, documents.shared_id, documents.reason, documents.detail,
     documents.since, documents.fetched, documents.moved_to, documents.moved_walk, documents.checked,
-    documents.checked_walk, documents.changed_walk, documents.held IS NOT NULL AS is_known,
+    documents.checked_walk, documents.changed_walk, documents.held IS NOT NULL AS has_content,
     {SHOWS_ENTRIES} AS shows_entries,
     substr(documents.held, 1, {len(NAMES_NONE)}) = :names_none AS names_none,
     (SELECT older.role FROM documents AS older WHERE older.id = documents.behind_id) AS older_role
@@ -157,55 +157,55 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
     states = _by_feed(execute(connection, STATES, values))
     have_parts = any(row.parts for of_feed in states.values() for row in of_feed)
     parts = _by_feed(execute(connection, PARTS, values) if have_parts else ())
-    left_parts = {row.feed_id: row for row in execute(connection, LEFT_PARTS, values)} if have_parts else {}
+    unrequested = {row.feed_id: row for row in execute(connection, LEFT_PARTS, values)} if have_parts else {}
     counts = execute(connection, COUNTS, values).all()
-    numbers = Counter({(row.feed_id, row.name): row.number for row in counts})
-    times = {row.feed_id: (row.oldest, row.newest) for row in counts if row.name == "live"}
+    entry_counts = Counter({(row.feed_id, row.name): row.number for row in counts})
+    entry_times = {row.feed_id: (row.oldest, row.newest) for row in counts if row.name == "live"}
     obtained = _by_feed(execute(connection, OBTAINED, values))
-    own = read_coverage(connection, feed_ids)
-    covered = _with_captures(connection, feed_ids, own)
+    own_coverage = read_coverage(connection, feed_ids)
+    coverage = _covered_with_captures(connection, feed_ids, own_coverage)
     for feed in feeds:
-        chain, number = chains[feed.id], numbers[feed.id, "live"]
+        chain, live_entries = chains[feed.id], entry_counts[feed.id, "live"]
         kind = _kind(feed, chain)
-        feed_covered = covered.get(feed.id) if kind is None or kind in COVERED_KINDS else None
+        covered = coverage.get(feed.id) if kind is None or kind in COVERED_KINDS else None
         listing = Listing.of_walk(feed.listing, feed.walk)
         # The publisher's list proves more than the pages do.
-        agreed = _agreed(chain) if kind is Kind.PAGED and listing is None else None
+        complete_as_of = _complete_as_of(chain) if kind is Kind.PAGED and listing is None else None
         sitemap = SitemapReport.from_json(feed.sitemap)
-        reached, reasons = verdict(
+        feed_verdict, reasons = verdict(
             feed.url,
             kind,
             feed.crawled or feed.since,
-            list(_gaps(feed, chain, parts[feed.id], left_parts.get(feed.id))),
-            Evidence(number, feed.total, feed.software, listing, agreed, sitemap),
-            covered=feed_covered,
-            is_held_back=feed.id in own and subscriptions.is_held_back(feed, own[feed.id]),
+            list(_gap_reasons(feed, chain, parts[feed.id], unrequested.get(feed.id))),
+            Evidence(live_entries, feed.total, feed.software, listing, complete_as_of, sitemap),
+            covered=covered,
+            is_held_back=feed.id in own_coverage and subscriptions.is_held_back(feed, own_coverage[feed.id]),
         )
         yield Feed(
             feed.url,
             feed.title,
             kind,
-            reached,
+            feed_verdict,
             reasons,
-            number,
-            numbers[feed.id, "absent"],
-            numbers[feed.id, "renamed"],
+            live_entries,
+            entry_counts[feed.id, "absent"],
+            entry_counts[feed.id, "renamed"],
             {row.state: row.number for row in states[feed.id]},
             feed.crawled,
             min((row.checked for row in chain if row.checked), default=feed.crawled),
             feed.subscribed,
             subscriptions.due(feed),
-            *times.get(feed.id, (None, None)),
+            *entry_times.get(feed.id, (None, None)),
             feed.not_modified_ignored,
-            feed_covered.spans if feed_covered else [],
-            feed_covered.holes if feed_covered else [],
-            agreed if reached is Verdict.COMPLETE else None,
+            covered.spans if covered else [],
+            covered.holes if covered else [],
+            complete_as_of if feed_verdict is Verdict.COMPLETE else None,
             sitemap,
-            _obtained(feed, obtained[feed.id]),
+            _ways_obtained(feed, obtained[feed.id]),
         )
 
 
-def _obtained(feed: Row[Any], rows: list[Row[Any]]) -> list[str]:
+def _ways_obtained(feed: Row[Any], rows: list[Row[Any]]) -> list[str]:
     ways = {(row.way, WAYS.get(row.way) or PAGES.get(row.name, f"{row.name} pages")) for row in rows}
     listing = Listing.from_json(feed.listing)
     if listing is not None and listing.has_ended:
@@ -214,7 +214,7 @@ def _obtained(feed: Row[Any], rows: list[Row[Any]]) -> list[str]:
 
 
 # From the last change of a document until the earliest of the last checks, all documents were unchanged.
-def _agreed(chain: list[Row[Any]]) -> str | None:
+def _complete_as_of(chain: list[Row[Any]]) -> str | None:
     for row in chain:
         if None in (row.checked, row.names_none) or (row.behind_id is None) != row.names_none:
             return None
@@ -246,14 +246,14 @@ def _kind(feed: Row[Any], chain: list[Row[Any]]) -> Kind | None:
     return Kind.PAGED if is_paged else kind
 
 
-def _gaps(
-    feed: Row[Any], chain: list[Row[Any]], parts: list[Row[Any]], left: Row[Any] | None
+def _gap_reasons(
+    feed: Row[Any], chain: list[Row[Any]], parts: list[Row[Any]], unrequested: Row[Any] | None
 ) -> Iterator[Reason]:
     ends = [row for row in chain if row.state != State.PROCESSED.value or row.behind_id is None]
     not_requested = State.KNOWN.value, NOT_FETCHED
     # An unanswered probe proves nothing.
     unread = [
-        row for row in ends if row.role != Role.PART.value and (row.is_known or row.platform != PROBE.name)
+        row for row in ends if row.role != Role.PART.value and (row.has_content or row.platform != PROBE.name)
     ]
     unread += [row for row in parts if (row.state, row.detail) != not_requested]
     for row in unread:
@@ -267,16 +267,16 @@ def _gaps(
     moved = (row for row in chain if row.moved_to is not None and row.moved_walk == feed.walk)
     for row in islice(moved, 1):
         yield Reason(ReasonKind.MOVED, row.url, HAS_MOVED, row.fetched)
-    losing = {row.id: row for row in (*chain, *parts) if row.lost_entries}
-    for _, row in sorted(losing.items()):
-        yield Reason(*_loss(row), row.fetched)
-    if left is not None:
-        documents_have = "document that has" if left.number == 1 else "documents that have"
-        detail = f"links to {left.number:,} more {documents_have} not been fetched yet"
-        yield Reason(ReasonKind.KNOWN, left.url or feed.url, detail, left.since)
+    with_losses = {row.id: row for row in (*chain, *parts) if row.lost_entries}
+    for _, row in sorted(with_losses.items()):
+        yield Reason(*_loss_reason(row), row.fetched)
+    if unrequested is not None:
+        documents_have = "document that has" if unrequested.number == 1 else "documents that have"
+        detail = f"links to {unrequested.number:,} more {documents_have} not been fetched yet"
+        yield Reason(ReasonKind.KNOWN, unrequested.url or feed.url, detail, unrequested.since)
 
 
-def _loss(row: Row[Any]) -> tuple[ReasonKind, str, str]:
+def _loss_reason(row: Row[Any]) -> tuple[ReasonKind, str, str]:
     if row.lost_entries == CUT:
         return ReasonKind.CUT_PERIOD, row.url, MAY_BE_CUT
     detail = f"has entries that could not be kept: {row.lost_entries}"
@@ -286,10 +286,10 @@ def _loss(row: Row[Any]) -> tuple[ReasonKind, str, str]:
     return ReasonKind.SHARED_ID, row.url, f"{detail}; several entries have the same id, such as {shared}"
 
 
-def _with_captures(
-    connection: Connection, feed_ids: list[int], own: Mapping[int, Coverage]
+def _covered_with_captures(
+    connection: Connection, feed_ids: list[int], own_coverage: Mapping[int, Coverage]
 ) -> dict[int, Covered]:
-    covered_by_id = {feed_id: covered_by((), read) for feed_id, read in own.items()}
+    covered_by_id = {feed_id: covered_by((), coverage) for feed_id, coverage in own_coverage.items()}
     # Captures of other documents than subscription documents show nothing of what was new.
     captures = execute(
         connection,
@@ -304,5 +304,5 @@ def _with_captures(
         for row in rows:
             reads.append(CaptureRead(row.captured, marks_of(row.marks)))
             urls.add(row.url)
-        covered_by_id[feed_id] = covered_by(reads, own.get(feed_id), of_several=len(urls) > 1)
+        covered_by_id[feed_id] = covered_by(reads, own_coverage.get(feed_id), of_several=len(urls) > 1)
     return {feed_id: covered for feed_id, covered in covered_by_id.items() if covered is not None}

@@ -86,7 +86,7 @@ class WalkEnds(Repository):
         """
         ends = {}
         with self._database.snapshot() as connection:
-            rows = execute(
+            ended_feeds = execute(
                 connection,
                 """SELECT id, EXISTS (SELECT 1 FROM renames WHERE feed_id = feeds.id) AS has_renames
                 FROM feeds
@@ -96,28 +96,28 @@ class WalkEnds(Repository):
                 ORDER BY id""",
                 {"feeds": self._database.find_ids(connection, urls), "run": run},
             ).all()
-        for feed_id, has_renames in rows:
+        for feed_id, has_renames in ended_feeds:
             with self._database.transaction() as connection:
                 of_run = "SELECT * FROM feeds WHERE id = :feed_id AND run = :run FOR UPDATE"
                 feed = execute(connection, of_run, {"feed_id": feed_id, "run": run}).first()
                 if feed is not None:
                     walk = _EndedWalk(connection, feed, keeps_versions)
                     # An entry with another id is not gone.
-                    number, example, merged = walk.resolve_renames() if has_renames else (0, None, 0)
+                    renamed, example, merged = walk.resolve_renames() if has_renames else (0, None, 0)
                     gone = walk.mark_gone(deletes)
-                    ends[feed.url] = WalkEnd(merged + gone, number, example, merged)
+                    ends[feed.url] = WalkEnd(merged + gone, renamed, example, merged)
         return ends
 
 
 class _EndedWalk(FeedWriter):
     def __init__(self, connection: Connection, feed: Row[Any], keeps_versions: bool) -> None:
         super().__init__(feed.id, ChainPosition(feed.walk, 0), keeps_versions)
-        self.begin(connection)
+        self.bind_to(connection)
         self._feed = feed
         self._chain: list[Row[Any]] = self._execute(
             f"""{statements.with_chain("documents.id = :start")}
             SELECT documents.id, role, documents.state, documents.behind_id, lost_entries, moved_to,
-                moved_walk, checked, changed_walk, checked_walk, held IS NOT NULL AS is_known, platform
+                moved_walk, checked, changed_walk, checked_walk, held IS NOT NULL AS has_content, platform
             FROM documents JOIN chain ON chain.id = documents.id""",
             start=feed.subscription_id,
         ).all()
@@ -126,26 +126,26 @@ class _EndedWalk(FeedWriter):
     # Nothing can be concluded from a chain with a gap, nor while a document may have lost entries that it
     # has, or may have moved.
     @cached_property
-    def _is_complete(self) -> bool:
+    def _is_chain_complete(self) -> bool:
         return any(row.behind_id is None for row in self._chain) and all(
             row.state == State.PROCESSED.value
-            and row.is_known
+            and row.has_content
             and row.checked is not None
             and not row.lost_entries
             and not (row.moved_to is not None and row.moved_walk == self._feed.walk)
             for row in self._chain
         )
 
-    def _ids_by_document(self, wanted: Collection[bytes] | None = None) -> Iterator[set[bytes]]:
+    def _ids_by_document(self, wanted_keys: Collection[bytes] | None = None) -> Iterator[set[bytes]]:
         for row in self._chain:
-            if row.is_known:
+            if row.has_content:
                 held = self._execute("SELECT held FROM documents WHERE id = :id", id=row.id).scalar()
-                yield {key for key in ids_of(bytes(held or b"")) if wanted is None or key in wanted}
+                yield {key for key in ids_of(bytes(held or b"")) if wanted_keys is None or key in wanted_keys}
 
-    def _contained(self, wanted: Collection[bytes] | None = None) -> set[bytes]:
-        return set().union(*self._ids_by_document(wanted))
+    def _contained_ids(self, wanted_keys: Collection[bytes] | None = None) -> set[bytes]:
+        return set().union(*self._ids_by_document(wanted_keys))
 
-    def _delete(self, ids: list[str]) -> int:
+    def _delete_live(self, ids: list[str]) -> int:
         rows = statements.execute_among(self._connection, statements.WINNERS, self.feed_id, ids)
         winners = statements.winners(rows, latest_time(now()))
         live = {entry_id: winner for entry_id, winner in winners.items() if winner.digest}
@@ -153,42 +153,43 @@ class _EndedWalk(FeedWriter):
 
     # -- entries that are gone --------------------------------------------------------------------
 
+    # Returns how many of the entries that are gone were deleted.
     def mark_gone(self, deletes: bool) -> int:
-        absent = {
+        absences = {
             bytes(row.key): row for row in self._execute("SELECT * FROM absences WHERE feed_id = :feed_id")
         }
-        below = {bytes(row.below) for row in absent.values() if row.below is not None}
-        contained = self._contained(absent.keys() | below) if absent else set()
+        keys_below = {bytes(row.below) for row in absences.values() if row.below is not None}
+        contained = self._contained_ids(absences.keys() | keys_below) if absences else set()
         if self._is_plain:
-            contained |= self._unproven(absent, contained)
-        missing = dict(self._live(absent.keys() - contained))
-        self._forget_absences(absent.keys() - missing.keys())
+            contained |= self._unproven_absences(absences, contained)
+        missing_ids = dict(self._live_ids(absences.keys() - contained))
+        self._forget_absences(absences.keys() - missing_ids.keys())
         subscription = next((row for row in self._chain if row.id == self._feed.subscription_id), None)
-        if subscription is None or not missing:
+        if subscription is None or not missing_ids:
             return 0
-        snapshot = self._find_snapshot()
-        noted, gone_ids = [], {}
-        for key, entry_id in missing.items():
-            row = absent[key]
+        agreed_walk = self._last_agreed_walk()
+        rows, gone_ids = [], {}
+        for key, entry_id in missing_ids.items():
+            row = absences[key]
             # Entries that were lost before the feed became a plain feed may be in documents that have left
             # its chain.
-            proof = None if self._is_plain and row.below is None else snapshot
+            proving_walk = None if self._is_plain and row.below is None else agreed_walk
             since = missed_since(row.walk, row.looked, subscription.changed_walk, self._feed.walk)
             # An unreadable entry of this subscription document may be the missing one.
             if subscription.lost_entries or subscription.state != State.PROCESSED.value:
                 since = self._feed.walk + 1
-            gone = row.gone or (now() if proof is not None and since <= proof else None)
-            noted.append({"key": key, "id": entry_id, "walk": since, "looked": self._feed.walk, "gone": gone})
+            gone = row.gone or (now() if proving_walk is not None and since <= proving_walk else None)
+            rows.append({"key": key, "id": entry_id, "walk": since, "looked": self._feed.walk, "gone": gone})
             if gone:
                 gone_ids[key] = entry_id
         self._execute_all(
             """UPDATE absences SET id = :id, walk = :walk, looked = :looked, gone = :gone
             WHERE feed_id = :feed_id AND key = :key""",
-            noted,
+            rows,
         )
         if not deletes or not gone_ids:
             return 0
-        deleted = self._delete(list(gone_ids.values()))
+        deleted = self._delete_live(list(gone_ids.values()))
         self._forget_absences(gone_ids)
         return deleted
 
@@ -199,27 +200,28 @@ class _EndedWalk(FeedWriter):
 
     # An entry that is missing above another one is certainly removed only while the document contains that
     # one: otherwise, the document may have dropped both.
-    def _unproven(self, absent: Mapping[bytes, Row[Any]], contained: Collection[bytes]) -> set[bytes]:
-        if not absent:
+    def _unproven_absences(
+        self, absences: Mapping[bytes, Row[Any]], contained: Collection[bytes]
+    ) -> set[bytes]:
+        if not absences:
             return set()
-        former = self._execute(
-            "SELECT former_id FROM renames WHERE feed_id = :feed_id AND former_id IS NOT NULL"
-        )
-        return {digest_of_id(former_id) for (former_id,) in former} | {
+        former = "SELECT former_id FROM renames WHERE feed_id = :feed_id AND former_id IS NOT NULL"
+        return {digest_of_id(former_id) for former_id in self._execute(former).scalars()} | {
             key
-            for key, row in absent.items()
+            for key, row in absences.items()
             if row.below is not None and row.gone is None and bytes(row.below) not in contained
         }
 
-    def _live(self, keys: Collection[bytes]) -> Iterator[tuple[bytes, str]]:
+    def _live_ids(self, keys: Collection[bytes]) -> Iterator[tuple[bytes, str]]:
         if keys:
             live = "SELECT id FROM entries WHERE feed_id = :feed_id AND digest <> ''"
             for (entry_id,) in execute(self._connection, live, {"feed_id": self.feed_id}, ROWS_AT_ONCE):
                 if (key := digest_of_id(entry_id)) in keys:
                     yield key, entry_id
 
-    def _find_snapshot(self) -> int | None:
-        if not self._is_complete or not self._has_all_pages():
+    # The last walk in which all documents were as they are stored; None if that is not certain.
+    def _last_agreed_walk(self) -> int | None:
+        if not self._is_chain_complete or not self._has_all_pages():
             return None
         seen = {row.id: Seen(row.changed_walk, row.checked_walk) for row in self._chain}
         subscription = seen.pop(self._feed.subscription_id)
@@ -239,56 +241,56 @@ class _EndedWalk(FeedWriter):
         if self._feed.kind != Kind.SINGLE.value or is_linked:
             return True
         listing = Listing.of_walk(self._feed.listing, self._feed.walk)
-        return listing is not None and listing.is_evidence and len(self._contained()) >= listing.total
+        return listing is not None and listing.is_evidence and len(self._contained_ids()) >= listing.total
 
     # -- entries with another id ------------------------------------------------------------------
 
     def resolve_renames(self) -> tuple[int, tuple[str, str] | None, int]:
-        number, example = 0, None
+        count, example = 0, None
         self._execute(
             f"""INSERT INTO renames (feed_id, id, since)
             SELECT renames.feed_id, renames.former_id, renames.since
             {BOTH_LIVE} AND renames.feed_id = :feed_id AND {HAS_RETURNED}"""
         )
-        for arrivals in self._arrivals():
-            renamed = self._compare(arrivals)
-            self._note_renamings(renamed)
-            number += len(renamed)
-            example = example or next(((pair.new.id, pair.old.id) for pair in renamed), None)
+        for new_entries in self._read_new_entries():
+            pairs = self._find_renamings(new_entries)
+            self._note_renamings(pairs)
+            count += len(pairs)
+            example = example or next(((pair.new.id, pair.old.id) for pair in pairs), None)
         self._execute("DELETE FROM renames WHERE feed_id = :feed_id AND former_id IS NULL")
-        return number, example, self._merge_renamed()
+        return count, example, self._merge_renamed()
 
-    def _arrivals(self) -> Iterator[list[NamedEntry]]:
-        arrivals = """SELECT DISTINCT id FROM renames
+    def _read_new_entries(self) -> Iterator[list[NamedEntry]]:
+        query = """SELECT DISTINCT id FROM renames
             WHERE feed_id = :feed_id AND former_id IS NULL AND id > :after ORDER BY id LIMIT :limit"""
-        live, after = f"{ENTRIES} AND digest <> ''", ""
-        while ids := list(self._execute(arrivals, after=after, limit=ARRIVALS_AT_ONCE).scalars()):
-            after = ids[-1]
+        live, last_id = f"{ENTRIES} AND digest <> ''", ""
+        while ids := list(self._execute(query, after=last_id, limit=ARRIVALS_AT_ONCE).scalars()):
+            last_id = ids[-1]
             rows = statements.execute_among(self._connection, live, self.feed_id, ids)
-            yield [_named(row) for row in rows]
+            yield [_named_entry(row) for row in rows]
 
-    def _compare(self, arrivals: list[NamedEntry]) -> list[Renaming]:
+    def _find_renamings(self, new_entries: list[NamedEntry]) -> list[Renaming]:
         # The publisher has deleted an entry with a tombstone: it is not the one that is new. One that a
         # complete feed does not have any more can be.
         query = f"""{ENTRIES} AND (digest <> '' OR order_tombstone = 0) AND NOT EXISTS (
             SELECT 1 FROM renames
             WHERE renames.feed_id = entries.feed_id AND KEY(renames.former_id) = KEY(entries.id))"""
         values: dict[str, object] = {"feed_id": self.feed_id}
-        if len(arrivals) <= FEW:
+        if len(new_entries) <= FEW:
             query += (
                 " AND (id = ANY(:ids) OR link = ANY(:links) OR coalesce(published, updated) = ANY(:times))"
             )
-            values["ids"] = [other for new in arrivals if (other := with_other_scheme(new.id))]
-            values["links"] = [new.link for new in arrivals if new.link is not None]
-            values["times"] = [time for new in arrivals if (time := new.published or new.updated)]
+            values["ids"] = [other_id for entry in new_entries if (other_id := with_other_scheme(entry.id))]
+            values["links"] = [entry.link for entry in new_entries if entry.link is not None]
+            values["times"] = [time for entry in new_entries if (time := entry.published or entry.updated)]
         rows = execute(self._connection, query, values, ROWS_AT_ONCE)
-        pairs = renamings(arrivals, map(_named, rows))
-        wanted = {digest_of_id(entry.id) for pair in pairs for entry in (pair.new, pair.old)}
-        return confirmed(pairs, self._ids_by_document(wanted)) if pairs else []
+        pairs = renamings(new_entries, map(_named_entry, rows))
+        wanted_keys = {digest_of_id(entry.id) for pair in pairs for entry in (pair.new, pair.old)}
+        return confirmed(pairs, self._ids_by_document(wanted_keys)) if pairs else []
 
-    def _note_renamings(self, renamed: list[Renaming]) -> None:
+    def _note_renamings(self, pairs: list[Renaming]) -> None:
         since = self._feed.crawled
-        pairs = [{"since": since, "id": pair.new.id, "former_id": pair.old.id} for pair in renamed]
+        rows = [{"since": since, "id": pair.new.id, "former_id": pair.old.id} for pair in pairs]
         for statement in (
             # An id that returns is not a former one any more; those before it belong to the newest one.
             "DELETE FROM renames WHERE feed_id = :feed_id AND KEY(former_id) = KEY(:id)",
@@ -296,21 +298,21 @@ class _EndedWalk(FeedWriter):
             WHERE feed_id = :feed_id AND KEY(id) = KEY(:former_id) AND former_id IS NOT NULL""",
             "INSERT INTO renames (feed_id, id, former_id, since) VALUES (:feed_id, :id, :former_id, :since)",
         ):
-            self._execute_all(statement, pairs)
+            self._execute_all(statement, rows)
 
     # An entry that a document still contains is not a duplicate, and would be read again.
     def _merge_renamed(self) -> int:
-        if not self._feed.merge_renamed or not self._is_complete:
+        if not self._feed.merge_renamed or not self._is_chain_complete:
             return 0
         rows = self._execute(
             f"""SELECT renames.former_id {BOTH_LIVE}
             AND renames.feed_id = :feed_id AND NOT {HAS_RETURNED}"""
         )
-        former = {digest_of_id(former_id): former_id for (former_id,) in rows}
-        contained = self._contained(former.keys()) if former else set()
-        ids = [entry_id for key, entry_id in former.items() if key not in contained]
-        return self._delete(ids) if ids else 0
+        former_ids = {digest_of_id(former_id): former_id for (former_id,) in rows}
+        contained = self._contained_ids(former_ids.keys()) if former_ids else set()
+        ids = [entry_id for key, entry_id in former_ids.items() if key not in contained]
+        return self._delete_live(ids) if ids else 0
 
 
-def _named(row: Sequence[Any]) -> NamedEntry:
+def _named_entry(row: Sequence[Any]) -> NamedEntry:
     return NamedEntry(*row[:5], place=ChainPosition(*row[5:]))  # type: ignore[misc]

@@ -98,7 +98,7 @@ class WalkStart:
     is_listed: bool = False
     has_due_sitemap: bool = True
 
-    def anew(self) -> WalkStart:
+    def without_validators(self) -> WalkStart:
         """Return this state without validators: an unchanged document is read too."""
         return replace(self, etag=None, last_modified=None, validated_url=None, body_digest=None)
 
@@ -133,13 +133,13 @@ class Walks(Repository):
         :return: by URL; a `LeaseError` if another crawl has the feed, or its changes are being exported
         """
         # Sorted, so that two crawls that begin with the same feeds do not deadlock.
-        new = [{"url": url, "since": now} for url in sorted(urls)]
+        feed_rows = [{"url": url, "since": now} for url in sorted(urls)]
         leases = self._database.require_leases()
         query = """SELECT feeds.*,
                 (SELECT heads.digest FROM heads WHERE heads.feed_id = feeds.id) AS head_digest
             FROM feeds WHERE KEY(url) = ANY(KEYS(:urls)) ORDER BY id FOR UPDATE"""
         with self._database.transaction() as connection:
-            execute_all(connection, ADD_FEED, new)
+            execute_all(connection, ADD_FEED, feed_rows)
             rows = execute(connection, query, {"urls": urls}).all()
             refusals = leases.refusals(connection, rows)
             # A file may already have a change that is not marked as exported: another change would never be
@@ -147,43 +147,43 @@ class Walks(Repository):
             earlier = [row.id for row in rows if row.id not in refusals and row.run not in (run, NO_RUN)]
             delivered = f"SELECT id FROM feeds WHERE id = ANY(:feeds) AND {IS_DELIVERED_BY_ITS_RUN}"
             delivered_ids = execute(connection, delivered, {"feeds": earlier}).scalars() if earlier else ()
-            refusals |= {number: UnsettledError(CUT_OFF) for number in delivered_ids}
-            ours = [row for row in rows if row.id not in refusals]
-            changed = {row.id: ids[row.url] for row in ours if ids.get(row.url, row.ids) != row.ids}
-            for feed_id, named in changed.items():
+            refusals |= {feed_id: UnsettledError(CUT_OFF) for feed_id in delivered_ids}
+            claimed = [row for row in rows if row.id not in refusals]
+            changed_ids = {row.id: ids[row.url] for row in claimed if ids.get(row.url, row.ids) != row.ids}
+            values = {**UNREAD, "since": now}
+            for feed_id, ids_kind in changed_ids.items():
                 for statement in (
                     "UPDATE feeds SET ids = :ids WHERE id = :feed_id",
                     UNREAD_ALL,
                     # The next read cannot be compared with what was shown under other ids.
                     "DELETE FROM coverage WHERE feed_id = :feed_id",
                 ):
-                    execute(connection, statement, {**UNREAD, "since": now, "feed_id": feed_id, "ids": named})
-            numbers = [row.id for row in ours]
-            execute(connection, BEGIN, {"feeds": numbers, "run": run})
-            of_time = {"feeds": numbers, "latest": latest_time(now)}
-            if in_doubt := list(execute(connection, IN_DOUBT, of_time).scalars()):
-                execute(connection, ASK_AGAIN, {**UNREAD, **of_time, "feeds": in_doubt, "since": now})
-            states = _states(connection, ours, run, in_doubt)
-            for row in ours:
-                if row.id in changed:
-                    former = row.ids if row.crawled else None
-                    states[row.id] = replace(states[row.id], ids=changed[row.id], former_ids=former)
-            if merged := [row.id for row in ours if row.url in merging]:
-                execute(
-                    connection, "UPDATE feeds SET merge_renamed = 1 WHERE id = ANY(:feeds)", {"feeds": merged}
-                )
+                    execute(connection, statement, {**values, "feed_id": feed_id, "ids": ids_kind})
+            claimed_ids = [row.id for row in claimed]
+            execute(connection, BEGIN, {"feeds": claimed_ids, "run": run})
+            time_values = {"feeds": claimed_ids, "latest": latest_time(now)}
+            if in_doubt := list(execute(connection, IN_DOUBT, time_values).scalars()):
+                execute(connection, ASK_AGAIN, {**UNREAD, **time_values, "feeds": in_doubt, "since": now})
+            starts = _walk_starts(connection, claimed, run, in_doubt)
+            for row in claimed:
+                if row.id in changed_ids:
+                    former_ids = row.ids if row.crawled else None
+                    starts[row.id] = replace(starts[row.id], ids=changed_ids[row.id], former_ids=former_ids)
+            if merged := [row.id for row in claimed if row.url in merging]:
+                merge = "UPDATE feeds SET merge_renamed = 1 WHERE id = ANY(:feeds)"
+                execute(connection, merge, {"feeds": merged})
         self._database.feed_ids.update({row.url: row.id for row in rows})
-        self._database.head_digests.update({row.id: row.head_digest for row in ours if row.head_digest})
-        return {row.url: refusals.get(row.id) or states[row.id] for row in rows}
+        self._database.head_digests.update({row.id: row.head_digest for row in claimed if row.head_digest})
+        return {row.url: refusals.get(row.id) or starts[row.id] for row in rows}
 
     def read(self, feed: str) -> WalkStart:
         """Return the stored state of a feed whose walk has begun, without validators."""
         with self._database.snapshot() as connection:
             of_url = "SELECT * FROM feeds WHERE KEY(url) = KEY(:url)"
             row = execute(connection, of_url, {"url": feed}).one()
-            return _states(connection, [row], row.run, {row.id})[row.id]
+            return _walk_starts(connection, [row], row.run, {row.id})[row.id]
 
-    def rename(self, feed: str, name: str, now: str, special: int | None) -> bool:
+    def rename(self, feed: str, other_url: str, now: str, special: int | None) -> bool:
         """Merge a new feed of this run into the feed of another URL, which is created if there is none.
 
         :param special: `feeds.special` of the other URL's host; stored if no feed has that URL yet
@@ -192,17 +192,17 @@ class Walks(Repository):
         """
         leases = self._database.require_leases()
         with self._database.transaction() as connection:
-            added = execute(connection, ADD_FEED, {"url": name, "since": now}).rowcount
-            rows = subscriptions.lock(connection, feed, name)
+            is_new = execute(connection, ADD_FEED, {"url": other_url, "since": now}).rowcount
+            rows = subscriptions.lock(connection, feed, other_url)
             leases.check(connection, rows[feed].id)
             if not subscriptions.is_empty(connection, rows[feed].id):
-                leases.require_free(connection, rows[name])
-            if added:
-                values = {"special": special, "id": rows[name].id}
+                leases.require_free(connection, rows[other_url])
+            if is_new:
+                values = {"special": special, "id": rows[other_url].id}
                 execute(connection, "UPDATE feeds SET special = :special WHERE id = :id", values)
-            subscriptions.merge(connection, rows[feed], rows[name])
+            subscriptions.merge(connection, rows[feed], rows[other_url])
         self._database.feed_ids.pop(feed, None)
-        return bool(rows[name].run == leases.run)
+        return bool(rows[other_url].run == leases.run)
 
     def forget(self, feed: str, now: str) -> None:
         """Mark every document of a feed as not processed; `LeaseError` if another crawl has the feed."""
@@ -219,21 +219,21 @@ class Walks(Repository):
                     execute(connection, statement, {**UNREAD, **values, "since": now})
 
 
-def _states(
+def _walk_starts(
     connection: Connection, rows: Sequence[Row[Any]], run: int, in_doubt: Container[int]
 ) -> dict[int, WalkStart]:
-    of_feeds = "SELECT * FROM documents WHERE feed_id = ANY(:feeds) AND role = 'index'"
+    indexes = "SELECT * FROM documents WHERE feed_id = ANY(:feeds) AND role = 'index'"
     snapshots = {}
-    for index in execute(connection, of_feeds, {"feeds": [row.id for row in rows]}).all():
+    for index in execute(connection, indexes, {"feeds": [row.id for row in rows]}).all():
         part = first_unread(connection, document_behind(connection, index))
         is_read = index.state == State.PROCESSED.value
         snapshots[index.feed_id] = StoredSnapshot(index.key, is_read, index.updated, part)
-    read = _numbered(connection, (row.subscription_id for row in rows))
+    read = _documents_by_id(connection, (row.subscription_id for row in rows))
     read = {number: row for number, row in read.items() if row.state == State.PROCESSED.value}
-    older = _numbered(connection, (row.behind_id for row in read.values()))
-    states = {}
+    older = _documents_by_id(connection, (row.behind_id for row in read.values()))
+    starts = {}
     for row in rows:
-        states[row.id] = start = WalkStart(
+        starts[row.id] = start = WalkStart(
             row.url,
             row.location,
             row.walk + 1,
@@ -249,7 +249,7 @@ def _states(
         sitemap = SitemapReport.from_json(row.sitemap)
         # Its documents may not name all entries.
         may_have_more = row.kind in HAVE_SITEMAPS and row.verdict != Verdict.COMPLETE.value
-        states[row.id] = start = replace(
+        starts[row.id] = start = replace(
             start,
             older_document=first_unread(connection, older.get(document.behind_id)),
             etag=row.etag,
@@ -263,11 +263,11 @@ def _states(
         )
         # Even if it is unchanged, its archives may have moved: it is read without conditions.
         if row.id in in_doubt:
-            states[row.id] = start.anew()
-    return states
+            starts[row.id] = start.without_validators()
+    return starts
 
 
-def _numbered(connection: Connection, numbers: Iterable[int | None]) -> dict[int, Row[Any]]:
-    wanted = [number for number in numbers if number is not None]
-    rows = execute(connection, "SELECT * FROM documents WHERE id = ANY(:numbers)", {"numbers": wanted})
+def _documents_by_id(connection: Connection, ids: Iterable[int | None]) -> dict[int, Row[Any]]:
+    wanted_ids = [document_id for document_id in ids if document_id is not None]
+    rows = execute(connection, "SELECT * FROM documents WHERE id = ANY(:numbers)", {"numbers": wanted_ids})
     return {row.id: row for row in rows}

@@ -153,7 +153,7 @@ def find_earlier(captures: Captures, response: Response, request: Request) -> Ca
     """
     if _is_not_modified(response, request):
         return captures.find(_target(response.url))
-    same = captures.find_body(digest(response.body)) if response.body else None
+    same = captures.find_by_digest(digest(response.body)) if response.body else None
     # The file of the capture may have been removed or replaced.
     files = (Path(f"{same.file}{ending}") for ending in ("", OPEN)) if same is not None else ()
     return same if same is not None and any(_file_id(file) == same.file_id for file in files) else None

@@ -81,7 +81,7 @@ def test_feeds_of_an_empty_store(project: Project) -> None:
     empty = project.scrapy("feeds", "--fail-on", "unknown")
     assert (empty.returncode, "No feeds in" in empty.stdout) == (1, True)
     said = project.scrapy("feeds").stdout
-    _scheme, _colon, place = opening.shown(make_url(project.database.url)).partition(":")
+    _scheme, _colon, place = opening.without_passwords(make_url(project.database.url)).partition(":")
     assert f"{place} yet; run fhcrawl crawl" in said
     assert project.feeds() == []
 

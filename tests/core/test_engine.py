@@ -129,6 +129,6 @@ def test_requests_that_have_ended_are_not_kept(open_scheduler: Callable[[], Sche
         scheduler.enqueue_request(request(f"/{number}"))
         scheduler.next_request()
     scheduler.note_ended()
-    assert not scheduler._under_way._in_hand
+    assert not scheduler._under_way._in_progress
     assert scheduler.done() == [FEED]
     scheduler.close("finished")

@@ -51,23 +51,23 @@ def test_feed_is_done_once_and_not_before(steps: list[tuple[str, str, list[str]]
     under_way = UnderWay()
     for acts, in_progress, done in steps:
         for act, _, name in (word.partition(":") for word in acts.split()):
-            (under_way.wait if act == "w" else under_way.take)(requests[name])
-        assert under_way.done({requests[name] for name in in_progress.split()}) == done
+            (under_way.note_scheduled if act == "w" else under_way.note_taken)(requests[name])
+        assert under_way.pop_done({requests[name] for name in in_progress.split()}) == done
 
 
 def test_feed_is_not_done_before_all_its_first_requests_are_made() -> None:
     under_way = UnderWay()
     index, subscription, capture = (walk_request("http://example.org/", "a") for _ in range(3))
     with under_way.begun("a"):
-        under_way.wait(index)
-        under_way.take(index)
-        assert under_way.done(set()) == []
-        under_way.wait(subscription)
-    under_way.take(subscription)
-    assert under_way.done({subscription}) == []
+        under_way.note_scheduled(index)
+        under_way.note_taken(index)
+        assert under_way.pop_done(set()) == []
+        under_way.note_scheduled(subscription)
+    under_way.note_taken(subscription)
+    assert under_way.pop_done({subscription}) == []
     # More is asked, as captures are when all walks have ended.
-    under_way.wait(capture)
-    assert under_way.done(set()) == []
-    under_way.take(capture)
-    assert under_way.done({capture}) == []
-    assert under_way.done(set()) == ["a"]
+    under_way.note_scheduled(capture)
+    assert under_way.pop_done(set()) == []
+    under_way.note_taken(capture)
+    assert under_way.pop_done({capture}) == []
+    assert under_way.pop_done(set()) == ["a"]

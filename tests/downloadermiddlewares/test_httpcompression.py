@@ -13,7 +13,7 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
-from fhcrawl.crawling.failures import ResponseTooLarge, loss_of
+from fhcrawl.crawling.failures import ResponseTooLarge, document_failure
 from fhcrawl.downloadermiddlewares.responses import (
     MOST_STREAMS,
     HttpCompressionMiddleware,
@@ -102,7 +102,7 @@ def test_body_of_too_many_streams_is_not_decompressed(encoding: str) -> None:
         whole(encoding, nothing * (MOST_STREAMS + 1))
     detail = "consists of more than 10000 compressed streams"
     failure = Failure(raised.value)  # type: ignore[no-untyped-call]
-    assert loss_of(failure) == DocumentFailure(State.REFUSED, ReasonKind.TOO_LARGE, detail)
+    assert document_failure(failure) == DocumentFailure(State.REFUSED, ReasonKind.TOO_LARGE, detail)
 
 
 @pytest.mark.parametrize("compression", ["gzip", "deflate", "raw deflate", "zstd"])
@@ -165,7 +165,7 @@ def test_gzip_without_a_header_is_cut_off_or_too_large_like_another() -> None:
     for bomb, encoding in ((inner, {}), (gzip.compress(inner), {"Content-Encoding": "gzip"})):
         with pytest.raises(IgnoreRequest) as raised:
             body_of(bomb, encoding)
-        loss = loss_of(Failure(raised.value))  # type: ignore[no-untyped-call]
+        loss = document_failure(Failure(raised.value))  # type: ignore[no-untyped-call]
         detail = f"is larger than DOWNLOAD_MAXSIZE ({MOST} bytes)"
         assert (loss.kind, loss.detail) == (ReasonKind.TOO_LARGE, detail)
 

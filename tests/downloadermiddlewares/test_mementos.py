@@ -8,7 +8,7 @@ from scrapy.http import Response
 
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import CaptureRequest, WalkContext, context_of
-from fhcrawl.crawling.failures import NotACapture, RefusedUrl, loss_of_error
+from fhcrawl.crawling.failures import NotACapture, RefusedUrl, failure_of_error
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
 from fhcrawl.downloadermiddlewares.responses import MementosMiddleware
@@ -73,7 +73,7 @@ def test_captured_errors_are_none_of_the_archive(status: int) -> None:
         NotACapture, match=f"is not a document, but a captured response with status {status}"
     ) as raised:
         served(capture(), status, Retry_After="1000000", Location="https://example.org/new")
-    assert loss_of_error(raised.value).state is State.INVALID
+    assert failure_of_error(raised.value).state is State.INVALID
 
 
 @pytest.mark.parametrize("said", ["", "yesterday"])

@@ -20,7 +20,7 @@ from scrapy.signalmanager import SignalManager
 from fhcrawl.core.engine import pauses
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import WalkContext
-from fhcrawl.crawling.failures import PAUSE, LimitReached, retry_after, wait_asked
+from fhcrawl.crawling.failures import PAUSE, LimitReached, requested_wait, retry_after
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.downloadermiddlewares.politeness import LARGEST, MOST_RULES, PolitenessMiddleware, beginning
 from fhcrawl.logical_feed.polling import LONGEST
@@ -218,7 +218,7 @@ EPOCH = 1445412480
     ],
 )
 def test_what_asks_for_a_pause(status: int, headers: dict[str, Any], seconds: float) -> None:
-    assert wait_asked(Response("http://example.org/", status, {"Date": DATE, **headers})) == seconds
+    assert requested_wait(Response("http://example.org/", status, {"Date": DATE, **headers})) == seconds
 
 
 class Downloader:

@@ -12,7 +12,7 @@ from scrapy.settings import Settings
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.test import get_crawler
 
-from fhcrawl.crawling.context import context_of, is_own
+from fhcrawl.crawling.context import context_of, is_of_user
 from fhcrawl.downloadermiddlewares.limits import LimitsMiddleware
 from fhcrawl.downloadermiddlewares.responses import RedirectMiddleware
 from fhcrawl.exceptions import ContextError
@@ -144,10 +144,10 @@ def crawler() -> Crawler:
 
 
 def test_robots_txt_is_nobodys_own() -> None:
-    assert is_own(Request(URL))
-    assert is_own(Request(URL, callback=NO_CALLBACK))  # a pipeline's
-    assert not is_own(Request("http://a.test/robots.txt", **ROBOTS))
-    assert not is_own(walk_request(URL, FEED))
+    assert is_of_user(Request(URL))
+    assert is_of_user(Request(URL, callback=NO_CALLBACK))  # a pipeline's
+    assert not is_of_user(Request("http://a.test/robots.txt", **ROBOTS))
+    assert not is_of_user(walk_request(URL, FEED))
 
 
 def test_own_requests_have_no_limits(crawler: Crawler) -> None:

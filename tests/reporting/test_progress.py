@@ -33,8 +33,8 @@ def result(
 
 
 def ask(progress: Progress, feed: str, url: str, role: Role = Role.ARCHIVE) -> None:
-    progress.ask(feed, url, role.value)
-    progress.begin(feed)
+    progress.note_request(feed, url, role.value)
+    progress.note_download(feed)
 
 
 def test_feed_is_done_when_nothing_is_asked_for_any_more() -> None:
@@ -57,13 +57,13 @@ def test_feed_whose_subscription_document_is_elsewhere_or_unchanged_ends_too() -
     progress.commit(result("a", "feed.xml", Role.SUBSCRIPTION), CommitBatch(), 0)
     assert progress.done == 1
     # One that waits for its turn has not begun.
-    progress.ask("b", "b", "subscription")
+    progress.note_request("b", "b", "subscription")
     assert (progress.done, len(progress.under_way)) == (1, 0)
-    progress.begin("b")
-    progress.begin(None)
+    progress.note_download("b")
+    progress.note_download(None)
     assert (progress.done, len(progress.under_way)) == (1, 1)
     progress.confirm(result("b", "b", Role.SUBSCRIPTION))
-    assert (progress.done, progress.of("b")) == (2, Counts(documents=1))
+    assert (progress.done, progress.counts_of("b")) == (2, Counts(documents=1))
 
 
 def test_entries_are_counted_of_each_feed_and_all() -> None:
@@ -72,9 +72,9 @@ def test_entries_are_counted_of_each_feed_and_all() -> None:
         ask(progress, feed, feed, Role.SUBSCRIPTION)
         batch = CommitBatch(counts=Counter({"fhcrawl/entry/new": new, "fhcrawl/entry/updated": 1}))
         progress.commit(result(feed, feed, Role.SUBSCRIPTION), batch, deleted)
-    assert progress.of("a") == Counts(1, 2, 1, 1)
+    assert progress.counts_of("a") == Counts(1, 2, 1, 1)
     assert progress.total == Counts(2, 5, 2, 1)
-    assert progress.of("c") is None
+    assert progress.counts_of("c") is None
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_broken_document_is_a_problem_and_read_if_it_has_entries(
     ask(progress, "a", "a", Role.SUBSCRIPTION)
     broken = result("a", "a", Role.SUBSCRIPTION, DocumentFailure(State.INVALID, kind, "is cut off"))
     progress.commit(broken, CommitBatch(counts=Counter(["fhcrawl/entry/new"] * new)), 0)
-    assert (progress.problems, progress.of("a")) == (1, Counts(documents, new))
+    assert (progress.problems, progress.counts_of("a")) == (1, Counts(documents, new))
     # A limit is no problem.
     ask(progress, "a", "a1")
     progress.lose(result("a", "a1", failure=DocumentFailure(State.KNOWN, ReasonKind.LIMIT, "was left")))
@@ -161,8 +161,8 @@ def test_feeds_that_are_remembered_have_a_bound() -> None:
         ask(progress, str(number), str(number))
         progress.commit(result(str(number), str(number)), CommitBatch(), 0)
     assert progress.done == progress.total.documents == MOST_FEEDS + 2
-    assert progress.of(str(MOST_FEEDS - 1)) is not None
-    assert progress.of(str(MOST_FEEDS)) is None
+    assert progress.counts_of(str(MOST_FEEDS - 1)) is not None
+    assert progress.counts_of(str(MOST_FEEDS)) is None
     # Feeds that are left are done once.
     ask(progress, "left", "left")
     for _ in range(3):
@@ -209,8 +209,8 @@ def running(width: int, feeds: int, height: int = 24) -> list[str]:
     progress = Progress(feeds)
     for number in range(feeds - 1):
         url = f"http://example.org/{number}" if number else HOSTILE
-        progress.ask(url, url, "subscription")
-        progress.begin(url)
+        progress.note_request(url, url, "subscription")
+        progress.note_download(url)
     progress.problems = 3
     shown, file = console(width)
     shown.print(shown_progress.running(progress, Rate(1.5, 20), 3723, ConsoleDimensions(width, height)))

@@ -164,7 +164,11 @@ class TestResponseThatABugTripsOver:
     """Before the document's turn has come, in its turn, or where it is found out which document it is."""
 
     @pytest.fixture(
-        params=[(ReaderExtension, "begin"), (ReaderExtension, "wait"), (commit, "fetch_from_response")]
+        params=[
+            (ReaderExtension, "begin_parsing"),
+            (ReaderExtension, "wait_until_parsed"),
+            (commit, "fetch_from_response"),
+        ]
     )
     def broken(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
         owner, name = request.param

@@ -88,7 +88,7 @@ def test_moved_feed_has_both_and_says_so_once(
 
 
 def test_nothing_is_renamed_in_the_first_walk_nor_where_nothing_is_new(reader: Reader) -> None:
-    with mock.patch("fhcrawl.store.walk_ends._EndedWalk._arrivals") as look:
+    with mock.patch("fhcrawl.store.walk_ends._EndedWalk._read_new_entries") as look:
         reader.crawl(atom([*posts(OLD, 2), *posts(NEW, 2)]))
         reader.crawl(atom([*posts(OLD, 2), *posts(NEW, 2)]))
     look.assert_not_called()
@@ -272,7 +272,7 @@ def test_option_of_one_feed_is_for_it_alone(database: Database) -> None:
 # What a publisher does: post, move to another site, post at an id of its own; and what becomes of the crawl.
 actions = st.sampled_from(["post", "post", "move", "edit", "rest"])
 ends = st.sampled_from(["", "", "in the entries", "before the look", "in the look"])
-DEATHS = {"before the look": "WalkEnds.finish", "in the look": "_EndedWalk._arrivals"}
+DEATHS = {"before the look": "WalkEnds.finish", "in the look": "_EndedWalk._read_new_entries"}
 SITES = [OLD, "https://old.example", NEW, NEXT]
 
 

@@ -233,7 +233,7 @@ def test_ids_and_urls_may_be_longer_than_a_row_of_an_index(database: Database) -
     store = Store.open(database.url)
     assert [found.verdict for found in store.feeds.read()] == [Verdict.COMPLETE]
     assert len(list(store.entries.read([feed]))) == 2
-    assert store.documents.find_end(feed, archive, Role.ARCHIVE, 9) == ChainEnd(None, loop=False)
+    assert store.documents.find_end(feed, archive, Role.ARCHIVE, 9) == ChainEnd(None, is_loop=False)
     store.close()
 
 

@@ -96,15 +96,15 @@ def ref(key: str, step: int, run: int | None = None) -> DocumentRef:
 def test_end_of_a_chain_is_the_first_document_that_is_not_processed(store: Store) -> None:
     assert (end(store), store.documents.find(FEED, "a3")) == (None, None)
     store.documents.commit(*read("a3", "a2", step=-1))
-    assert end(store) == ChainEnd(ref("a2", -2), loop=False)
+    assert end(store) == ChainEnd(ref("a2", -2), is_loop=False)
     store.documents.commit(*read("a2", "a1", step=-2))
     store.documents.note_failure(lost("a1", GONE, step=-3))
-    assert end(store) == ChainEnd(ref("a1", -3, 1), loop=False)
+    assert end(store) == ChainEnd(ref("a1", -3, 1), is_loop=False)
     store.documents.commit(*read("a1", step=-3))
-    assert end(store) == ChainEnd(None, loop=False)
+    assert end(store) == ChainEnd(None, is_loop=False)
     # One of processed documents that loops ends where it leads back.
     store.documents.commit(*read("a1", "a2", step=-3))
-    assert end(store) == ChainEnd(ref("a1", -3, 1), loop=True)
+    assert end(store) == ChainEnd(ref("a1", -3, 1), is_loop=True)
 
 
 def test_archive_keeps_the_place_that_the_chain_gave_it(store: Store) -> None:
@@ -170,9 +170,9 @@ def test_many_feeds_do_not_fill_the_memory(store: Store, monkeypatch: pytest.Mon
 
 def test_document_that_was_read_as_something_else_is_not_known_as_an_archive(store: Store) -> None:
     store.documents.commit(*read("a1", step=0, role=Role.SUBSCRIPTION))
-    assert (end(store, "a1"), end(store, "a1", 1)) == (None, ChainEnd(None, loop=True))
+    assert (end(store, "a1"), end(store, "a1", 1)) == (None, ChainEnd(None, is_loop=True))
     store.documents.commit(*read("index", "a1", step=0, role=Role.SUBSCRIPTION))
-    assert end(store, "a1") == ChainEnd(ref("a1", -1, 1), loop=False)
+    assert end(store, "a1") == ChainEnd(ref("a1", -1, 1), is_loop=False)
 
 
 def test_more_ids_than_a_statement_may_have_are_looked_up(store: Store) -> None:
