@@ -37,7 +37,7 @@ from fhcrawl.logical_feed.chain import (
     last_page,
     may_be_another,
     older_contradiction,
-    reaches,
+    reaches_snapshot,
     subscription_link,
     subscription_relation,
 )
@@ -301,7 +301,7 @@ class _Reading:
     ) -> tuple[Link | None, DocumentFailure | None]:
         document = self.document
         older = chain.older_document(document, self.own, self.quirks)
-        if since and reaches(document, since):
+        if since and reaches_snapshot(document, since):
             return None, failure
         if since and older is None and failure is None and begins_after(document, since):
             detail = f"is the oldest document, but begins after the snapshot of {since}"
@@ -367,7 +367,7 @@ class _Reading:
             head=document.head,
             breaks_span=bool(self.invalid)
             or any(
-                earlier is None or not earlier.has_held(version)
+                earlier is None or not earlier.had_content(version)
                 for version in result.versions
                 if version.id in shared_ids
             ),
@@ -394,7 +394,7 @@ class _Reading:
             if is_dated_by_api and not claimed.time:
                 claimed = claimed._replace(overrides=EARLIEST_WALK)
             if claimed.time > fetch.latest and fetch.role is Role.PAGE:
-                claimed = claimed.over_earlier_walks()
+                claimed = claimed.with_overrides_of_earlier_walks()
             self.versions.append(_version(fetch, entry_id, claimed, digest, entry.original))
             if is_shown and position < coverage.WINDOW:
                 self.shown.append(coverage.mark(entry_id, entry.published, entry.updated, digest))
@@ -434,7 +434,7 @@ class _Reading:
             _version(
                 fetch,
                 tombstone.ref,
-                results.deletion(tombstone, document.updated, fetch.position, is_observed),
+                results.deletion_order(tombstone, document.updated, fetch.position, is_observed),
                 "",
             )
             for tombstone in document.tombstones
@@ -496,7 +496,7 @@ class _Reading:
         # Entries that have left the feed are in the store. If the feed overlaps with its earlier state, the
         # older page is still the same, as are all pages behind it.
         if row.moves and earlier is not None and fetch.role is Role.SUBSCRIPTION:
-            overlaps = any(map(earlier.has_id, result.versions))
+            overlaps = any(map(earlier.had_id, result.versions))
             return (store.documents.find_formed(fetch.feed, fetch.key, row.name) or url) if overlaps else url
         if row.is_by_time and fetch.is_check:
             # Only a walk has read the entries of the documents before this one.
@@ -577,7 +577,7 @@ def has_hidden_news(response: Response, result: DocumentResult, earlier: Earlier
     last = context_of(response).last_reading
     if last is None or last.received is None or last.validated_url is None or result.failure is not None:
         return False
-    return earlier is not None and result.held is not None and earlier.has_gained(result.held)
+    return earlier is not None and result.held is not None and earlier.has_new_ids(result.held)
 
 
 def _contradictory(links: Contradiction) -> DocumentFailure:

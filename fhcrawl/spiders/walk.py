@@ -316,7 +316,7 @@ class Walk:
         url, newer = self._newer.pop(fetch.feed, (None, None))
         if url != fetch.requested_url:  # read before a restart, or by an earlier walk
             newer = self._store.documents.find_newer(fetch.feed, fetch.key)
-        differing = None if newer is None else absences.unlike(result.versions, newer.held)
+        differing = None if newer is None else absences.ids_with_other_content(result.versions, newer.held)
         if differing is None or by_id:
             return None if differing is None else newer
         labels = self._store.entries.find_labels(fetch.feed, list(differing))
@@ -497,7 +497,7 @@ class Walk:
 
     def _list_check(self, fetch: Fetch, response: Response, is_unchanged: bool) -> ListCheck | None:
         last, size = context_of(response).last_reading, context_of(response).walk.page_size
-        feed_url = listings.first_page(fetch.location or fetch.requested_url)
+        feed_url = listings.first_page_url(fetch.location or fetch.requested_url)
         links = header_targets(requests.links(response), response.url)
         root = next((url for relation, url in links if url and relation == API_RELATION), None)
         api = listings.list_url(root, feed_url) if root and requests.is_fetchable(root) else None
@@ -579,7 +579,7 @@ class Walk:
     def _next_sitemap(
         self, fetch: Fetch, before: Response | Request, check: SitemapCheck
     ) -> Iterator[Request]:
-        following = check.following()
+        following = check.next_check()
         if following is not None:
             yield requests.sitemap(fetch, before, following)
         elif check.requested:
