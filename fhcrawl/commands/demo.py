@@ -173,12 +173,12 @@ def _summarise(run: int, stats: dict[str, Any], output: Path, store: Path) -> No
     with output.open(encoding="utf-8") as file:
         changes = [json.loads(line)["change"] for line in file]
     fetched = count("document/processed") + count("document/unchanged")
-    unchanged, outdated = count("entry/duplicate"), count("entry/stale")
+    unchanged, older = count("entry/duplicate"), count("entry/stale")
     skipped, fhcrawl = stats.get("deltafetch/skipped", 0), _program()
     print(f"""
 Documents  {fetched} fetched{", the rest already processed" if skipped else ""}
 Exported   {len(changes)} entries: {changes.count("new")} new, {changes.count("updated")} updated
-Repeated   {unchanged + outdated} entries in other documents: {unchanged} unchanged, {outdated} in older versions
+Repeated   {unchanged + older} entries in other documents: {unchanged} unchanged, {older} in older versions
 Verdict    {verdict}
 File       {output.resolve()}
 Store      {store}
