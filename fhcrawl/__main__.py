@@ -70,8 +70,8 @@ def _main(arguments: Sequence[str] | None) -> None:
     if arguments and not arguments[0].startswith("-") and arguments[0] not in SUMMARIES:
         build_parser({}).error(_no_command(arguments[0]))
     # A script for a shell contains the options of all commands; its option may be shortened.
-    begins = [word.partition("=")[0] for word in arguments if word.startswith("--p")]
-    names = SUMMARIES if any(map(COMPLETION.startswith, begins)) else SUMMARIES.keys() & {*arguments}
+    option_names = [word.partition("=")[0] for word in arguments if word.startswith("--p")]
+    names = SUMMARIES if any(map(COMPLETION.startswith, option_names)) else SUMMARIES.keys() & {*arguments}
     if not names:
         _run_without_command(arguments)
         return
@@ -124,7 +124,7 @@ def _run(command: Command, opts: argparse.Namespace, settings: Settings) -> None
     is_quiet = getattr(opts, "quiet", False)
     settings.setdict(command.default_settings, priority="command")
     if opts.command in WRITING and not is_quiet and sys.stderr.isatty():
-        print(f"The store is in {_place(settings)}", file=sys.stderr)
+        print(f"The store is in {_store_place(settings)}", file=sys.stderr)
     if getattr(opts, "verbose", False) and not opts.loglevel:
         opts.loglevel = "INFO"
     operands = ["history", *opts.operands] if opts.command == "crawl" else opts.operands
@@ -177,7 +177,7 @@ def _read_config(settings: Settings, file: str | None = None) -> Path | None:
     return None if inside_project() else read_config(settings, user_config_file(), may_be_missing=True)
 
 
-def _place(settings: Settings) -> str:
+def _store_place(settings: Settings) -> str:
     if settings["FHCRAWL_STORE_URL"]:
         return "the database of FHCRAWL_STORE_URL"
     try:
@@ -187,7 +187,7 @@ def _place(settings: Settings) -> str:
 
 
 # Does not import Scrapy; '' if settings may set another location.
-def _default_place() -> str:
+def _default_store_place() -> str:
     here = Path.cwd()
     project = next((folder for folder in (here, *here.parents) if (folder / "scrapy.cfg").exists()), None)
     if project is None:
@@ -204,12 +204,12 @@ def _default_place() -> str:
 class Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         try:
-            place = _default_place()
+            place = _default_store_place()
             if not place:
                 settings = read_settings()
                 with suppress(ArgumentError):
                     _read_config(settings)
-                place = _place(settings)
+                place = _store_place(settings)
         except ArgumentError as error:
             self.error(str(error))
         self.epilog = EPILOG.format(place=place)

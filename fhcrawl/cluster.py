@@ -105,7 +105,7 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
         self.feeds = {}  # empty until the spider takes a host
         self._hosts: dict[str, tuple[Lock, list[str]]] = {}
         self._renewed = monotonic()
-        self._takes = create_looping_call(self._take)
+        self._take_loop = create_looping_call(self._take_hosts)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -127,7 +127,7 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
         return history.HistorySpider.check(settings, **arguments)
 
     async def start(self) -> AsyncIterator[Request]:
-        self._takes.start(TAKES_SECONDS)
+        self._take_loop.start(TAKES_SECONDS)
         for request in list[Request]():
             yield request
 
@@ -135,20 +135,22 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
     def engine_stopped(self) -> None:
         self._stop()
         with suppress(RedisError):
-            self._release(list(self._hosts))
+            self._release_hosts(list(self._hosts))
 
     def spider_idle(self) -> None:
         try:
-            if self._takes.running and not StoreExtension.of(self.crawler).has_failed:
+            if self._take_loop.running and not StoreExtension.of(self.crawler).has_failed:
                 super().spider_idle()
         except RedisError as error:
-            self._fail(error)
+            self._stop_after(error)
 
-    def _take(self) -> None:
+    def _take_hosts(self) -> None:
         extension = StoreExtension.of(self.crawler)
         is_busy = extension.under_way.is_busy
         try:
-            self._release([host for host, (_, feeds) in self._hosts.items() if not any(map(is_busy, feeds))])
+            self._release_hosts(
+                [host for host, (_, feeds) in self._hosts.items() if not any(map(is_busy, feeds))]
+            )
             if self._hosts:
                 self.spider_idle_start_time = int(time())
             if monotonic() - self._renewed >= extension.store.pause:
@@ -156,11 +158,11 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
                 for lock, _feeds in self._hosts.values():
                     # Redis may have lost it, or it has expired; then another worker may have the host.
                     lock.reacquire() if lock.owned() else lock.acquire(blocking=False)
-            ends = extension.has_failed or is_closing(self.crawler.engine)
-            if not ends and len(self._hosts) < self.settings.getint("CONCURRENT_REQUESTS"):
+            is_ending = extension.has_failed or is_closing(self.crawler.engine)
+            if not is_ending and len(self._hosts) < self.settings.getint("CONCURRENT_REQUESTS"):
                 self.schedule_next_requests()
         except RedisError as error:
-            self._fail(error)
+            self._stop_after(error)
 
     # If another worker has the host, it is put back.
     def make_request_from_data(self, data: bytes) -> Iterator[Request]:
@@ -190,18 +192,18 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
         except StoreError as error:
             extension.fail(error)
 
-    def _release(self, done: list[str]) -> None:
+    def _release_hosts(self, done: list[str]) -> None:
         for host in done:
             lock, _feeds = self._hosts.pop(host)
             with suppress(LockError):  # it has expired
                 lock.release()
 
     def _stop(self) -> None:
-        if self._takes.running:
-            self._takes.stop()
+        if self._take_loop.running:
+            self._take_loop.stop()
 
     # The crawl ends when the hosts in progress are done.
-    def _fail(self, error: RedisError) -> None:
+    def _stop_after(self, error: RedisError) -> None:
         self._stop()
         self.crawler.stats.set_value(FAILED, 1)
         logger.error("%s: %s", UNUSABLE, error)

@@ -149,7 +149,7 @@ class GuardedDownloadHandler(BaseDownloadHandler):
         addresses = await look_up(host, port, request.meta.get("download_timeout") or self._dns_timeout)
         if request.meta.get(FIRST_USE):
             has_special = any(special(ip_address(_without_zone(address))) for address in addresses)
-            return await self._use_first(request, canonical(host), has_special)
+            return await self._fetch_first(request, canonical(host), has_special)
         try:
             # Do not connect to a name with a special address at all.
             for address in addresses:
@@ -165,7 +165,7 @@ class GuardedDownloadHandler(BaseDownloadHandler):
             ) from error
 
     # Records, for later requests, whether a host that the user gave has a special address.
-    async def _use_first(self, request: Request, host: str, has_special: bool) -> Response:
+    async def _fetch_first(self, request: Request, host: str, has_special: bool) -> Response:
         handler = self._anywhere if has_special else self._checked
         response = await handler.download_request(request)
         # A robots.txt belongs to no feed.
@@ -235,13 +235,13 @@ class FolderDownloadHandler(FileDownloadHandler):
 
             return await run_in_thread(captures.response, request.url, context.requested_url, self._limit)
         path = Path(file_uri_to_path(request.url))
-        listing = await run_in_thread(self._look, path)
+        listing = await run_in_thread(self._list_folder, path)
         if listing is None:
             return await super().download_request(request)
         return Response(request.url, headers={"Content-Type": URI_LIST}, body=listing)
 
     # None for a file that is not too large.
-    def _look(self, path: Path) -> bytes | None:
+    def _list_folder(self, path: Path) -> bytes | None:
         if path.is_dir():
             return "".join(f"{url}\r\n" for url in sorted(_files(path), reverse=True)).encode("ascii")
         if self._limit and path.stat().st_size > self._limit:
@@ -254,7 +254,7 @@ def _files(folder: Path) -> Iterator[str]:
     for parent, names, files in os.walk(folder, onerror=errors.append):
         names[:] = [name for name in names if not name.startswith(".")]
         for name in files:
-            if not name.startswith(".") and (url := _url(Path(parent, name))):
+            if not name.startswith(".") and (url := _url_with_state(Path(parent, name))):
                 yield url
     for error in errors:
         if Path(error.filename) == folder:
@@ -263,7 +263,7 @@ def _files(folder: Path) -> Iterator[str]:
 
 
 # None unless the file is regular: reading a pipe might never end.
-def _url(path: Path) -> str | None:
+def _url_with_state(path: Path) -> str | None:
     url = path.absolute().as_uri()
     try:
         status = path.stat()

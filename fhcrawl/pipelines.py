@@ -147,13 +147,13 @@ class DuplicatesPipeline:
         outcome = decide(version, winner)
         batch.counts[STATS[outcome]] += 1
         if outcome in (Outcome.NEW, Outcome.UPDATED):
-            batch.winners[version.id] = Winner(version.over(winner).order, version.digest)
+            batch.winners[version.id] = Winner(version.with_overrides_of(winner).order, version.digest)
             item.change = outcome.value
             return item
         if outcome is Outcome.STALE:
             batch.supersede(version, vars(item))
         if winner is not None and outcome is Outcome.DUPLICATE and version.order.is_newer(winner.order):
-            version = version.over(winner)
+            version = version.with_overrides_of(winner)
             batch.winners[version.id] = winner._replace(order=version.order)
             files = {} if have_same_files(winner, item.enclosures) else {"enclosures": None}
             batch.confirmed[version.id] = (version, {**vars(item), **files})

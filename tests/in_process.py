@@ -75,7 +75,7 @@ class MemoryDownloadHandler(GuardedDownloadHandler):
 
     async def download_request(self, request: Request) -> Response:
         if request.meta.get(FIRST_USE) and not request.meta.get(ANY_ADDRESS):
-            return await self._use_first(request, canonical(urlparse_cached(request).hostname or ""), True)
+            return await self._fetch_first(request, canonical(urlparse_cached(request).hostname or ""), True)
         return await self._anywhere.download_request(request)
 
 

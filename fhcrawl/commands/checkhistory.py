@@ -90,18 +90,18 @@ def lines(findings: Sequence[Finding], summary: Summary, look: Look) -> Iterator
         for finding in group:
             by_rule.setdefault(finding.rule, {}).setdefault(finding.text, []).append(finding)
         for sentences in by_rule.values():
-            for same in list(sentences.values())[:MOST_SENTENCES]:
-                yield from _sentence(same, look)
+            for findings_of_text in list(sentences.values())[:MOST_SENTENCES]:
+                yield from _sentence(findings_of_text, look)
             if len(sentences) > MOST_SENTENCES:
                 yield f"- and {len(sentences) - MOST_SENTENCES:,} more of this kind (--json lists all)"
         yield ""
     yield from (look.paint(line, BOLD) for line in look.wrap(summary.sentence))
 
 
-def _sentence(same: Sequence[Finding], look: Look) -> Iterator[str]:
-    yield from look.wrap(f"{printable(same[0].text, LONGEST_SENTENCE)} [{same[0].clause}]", "-")
+def _sentence(findings: Sequence[Finding], look: Look) -> Iterator[str]:
+    yield from look.wrap(f"{printable(findings[0].text, LONGEST_SENTENCE)} [{findings[0].clause}]", "-")
     by_fix: dict[str, list[Finding]] = {}
-    for finding in same:
+    for finding in findings:
         by_fix.setdefault(finding.fix, []).append(finding)
     groups = list(by_fix.items())
     for fix, group in groups[:MOST_FIXES]:
@@ -112,12 +112,14 @@ def _sentence(same: Sequence[Finding], look: Look) -> Iterator[str]:
         yield from look.wrap(f"and {left_out:,} more, with other fixes (--json lists all)", INDENT[1:])
 
 
-def _places(same: Iterable[Finding], look: Look) -> Iterator[str]:
-    documents = [(finding.document, finding.line) for finding in same if finding.document is not None]
+def _places(findings: Iterable[Finding], look: Look) -> Iterator[str]:
+    documents = [(finding.document, finding.line) for finding in findings if finding.document is not None]
     for document, number in documents[:MOST_DOCUMENTS]:
-        at = "" if number is None else f", line {number}"
+        suffix = "" if number is None else f", line {number}"
         url = printable(document)
-        yield (url if look.width is None else cut_in_middle(url, look.width - len(at) - len(INDENT))) + at
+        yield (
+            url if look.width is None else cut_in_middle(url, look.width - len(suffix) - len(INDENT))
+        ) + suffix
     if len(documents) > MOST_DOCUMENTS:
         yield f"and {len(documents) - MOST_DOCUMENTS:,} more"
 

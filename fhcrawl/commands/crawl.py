@@ -165,7 +165,7 @@ class Command(command.Command, crawl.Command):
 
     def __init__(self) -> None:
         super().__init__()
-        self._told: dict[str, tuple[Feed, Counts]] = {}
+        self._reported_feeds: dict[str, tuple[Feed, Counts]] = {}
 
     def syntax(self) -> str:
         return f"{SPIDER} {self.usage}"
@@ -204,7 +204,7 @@ class Command(command.Command, crawl.Command):
         if not args:
             raise ArgumentError("A spider is required: scrapy crawl history https://example.org/index.atom")
         try:
-            crawler = self._checked_crawler(args[0], opts)
+            crawler = self._create_checked_crawler(args[0], opts)
         except FhcrawlError as error:
             # The log of a Scrapyd job does not contain what the command prints.
             if self.settings["LOG_FILE"]:
@@ -222,17 +222,17 @@ class Command(command.Command, crawl.Command):
     def _collect_feeds(self, sender: Crawler) -> None:
         from fhcrawl.extensions.verdicts import VerdictsExtension
 
-        VerdictsExtension.of(sender).reported = self._told
+        VerdictsExtension.of(sender).reported = self._reported_feeds
 
     def _print_json(self, crawler: Crawler) -> None:
         from fhcrawl.commands.feeds import as_json
 
         with self.opened_store(settings=crawler.settings) as store:
             # Feeds that could never be read may have been removed from the store.
-            found = store.feeds.read(urls=[*self._told]) if self._told else ()
-            stored = {feed.feed: feed for feed in found}
-            feeds = (stored.get(url, feed) for url, (feed, _counts) in self._told.items())
-            changes = {url: counts.changes for url, (_feed, counts) in self._told.items()}
+            stored_feeds = store.feeds.read(urls=[*self._reported_feeds]) if self._reported_feeds else ()
+            by_url = {feed.feed: feed for feed in stored_feeds}
+            feeds = (by_url.get(url, feed) for url, (feed, _counts) in self._reported_feeds.items())
+            changes = {url: counts.changes for url, (_feed, counts) in self._reported_feeds.items()}
             print_lines(as_json(feeds, store, changes=changes), as_json=True)
 
     def _print_feeds(self, crawler: Crawler, arguments: dict[str, str]) -> None:
@@ -252,7 +252,7 @@ class Command(command.Command, crawl.Command):
                 print(subscriptions.why_none(store.subscriptions, feeds, only_due), file=sys.stderr)
         self.exitcode = print_refused(feeds.refused)
 
-    def _checked_crawler(self, spider: str, opts: argparse.Namespace) -> Crawler:
+    def _create_checked_crawler(self, spider: str, opts: argparse.Namespace) -> Crawler:
         from fhcrawl.spiders.history import HistorySpider
 
         spiders = self.crawler_process.spider_loader.list()
@@ -362,8 +362,11 @@ def check_names(settings: BaseSettings, arguments: dict[str, str], spider: type[
     from fhcrawl.spiders.history import HistorySpider
 
     # The arguments of `check`, and those of a subclass's `__init__`.
-    own = [vars(base) for base in spider.__mro__[: spider.__mro__.index(HistorySpider)]]
-    functions = [spider.check, *(attributes["__init__"] for attributes in own if "__init__" in attributes)]
+    subclasses = [vars(base) for base in spider.__mro__[: spider.__mro__.index(HistorySpider)]]
+    functions = [
+        spider.check,
+        *(attributes["__init__"] for attributes in subclasses if "__init__" in attributes),
+    ]
     parameters = chain.from_iterable(signature(function).parameters.values() for function in functions)
     kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
     valid = {parameter.name for parameter in parameters if parameter.kind in kinds} - {"self", "settings"}
@@ -381,13 +384,13 @@ def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: typ
     from fhcrawl.exporters import storages
     from fhcrawl.extensions.store import store_url
 
-    named = Placeholders(spider, {**arguments, "batch_id": 1, "batch_time": ""})
+    placeholders = Placeholders(spider, {**arguments, "batch_id": 1, "batch_time": ""})
     for uri, values in settings.getdict("FEEDS").items():
         options = feed_complete_default_values_from_settings(values, settings, str(uri))
         if options["uri_params"]:  # a function of the user's provides the placeholders
             continue
         try:
-            place = apply_uri_params(str(uri), named)
+            place = apply_uri_params(str(uri), placeholders)
         except (KeyError, TypeError, ValueError) as error:
             raise ArgumentError(
                 f"{storages.shown(str(uri))} has an invalid placeholder ({error}); use %(time)s, or the "

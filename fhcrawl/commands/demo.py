@@ -106,19 +106,19 @@ class Command(command.Command):
 # The port is that of earlier runs: the store identifies the feed by its URL.
 @contextlib.contextmanager
 def _serve(run: int) -> Iterator[str]:
-    noted = FOLDER / "port"
-    port = int(noted.read_text()) if noted.exists() else PORT
+    port_file = FOLDER / "port"
+    port = int(port_file.read_text()) if port_file.exists() else PORT
     try:
         server = _Server((HOST, port), _Handler)
     except OSError as error:
-        if noted.exists():
+        if port_file.exists():
             raise UsageError(
                 f"Port {port}, which earlier runs used, is not available ({error.strerror}); try again "
                 f"later, or start over with 'fhcrawl demo --anew'",
                 print_help=False,
             ) from error
         server = _Server((HOST, 0), _Handler)
-    noted.write_text(str(server.server_port))
+    port_file.write_text(str(server.server_port))
     server.publisher = Publisher(MONTHS_AT_FIRST + run - 1, f"http://{HOST}:{server.server_port}")
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -169,16 +169,16 @@ def _summarise(run: int, stats: dict[str, Any], output: Path, store: Path) -> No
     def count(name: str) -> int:
         return int(stats.get(f"fhcrawl/{name}", 0))
 
-    verdict = next(v for v in ("complete", "incomplete", "lossy", "unknown") if count(f"feed/{v}"))
+    verdict = next(word for word in ("complete", "incomplete", "lossy", "unknown") if count(f"feed/{word}"))
     with output.open(encoding="utf-8") as file:
         changes = [json.loads(line)["change"] for line in file]
     fetched = count("document/processed") + count("document/unchanged")
-    same, older = count("entry/duplicate"), count("entry/stale")
+    unchanged, older = count("entry/duplicate"), count("entry/stale")
     skipped, fhcrawl = stats.get("deltafetch/skipped", 0), _program()
     print(f"""
 Documents  {fetched} fetched{", the rest already processed" if skipped else ""}
 Exported   {len(changes)} entries: {changes.count("new")} new, {changes.count("updated")} updated
-Repeated   {same + older} entries in other documents: {same} unchanged, {older} in older versions
+Repeated   {unchanged + older} entries in other documents: {unchanged} unchanged, {older} in older versions
 Verdict    {verdict}
 File       {output.resolve()}
 Store      {store}
@@ -222,8 +222,8 @@ class Publisher:
             links["next-archive"] = _path(month + 1)
         first = month * ENTRIES_A_MONTH
         entries = [(number, False) for number in range(first + ENTRIES_A_MONTH, max(first - 1, 0), -1)]
-        before = range(first - 2 * ENTRIES_A_MONTH + 1, first - ENTRIES_A_MONTH + 1)
-        entries += [(number, True) for number in before if number > 0 and number % REVISED_EVERY == 0]
+        revisable = range(first - 2 * ENTRIES_A_MONTH + 1, first - ENTRIES_A_MONTH + 1)
+        entries += [(number, True) for number in revisable if number > 0 and number % REVISED_EVERY == 0]
         return self._feed(entries, links, _begin(month + 1), archive=True)
 
     def _feed(

@@ -56,11 +56,11 @@ class Command(command.Command):
                 "failed": lambda sentence: _print_line(sentence, sys.stderr),
             }
             self.run_crawl(EnclosuresSpider, feed=feed, files=missing, folder=folder, **callbacks)
-        left = sum(not (folder / file.name).exists() for file in missing)
-        rest = "left for the next run" if self.signals.number else "missing"
-        downloaded, present = len(missing) - left, len(files) - len(missing)
-        print_lines([f"{downloaded:,} downloaded, {present:,} already there, {left:,} {rest}"])
-        if left:
+        not_downloaded = sum(not (folder / file.name).exists() for file in missing)
+        status = "left for the next run" if self.signals.number else "missing"
+        downloaded, present = len(missing) - not_downloaded, len(files) - len(missing)
+        print_lines([f"{downloaded:,} downloaded, {present:,} already there, {not_downloaded:,} {status}"])
+        if not_downloaded:
             self.exitcode = self.exitcode or 1
 
 

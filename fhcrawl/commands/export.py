@@ -131,17 +131,17 @@ class Command(command.Command):
 
         if not opts.output:
             raise ArgumentError("-o is required: fhcrawl export -o history.jsonl")
-        output = _output(self.settings, opts)
+        output = _parse_output(self.settings, opts)
         rows.check(self.settings)
         fields = _without_change(self.settings, opts.FHCRAWL_FIELDS)
         self.settings.set("FEED_EXPORT_FIELDS", fields, "cmdline")
-        wanted = _selection(output, opts)
+        wanted = _parse_selection(output, opts)
         storages.refuse_store(output.place, store_url(self.settings))
         if output.place in storages.STDOUT:
             end_with_reader()
         try:
             with self.opened_store() as store:
-                feeds = _feeds(store, output, [named(store, url) for url in opts.feed], opts.gaps)
+                feeds = _read_feeds(store, output, [named(store, url) for url in opts.feed], opts.gaps)
                 summary = self._write(output, opts, store, feeds, wanted)
                 if output.write_list is None:
                     warn_of_gaps(feeds or store.feeds.read())
@@ -213,21 +213,21 @@ class Command(command.Command):
 
 
 def warn_of_gaps(feeds: Iterable[Feed]) -> None:
-    named: list[str] = []
+    warnings: list[str] = []
     words: Counter[str] = Counter()
     for feed in feeds:
         words[feed.verdict_in_words] += 1
         is_incomplete = is_failure(feed.verdict_in_words, Verdict.INCOMPLETE.value)
-        if is_incomplete and len(named) <= MOST_NAMED:
-            named.append(f"{printable(feed.feed)} is {shown_verdict(feed.verdict_in_words)}: {MAY_LACK}")
-    if len(named) > MOST_NAMED:
+        if is_incomplete and len(warnings) <= MOST_NAMED:
+            warnings.append(f"{printable(feed.feed)} is {shown_verdict(feed.verdict_in_words)}: {MAY_LACK}")
+    if len(warnings) > MOST_NAMED:
         number = words[Verdict.INCOMPLETE.value] + words[ReasonKind.NOT_READ.value]
-        named = [f"{number:,} of {words.total():,} feeds are incomplete: {MAY_LACK}"]
+        warnings = [f"{number:,} of {words.total():,} feeds are incomplete: {MAY_LACK}"]
     with contextlib.suppress(OSError):  # stderr is closed
-        print(*named, sep="\n", end="\n" if named else "", file=sys.stderr or io.StringIO())
+        print(*warnings, sep="\n", end="\n" if warnings else "", file=sys.stderr or io.StringIO())
 
 
-def _output(settings: Settings, opts: argparse.Namespace) -> Output:
+def _parse_output(settings: Settings, opts: argparse.Namespace) -> Output:
     from fhcrawl.exporters import storages
     from fhcrawl.exporters.documents import XML_FORMATS
     from fhcrawl.exporters.feeds import LIST_FORMATS
@@ -251,13 +251,13 @@ def _without_change(settings: Settings, columns: str | None) -> list[str] | dict
 
     fields = settings.getdictorlist("FEED_EXPORT_FIELDS")
     names = [name.strip() for name in (columns or "").split(",")]
-    kept = only(fields, set(fields) - {CHANGE})
-    if {CHANGE, f"+{CHANGE}"} & set(names) or not kept:
+    remaining = only(fields, set(fields) - {CHANGE})
+    if {CHANGE, f"+{CHANGE}"} & set(names) or not remaining:
         raise ArgumentError(f"only the exports of crawls have the field {CHANGE}: leave it out")
-    return kept
+    return remaining
 
 
-def _selection(output: Output, opts: argparse.Namespace) -> Selection:
+def _parse_selection(output: Output, opts: argparse.Namespace) -> Selection:
     from fhcrawl.exporters.feeds import Selection
 
     column_options = [option for option, words in OF_COLUMNS.items() if getattr(opts, words["dest"])]
@@ -283,11 +283,11 @@ def _selection(output: Output, opts: argparse.Namespace) -> Selection:
         raise ArgumentError(
             f"{output.name.upper()} has no entries; remove --since, --until, --category and --gaps"
         )
-    since, until = _time("--since", opts.since), _time("--until", opts.until)
+    since, until = _parse_time("--since", opts.since), _parse_time("--until", opts.until)
     return Selection(since, until, frozenset(opts.category), opts.gaps, opts.tombstones)
 
 
-def _time(option: str, value: str | None) -> str:
+def _parse_time(option: str, value: str | None) -> str:
     from fhcrawl.documents.dates import utc
 
     if value is None:
@@ -300,7 +300,7 @@ def _time(option: str, value: str | None) -> str:
 
 # Feeds are read only if needed, because computing a verdict reads the complete chain. An empty list means all
 # feeds.
-def _feeds(store: Store, output: Output, urls: list[str], gaps: bool) -> list[Feed]:
+def _read_feeds(store: Store, output: Output, urls: list[str], gaps: bool) -> list[Feed]:
     is_needed = gaps or output.xml or output.write_list
     feeds = list(store.feeds.read(urls=urls)) if urls or is_needed else []
     unknown = set(urls) - {feed.feed for feed in feeds}

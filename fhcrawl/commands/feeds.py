@@ -72,7 +72,7 @@ class Command(command.Command):
         verdicts: set[str] = set()
         with self.opened_store() as store:
             wanted = [stored(store, url) for url in args]
-            feeds = _chosen(store.feeds.read(urls=wanted), opts.verdict, verdicts)
+            feeds = _filter_by_verdict(store.feeds.read(urls=wanted), opts.verdict, verdicts)
             place = printable(store.place)
             none = NO_SUCH_FEED.format(opts.verdict) if opts.verdict else NO_FEEDS.format(place)
             look = Look.of(sys.stdout, opts.wide)
@@ -92,7 +92,7 @@ class Command(command.Command):
             self.exitcode = 1
 
 
-def _chosen(feeds: Iterable[Feed], word: str | None, verdicts: set[str]) -> Iterator[Feed]:
+def _filter_by_verdict(feeds: Iterable[Feed], word: str | None, verdicts: set[str]) -> Iterator[Feed]:
     for feed in feeds:
         verdicts.add(feed.verdict_in_words if feed.crawled else ReasonKind.NOT_READ.value)
         if word is None or word in (feed.verdict.value, feed.verdict_in_words):

@@ -32,17 +32,20 @@ class Command(command.Command):
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         checks.check_settings(self.settings)
-        least = SETTINGS_PRIORITIES["addon"]
-        names = {name for name in self.settings if (self.settings.getpriority(name) or 0) >= least}
+        lowest_priority = SETTINGS_PRIORITIES["addon"]
+        names = {name for name in self.settings if (self.settings.getpriority(name) or 0) >= lowest_priority}
         in_order = sorted(names, key=lambda name: (name not in checks.OURS, name))
-        rows = [{"name": name, "value": self._shown(name), "source": self._source(name)} for name in in_order]
+        rows = [
+            {"name": name, "value": self._shown_value(name), "source": self._source(name)}
+            for name in in_order
+        ]
         encode = partial(json.dumps, ensure_ascii=False, default=str)
         lines = [f"{row['name']} = {encode(row['value'])}  ({row['source']})" for row in rows]
         print_lines([encode(rows, indent=1)] if opts.json else lines, opts.json)
 
-    def _shown(self, name: str) -> Any:
+    def _shown_value(self, name: str) -> Any:
         value = self.settings[name]
-        return "***" if name in addons.SECRETS and value else _masked(value)
+        return "***" if name in addons.SECRETS and value else _without_passwords(value)
 
     def _source(self, name: str) -> str:
         priority, value = self.settings.getpriority(name) or 0, self.settings[name]
@@ -53,11 +56,11 @@ class Command(command.Command):
         if name in ENVIRONMENT and os.environ.get(name):
             return "environment"
         default = vars(ours).get(name, vars(default_settings).get(name))
-        is_own = value in (default, str(user_data_dir())) or priority < SETTINGS_PRIORITIES["project"]
-        return "default" if is_own else "project"
+        is_default = value in (default, str(user_data_dir())) or priority < SETTINGS_PRIORITIES["project"]
+        return "default" if is_default else "project"
 
 
-def _masked(value: Any) -> Any:
+def _without_passwords(value: Any) -> Any:
     if isinstance(value, BaseSettings | dict):
-        return {_masked(key): _masked(item) for key, item in value.items()}
+        return {_without_passwords(key): _without_passwords(item) for key, item in value.items()}
     return without_credentials(value) if isinstance(value, str) else value

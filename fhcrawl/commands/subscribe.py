@@ -41,8 +41,8 @@ class Command(command.Command):
             raise ArgumentError("A feed is required: fhcrawl subscribe https://example.org/index.atom")
         check_switch(self.settings, subscriptions.LISTED_FILES)
         listed = subscriptions.from_words(args, self.settings.getbool(subscriptions.LISTED_FILES))
-        more = {"merge_renamed": True} if opts.merge_renamed else {}
-        plain = {url: options.plain() | more for url, options in listed.items()}
+        added_options = {"merge_renamed": True} if opts.merge_renamed else {}
+        plain = {url: options.plain() | added_options for url, options in listed.items()}
         with self.opened_store(to_write=True) as store:
             new = store.subscriptions.add(plain, now(), listed.titles)
         self.exitcode = print_refused(listed.refused)

@@ -64,4 +64,4 @@ class Command(command.Command):
             else:
                 forgotten = store.subscriptions.remove(urls)
                 removed = {url: FORGOTTEN if is_gone else STAYS for url, is_gone in forgotten.items()}
-        print_lines(f"{printable(url)} {what}" for url, what in removed.items())
+        print_lines(f"{printable(url)} {outcome}" for url, outcome in removed.items())

@@ -131,14 +131,14 @@ def _remove_components(settings: BaseSettings) -> None:
     for name in list(settings):
         value = settings[name]
         if isinstance(value, BaseSettings):
-            for key in [key for key in value if _is_path(key) or _is_path(value[key])]:
+            for key in [key for key in value if _is_path_of_fhcrawl(key) or _is_path_of_fhcrawl(value[key])]:
                 del value[key]
-        elif _is_path(value) or (name == EXPORTED and value == ours.FEED_EXPORT_FIELDS):
+        elif _is_path_of_fhcrawl(value) or (name == EXPORTED and value == ours.FEED_EXPORT_FIELDS):
             default = getattr(default_settings, name, None)
             settings.set(name, default, settings.getpriority(name) or 0)
 
 
-def _is_path(value: object) -> bool:
+def _is_path_of_fhcrawl(value: object) -> bool:
     return isinstance(value, str) and value.startswith(PACKAGE)
 
 

@@ -88,8 +88,8 @@ def check_mistyped(settings: Iterable[str]) -> None:
         if name.startswith(PREFIXES) and name not in OURS and name not in OF_OTHERS:
             # The common prefix would make all names similar.
             prefix = name[: name.index("_") + 1]
-            rests = [ours.removeprefix(prefix) for ours in OURS if ours.startswith(prefix)]
-            near = nearest(name.removeprefix(prefix), rests)
+            suffixes = [ours.removeprefix(prefix) for ours in OURS if ours.startswith(prefix)]
+            near = nearest(name.removeprefix(prefix), suffixes)
             hint = (
                 f"did you mean {prefix}{near}?" if near else "docs/reference/settings.md lists all settings"
             )
@@ -158,7 +158,10 @@ def read_config(settings: BaseSettings, path: Path, may_be_missing: bool = False
         message = f"{path} is not TOML ({error}); write one setting per line, such as {EXAMPLE}"
         raise ArgumentError(message) from error
     # As on the command line.
-    joined = {name: ",".join(map(str, v)) if isinstance(v, list) else str(v) for name, v in table.items()}
+    joined = {
+        name: ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        for name, value in table.items()
+    }
     values = {name: joined[name] if name in OURS else value for name, value in table.items()}
     try:
         _check_config(values)

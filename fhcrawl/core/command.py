@@ -40,9 +40,9 @@ def no_option(unknown: list[str], parser: argparse.ArgumentParser, program: str)
     if misplaced := next((name for name in names if name in options), ""):
         return f"{misplaced} must come after the command"
     # The dashes would make short names similar.
-    bare = {option.lstrip("-"): option for option in options}
-    near = next(filter(None, (nearest(name.lstrip("-"), bare) for name in names)), "")
-    guess = f"did you mean {bare[near]}? " if near else ""
+    by_bare_name = {option.lstrip("-"): option for option in options}
+    near = next(filter(None, (nearest(name.lstrip("-"), by_bare_name) for name in names)), "")
+    guess = f"did you mean {by_bare_name[near]}? " if near else ""
     shown = " or ".join(map(printable, unknown))
     return f"There is no option {shown}; {guess}`{program} --help` lists all options"
 

@@ -140,12 +140,13 @@ def _load(name: str, key: Any) -> Any:
 # Replaced by the class itself, or by an enabled subclass.
 def _is_replaced(component: type, order: int | None, custom: Iterable[tuple[Any, Any]]) -> bool:
     return any(
-        other is component or (order is not None and other_order is not None and _is_a(other, component))
-        for other, other_order in custom
+        configured is component
+        or (order is not None and its_order is not None and _is_subclass(configured, component))
+        for configured, its_order in custom
     )
 
 
-def _is_a(component: object, base: type) -> bool:
+def _is_subclass(component: object, base: type) -> bool:
     return isclass(component) and issubclass(component, base)
 
 
@@ -156,11 +157,15 @@ def check_components(settings: BaseSettings) -> None:
             continue
         enabled = [_load(name, key) for key, order in settings[name].items() if order is not None]
         for path, reason in ESSENTIAL.items():
-            if path in components and not any(_is_a(component, load_object(path)) for component in enabled):
+            if path in components and not any(
+                _is_subclass(component, load_object(path)) for component in enabled
+            ):
                 raise ArgumentError(f"{name} must contain {path}; without it, {reason}")
     for scheme, path in DOWNLOAD_HANDLERS.items():
         configured = settings.getwithbase(HANDLERS)[scheme]
-        if configured not in (None, path) and not _is_a(_load(HANDLERS, configured), load_object(path)):
+        if configured not in (None, path) and not _is_subclass(
+            _load(HANDLERS, configured), load_object(path)
+        ):
             shown = global_object_name(configured) if isclass(configured) else str(configured)
             raise ArgumentError(
                 f"{HANDLERS} has {shown} for {scheme}; remove it, or make it a subclass of {path}"

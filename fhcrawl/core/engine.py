@@ -58,7 +58,7 @@ class Downloader(downloader.Downloader):
 
     def request_reached_downloader(self, request: Request) -> None:
         key = self.get_slot_key(request)
-        _delay(self.slots[key], pauses(self).get(domain_of(key), 0.0))
+        _delay_slot(self.slots[key], pauses(self).get(domain_of(key), 0.0))
 
     def _wait_for_download(
         self, slot: Slot, request: Request, queue_dfd: Deferred[Response]
@@ -79,14 +79,14 @@ def pauses(downloader: downloader.Downloader) -> dict[str, float]:
 
 def pause(downloader: downloader.Downloader, key: str, seconds: float) -> None:
     """Send no requests to the registered domain of the host of a slot for some time."""
-    domain, ends = domain_of(key), pauses(downloader)
-    ends[domain] = max(ends.get(domain, 0.0), monotonic() + seconds)
-    for other, slot in downloader.slots.items():
-        if domain_of(other) == domain:
-            _delay(slot, ends[domain])
+    domain, paused_until = domain_of(key), pauses(downloader)
+    paused_until[domain] = max(paused_until.get(domain, 0.0), monotonic() + seconds)
+    for slot_key, slot in downloader.slots.items():
+        if domain_of(slot_key) == domain:
+            _delay_slot(slot, paused_until[domain])
 
 
-def _delay(slot: Slot, until: float) -> None:
+def _delay_slot(slot: Slot, until: float) -> None:
     if until > 0:
         slot.concurrency, slot.delay = 1, max(slot.delay, SMALLEST_DELAY)
         slot.lastseen = max(slot.lastseen, until)
@@ -133,17 +133,17 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
         self._add(self.crawler.engine.downloader.get_slot_key(request))
 
     def _add(self, key: str) -> None:
-        self._domains.setdefault(_turn_of(key), {})[key] = None
+        self._domains.setdefault(_domain_of_turn(key), {})[key] = None
 
     def pop(self) -> Request | None:
         downloader = self.crawler.engine.downloader
         # `downloader.active`: requests that wait for a robots.txt are not in the slot of their host yet.
         active = Counter(map(downloader.get_slot_key, downloader.active))
-        of_domains = _active_domains(downloader, active)
+        of_domains = _count_active(downloader, active)
         free = (
             (domain, key)
-            for domain in chain(self._first(), self._domains)
-            for key in self._allowed(domain, of_domains[domain])
+            for domain in chain(self._fullest_if_its_turn(), self._domains)
+            for key in self._keys_to_send(domain, of_domains[domain])
             if _is_free(downloader, key, active[key])
         )
         domain, key = next(free, (None, None))
@@ -165,7 +165,7 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
             if keys:
                 self._domains[domain] = keys
 
-    def _first(self) -> list[str]:
+    def _fullest_if_its_turn(self) -> list[str]:
         def count(domain: str) -> int:
             return sum(len(self.pqueues[key]) for key in self._domains[domain])
 
@@ -175,26 +175,27 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
         is_its_turn = self._fullest in self._domains and self._fullest != self._last
         return [self._fullest] if self._fullest is not None and is_its_turn else []
 
-    def _allowed(self, domain: str, active: int) -> Iterable[str]:
+    def _keys_to_send(self, domain: str, active: int) -> Iterable[str]:
         downloader, keys = self.crawler.engine.downloader, self._domains[domain]
         until = pauses(downloader).get(host_of(domain))
         if until is not None:
             return keys if not active and until <= monotonic() else ()
         if active < downloader.domain_concurrency:
             return keys
-        return [key for key, most in self._concurrency.items() if key in keys and active < most]
+        return [key for key, limit in self._concurrency.items() if key in keys and active < limit]
 
 
-def _turn_of(key: str) -> str:
+# The hosts of a registered domain share a turn, separately for each kind of slot.
+def _domain_of_turn(key: str) -> str:
     host, slash, rest = key.partition("/")
     return f"{registered_domain(host)}{slash}{rest}"
 
 
-def _active_domains(downloader: downloader.Downloader, active: Counter[str]) -> Counter[str]:
+def _count_active(downloader: downloader.Downloader, active: Counter[str]) -> Counter[str]:
     domains: Counter[str] = Counter()
     now, paused = monotonic(), pauses(downloader)
     for key, number in active.items():
-        turn, slot = _turn_of(key), downloader.slots.get(key)
+        turn, slot = _domain_of_turn(key), downloader.slots.get(key)
         is_slow = slot is not None and bool(slot.transferring) and now - slot.lastseen > SLOW
         if not is_slow or host_of(turn) in paused:
             domains[turn] += number

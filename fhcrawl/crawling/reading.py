@@ -37,7 +37,7 @@ from fhcrawl.logical_feed.chain import (
     last_page,
     may_be_another,
     older_contradiction,
-    reaches,
+    reaches_snapshot,
     subscription_link,
     subscription_relation,
 )
@@ -299,7 +299,7 @@ class _Reading:
     ) -> tuple[Link | None, DocumentFailure | None]:
         document = self.document
         older = chain.older_document(document, self.own_urls, self.quirks)
-        if snapshot_time and reaches(document, snapshot_time):
+        if snapshot_time and reaches_snapshot(document, snapshot_time):
             return None, failure
         if snapshot_time and older is None and failure is None and begins_after(document, snapshot_time):
             detail = f"is the oldest document, but begins after the snapshot of {snapshot_time}"
@@ -365,7 +365,7 @@ class _Reading:
             head=document.head,
             breaks_span=bool(self.invalid_entries)
             or any(
-                earlier is None or not earlier.has_held(version)
+                earlier is None or not earlier.had_content(version)
                 for version in result.versions
                 if version.id in shared_ids
             ),
@@ -392,7 +392,7 @@ class _Reading:
             if is_dated_by_api and not claimed.time:
                 claimed = claimed._replace(overrides=EARLIEST_WALK)
             if claimed.time > fetch.latest and fetch.role is Role.PAGE:
-                claimed = claimed.over_earlier_walks()
+                claimed = claimed.with_overrides_of_earlier_walks()
             self.versions.append(_version(fetch, entry_id, claimed, digest, entry.original))
             if is_shown and position < coverage.WINDOW:
                 self.marks.append(coverage.mark(entry_id, entry.published, entry.updated, digest))
@@ -432,7 +432,7 @@ class _Reading:
             _version(
                 fetch,
                 tombstone.ref,
-                results.deletion(tombstone, document.updated, fetch.position, is_observed),
+                results.deletion_order(tombstone, document.updated, fetch.position, is_observed),
                 "",
             )
             for tombstone in document.tombstones
@@ -498,7 +498,7 @@ class _Reading:
         # Entries that have left the feed are in the store. If the feed overlaps with its earlier state, the
         # older page is still the same, as are all pages behind it.
         if software.moves and earlier is not None and fetch.role is Role.SUBSCRIPTION:
-            overlaps = any(map(earlier.has_id, result.versions))
+            overlaps = any(map(earlier.had_id, result.versions))
             formed = store.documents.find_formed(fetch.feed, fetch.key, software.name) if overlaps else None
             return formed or url
         if software.is_by_time and fetch.is_check:
@@ -581,7 +581,7 @@ def has_hidden_news(response: Response, result: DocumentResult, earlier: Earlier
     last = context_of(response).last_reading
     if last is None or last.received is None or last.validated_url is None or result.failure is not None:
         return False
-    return earlier is not None and result.held is not None and earlier.has_gained(result.held)
+    return earlier is not None and result.held is not None and earlier.has_new_ids(result.held)
 
 
 def _contradiction(links: Contradiction) -> DocumentFailure:

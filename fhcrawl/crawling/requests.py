@@ -224,7 +224,7 @@ def older_document(
         context.walk,
         link.url,
         link.role,
-        result.fetch.position.before(),
+        result.fetch.position.older_position(),
         meta,
         via=response.url,
         documents=context.documents + 1,
@@ -239,7 +239,7 @@ def older_document(
 def known_older_document(fetch: Fetch, response: Response, older: DocumentRef) -> Request:
     """Return the request for the next unread document of a chain; the subscription document is unchanged."""
     # An archive keeps its position; a page gets the position in the walk that reads it.
-    position = fetch.position.before() if older.role is Role.PAGE else older.position
+    position = fetch.position.older_position() if older.role is Role.PAGE else older.position
     return _request(
         context_of(response).walk,
         older.url,
@@ -363,7 +363,7 @@ def list_check(fetch: Fetch, last: Request | Response, check: ListCheck) -> Requ
         context.walk,
         check.url,
         Role.LISTED,
-        fetch.position if context.role is Role.LISTED else fetch.position.before(),
+        fetch.position if context.role is Role.LISTED else fetch.position.older_position(),
         {**ALWAYS, **(status_meta(WORDPRESS.name) if check.is_reading else {})},
         via=last.url,
         documents=context.documents + 1,

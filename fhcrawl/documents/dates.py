@@ -174,14 +174,14 @@ def read(text: str) -> Reading:
     if USUAL_UTC.match(text):
         return text, None
     try:
-        usual = _read_usual(text)
-        time, note = (usual, None) if usual else _read(text)
+        usual = _read_usual_format(text)
+        time, note = (usual, None) if usual else _read_any_format(text)
     except (ValueError, OverflowError):
         return UNREADABLE
     return (time, note) if time and time >= EARLIEST else UNREADABLE
 
 
-def _read_usual(text: str) -> str | None:
+def _read_usual_format(text: str) -> str | None:
     fraction = None
     if match := USUAL_MAIL.match(text):
         day, name, year, time, sign, hours, minutes = match.groups()
@@ -200,32 +200,32 @@ def _read_usual(text: str) -> str | None:
     return f"{moment}{fraction or ''}Z"
 
 
-def _read(text: str) -> Reading:
+def _read_any_format(text: str) -> Reading:
     if len(text) > LONGEST:
         return UNREADABLE
-    if (match := _match(text)) is not None:
-        return _moment(match)
+    if (match := _match_format(text)) is not None:
+        return _interpret(match)
     translated = _in_english(text)
-    match = _match(translated) if translated else None
+    match = _match_format(translated) if translated else None
     if match is None:
         return UNREADABLE
-    time, note = _moment(match)
+    time, note = _interpret(match)
     return time, "; ".join(filter(None, ("its month is not named in English", note)))
 
 
-def _match(text: str) -> re.Match[str] | None:
-    if text[:1].isdigit() and (match := _first(NUMBERS, text)):
+def _match_format(text: str) -> re.Match[str] | None:
+    if text[:1].isdigit() and (match := _first_match(NUMBERS, text)):
         return match
     text = COMMENT.sub(" ", text).strip()
     weekday = WEEKDAY.match(text)
     if weekday and ("," in weekday[0] or weekday[0].rstrip(".").lower() not in MONTHS):
         text = text[weekday.end() :].lstrip(", \t\r\n")
-    match = _first(NAMES, text) or _first(NUMBERS, text)
+    match = _first_match(NAMES, text) or _first_match(NUMBERS, text)
     is_english = match is None or match.re in NUMBERS or match["name"].lower() in MONTHS
     return match if is_english else None
 
 
-def _first(forms: tuple[re.Pattern[str], ...], text: str) -> re.Match[str] | None:
+def _first_match(forms: tuple[re.Pattern[str], ...], text: str) -> re.Match[str] | None:
     return next((match for form in forms if (match := form.match(text))), None)
 
 
@@ -249,9 +249,9 @@ def _in_english(text: str) -> str | None:
     return translated if months else None
 
 
-def _moment(match: re.Match[str]) -> Reading:
+def _interpret(match: re.Match[str]) -> Reading:
     parts = {name.removeprefix("extended_"): part for name, part in match.groupdict().items() if part}
-    date = _date(parts)
+    date = _local_date(parts)
     hour, minute, second = (int(parts.get(name, 0)) for name in ("hour", "minute", "second"))
     if half := parts.get("half"):
         if not 1 <= hour <= 12:  # noqa: PLR2004
@@ -276,7 +276,7 @@ def _moment(match: re.Match[str]) -> Reading:
     return time, "; ".join(notes) or None
 
 
-def _date(parts: dict[str, str]) -> datetime:
+def _local_date(parts: dict[str, str]) -> datetime:
     year = int(parts["year"])
     # RFC 5322, 4.3: years of two digits up to 49 are after 2000; others, and those of three, after 1900.
     if len(parts["year"]) < 4:  # noqa: PLR2004

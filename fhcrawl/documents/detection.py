@@ -78,7 +78,7 @@ def read(
         return lists.read_folder(body, max_entries)
     if multipart.is_multipart(content_type):
         document = multipart.read(body, url, content_type, links, last_modified)
-        _limit(document, len(body), max_entries)
+        _limit_entries(document, len(body), max_entries)
         return document
     if jsonfeed.is_json(body):
         document = _read_json(body, url, keep_originals, max_entries, keep_head)
@@ -87,15 +87,15 @@ def read(
         document = _read_xml(parsing.parse(body, charset), url, keep_originals, keep_head)
     if isinstance(document, FeedDocument):
         if links:
-            own, header = Links(document.links, document.other_links), header_links(links, url)
-            for relation in (*header.first, *header.others):
-                for target in header.of(relation):
-                    own.add(relation, target)
-        _limit(document, len(body), max_entries)
+            merged, from_headers = Links(document.links, document.other_links), header_links(links, url)
+            for relation in (*from_headers.first, *from_headers.others):
+                for target in from_headers.of(relation):
+                    merged.add(relation, target)
+        _limit_entries(document, len(body), max_entries)
     return document
 
 
-def _limit(document: FeedDocument, octets: int, max_entries: int) -> None:
+def _limit_entries(document: FeedDocument, octets: int, max_entries: int) -> None:
     if octets > LONGEST_TEXT:
         entries = [entry for entry in document.entries if not _has_long_text(entry)]
         lost = len(document.entries) - len(entries)
@@ -121,8 +121,8 @@ def _newest(values: list[Any], limit: int, time_of: Callable[[Any], str | None])
     if len(values) <= limit:
         return values, 0
     times: list[str] = []
-    for each in values:
-        times.append(time_of(each) or (times[-1] if times else NEWEST))
+    for value in values:
+        times.append(time_of(value) or (times[-1] if times else NEWEST))
     kept = sorted(range(len(values)), key=times.__getitem__, reverse=True)[:limit]
     return [values[position] for position in sorted(kept)], len(values) - limit
 

@@ -48,9 +48,10 @@ def feed_links(body: bytes, url: str) -> list[str]:
     return [resolve(link["href"], base) for link in sorted(fitting, key=_rank)]
 
 
+# The main feed comes first, then feeds of categories and authors, then those of comments.
 def _rank(link: dict[str, str]) -> int:
-    words = link.get("title") or "", HOST.sub("", link["href"])
-    return max((number for number, part in enumerate(PARTS, 1) if any(map(part.search, words))), default=0)
+    texts = link.get("title") or "", HOST.sub("", link["href"])
+    return max((rank for rank, pattern in enumerate(PARTS, 1) if any(map(pattern.search, texts))), default=0)
 
 
 # No tree is built: libxml2 searches all attributes of an element whenever it adds another.
@@ -109,16 +110,16 @@ def read_opml(content: bytes) -> tuple[list[Outline], dict[int, Fault]]:
     parsed = parsing.parse(content, None)
     root, faults = parsed.root, dict[int, Fault]()
     if parsed.fault is not None:
-        root, faults = _read_on(content, parsed.root, parsed.fault)
-    elements = [element for element in root.iter(etree.Element) if _name(element) == "outline"]
-    if not elements and (faults or _name(root) != "opml"):
+        root, faults = _read_despite_faults(content, parsed.root, parsed.fault)
+    elements = [element for element in root.iter(etree.Element) if _lower_name(element) == "outline"]
+    if not elements and (faults or _lower_name(root) != "opml"):
         why = parsed.fault or f"its root element is {local_name(root)}"
         raise NotAFeedError(ReasonKind.NOT_A_FEED, why)
     return [_outline(element) for element in elements], faults
 
 
 # The strict parser reads no outline after a fault.
-def _read_on(content: bytes, root: _Element, fault: str) -> tuple[_Element, dict[int, Fault]]:
+def _read_despite_faults(content: bytes, root: _Element, fault: str) -> tuple[_Element, dict[int, Fault]]:
     text = parsing.repaired(encoding.text(content, None)[0])[0]
     if "<!ENTITY" in text:
         return root, {1: Fault(fault)}
@@ -139,10 +140,10 @@ def _outline(element: _Element) -> Outline:
     attributes: dict[str, str] = {}
     for name, value in element.items():
         attributes.setdefault(str(name).lower(), str(value))
-    is_leaf = all(_name(child) != "outline" for child in element.iterchildren(etree.Element))
+    is_leaf = all(_lower_name(child) != "outline" for child in element.iterchildren(etree.Element))
     line: Any = element.sourceline
     return Outline(line, attributes, is_leaf)
 
 
-def _name(element: _Element) -> str:
+def _lower_name(element: _Element) -> str:
     return local_name(element).lower()

@@ -44,7 +44,7 @@ class Node(TypedDict):
     children: Children
 
 
-class Own(NamedTuple):
+class FieldRules(NamedTuple):
     name: str
     once: dict[str, frozenset[str]]  # attributes that fields contain of the first element with a tag
     often: dict[str, Callable[[_Element], bool]]
@@ -66,50 +66,54 @@ def read(original: str | bytes | None) -> Tree | None:
             return {JSON: members} if members else {}
         return None
     with suppress(XMLSyntaxError):
-        return _of_entry(parsing.parse_strict(octets))
+        return _entry_tree(parsing.parse_strict(octets))
     with suppress(XMLSyntaxError):
         root, _log = parsing.recover(octets)
-        return None if root is None else _of_entry(root)
+        return None if root is None else _entry_tree(root)
     return None
 
 
-def _of_entry(entry: _Element) -> Tree:
-    prefix, _ = _names(entry)
-    own = OWN_RSS if prefix == RSS_PREFIX else OWN_ATOM
-    attributes = {name: value for name, value in entry.items() if name not in OF_ENTRY}
+def _entry_tree(entry: _Element) -> Tree:
+    prefix, _ = _prefix_and_name(entry)
+    rules = RSS_RULES if prefix == RSS_PREFIX else ATOM_RULES
+    attributes = {name: value for name, value in entry.items() if name not in IGNORED_ATTRIBUTES}
     text = _text_beside(entry)
     tree: Tree = {}
     if attributes or text:
-        _add(tree, (prefix, own.name), Node(value=text, attrs=_named(attributes), children={}))
-    named = [(child, _names(child)) for child in entry if not elements.has_attribute(child, atom.PLACEHOLDER)]
+        _add_node(tree, (prefix, rules.name), Node(value=text, attrs=_with_prefixes(attributes), children={}))
+    named_children = [
+        (child, _prefix_and_name(child))
+        for child in entry
+        if not elements.has_attribute(child, atom.PLACEHOLDER)
+    ]
     vocabulary = VOCABULARIES.get(entry.tag)
     tags = NOTHING if vocabulary is None else vocabulary.fields
-    for child, names in _not_in_fields(named, own, prefix, tags):
-        _add(tree, names, _node(child, 1))
+    for child, names in _not_in_fields(named_children, rules, prefix, tags):
+        _add_node(tree, names, _node(child, 1))
     return tree
 
 
 def _not_in_fields(
-    named: list[tuple[_Element, Names]], own: Own, prefix: str, tags: Container[str]
+    named_children: list[tuple[_Element, Names]], rules: FieldRules, prefix: str, tags: Container[str]
 ) -> Iterator[tuple[_Element, Names]]:
-    counts = Counter(names for _child, names in named)
+    counts = Counter(names for _child, names in named_children)
     has_link = False
-    for child, names in named:
+    for child, names in named_children:
         name = names[1] if names[0] == prefix else ""
         if child.tag not in tags:
             is_in_field = False
         elif names == ENCODED:
             is_in_field = counts[names] == 1 and not child.attrib
-        elif name in own.once:
+        elif name in rules.once:
             is_in_field = (
                 counts[names] + counts[prefix, FIRST.get(name, "")] == 1
-                and own.once[name].issuperset(map(str, child.keys()))
+                and rules.once[name].issuperset(map(str, child.keys()))
                 and (name in WITH_MARKUP or not len(child))
                 and (names not in DATES or _is_moment(child.text))
             )
         else:
-            is_in_field = name in own.often and own.often[name](child)
-        if is_in_field and name in own.often and _is_alternate(child):
+            is_in_field = name in rules.often and rules.often[name](child)
+        if is_in_field and name in rules.often and _is_alternate(child):
             # The field contains only the first.
             is_in_field, has_link = not has_link, True
         if not is_in_field:
@@ -122,12 +126,12 @@ def _is_moment(time: str | None) -> bool:
 
 
 def _node(element: _Element, depth: int) -> Node:
-    attributes = _named(dict(element.items()))
+    attributes = _with_prefixes(dict(element.items()))
     if len(element) and (depth >= DEEPEST or _text_beside(element)):
         return Node(value=elements.markup(element), attrs=attributes, children={})
     children: Children = {}
     for child in element:
-        _add(children, _names(child), _node(child, depth + 1))
+        _add_node(children, _prefix_and_name(child), _node(child, depth + 1))
     value = None if len(element) else (element.text or "").strip() or None
     return Node(value=value, attrs=attributes, children=children)
 
@@ -138,7 +142,7 @@ def _text_beside(element: _Element) -> str | None:
 
 
 # Tags of documents that are not namespace-well-formed may have a colon, which QName does not accept.
-def _names(element: _Element) -> Names:
+def _prefix_and_name(element: _Element) -> Names:
     namespace, name = _split(str(element.tag))
     return prefix_of(namespace) or namespace, name
 
@@ -148,22 +152,22 @@ def _split(name: str) -> Names:
     return namespace[1:], local_name
 
 
-def _add(tree: Children, names: Names, node: Node) -> None:
+def _add_node(tree: Children, names: Names, node: Node) -> None:
     prefix, name = names
     tree.setdefault(prefix, {}).setdefault(name, []).append(node)
 
 
-def _named(attributes: dict[Any, Any]) -> dict[str, str]:
+def _with_prefixes(attributes: dict[Any, Any]) -> dict[str, str]:
     # Names in an unknown namespace keep its URI in braces.
-    named = {}
+    with_prefixes = {}
     for key, value in attributes.items():
         namespace, name = _split(str(key))
         prefix = prefix_of(namespace) if namespace else None
-        named[f"{prefix}:{name}" if prefix else str(key)] = str(value)
-    return named
+        with_prefixes[f"{prefix}:{name}" if prefix else str(key)] = str(value)
+    return with_prefixes
 
 
-def _has_only(element: _Element, *names: str) -> bool:
+def _has_only_attributes(element: _Element, *names: str) -> bool:
     has_text = bool(names) and bool((element.text or "").strip())
     return not len(element) and not has_text and set(names).issuperset(map(str, element.keys()))
 
@@ -174,13 +178,15 @@ def _is_alternate(element: _Element) -> bool:
 
 def _is_plain_link(link: _Element) -> bool:
     if _is_alternate(link):
-        return _has_only(link, "rel", "href")
+        return _has_only_attributes(link, "rel", "href")
     return elements.relations(link) == ["enclosure"] and _is_plain_file(link, "rel", "href")
 
 
 def _is_plain_file(element: _Element, *names: str) -> bool:
     length = (element.get("length") or "").strip()
-    return _has_only(element, *names, "type", "length") and (not length or unsigned(length) is not None)
+    return _has_only_attributes(element, *names, "type", "length") and (
+        not length or unsigned(length) is not None
+    )
 
 
 def _is_named_person(author: _Element) -> bool:
@@ -191,8 +197,8 @@ def _is_named_person(author: _Element) -> bool:
 
 ENCODED = ("content", "encoded")
 NOTHING: frozenset[str] = frozenset()
-OF_ENTRY = frozenset({XML_BASE, XML_LANG, rss.ABOUT})
-OWN_ATOM = Own(
+IGNORED_ATTRIBUTES = frozenset({XML_BASE, XML_LANG, rss.ABOUT})
+ATOM_RULES = FieldRules(
     "entry",
     {
         **dict.fromkeys(("id", "published", "updated", "issued", "created", "modified"), NOTHING),
@@ -201,16 +207,16 @@ OWN_ATOM = Own(
     },
     {
         "author": _is_named_person,
-        "category": lambda element: _has_only(element, "term") or _has_only(element),
+        "category": lambda element: _has_only_attributes(element, "term") or _has_only_attributes(element),
         "link": _is_plain_link,
     },
 )
-OWN_RSS = Own(
+RSS_RULES = FieldRules(
     "item",
     dict.fromkeys(("guid", "title", "link", "description", "pubDate"), NOTHING),
     {
-        "author": _has_only,
-        "category": _has_only,
+        "author": _has_only_attributes,
+        "category": _has_only_attributes,
         "enclosure": lambda element: _is_plain_file(element, "url"),
     },
 )
@@ -218,7 +224,9 @@ OWN_RSS = Own(
 WITH_MARKUP = frozenset({"summary", "content", "description"})
 # Atom 0.3: `created` fills a field if there is no `issued`.
 FIRST = {"created": "issued"}
-DATES = frozenset(_names(Element(tag)) for vocabulary in VOCABULARIES.values() for tag in vocabulary.dates)
+DATES = frozenset(
+    _prefix_and_name(Element(tag)) for vocabulary in VOCABULARIES.values() for tag in vocabulary.dates
+)
 
 
 def _bounded(value: Any, depth: int) -> Any:
@@ -227,15 +235,15 @@ def _bounded(value: Any, depth: int) -> Any:
     if depth >= DEEPEST:
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
-        return [_bounded(each, depth + 1) for each in value]
-    return {name: _bounded(each, depth + 1) for name, each in value.items()}
+        return [_bounded(item, depth + 1) for item in value]
+    return {name: _bounded(item, depth + 1) for name, item in value.items()}
 
 
 def _is_text(value: Any, item: Any) -> bool:
     return isinstance(value, str)
 
 
-def _have_only(*names: str) -> Callable[[Any, Any], bool]:
+def _are_objects_with_only(*names: str) -> Callable[[Any, Any], bool]:
     return lambda values, item: (
         isinstance(values, list)
         and all(isinstance(each, dict) and set(names).issuperset(each) for each in values)
@@ -250,8 +258,8 @@ IN_FIELDS: dict[str, Callable[[Any, Any], bool]] = {
         _is_text(value, item) and not _is_text(item.get("content_html"), item)
     ),
     "tags": lambda value, item: isinstance(value, list) and all(isinstance(each, str) for each in value),
-    "authors": _have_only("name"),
-    "attachments": _have_only("url", "mime_type", "size_in_bytes"),
+    "authors": _are_objects_with_only("name"),
+    "attachments": _are_objects_with_only("url", "mime_type", "size_in_bytes"),
     **dict.fromkeys(
         ("date_published", "date_modified"), lambda value, item: isinstance(value, str) and _is_moment(value)
     ),

@@ -120,12 +120,12 @@ def read(
     )
     _read_history(document, head, base, vocabulary.link)
     if parsed.keeps_head:
-        document.head = _source_of(parsed.root, vocabulary, problems)
+        document.head = _source_of_xml(parsed.root, vocabulary, problems)
     return document
 
 
-def _read_history(document: FeedDocument, head: Head, base: str, link: str) -> None:
-    own_links = head.get(link, []) if link != LINK else []
+def _read_history(document: FeedDocument, head: Head, base: str, link_tag: str) -> None:
+    own_links = head.get(link_tag, []) if link_tag != LINK else []
     links = head_links([*own_links, *head.get(LINK, [])], base)
     # draft-nottingham-atompub-feed-history-00, 3: fh:stateful is 0 or 1; 04: fh:incremental is false or true.
     texts = (elements.text(head[tag][0]) or "" for tag in FLAGS if tag in head)
@@ -217,46 +217,48 @@ def _skipped(head: Head, tag: str, name: str, numbers: dict[str, int]) -> list[i
 _serialized = partial(etree.tostring, encoding="unicode", with_tail=False)
 
 
-def _source_of(root: _Element, vocabulary: Vocabulary, problems: list[Problem]) -> HeadSource | None:
+def _source_of_xml(root: _Element, vocabulary: Vocabulary, problems: list[Problem]) -> HeadSource | None:
     channel = elements.first(root, f"{vocabulary.namespace}channel")
     section = root if channel is None else channel
     # RSS 1.0, 5.3.5: the channel's items are a table of contents.
     tags = frozenset((*ENTRIES, vocabulary.entry, f"{vocabulary.namespace}items", DELETED_ENTRY))
-    outer = [child for parent in dict.fromkeys((root, section)) for child in parent if child is not section]
-    for entry in [entry for child in outer for entry in entries_inside(child, tags)]:
+    children = [
+        child for parent in dict.fromkeys((root, section)) for child in parent if child is not section
+    ]
+    for entry in [entry for child in children for entry in entries_inside(child, tags)]:
         if (parent := entry.getparent()) is not None:
             elements.remove(entry, parent)
     original = _serialized(root)
     if len(original) > LARGEST:
-        length = lost = 0
-        for child in outer:
+        length = number_lost = 0
+        for child in children:
             if (parent := child.getparent()) is None:
                 continue
-            own = len(_serialized(child))
-            if length + own <= LARGEST:
-                length += own
+            child_length = len(_serialized(child))
+            if length + child_length <= LARGEST:
+                length += child_length
             else:
                 elements.remove(child, parent)
-                lost += 1
-        problems.append(_cut_problem(lost))
+                number_lost += 1
+        problems.append(_cut_problem(number_lost))
         original = _serialized(root)
     # A new update time does not count as a change.
     for child in [child for tag in vocabulary.update_times for child in section.iterchildren(tag)]:
         elements.remove(child, section)
-    return _source(original, _serialized(root))
+    return _head_source(original, _serialized(root))
 
 
 def source_of_json(members: Object, problems: list[Problem]) -> HeadSource | None:
     """Return the members of a feed's object except its items; numbers become strings."""
     kept, length = {}, 0
     for name, value in members.items():
-        own = len(json.dumps({name: value}, ensure_ascii=False))
-        if length + own <= LARGEST:
-            kept[name], length = value, length + own
+        member_length = len(json.dumps({name: value}, ensure_ascii=False))
+        if length + member_length <= LARGEST:
+            kept[name], length = value, length + member_length
     if len(kept) < len(members):
         problems.append(_cut_problem(len(members) - len(kept)))
     original = NO_CHARACTERS.sub("\ufffd", json.dumps(kept, ensure_ascii=False))
-    return _source(original, original)
+    return _head_source(original, original)
 
 
 def _cut_problem(lost: int) -> Problem:
@@ -264,7 +266,7 @@ def _cut_problem(lost: int) -> Problem:
     return Problem("head-cut", "", detail)
 
 
-def _source(original: str, compared: str) -> HeadSource | None:
+def _head_source(original: str, compared: str) -> HeadSource | None:
     if len(original) > LARGEST * 2:
         return None
     digest = hashlib.blake2b(compared.encode("utf-8", "surrogatepass"), digest_size=16)

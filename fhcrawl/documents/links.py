@@ -51,7 +51,7 @@ class Links:
         urls = self.others.get(relation, [])
         if url in urls or len(urls) == MOST_OTHERS:
             return
-        if first is None or _spelling(url) != _spelling(first):
+        if first is None or _normalized(url) != _normalized(first):
             self.others[relation] = [*urls, url]
 
     def of(self, relation: str) -> list[str]:
@@ -61,7 +61,7 @@ class Links:
 
 # RFC 3986, 6.2.2 and 6.2.3; RFC 9110, 4.2.3: equivalent URLs may differ in this.
 @lru_cache(maxsize=16)
-def _spelling(url: str) -> str:
+def _normalized(url: str) -> str:
     try:
         parts = urlsplit(safe_url_string(url))
     except ValueError:

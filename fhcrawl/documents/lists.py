@@ -61,11 +61,11 @@ def is_folder(url: str, content_type: str | None) -> bool:
 def read_folder(body: bytes, max_documents: int) -> DocumentList:
     """:raises NotAFeedError: if it lists more documents than the maximum (0 means no limit)"""
     lines = [line for line in body.decode("ascii").splitlines() if line and not line.startswith("#")]
-    _check_number(len(lines), max_documents)
+    _check_length(len(lines), max_documents)
     return DocumentList([ListedDocument(line, line.partition("#")[0]) for line in lines])
 
 
-def _check_number(documents: int, limit: int) -> None:
+def _check_length(documents: int, limit: int) -> None:
     if limit and documents > limit:
         allowed = f"FHCRAWL_MAX_ENTRIES ({limit}) allows"
         raise NotAFeedError(ReasonKind.TOO_LARGE, f"it lists {documents} documents, more than {allowed}")
@@ -86,16 +86,16 @@ def read_snapshot(index: Object, url: str, max_pages: int) -> DocumentList | Non
 
     :raises NotAFeedError: if it lists too many pages, or its id or their URLs are too long
     """
-    snapshot_id = _id(index.get("id"))
+    snapshot_id = _snapshot_id(index.get("id"))
     pages = _pages(index)
     if snapshot_id is None or pages is None:
         return None
-    _check_number(len(pages), max_pages)
+    _check_length(len(pages), max_pages)
     if len(snapshot_id) > LONGEST_ID:
         raise NotAFeedError(
             ReasonKind.TOO_LARGE, f"the id of a snapshot has more than {LONGEST_ID} characters"
         )
-    prefix = _prefix_with(snapshot_id)
+    prefix = _id_prefix(snapshot_id)
     # The key of a page is its number, since its URL may change; entities add their own number.
     documents = [
         ListedDocument(f"{prefix}{number}", page) for number, page in enumerate(_resolved(pages, url))
@@ -103,7 +103,7 @@ def read_snapshot(index: Object, url: str, max_pages: int) -> DocumentList | Non
     return DocumentList(documents, _created_at(index), prefix)
 
 
-def _prefix_with(snapshot_id: str) -> str:
+def _id_prefix(snapshot_id: str) -> str:
     return f"{NAMESPACE}{quote(snapshot_id, safe=':')}:"
 
 
@@ -124,7 +124,7 @@ def snapshot_page(document: FeedDocument, key: str) -> FeedDocument:
     return replace(document, entries=entries, problems=problems, links={}, other_links={})
 
 
-def _id(value: object) -> str | None:
+def _snapshot_id(value: object) -> str | None:
     if isinstance(value, Number):
         return str(value) if INTEGER.fullmatch(value) else None
     return value.strip(WHITE_SPACE) if _is_text(value) else None
@@ -145,11 +145,11 @@ def _pages(index: Object) -> list[str] | None:
 # A short reference becomes a URL with the whole base.
 def _resolved(pages: list[str], url: str) -> list[str]:
     resolved: list[str] = []
-    left = LONGEST_LIST
+    characters_left = LONGEST_LIST
     for page in pages:
         resolved.append(resolve(page, url).partition("#")[0])
-        left -= len(resolved[-1])
-        if left < 0 or len(resolved[-1]) > LONGEST_URL:
+        characters_left -= len(resolved[-1])
+        if characters_left < 0 or len(resolved[-1]) > LONGEST_URL:
             raise NotAFeedError(ReasonKind.TOO_LARGE, "the URLs in it are too long")
     return resolved
 

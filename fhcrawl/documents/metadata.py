@@ -114,13 +114,19 @@ def _read_xml(root: _Element, section: _Element, namespace: str, url: str) -> Fe
         return element, elements.line(element)
 
     # Subcategories of iTunes follow their category.
-    of_itunes = (each.get("text") for outer in tagged("itunes:category") for each in outer.iter(outer.tag))
+    subcategories = (
+        each.get("text") for outer in tagged("itunes:category") for each in outer.iter(outer.tag)
+    )
     links: Iterable[tuple[_Element, str | None]]
     images: Iterable[tuple[_Element, str | None]]
     categories: Iterable[str | None]
     if is_atom:
         title, description = _construct(tagged("title")), _construct(tagged("subtitle tagline"))
-        links = [(e, e.get("href")) for e in tagged("link") if "alternate" in elements.relations(e)]
+        links = [
+            (element, element.get("href"))
+            for element in tagged("link")
+            if "alternate" in elements.relations(element)
+        ]
         images = map(text_of, tagged("logo"))
         categories = [each.get("term") for each in tagged("category")]
     else:
@@ -140,11 +146,12 @@ def _read_xml(root: _Element, section: _Element, namespace: str, url: str) -> Fe
         description=description,
         link=reference(links),
         language=declared or line("language dc:language"),
-        image=reference(images) or reference((e, e.get("href")) for e in tagged("itunes:image")),
+        image=reference(images)
+        or reference((element, element.get("href")) for element in tagged("itunes:image")),
         icon=reference(map(text_of, tagged("atom:icon"))),
         authors=authors or list(map(person_of, dict.fromkeys(next(filter(None, fallbacks), [])))),
         owner=next(iter(_persons(tagged("itunes:owner"))), None),
-        categories=jsonfeed.unique((each or "").strip() for each in (*categories, *of_itunes)),
+        categories=jsonfeed.unique((each or "").strip() for each in (*categories, *subcategories)),
         copyright=line("rights copyright" if is_atom else "copyright dc:rights"),
         generator=line("generator"),
     )
@@ -159,9 +166,14 @@ def _construct(texts: list[_Element]) -> Text | None:
 
 
 def _persons(persons: list[_Element]) -> list[Person]:
-    parts = ({elements.local_name(part): elements.line(part) for part in person} for person in persons)
-    read = (Person(p.get("name"), p.get("email"), p.get("uri") or p.get("url")) for p in parts)
-    return [person for person in read if any(person)]
+    values_of_persons = (
+        {elements.local_name(child): elements.line(child) for child in person} for person in persons
+    )
+    read_persons = (
+        Person(values.get("name"), values.get("email"), values.get("uri") or values.get("url"))
+        for values in values_of_persons
+    )
+    return [person for person in read_persons if any(person)]
 
 
 def person_of(text: str) -> Person:

@@ -37,7 +37,7 @@ FAMILIES = {"image": "image/*", "audio": "audio/*", "video": "video/*"}
 
 def fill(entry: Entry, element: _Element, base: str, fields: dict[str, FieldReader]) -> list[_Element]:
     """Read the children of an entry's element; return those that must be processed after all others."""
-    return [child for child in element if (read := fields.get(child.tag)) and read(entry, child, base)]
+    return [child for child in element if (reader := fields.get(child.tag)) and reader(entry, child, base)]
 
 
 def enclosure(url: str, media_type: str | None, length: str | None) -> Enclosure:
@@ -123,6 +123,7 @@ def _encoded(entry: Entry, element: _Element, base: str) -> bool:
     return len(element) > 0
 
 
+# A reader of FIELDS that leaves the child to those that follow all others.
 def later(entry: Entry, element: _Element, base: str) -> bool:
     return True
 
@@ -181,9 +182,11 @@ def add_media(entry: Entry, children: Iterable[_Element], base: str) -> None:
     if not media:
         return
     # media:group contains media:content elements: the same content in different forms.
-    grouped = [(each, _inside(each) if each[0].tag == f"{MEDIA}group" else []) for each in media]
+    grouped = [
+        (placed, _children_with_base(placed) if placed[0].tag == f"{MEDIA}group" else []) for placed in media
+    ]
     contents = [
-        each for outer, inner in grouped for each in (outer, *inner) if each[0].tag == f"{MEDIA}content"
+        placed for outer, inner in grouped for placed in (outer, *inner) if placed[0].tag == f"{MEDIA}content"
     ]
     urls = {enclosure["url"] for enclosure in entry.enclosures}
     # media:content: url is the file's own URL; media with only a player have no url.
@@ -193,12 +196,12 @@ def add_media(entry: Entry, children: Iterable[_Element], base: str) -> None:
             family = FAMILIES.get((content.get("medium") or "").strip().lower())
             entry.enclosures.append(enclosure(url, content.get("type") or family, content.get("fileSize")))
     # The description of one file among several does not describe the entry.
-    of_file = _inside(contents[0]) if len(contents) == 1 else ()
-    around = [*media, *(each for _, inner in grouped for each in inner), *of_file]
-    entry.title = entry.title or _first(around, "title", elements.line)
+    inside_file = _children_with_base(contents[0]) if len(contents) == 1 else ()
+    around = [*media, *(placed for _, inner in grouped for placed in inner), *inside_file]
+    entry.title = entry.title or _first_value(around, "title", elements.line)
     # An entry with its own content needs no description of its files.
     if entry.summary is None and entry.content is None:
-        entry.summary = _first(around, "description", elements.html)
+        entry.summary = _first_value(around, "description", elements.html)
     # media:player: "allows the media object to be accessed through a web browser".
     if entry.link is None:
         entry.link = next((url for _, url in _urls(around, "player")), None)
@@ -206,12 +209,12 @@ def add_media(entry: Entry, children: Iterable[_Element], base: str) -> None:
         entry.enclosures = [enclosure(url, "image/*", None) for _, url in _urls(around, "thumbnail")][:1]
 
 
-def _inside(outer: Placed) -> list[Placed]:
+def _children_with_base(outer: Placed) -> list[Placed]:
     base = elements.base_of(*outer)
     return [(child, base) for child in outer[0]]
 
 
-def _first(around: Iterable[Placed], name: str, read: Callable[[_Element], str | None]) -> str | None:
+def _first_value(around: Iterable[Placed], name: str, read: Callable[[_Element], str | None]) -> str | None:
     values = (read(element) for element, _base in around if element.tag == f"{MEDIA}{name}")
     return next(filter(None, values), None)
 

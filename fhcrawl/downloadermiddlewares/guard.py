@@ -80,7 +80,7 @@ class GuardMiddleware:
                 ReasonKind.REFUSED_URL, f"only http: and https: URLs are fetched, not {scheme}: ones"
             )
         else:
-            self._check(request, context)
+            self._check_network_url(request, context)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         if isinstance(exception, RefusedUrl) and is_of_user(request):
@@ -88,13 +88,13 @@ class GuardMiddleware:
             instead = f"; to allow it, use {PRIVATE_HOSTS}" if is_private else ""
             logger.warning("%s is not requested: %s%s", request.url, exception, instead)
 
-    def _check(self, request: Request, context: RequestContext | None) -> None:
+    def _check_network_url(self, request: Request, context: RequestContext | None) -> None:
         if addresses.has_credentials(request.url):
             raise RefusedUrl(ReasonKind.REFUSED_URL, "it contains a user name")
         where = addresses.origin(request.url)
         if context is not None and not is_of_web_archive(context):
             _check_feed(request, context)
-        key = ANY_ADDRESS if self._allowed.has(where) else self._key(request, context, where)
+        key = ANY_ADDRESS if self._allowed.has(where) else self._allowing_key(request, context, where)
         if key is not None:
             request.meta[key] = True
             return
@@ -106,7 +106,7 @@ class GuardMiddleware:
             raise RefusedUrl(ReasonKind.PRIVATE_ADDRESS, refusal)
 
     # The key to set in the meta of a request for a host of the user's; None for another host.
-    def _key(self, request: Request, context: RequestContext | None, where: Origin) -> str | None:
+    def _allowing_key(self, request: Request, context: RequestContext | None, where: Origin) -> str | None:
         if context is not None:
             key = _key_of_user_host(request, context, where)
             if key is not None:
@@ -145,8 +145,8 @@ def _check_feed(request: Request, context: RequestContext) -> None:
     feed = context.walk.feed
     if urlsplit(feed).scheme not in PORTS:
         raise RefusedUrl(ReasonKind.REFUSED_URL, "a feed in local files must not lead to the network")
-    before = filter(None, (feed, context.via, *request.meta.get("redirect_urls", ())))
-    if addresses.is_downgrade(request.url, user_urls(context.walk), before):
+    earlier_urls = filter(None, (feed, context.via, *request.meta.get("redirect_urls", ())))
+    if addresses.is_downgrade(request.url, user_urls(context.walk), earlier_urls):
         raise RefusedUrl(ReasonKind.DOWNGRADE, "it is an http: URL on a host that was reached with https:")
 
 

@@ -68,7 +68,7 @@ class LimitsMiddleware(Component):
             if limit and context.documents > limit:
                 source = SETTINGS[role] if own_limit is None else "the list of feeds"
                 noun = NOUNS.get(role, role).value
-                raise LimitReached(f"{source} limits a crawl to {_number(limit, noun)}")
+                raise LimitReached(f"{source} limits a crawl to {_numbered(limit, noun)}")
             if context.barren >= MOST_BARREN:
                 message = f"the {MOST_BARREN} documents before it have no new entries"
                 raise LimitReached(message, kind=ReasonKind.EMPTY_ARCHIVES)
@@ -84,17 +84,19 @@ class LimitsMiddleware(Component):
             return
         context = find_context(request)
         # A robots.txt belongs to no feed; all feeds of its host wait for it.
-        left: float = self._seconds
+        seconds_left: float = self._seconds
         if context is not None:
             # The walk carries the time: its next request may come from a JOBDIR.
             walk = context.walk
             begun = self._begun.setdefault((walk.feed, walk.run), walk.begun or time())
             if begun != walk.begun:
                 set_walk(request, replace(walk, begun=begun))
-            left += begun - time()
-        if left <= 0:
+            seconds_left += begun - time()
+        if seconds_left <= 0:
             raise LimitReached(time_is_over(self._seconds))
-        request.meta["download_timeout"] = min(left, request.meta.get("download_timeout", self._timeout))
+        request.meta["download_timeout"] = min(
+            seconds_left, request.meta.get("download_timeout", self._timeout)
+        )
 
 
 def time_left(request: Request, seconds: int) -> float | None:
@@ -106,10 +108,10 @@ def time_left(request: Request, seconds: int) -> float | None:
 
 def time_is_over(seconds: int) -> str:
     """Return why the walk of a feed was stopped, as a sentence without a subject."""
-    return f"{SECONDS} limits a crawl to {_number(seconds, 'second')}"
+    return f"{SECONDS} limits a crawl to {_numbered(seconds, 'second')}"
 
 
-def _number(number: int, noun: str) -> str:
+def _numbered(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
@@ -133,20 +135,20 @@ class OctetsMiddleware(Component):
 
     def process_request(self, request: Request) -> None:
         context = find_context(request)
-        if self._count(request, 0) >= self._limit and context is not None and context.documents != 1:
+        if self._add_octets(request, 0) >= self._limit and context is not None and context.documents != 1:
             raise LimitReached(f"{OCTETS} limits a crawl to {self._limit} bytes")
 
     def response_downloaded(self, response: Response, request: Request) -> None:
         request.meta[RECEIVED] = len(response.body)
-        self._count(request, len(response.body))
+        self._add_octets(request, len(response.body))
 
     def process_response(self, request: Request, response: Response) -> Response:
         grown = len(response.body) - request.meta.pop(RECEIVED, 0)
-        self._count(request, max(grown, 0))
+        self._add_octets(request, max(grown, 0))
         return response
 
     # The walk carries the sum, which is returned: its next request may come from a JOBDIR.
-    def _count(self, request: Request, octets: int) -> int:
+    def _add_octets(self, request: Request, octets: int) -> int:
         context = find_context(request)
         # A robots.txt belongs to no feed.
         if context is None or (context.role is Role.CAPTURE and not is_of_web_archive(context)):

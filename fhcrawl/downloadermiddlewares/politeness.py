@@ -78,8 +78,8 @@ class PolitenessMiddleware(Component):
         settings, key = self._crawler.settings, self._downloader.get_slot_key(request)
         host = host_of(key)
         # The user agent as in RobotsTxtMiddleware.
-        own = settings["ROBOTSTXT_USER_AGENT"] or request.headers.get("User-Agent")
-        delay = min(robotparser.crawl_delay(own or settings["USER_AGENT"]) or 0.0, LONGEST)
+        agent = settings["ROBOTSTXT_USER_AGENT"] or request.headers.get("User-Agent")
+        delay = min(robotparser.crawl_delay(agent or settings["USER_AGENT"]) or 0.0, LONGEST)
         if self._has_delay(host) or not delay > 0:
             return
         if self._is_too_long(delay):
@@ -114,7 +114,7 @@ class PolitenessMiddleware(Component):
             return
         # The key of the slot that the request was already in, or the host.
         key = self._downloader.get_slot_key(request)
-        self._check(key)
+        self._check_limits(key)
         if is_of_web_archive(find_context(request)) and key not in self._archives:
             self._archives.add(key)
             host, is_local = host_of(key), is_of_this_machine(request.url)
@@ -141,12 +141,12 @@ class PolitenessMiddleware(Component):
             else:
                 pause(self._downloader, key, wait)
             if not is_of_user(request):
-                self._check(key)
+                self._check_limits(key)
                 if response.status == FORBIDDEN:
                     return response.replace(status=TOO_MANY)
         return response
 
-    def _check(self, key: str) -> None:
+    def _check_limits(self, key: str) -> None:
         host, domain = host_of(key), domain_of(key)
         if host in self._refused:
             raise LimitReached(f"{self._refused[host]}, which is more than {SETTING} allows")

@@ -92,15 +92,19 @@ class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
         encodings = response.headers.getlist("Content-Encoding")
         limit = request.meta.get("download_maxsize", self._limit)
         has_end = is_whole(response.body, encodings, limit)
-        done = super().process_response(request, response)
-        assert isinstance(done, Response)  # noqa: S101 - Scrapy's annotation is that of all middlewares
-        return done if done is response or has_end else done.replace(flags=[*done.flags, "dataloss"])
+        decompressed = super().process_response(request, response)
+        assert isinstance(decompressed, Response)  # noqa: S101 - Scrapy's annotation is that of all middlewares
+        return (
+            decompressed
+            if decompressed is response or has_end
+            else decompressed.replace(flags=[*decompressed.flags, "dataloss"])
+        )
 
 
 # Some archives and crawlers keep decompressed bodies with the original header, and some servers declare twice
 # what they have compressed once: declare gzip as the last coding, once, only if the body begins with it.
 def _with_actual_encoding(response: Response) -> Response:
-    names = _names(response.headers.getlist("Content-Encoding"))
+    names = _coding_names(response.headers.getlist("Content-Encoding"))
     if names[-1] not in GZIP_NAMES:
         return response
     while names and names[-1] in GZIP_NAMES:
@@ -112,14 +116,14 @@ def _with_actual_encoding(response: Response) -> Response:
     return response.replace(headers=headers)
 
 
-def _names(encodings: list[bytes]) -> list[bytes]:
+def _coding_names(encodings: list[bytes]) -> list[bytes]:
     return [name.strip().lower() for name in b",".join(encodings).split(b",")]
 
 
 # Scrapy's functions return the data before a fault, and do not report it.
 def is_whole(body: bytes, encodings: list[bytes], limit: int) -> bool:
     """Return whether a body is complete, or larger than `limit`."""
-    names = _names(encodings)
+    names = _coding_names(encodings)
     try:
         while body and names and names[-1] in DECOMPRESS:
             pieces, size = [], 0
@@ -135,23 +139,23 @@ def is_whole(body: bytes, encodings: list[bytes], limit: int) -> bool:
     return True
 
 
-def _count(streams: int) -> int:
+def _count_stream(streams: int) -> int:
     if streams == MOST_STREAMS:
         raise ResponseTooLarge(f"consists of more than {MOST_STREAMS} compressed streams")
     return streams + 1
 
 
-def _gzip(body: bytes) -> Iterator[bytes]:
+def _gunzip(body: bytes) -> Iterator[bytes]:
     # RFC 1952, 2.2: "A gzip file consists of a series of members".
     position = streams = 0
     while member := NO_PADDING.search(body, position):
-        streams = _count(streams)
+        streams = _count_stream(streams)
         position = yield from _inflated(zlib.decompressobj(GZIP), body, member.start())
 
 
 # RFC 9110, 8.4.1.2: deflate is zlib's format; "some non-conformant implementations send the "deflate"
 # compressed data without the zlib wrapper".
-def _deflate(body: bytes) -> Iterator[bytes]:
+def _undeflate(body: bytes) -> Iterator[bytes]:
     try:
         zlib.decompressobj().decompress(body, 1)
         stream = zlib.decompressobj()
@@ -178,7 +182,7 @@ def _inflated(stream: Any, body: bytes, position: int) -> Generator[bytes, None,
     return position - len(stream.unused_data)
 
 
-def _brotli(body: bytes) -> Iterator[bytes]:
+def _unbrotli(body: bytes) -> Iterator[bytes]:
     stream = brotli.Decompressor()
     for position in range(0, len(body), CHUNK):
         piece = stream.process(body[position : position + CHUNK], output_buffer_limit=CHUNK)
@@ -190,13 +194,13 @@ def _brotli(body: bytes) -> Iterator[bytes]:
 
 
 # RFC 8878, 3.1: "Zstandard compressed data is made up of one or more frames."
-def _zstd(body: bytes) -> Iterator[bytes]:
+def _unzstd(body: bytes) -> Iterator[bytes]:
     stream, streams = zstd.ZstdDecompressor(), 1
     for position in range(0, len(body), CHUNK):
         piece = body[position : position + CHUNK]
         while piece or not (stream.eof or stream.needs_input):
             if stream.eof:
-                stream, streams = zstd.ZstdDecompressor(), _count(streams)
+                stream, streams = zstd.ZstdDecompressor(), _count_stream(streams)
             yield stream.decompress(piece, CHUNK)
             piece = stream.unused_data
     if not stream.eof:
@@ -204,10 +208,10 @@ def _zstd(body: bytes) -> Iterator[bytes]:
 
 
 DECOMPRESS: dict[bytes, Callable[[bytes], Iterator[bytes]]] = {
-    **dict.fromkeys(GZIP_NAMES, _gzip),
-    b"deflate": _deflate,
-    b"br": _brotli,
-    b"zstd": _zstd,
+    **dict.fromkeys(GZIP_NAMES, _gunzip),
+    b"deflate": _undeflate,
+    b"br": _unbrotli,
+    b"zstd": _unzstd,
 }
 
 
@@ -217,8 +221,8 @@ class CutOffMiddleware(Component):
     def process_response(self, request: Request, response: Response) -> Request | Response:
         if "dataloss" not in response.flags or self._crawler.spider is None:
             return response
-        again = get_retry_request(request, spider=self._crawler.spider, reason="truncated")
-        return again or response
+        retry = get_retry_request(request, spider=self._crawler.spider, reason="truncated")
+        return retry or response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         settings, meta = self._crawler.settings, request.meta
@@ -254,8 +258,8 @@ class RedirectMiddleware(redirect.RedirectMiddleware):
         redirected = super().process_response(request, response)
         context = find_context(redirected) if isinstance(redirected, Request) else None
         if context is not None:
-            own = requests.user_headers(context.walk, redirected.url)
-            for name in context.walk.options.headers.keys() - own.keys():
+            allowed_headers = requests.user_headers(context.walk, redirected.url)
+            for name in context.walk.options.headers.keys() - allowed_headers.keys():
                 redirected.headers.pop(name, None)
         return redirected
 

@@ -82,7 +82,7 @@ def cleaned(value: Any) -> Any:
     return {name: cleaned(each) for name, each in value.items()} if isinstance(value, dict) else value
 
 
-def _parsed(original: str | None) -> _Element:
+def _parse_original(original: str | None) -> _Element:
     if original is not None and original.startswith("<"):
         with contextlib.suppress(etree.XMLSyntaxError):
             return etree.fromstring(canonicalise(original.encode())[0], PARSER)
@@ -168,7 +168,7 @@ class FeedHead:
         self.is_rss = namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES)
         self.base = elements.base_inside(self._section, document)
 
-    def own(self, name: str) -> list[_Element]:
+    def own_elements(self, name: str) -> list[_Element]:
         return [
             self._copy(child) if self.is_atom else _without_namespace(child, self._namespace)
             for parent in dict.fromkeys((self._section, self._root))
@@ -290,11 +290,11 @@ class DocumentFormat(ABC):
         """Return an entry as an element, from its fields in the store and its own XML or JSON, if kept."""
         fields = {name: cleaned(value) for name, value in fields.items()}
         best, fewest = etree.Element(self.entry_tag), len(READ_AGAIN) + 1
-        for candidate in self._candidates(fields, _parsed(original)):
-            wrong = len(self.differences(candidate, fields))
-            if wrong < fewest:
-                best, fewest = candidate, wrong
-            if not wrong:
+        for candidate in self._candidates(fields, _parse_original(original)):
+            number_wrong = len(self.differences(candidate, fields))
+            if number_wrong < fewest:
+                best, fewest = candidate, number_wrong
+            if not number_wrong:
                 break
         return best
 
@@ -306,41 +306,41 @@ class DocumentFormat(ABC):
         return [name for name in READ_AGAIN if (getattr(entry, name) or None) != (fields[name] or None)]
 
     def _candidates(self, fields: Fields, original: _Element) -> Iterator[_Element]:
-        if (own := self.adopt(original)) is not None:
-            _set_base(own, original, fields)
-            self.complete(own, fields)
-            yield own
-            yield self._corrected(own, fields)
+        if (adopted := self.adopt(original)) is not None:
+            _set_base(adopted, original, fields)
+            self.complete(adopted, fields)
+            yield adopted
+            yield self._with_corrections(adopted, fields)
         foreign = [child for child in original if _is_foreign(child)]
-        yield self._built(fields, original, foreign)
-        yield self._built(fields, original, [child for child in foreign if child.tag not in self.reads])
+        yield self._build_entry(fields, original, foreign)
+        yield self._build_entry(fields, original, [child for child in foreign if child.tag not in self.reads])
 
-    def _corrected(self, own: _Element, fields: Fields) -> _Element:
-        entry = copy.deepcopy(own)
-        for name in self.differences(own, fields):
+    def _with_corrections(self, adopted: _Element, fields: Fields) -> _Element:
+        entry = copy.deepcopy(adopted)
+        for name in self.differences(adopted, fields):
             for child in [child for child in entry if self.has_field(child, name)]:
                 entry.remove(child)
-            entry.extend(self._build(name, fields))
-        return self._completed(entry, fields)
+            entry.extend(self._build_field(name, fields))
+        return self._with_verbatim(entry, fields)
 
-    def _built(self, fields: Fields, original: _Element, foreign: Iterable[_Element]) -> _Element:
+    def _build_entry(self, fields: Fields, original: _Element, foreign: Iterable[_Element]) -> _Element:
         entry = etree.Element(self.entry_tag, nsmap=_nsmap(self.entry_tag))
         _set_base(entry, original, fields)
         for name in READ_AGAIN:
-            entry.extend(self._build(name, fields))
+            entry.extend(self._build_field(name, fields))
         entry.extend(copy.deepcopy(child) for child in foreign)
-        entry = self._completed(entry, fields)
+        entry = self._with_verbatim(entry, fields)
         for child in entry:
             child.tail = None
         return entry
 
-    def _build(self, name: str, fields: Fields) -> list[_Element]:
+    def _build_field(self, name: str, fields: Fields) -> list[_Element]:
         if name not in self.elements or not fields[name]:
             return []
         values = fields[name] if isinstance(fields[name], list) else [fields[name]]
         return [self.elements[name](value, fields) for value in values]
 
-    def _completed(self, entry: _Element, fields: Fields) -> _Element:
+    def _with_verbatim(self, entry: _Element, fields: Fields) -> _Element:
         if (child := entry.find(VERBATIM)) is not None:
             place = etree.Comment(secrets.token_hex(16))
             entry.replace(child, place)
@@ -352,11 +352,11 @@ class DocumentFormat(ABC):
     # RFC 6721, 3: at:deleted-entry has the id of the deleted entry and the time of its deletion.
     def tombstone(self, entry_id: str, when: str) -> _Element:
         deleted = etree.Element(DELETED_ENTRY, nsmap={"at": TOMBSTONES, "fx": EXPORT[1:-1]})
-        own = cleaned(entry_id)
-        ref = self.identifier(own)
+        stored_id = cleaned(entry_id)
+        ref = self.identifier(stored_id)
         deleted.set("ref", ref)
-        if ref != own:
-            deleted.set(OWN_ID, own)
+        if ref != stored_id:
+            deleted.set(OWN_ID, stored_id)
         deleted.set("when", when)
         return deleted
 
@@ -419,7 +419,7 @@ def _put_date(entry: _Element, name: str, value: str | None) -> None:
 
 
 # RFC 4287, 3.1. Formats without a type of text (RSS) do not declare markup in titles and summaries.
-def _text(tag: str, value: str, kind: str | None) -> _Element:
+def _text_construct(tag: str, value: str, kind: str | None) -> _Element:
     return leaf(tag, value, type="html" if kind != "text" and elements.MARKUP.search(value) else "text")
 
 
@@ -455,17 +455,21 @@ def _person(person: Person, source: str = OF_THE_FEED) -> _Element:
 
 # RFC 4287, 4.1.1: a feed has at most one of each of these.
 def _feed_elements(source: FeedHead) -> list[_Element]:
-    own: list[_Element] = []
+    single: list[_Element] = []
     for name in ("title", "subtitle", "rights", "generator", "icon", "logo"):
-        own += [
+        single += [
             element
-            for element in source.own(name)
+            for element in source.own_elements(name)
             if elements.line(element)
             and (element.get("type") in (None, "text", "html") or element.find(f"{XHTML}div") is not None)
         ][:1]
-    categories = (element for element in source.own("category") if (element.get("term") or "").strip())
-    contributors = (e for e in source.own("contributor") if elements.line_in(e, f"{ATOM}name"))
-    return [*own, *categories, *contributors]
+    categories = (
+        element for element in source.own_elements("category") if (element.get("term") or "").strip()
+    )
+    contributors = (
+        element for element in source.own_elements("contributor") if elements.line_in(element, f"{ATOM}name")
+    )
+    return [*single, *categories, *contributors]
 
 
 def _from_metadata(metadata: FeedMetadata) -> list[_Element]:
@@ -478,7 +482,7 @@ def _from_metadata(metadata: FeedMetadata) -> list[_Element]:
     )
     alternate = [] if metadata.link is None else [link("alternate", cleaned(metadata.link))]
     return [
-        *(_text(f"{ATOM}{name}", cleaned(text.value), text.type) for name, text in texts if text),
+        *(_text_construct(f"{ATOM}{name}", cleaned(text.value), text.type) for name, text in texts if text),
         *(leaf(f"{ATOM}{name}", cleaned(value)) for name, value in lines if value),
         *(leaf(f"{ATOM}category", term=cleaned(term)) for term in metadata.categories),
         *alternate,
@@ -486,7 +490,7 @@ def _from_metadata(metadata: FeedMetadata) -> list[_Element]:
 
 
 # RFC 4287, 4.1.1: each alternate of a type and language once.
-def _extra(source: FeedHead) -> Iterator[_Element]:
+def _links_and_extensions(source: FeedHead) -> Iterator[_Element]:
     alternates = set()
     for element in source.links():
         key = element.get("type"), element.get("hreflang")
@@ -501,11 +505,11 @@ def _extra(source: FeedHead) -> Iterator[_Element]:
 ATOM_TAGS = {"authors": "author", "categories": "category", "content_type": "content"}
 ATOM_ELEMENTS: dict[str, Build] = {
     "id": lambda value, fields: _identify(value),
-    "title": lambda value, fields: _text(f"{ATOM}title", value, fields.get("title_type")),
+    "title": lambda value, fields: _text_construct(f"{ATOM}title", value, fields.get("title_type")),
     "link": lambda value, fields: link("alternate", value),
     "published": lambda value, fields: leaf(f"{ATOM}published", value),
     "updated": lambda value, fields: leaf(f"{ATOM}updated", value),
-    "summary": lambda value, fields: _text(f"{ATOM}summary", value, fields.get("summary_type")),
+    "summary": lambda value, fields: _text_construct(f"{ATOM}summary", value, fields.get("summary_type")),
     "content": lambda value, fields: _content(value, fields["content_type"] or "text"),
     "authors": lambda name, fields: _person(Person(name), source=""),
     "categories": lambda term, fields: leaf(f"{ATOM}category", term=term),
@@ -529,20 +533,20 @@ class AtomFormat(DocumentFormat):
     def head(self, head: Head) -> list[_Element]:
         source = head.source
         metadata = source.metadata
-        own = _feed_elements(source) if source.is_atom else _from_metadata(metadata)
-        if not any(element.tag == f"{ATOM}title" for element in own):
-            own.insert(0, leaf(f"{ATOM}title", head.name))
-        if metadata.image and not any(element.tag == f"{ATOM}logo" for element in own):
-            own.append(leaf(f"{ATOM}logo", cleaned(metadata.image)))
+        own_elements = _feed_elements(source) if source.is_atom else _from_metadata(metadata)
+        if not any(element.tag == f"{ATOM}title" for element in own_elements):
+            own_elements.insert(0, leaf(f"{ATOM}title", head.name))
+        if metadata.image and not any(element.tag == f"{ATOM}logo" for element in own_elements):
+            own_elements.append(leaf(f"{ATOM}logo", cleaned(metadata.image)))
         authors = [_person(author) for author in metadata.authors] or [
             _person(Person(head.name), source="title")
         ]
         return [
             _identify(cleaned(metadata.id or head.feed)),
             leaf(f"{ATOM}updated", head.updated),
-            *own,
+            *own_elements,
             *authors,
-            *_extra(source),
+            *_links_and_extensions(source),
         ]
 
     def root(self, head: Head) -> dict[str, str]:
@@ -564,8 +568,8 @@ class AtomFormat(DocumentFormat):
     # RFC 4287, 4.1.2: an entry has a title, an update time, and an alternate link if it has no content.
     def complete(self, entry: _Element, fields: Fields) -> None:
         if iri_of(fields["id"]) != fields["id"]:
-            for own in list(entry.iterchildren(f"{ATOM}id")):
-                entry.remove(own)
+            for old_id in list(entry.iterchildren(f"{ATOM}id")):
+                entry.remove(old_id)
             entry.insert(0, _identify(fields["id"]))
         _put_date(entry, "published", fields["published"])
         _put_date(entry, "updated", fields["updated"])
@@ -606,9 +610,9 @@ def _prefixed(tag: str, text: str) -> _Element:
     return child
 
 
-def _required(name: str, value: str | None, otherwise: str) -> _Element:
+def _required(name: str, value: str | None, substitute: str) -> _Element:
     element = etree.Element(name, nsmap={"fx": EXPORT[1:-1]})
-    element.text = cleaned(value or otherwise)
+    element.text = cleaned(value or substitute)
     if not value:
         element.set(PLACEHOLDER, "title" if name != "link" else "feed-url")
     return element
@@ -623,8 +627,8 @@ def _channel_metadata(head: Head, source: FeedHead) -> Iterator[_Element]:
         yield image
     if source.is_rss:
         for name in ONCE:
-            yield from [element for element in source.own(name) if elements.text(element)][:1]
-        yield from (element for element in source.own("category") if elements.text(element))
+            yield from [element for element in source.own_elements(name) if elements.text(element)][:1]
+        yield from (element for element in source.own_elements("category") if elements.text(element))
     else:
         lines = (
             ("language", metadata.language),

@@ -114,7 +114,7 @@ def _head_of(store: Store, feed: Feed, updated: str) -> Head:
 
 
 def _gaps(feed: Feed, form: DocumentFormat, wanted: Selection) -> list[_Element]:
-    return [form.entry_element(e, None) for e in gap_entries(feed)] if wanted.gaps else []
+    return [form.entry_element(fields, None) for fields in gap_entries(feed)] if wanted.gaps else []
 
 
 # RFC 5005, 4: an archive set. The archives are numbered from the oldest; their entries never change, and no
@@ -170,12 +170,12 @@ class ArchiveSet:
             self._index.execute(
                 "CREATE TABLE known (id TEXT PRIMARY KEY, mark BLOB, time TEXT) WITHOUT ROWID"
             )
-            self._read()
+            self._read_archives()
             try:
-                return self._add(versions(), gaps)
+                return self._add_versions(versions(), gaps)
             except WriteAnewError:
                 self._begin_anew()
-                return self._add(versions(), gaps)
+                return self._add_versions(versions(), gaps)
 
     # Without a number: of the subscription document.
     def _name(self, number: int | None) -> str:
@@ -191,11 +191,13 @@ class ArchiveSet:
         matches = filter(None, (NUMBERED.match(path.name) for path in self.folder.iterdir()))
         return sorted(number for match in matches if match.string == self._name(number := int(match[1])))
 
-    def _read(self) -> None:
+    def _read_archives(self) -> None:
         self._begin_at(1)
         # The update time of the subscription document that is replaced.
         index = self._path(None)
-        self._shown = comparable(self._head(None).findtext(f"{ATOM}updated")) if index.exists() else ""
+        self._replaced_time = (
+            comparable(self._head(None).findtext(f"{ATOM}updated")) if index.exists() else ""
+        )
         is_complete = True
         for number in self._numbers():
             head = self._head(number)
@@ -213,8 +215,8 @@ class ArchiveSet:
         self._begin_at(max(self._numbers(), default=0) + 1)
 
     def _begin_at(self, number: int) -> None:
-        # The numbers of the archives; the oldest is the one after `_left`. Lower numbers are obsolete files.
-        self._left = self._number = number - 1
+        # Archives are numbered from the one after `_last_obsolete`; lower numbers are obsolete files.
+        self._last_obsolete = self._number = number - 1
         self._latest = ""
         self._index.execute("DELETE FROM known")
 
@@ -231,15 +233,17 @@ class ArchiveSet:
         self._number, self._latest = number, max(self._latest, updated)
 
     def _mark(self, element: _Element) -> bytes:
-        entry, own = self.form.read(parsed_anew(element)), parsed_anew(element)
+        entry, compared = self.form.read(parsed_anew(element)), parsed_anew(element)
         # xml:base and placeholders depend on the document of the entry, which may differ between crawls.
-        own.attrib.pop(XML_BASE, "")
+        compared.attrib.pop(XML_BASE, "")
         # The id is a field.
-        for child in [c for c in own if c.get(PLACEHOLDER) is not None or c.tag == f"{ATOM}id"]:
-            own.remove(child)
+        for child in [
+            child for child in compared if child.get(PLACEHOLDER) is not None or child.tag == f"{ATOM}id"
+        ]:
+            compared.remove(child)
         digest = hashlib.blake2b(digest_size=16)
         digest.update(json.dumps([getattr(entry, name) for name in READ_AGAIN]).encode())
-        digest.update(etree.tostring(own, method="c14n", exclusive=True, with_tail=False))
+        digest.update(etree.tostring(compared, method="c14n", exclusive=True, with_tail=False))
         return digest.digest()
 
     def _head(self, number: int | None) -> _Element:
@@ -269,35 +273,35 @@ class ArchiveSet:
 
     def _links(self, number: int | None, has_older: bool) -> list[tuple[str, str]]:
         links = [("self", self._url(number)), *([] if number is None else [("current", self._url(None))])]
-        before = self._number if number is None else number - 1
-        return [*links, (PREV_ARCHIVE, self._url(before))] if has_older else links
+        older_number = self._number if number is None else number - 1
+        return [*links, (PREV_ARCHIVE, self._url(older_number))] if has_older else links
 
-    def _add(self, versions: Iterable[StoredVersion], gaps: Sequence[_Element]) -> int:
+    def _add_versions(self, versions: Iterable[StoredVersion], gaps: Sequence[_Element]) -> int:
         waiting: list[Event] = []
-        for event in chain(self._events(versions), self._replaced()):
+        for event in chain(self._events(versions), self._replaced_entities()):
             waiting.append(event)
             if len(waiting) > self.size:
                 number = self._number + 1
-                self._latest = self._write(number, waiting[: self.size])
-                if self._number > self._left:
-                    self._link(self._number, number)
+                self._latest = self._write_file(number, waiting[: self.size])
+                if self._number > self._last_obsolete:
+                    self._link_to_newer(self._number, number)
                 self._number = number
                 del waiting[: self.size]
-        self._write(None, waiting, gaps)
+        self._write_file(None, waiting, gaps)
         for number in self._numbers():
-            if number <= self._left:
+            if number <= self._last_obsolete:
                 self._path(number).unlink(missing_ok=True)
-        return self._number - self._left
+        return self._number - self._last_obsolete
 
     def _events(self, versions: Iterable[StoredVersion]) -> Iterator[Event]:
         for version in versions:
-            archived = self._take(cleaned(version.fields["id"]))
+            archived = self._pop_archived_state(cleaned(version.fields["id"]))
             is_live = not version.is_deleted and self.wanted.has(version.fields)
             event = self._entry(version, archived) if is_live else self._deletion(version, archived)
             if event is not None:
                 yield event
 
-    def _take(self, entry_id: str) -> ArchivedState | None:
+    def _pop_archived_state(self, entry_id: str) -> ArchivedState | None:
         statement = "SELECT mark, time FROM known WHERE id = ?"
         row: ArchivedState | None = self._index.execute(statement, (entry_id,)).fetchone()
         self._index.execute("DELETE FROM known WHERE id = ?", (entry_id,))
@@ -305,7 +309,7 @@ class ArchiveSet:
 
     # The store forgets the entities of a snapshot when two later ones have replaced it. Other entries that it
     # does not know stay in the archives.
-    def _replaced(self) -> Iterator[Event]:
+    def _replaced_entities(self) -> Iterator[Event]:
         statement = "SELECT * FROM known WHERE mark != x'' AND substr(id, 1, ?) = ?"
         rows = self._index.execute(statement, (len(NAMESPACE), NAMESPACE)).fetchall()
         for entry_id, mark, time in rows:
@@ -327,26 +331,26 @@ class ArchiveSet:
     def _deletion(self, version: StoredVersion, archived: ArchivedState | None) -> Event | None:
         if archived is None and not (self.wanted.tombstones and version.is_deleted):
             return None
-        updated = _counted(version.fields["updated"])
-        own = updated or _counted(version.fields["document_updated"])
-        if archived and not archived[0] and archived[1] >= own:
+        updated = _unless_future(version.fields["updated"])
+        time = updated or _unless_future(version.fields["document_updated"])
+        if archived and not archived[0] and archived[1] >= time:
             return None
         # For readers, an entry without a time has that of the subscription document that contained it.
-        seen = own if updated else max(own, self._shown)
-        return self._tombstone(version.fields["id"], max(version.time, seen), archived)
+        seen_until = time if updated else max(time, self._replaced_time)
+        return self._tombstone(version.fields["id"], max(version.time, seen_until), archived)
 
     def _tombstone(self, entry_id: str, version_time: str, archived: ArchivedState | None) -> Event:
         time = max(version_time, self._latest, archived[1] if archived else "")
         when = f"{time}Z" if time else self.head.updated
         return self.form.tombstone(entry_id, when), version_time
 
-    def _write(self, number: int | None, events: list[Event], gaps: Sequence[_Element] = ()) -> str:
+    def _write_file(self, number: int | None, events: list[Event], gaps: Sequence[_Element] = ()) -> str:
         # RFC 5005, 4.2: of versions with one update time, that of the most recently updated document wins.
         # Readers may have an earlier version from the subscription document that is replaced.
-        times = (self._latest, self._shown, *(time for _element, time in events))
+        times = (self._latest, self._replaced_time, *(time for _element, time in events))
         # `_read_archive` reads this value back from the document, also if none of its entries has a time.
         latest = max(times) or comparable(self.head.updated)
-        has_older = self._number > self._left
+        has_older = self._number > self._last_obsolete
         # RFC 5005, 2: without archives, the subscription document contains the complete feed.
         mark = "archive" if number is not None else "" if has_older else "complete"
         links = tuple(self._links(number, has_older))
@@ -358,7 +362,7 @@ class ArchiveSet:
     # RFC 5005, 4: "Archive documents SHOULD also have a "next-archive" link relation, unless there are no
     # following archives available." It is added to an archive once the following one has been written; after
     # that, the archive does not change.
-    def _link(self, number: int, following: int) -> None:
+    def _link_to_newer(self, number: int, following: int) -> None:
         head = self._head(number)
         links = list(head.iterchildren(f"{ATOM}link"))
         if any("next-archive" in elements.relations(link) for link in links):
@@ -370,7 +374,7 @@ class ArchiveSet:
             head.getroottree().write(file, encoding="utf-8", xml_declaration=True)
 
 
-def _counted(time: str | None) -> str:
+def _unless_future(time: str | None) -> str:
     comparable_time = comparable(time)
     return comparable_time if comparable_time <= latest_time(now()) else ""
 

@@ -153,7 +153,9 @@ class Entry(NamedTuple):
             {"children": self.tree} if is_xml else self.tree.get(JSON) if prefix else self.fields
         ]
         if prefix is None and name in OBJECTS:
-            nodes = list(islice((node for each in OBJECTS[name] for node in self._follow(each)), 1))
+            nodes = list(
+                islice((node for object_path in OBJECTS[name] for node in self._follow(object_path)), 1)
+            )
             del steps[0]
         for step in steps:
             nodes = [child for node in nodes for child in _children(node, step, is_xml)]
@@ -177,8 +179,8 @@ def _children(node: Any, step: re.Match[str], is_xml: bool) -> list[Any]:
     members = (node.get("attrs", node) if isinstance(node, dict) else {} for node in nodes)
     return [
         node
-        for node, named in zip(nodes, members, strict=True)
-        if fnmatchcase(str(named.get(key) or "").lower(), step["like"])
+        for node, attributes in zip(nodes, members, strict=True)
+        if fnmatchcase(str(attributes.get(key) or "").lower(), step["like"])
     ]
 
 
@@ -273,9 +275,9 @@ class Rows:
     def __init__(self, names: Iterable[str], profiles: Iterable[str]) -> None:
         self._names = frozenset(names)
         tables = (PROFILES.get(name, {}) for name in profiles)
-        self._of_profiles = {name: column for table in tables for name, column in table.items()}
+        self._profile_columns = {name: column for table in tables for name, column in table.items()}
         plain = {name: column for name, column in COLUMNS.items() if name not in ALL_FIELDS}
-        columns = plain | self._of_profiles
+        columns = plain | self._profile_columns
         self._columns = {name: column for name, column in columns.items() if name in self._names}
         # Whether the entries must be read from the store with details.
         self.need_details = bool(self._columns) or not self._names.isdisjoint(
@@ -283,9 +285,9 @@ class Rows:
         )
 
     def complete(self, entries: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-        return map(self._completed if self.need_details else dict, entries)
+        return map(self._with_columns if self.need_details else dict, entries)
 
-    def _completed(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+    def _with_columns(self, entry: Mapping[str, Any]) -> dict[str, Any]:
         fields = dict(entry)
         original = fields.pop(ORIGINAL, None)
         tree = extensions.read(original)
@@ -294,7 +296,7 @@ class Rows:
             name: Entry(fields, tree or {}).value(column)
             for name, column in self._columns.items()
             # A pipeline may have added a field with this name.
-            if name in self._of_profiles or name not in fields
+            if name in self._profile_columns or name not in fields
         }
         left_out = {*OPTIONAL_FIELDS} - self._names
         return {
@@ -463,7 +465,7 @@ class ParquetItemExporter(exporters.BaseItemExporter):
 
     def export_item(self, item: Any) -> None:
         fields = self.get_serialized_fields(item, default_value=None, include_empty=True)
-        row = {name: _arrow(ARROW_KINDS.get(name, "text"), value) for name, value in fields}
+        row = {name: _arrow_value(ARROW_KINDS.get(name, "text"), value) for name, value in fields}
         self._rows.append(row)
         self._characters += sum(map(_length, row.values()))
         if len(self._rows) >= ROWS_AT_ONCE or self._characters >= CHARACTERS_AT_ONCE:
@@ -488,7 +490,7 @@ class ParquetItemExporter(exporters.BaseItemExporter):
         self._characters = 0
 
 
-def _arrow(kind: str, value: Any) -> Any:
+def _arrow_value(kind: str, value: Any) -> Any:
     if kind == "time":
         return _time(value)
     is_same = kind not in ("text", "url") or value is None or isinstance(value, str)

@@ -132,13 +132,13 @@ def _store(storage: Any, file: IO[bytes]) -> None:
     if isinstance(storage, feedexport.BlockingFeedStorage):
         storage._store_in_thread(file)
         return
-    done = storage.store(file)
-    if isinstance(done, Deferred):
+    result = storage.store(file)
+    if isinstance(result, Deferred):
         failures: list[Any] = []
-        done.addErrback(failures.append)
+        result.addErrback(failures.append)
         for failure in failures:
             failure.raiseException()
-        if not done.called:
+        if not result.called:
             raise ValueError("this storage works only during a crawl; export to a path, and copy the file")
 
 
@@ -152,19 +152,19 @@ def check_appending(path: Path, options: Mapping[str, Any]) -> bytes:
     if not path.is_file() or not path.stat().st_size:
         return b""
     name = options["format"]
-    refused = f"Cannot append to {path}:"
+    refusal = f"Cannot append to {path}:"
     place = in_export(str(path), name)
     instead = (
         f"crawl without -o, then run `fhcrawl export -o {place}` for the complete history "
         "(-O would keep only the changes)"
     )
     if name in WITH_END:
-        raise ExportError(f"{refused} {name} files cannot be extended; use jsonl, or {instead}")
+        raise ExportError(f"{refusal} {name} files cannot be extended; use jsonl, or {instead}")
     fields = options.get("fields") or FIELDS
     columns = list(fields.values() if isinstance(fields, dict) else fields)
     is_plain = "postprocessing" not in options and not options.get("item_export_kwargs")
     if name == "csv" and is_plain and _header(path, options.get("encoding")) != columns:
-        raise ExportError(f"{refused} it has different columns; {instead}")
+        raise ExportError(f"{refusal} it has different columns; {instead}")
     try:
         has_lines = takes_lines(options) and "\n".encode(options.get("encoding") or "utf-8") == b"\n"
     except LookupError:  # the exporter refuses an unknown encoding
@@ -218,11 +218,11 @@ def _remove(part: Path) -> None:
 # includes a file that a dead delivery has recorded: renamed later, it would replace the export that is being
 # written. Without it, the delivery is cancelled, and its changes are exported again. `settle` needs no lock:
 # a file that it renames before this is copied, and after this there is nothing left to rename.
-def _remove_left(path: Path) -> None:
-    begin = f".{path.name}."
-    for left in path.parent.iterdir():
-        if left.name.startswith(begin) and LEFT.fullmatch(left.name, len(begin)):
-            _remove(left)
+def _remove_stale_parts(path: Path) -> None:
+    prefix = f".{path.name}."
+    for part in path.parent.iterdir():
+        if part.name.startswith(prefix) and LEFT.fullmatch(part.name, len(prefix)):
+            _remove(part)
 
 
 @contextlib.contextmanager
@@ -290,8 +290,8 @@ def recover(store: Store, locked: Path | None = None) -> None:
     """
     for number, rows in store.exports.find_dead(None if locked is None else str(locked)):
         is_done = settle(store, number, [WrittenFile(*row) for row in rows])
-        again = "An export was interrupted; the next crawl of its feeds exports the changes again"
-        logger.info("An interrupted export has been completed" if is_done else again)
+        cancelled = "An export was interrupted; the next crawl of its feeds exports the changes again"
+        logger.info("An interrupted export has been completed" if is_done else cancelled)
 
 
 # A suspended process may resume here. Files are renamed in order: once the first cannot be renamed any more,
@@ -372,7 +372,7 @@ class FileFeedStorage(feedexport.FileFeedStorage):
             self.recover(path)
         is_appended = self.write_mode != "wb"
         line_end = check_appending(path, self._options) if is_appended else b""
-        _remove_left(path)
+        _remove_stale_parts(path)
         part = path.with_name(f".{path.name}.{secrets.token_hex(TOKEN_OCTETS)}.part")
         is_there = path.exists()
         # No other user can read the new file until it has the permissions of the old one.

@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 # The digests are short: a publisher who makes them collide only hides a change of their own entry.
 
 # Octets of the digest of an id, and of a content. The digest of the URL of the older document comes first.
-OF_ID, OF_CONTENT = 8, 4
-UNKNOWN = bytes(OF_CONTENT)
-SIZE, HEAD = OF_ID + OF_CONTENT, OF_ID
+ID_OCTETS, CONTENT_OCTETS = 8, 4
+UNKNOWN_CONTENT = bytes(CONTENT_OCTETS)
+ENTRY_OCTETS, LINK_OCTETS = ID_OCTETS + CONTENT_OCTETS, ID_OCTETS
 
 
 def digest_of_id(entry_id: str) -> bytes:
-    return hashlib.blake2b(entry_id.encode("utf-8", "surrogatepass"), digest_size=OF_ID).digest()
+    return hashlib.blake2b(entry_id.encode("utf-8", "surrogatepass"), digest_size=ID_OCTETS).digest()
 
 
-def _digest_of_content(digest: str) -> bytes:
-    return bytes.fromhex(digest[: 2 * OF_CONTENT])
+def _short_digest(hex_digest: str) -> bytes:
+    return bytes.fromhex(hex_digest[: 2 * CONTENT_OCTETS])
 
 
 def encode(versions: Iterable[Version], older_url: str | None, unsettled: Container[str] = ()) -> bytes:
@@ -46,37 +46,40 @@ def encode(versions: Iterable[Version], older_url: str | None, unsettled: Contai
     :param unsettled: ids of entries that must count as changed when the document is read next
     """
     return digest_of_id(older_url or "") + b"".join(
-        digest_of_id(v.id) + (UNKNOWN if v.id in unsettled else _digest_of_content(v.digest))
-        for v in versions
+        digest_of_id(version.id)
+        + (UNKNOWN_CONTENT if version.id in unsettled else _short_digest(version.digest))
+        for version in versions
     )
 
 
 # The document links to no older document; if it has one, its URL was guessed.
-NAMES_NONE = digest_of_id("")
+NO_OLDER = digest_of_id("")
 
 
-def ids_of(held: bytes) -> Iterator[bytes]:
+def ids_of(encoded: bytes) -> Iterator[bytes]:
     """Yield the digests of the ids in an encoded document, in its order."""
-    return (held[begin : begin + OF_ID] for begin in range(HEAD, len(held), SIZE))
+    return (encoded[begin : begin + ID_OCTETS] for begin in range(LINK_OCTETS, len(encoded), ENTRY_OCTETS))
 
 
-def _contents_of(held: bytes) -> dict[bytes, set[bytes]]:
+def _contents_by_id(encoded: bytes) -> dict[bytes, set[bytes]]:
     contents = defaultdict(set)
-    for begin in range(HEAD, len(held), SIZE):
-        contents[held[begin : begin + OF_ID]].add(held[begin + OF_ID : begin + SIZE])
+    for begin in range(LINK_OCTETS, len(encoded), ENTRY_OCTETS):
+        contents[encoded[begin : begin + ID_OCTETS]].add(encoded[begin + ID_OCTETS : begin + ENTRY_OCTETS])
     return contents
 
 
-def unlike(versions: Collection[Version], newer: bytes) -> set[str] | None:
+def ids_with_other_content(versions: Collection[Version], newer: bytes) -> set[str] | None:
     """Return the ids of the entries of a page whose content differs from the newer page's entry with that id.
 
     :return: None if the newer page does not have all ids of the page, or the page has none
     """
-    contents, keys = _contents_of(newer), [digest_of_id(version.id) for version in versions]
-    if not keys or not contents.keys() >= set(keys):
+    newer_contents, digests = _contents_by_id(newer), [digest_of_id(version.id) for version in versions]
+    if not digests or not newer_contents.keys() >= set(digests):
         return None
-    pairs = zip(versions, keys, strict=True)
-    return {v.id for v, key in pairs if _digest_of_content(v.digest) not in contents[key]}
+    pairs = zip(versions, digests, strict=True)
+    return {
+        version.id for version, digest in pairs if _short_digest(version.digest) not in newer_contents[digest]
+    }
 
 
 class EarlierReading:
@@ -107,31 +110,31 @@ class EarlierReading:
     ) -> None:
         self.was_read, self._missing = missing is None, missing
         self._encoded = held
-        self._held = _contents_of(held)
-        self._current = _contents_of(current)
+        self._contents = _contents_by_id(held)
+        self._current = _contents_by_id(current)
         self._place = place
-        self._now = ChainPosition(walk, place.step)
+        self._place_now = ChainPosition(walk, place.step)
         self.unsettled: set[str] = set()
 
-    def has_held(self, version: Version) -> bool:
-        return _digest_of_content(version.digest) in self._held.get(digest_of_id(version.id), ())
+    def had_content(self, version: Version) -> bool:
+        return _short_digest(version.digest) in self._contents.get(digest_of_id(version.id), ())
 
-    def has_id(self, version: Version) -> bool:
-        return digest_of_id(version.id) in self._held
+    def had_id(self, version: Version) -> bool:
+        return digest_of_id(version.id) in self._contents
 
-    def lost(self, held: bytes) -> list[bytes]:
+    def lost(self, encoded_now: bytes) -> list[bytes]:
         """Return the digests of the ids that the document contained before, and does not contain now."""
-        return list(self._held.keys() - set(ids_of(held)))
+        return list(self._contents.keys() - set(ids_of(encoded_now)))
 
-    def removed(self, held: bytes) -> dict[bytes, bytes] | None:
+    def removed(self, encoded_now: bytes) -> dict[bytes, bytes] | None:
         """Return `removed` of a plain feed; None too if it linked to an older document."""
         if not self._encoded:
             return {}
-        is_plain = self._encoded.startswith(NAMES_NONE) and held.startswith(NAMES_NONE)
-        return removed(list(ids_of(self._encoded)), list(ids_of(held))) if is_plain else None
+        is_plain = self._encoded.startswith(NO_OLDER) and encoded_now.startswith(NO_OLDER)
+        return removed(list(ids_of(self._encoded)), list(ids_of(encoded_now))) if is_plain else None
 
-    def has_gained(self, held: bytes) -> bool:
-        return not self._held.keys() >= set(ids_of(held))
+    def has_new_ids(self, encoded_now: bytes) -> bool:
+        return not self._contents.keys() >= set(ids_of(encoded_now))
 
     def order(
         self, entry_id: str, digest: str, updated: str | None, document_updated: str | None, position: int
@@ -139,18 +142,18 @@ class EarlierReading:
         """Return the order of a version in the document that is read now: see `results.order`."""
         if self._missing is not None:
             is_observed = digest_of_id(entry_id) in self._missing
-            place = self._now if is_observed else self._place
+            place = self._place_now if is_observed else self._place
             return order(updated, document_updated, place, position, is_observed)
         # The subscription document, and pages that a walk has come to, have the place of this walk.
-        is_observed = self._place == self._now
+        is_observed = self._place == self._place_now
         if not is_observed:
-            key, content = digest_of_id(entry_id), _digest_of_content(digest)
-            is_edited = content not in self._held.get(key, ())
-            is_observed = is_edited and key not in self._current
-            if is_edited and not is_observed and content not in self._current[key]:
+            id_digest, content_digest = digest_of_id(entry_id), _short_digest(digest)
+            is_edited = content_digest not in self._contents.get(id_digest, ())
+            is_observed = is_edited and id_digest not in self._current
+            if is_edited and not is_observed and content_digest not in self._current[id_digest]:
                 self.unsettled.add(entry_id)
         if is_observed:
-            return order(updated, document_updated, self._now, position, is_observed=True)
+            return order(updated, document_updated, self._place_now, position, is_observed=True)
         return order(updated, None, self._place, position)
 
 
@@ -183,11 +186,11 @@ class Seen(NamedTuple):
 # copy.
 def agreed_walk(documents: Collection[Seen]) -> int | None:
     """Return the last walk at whose beginning all documents had their stored content; None if unknown."""
-    changed = [seen.changed for seen in documents if seen.changed is not None]
-    checked = [seen.checked for seen in documents if seen.checked is not None]
-    if not documents or min(len(changed), len(checked)) < len(documents):
+    first_walks = [seen.changed for seen in documents if seen.changed is not None]
+    last_walks = [seen.checked for seen in documents if seen.checked is not None]
+    if not documents or min(len(first_walks), len(last_walks)) < len(documents):
         return None
-    return min(checked) if max(changed) < min(checked) else None
+    return min(last_walks) if max(first_walks) < min(last_walks) else None
 
 
 # A document that sorts its entries by rank or update time, or shows random entries, moves entries or inserts
@@ -200,22 +203,22 @@ def removed(earlier: Sequence[bytes], shown: Sequence[bytes]) -> dict[bytes, byt
     :param earlier, shown: digests of the ids shown before, and of those shown now, in document order
     :return: for each entry, the next older one that is still shown; None if the order proves nothing
     """
-    places = {key: place for place, key in enumerate(shown)}
-    were = {key: place for place, key in enumerate(earlier)}
-    if len(places) < len(shown) or len(were) < len(earlier):
+    shown_places = {key: place for place, key in enumerate(shown)}
+    earlier_places = {key: place for place, key in enumerate(earlier)}
+    if len(shown_places) < len(shown) or len(earlier_places) < len(earlier):
         return None
-    kept = [key for key in earlier if key in places]
+    still_shown = [key for key in earlier if key in shown_places]
     pinned = sum(takewhile(bool, map(eq, earlier, shown)))
-    movable = [places[key] for key in kept[pinned:]]
+    movable = [shown_places[key] for key in still_shown[pinned:]]
     if any(below != above + 1 for above, below in pairwise(movable)):
         return None
-    lost: dict[bytes, bytes] = {}
-    for newer, older in pairwise(kept):
-        between = earlier[were[newer] + 1 : were[older]]
-        is_pinned = earlier[-1] == shown[-1] == older and len(between) <= len(shown) - len(kept)
-        if places[older] == places[newer] + 1 and not is_pinned:
-            lost.update(dict.fromkeys(between, older))
-    return lost
+    removed_ids: dict[bytes, bytes] = {}
+    for newer, older in pairwise(still_shown):
+        between = earlier[earlier_places[newer] + 1 : earlier_places[older]]
+        is_pinned = earlier[-1] == shown[-1] == older and len(between) <= len(shown) - len(still_shown)
+        if shown_places[older] == shown_places[newer] + 1 and not is_pinned:
+            removed_ids.update(dict.fromkeys(between, older))
+    return removed_ids
 
 
 def missed_since(missed: int, looked: int, changed: int | None, walk: int) -> int:
@@ -273,13 +276,11 @@ def due_rechecks(
     # A time in the future comes from a wrong clock.
     ages = [age if age >= 0 else period for age in (elapsed(time, now) for time in requested)]
     longest_first = sorted(range(len(ages)), key=lambda index: -ages[index])
-    owed = (
-        len(ages) * ages[index] // period - younger for younger, index in enumerate(reversed(longest_first))
-    )
-    chosen = longest_first[: max(owed, default=0)] if ages else []
-    first = [0] if chosen and budget.documents > 1 and 0 not in failed else []
-    unsure = [index for index in longest_first if index in doubted]
-    return list(dict.fromkeys([*first, *chosen, *unsure]))[: budget.documents]
+    due = (len(ages) * ages[index] // period - later for later, index in enumerate(reversed(longest_first)))
+    chosen = longest_first[: max(due, default=0)] if ages else []
+    newest = [0] if chosen and budget.documents > 1 and 0 not in failed else []
+    doubted_ones = [index for index in longest_first if index in doubted]
+    return list(dict.fromkeys([*newest, *chosen, *doubted_ones]))[: budget.documents]
 
 
 # -- renames: entries whose id has changed ----------------------------------------------------------------
@@ -324,7 +325,7 @@ class NamedEntry(NamedTuple):
         same = (self.title, self._time) == (other.title, other._time)
         return same and bool(self.title) and self._time is not None
 
-    def shared(self) -> Iterator[Hashable]:
+    def shared_keys(self) -> Iterator[Hashable]:
         """Yield the keys that two ids of the same entry have in common."""
         if self.title and self._time:
             match = WEB.fullmatch(self.id) or TAG.fullmatch(self.id)
@@ -344,46 +345,50 @@ class Renaming(NamedTuple):
 
 def with_other_scheme(entry_id: str) -> str | None:
     """Replace `http` with `https` in an id, or `https` with `http`; None for another id."""
-    scheme, separator, rest = entry_id.partition("://")
-    other = {"http": "https", "https": "http"}.get(scheme)
-    return f"{other}://{rest}" if other and separator else None
+    scheme, separator, after_scheme = entry_id.partition("://")
+    other_scheme = {"http": "https", "https": "http"}.get(scheme)
+    return f"{other_scheme}://{after_scheme}" if other_scheme and separator else None
 
 
-def renamings(arrivals: Iterable[NamedEntry], others: Iterable[NamedEntry]) -> list[Renaming]:
+def renamings(arrivals: Iterable[NamedEntry], feed_entries: Iterable[NamedEntry]) -> list[Renaming]:
     """Return the renamings that the entries of a feed suggest; the contents of documents are not considered.
 
     :param arrivals: entries with new ids; the former id of one may be that of an older arrival
-    :param others: entries of the feed, each once; arrivals among them are ignored
+    :param feed_entries: entries of the feed, each once; arrivals among them are ignored
     """
     by_id = {entry.id: entry for entry in arrivals}
     new_ids = {with_other_scheme(entry_id): entry_id for entry_id in by_id}
-    sharing: dict[Hashable, list[NamedEntry]] = {
-        key: [] for entry in by_id.values() for key in entry.shared()
+    entries_by_key: dict[Hashable, list[NamedEntry]] = {
+        key: [] for entry in by_id.values() for key in entry.shared_keys()
     }
     candidates: defaultdict[str, dict[str, Renaming]] = defaultdict(dict)
 
     def comes_after(new: NamedEntry, old: NamedEntry) -> bool:
         return new.id in by_id and (old.id not in by_id or old.place < new.place)
 
-    for entry in chain(by_id.values(), (entry for entry in others if entry.id not in by_id)):
+    for entry in chain(by_id.values(), (entry for entry in feed_entries if entry.id not in by_id)):
         new = by_id.get(new_ids.get(entry.id, ""))
-        if new is not None and comes_after(new, entry) and _may_differ_in_scheme(new, entry):
+        if new is not None and comes_after(new, entry) and _has_same_time_or_title(new, entry):
             candidates[new.id] = {entry.id: Renaming(new, entry, by_scheme=True)}
         # Its link counts even if the entry has no title or time.
-        for key in {*entry.shared(), ("link", entry.link)}:
-            if key in sharing and len(sharing[key]) < ENOUGH:
-                sharing[key].append(entry)
-    pairs = (permutations(alike) for alike in sharing.values() if len(alike) == PAIR)
+        for key in {*entry.shared_keys(), ("link", entry.link)}:
+            if key in entries_by_key and len(entries_by_key[key]) < ENOUGH:
+                entries_by_key[key].append(entry)
+    pairs = (permutations(entries) for entries in entries_by_key.values() if len(entries) == PAIR)
     for new, old in chain.from_iterable(pairs):
-        former = candidates[new.id]
-        if comes_after(new, old) and new.is_like(old) and not any(r.by_scheme for r in former.values()):
-            former[old.id] = Renaming(new, old, by_scheme=False)
-    unique = [next(iter(former.values())) for former in candidates.values() if len(former) == 1]
+        by_old = candidates[new.id]
+        if (
+            comes_after(new, old)
+            and new.is_like(old)
+            and not any(renaming.by_scheme for renaming in by_old.values())
+        ):
+            by_old[old.id] = Renaming(new, old, by_scheme=False)
+    unique = [next(iter(by_old.values())) for by_old in candidates.values() if len(by_old) == 1]
     claimed = Counter(renaming.old.id for renaming in unique)
     return [renaming for renaming in unique if claimed[renaming.old.id] == 1]
 
 
-def _may_differ_in_scheme(new: NamedEntry, old: NamedEntry) -> bool:
+def _has_same_time_or_title(new: NamedEntry, old: NamedEntry) -> bool:
     if new.published or old.published:
         return new.published == old.published
     return new.title == old.title
@@ -395,16 +400,18 @@ def confirmed(candidates: Collection[Renaming], documents: Iterable[Collection[b
     :param documents: the digests of the ids that each document had when it was last read, at least of those
         in the renamings
     """
-    pairs = {digest_of_id(each.new.id): (each, digest_of_id(each.old.id)) for each in candidates}
-    held: set[bytes] = set()
-    together: set[bytes] = set()
+    pairs = {
+        digest_of_id(renaming.new.id): (renaming, digest_of_id(renaming.old.id)) for renaming in candidates
+    }
+    current_ids: set[bytes] = set()
+    new_ids_beside_old: set[bytes] = set()
     for ids in documents:
-        held.update(ids)
-        together.update(new for new in ids if new in pairs and pairs[new][1] in ids)
+        current_ids.update(ids)
+        new_ids_beside_old.update(new for new in ids if new in pairs and pairs[new][1] in ids)
     return [
-        each
-        for new, (each, old) in pairs.items()
-        if new in held
-        and new not in together
-        and (old not in held or (each.by_scheme and each.old.place < each.new.place))
+        renaming
+        for new, (renaming, old) in pairs.items()
+        if new in current_ids
+        and new not in new_ids_beside_old
+        and (old not in current_ids or (renaming.by_scheme and renaming.old.place < renaming.new.place))
     ]

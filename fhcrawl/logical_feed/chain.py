@@ -38,16 +38,16 @@ REVERSED |= {opposite: name for name, opposite in REVERSED.items()}
 
 def relations(document: FeedDocument, quirks: FeedQuirks) -> dict[str, str]:
     """Return a document's links by relation, corrected for the feed's quirks."""
-    return _corrected(document.links, document, quirks)
+    return _corrected_links(document.links, document, quirks)
 
 
-def _corrected(links: dict[str, Value], document: FeedDocument, quirks: FeedQuirks) -> dict[str, Value]:
+def _corrected_links(links: dict[str, Value], document: FeedDocument, quirks: FeedQuirks) -> dict[str, Value]:
     links = dict(links)
     # Outside feed history, `prev` is the older name of `previous`; in a draft's feed it is not.
     if "prev" in links and not document.incremental:
         links.setdefault("previous", links["prev"])
     if quirks.reversed:
-        links = {REVERSED.get(name, name): value for name, value in links.items()}
+        links = {REVERSED.get(relation, relation): value for relation, value in links.items()}
     if quirks.next_is_archive and "next" in links:
         links.setdefault("prev-archive", links["next"])
     return links
@@ -62,7 +62,7 @@ class Contradiction(NamedTuple):
 
 
 def contradiction(document: FeedDocument, relation: str | None, quirks: FeedQuirks) -> Contradiction | None:
-    others = _corrected(document.other_links, document, quirks).get(relation or "")
+    others = _corrected_links(document.other_links, document, quirks).get(relation or "")
     if relation is None or not others:
         return None
     return Contradiction(relation, relations(document, quirks).get(relation), others)
@@ -102,7 +102,7 @@ class ChainPosition(NamedTuple):
     walk: int
     step: int
 
-    def before(self) -> ChainPosition:
+    def older_position(self) -> ChainPosition:
         return ChainPosition(self.walk, self.step - 1)
 
 
@@ -162,7 +162,7 @@ class Kind(str, Enum):
 
 def kind(document: FeedDocument, quirks: FeedQuirks = PLAIN) -> Kind:
     """`document` is the subscription document."""
-    links = {*relations(document, quirks), *_corrected(document.other_links, document, quirks)}
+    links = {*relations(document, quirks), *_corrected_links(document.other_links, document, quirks)}
     # RFC 5005, 2: "the feed document it occurs in is a complete representation of the logical feed's
     # entries."
     if document.complete:
@@ -176,9 +176,9 @@ def kind(document: FeedDocument, quirks: FeedQuirks = PLAIN) -> Kind:
 
 
 def older_document(
-    document: FeedDocument, own: tuple[str, ...] = (), quirks: FeedQuirks = PLAIN
+    document: FeedDocument, own_urls: tuple[str, ...] = (), quirks: FeedQuirks = PLAIN
 ) -> Link | None:
-    """Return the link to the older document; `own` are the document's URLs, before and after redirects."""
+    """Return the link to the older document; `own_urls`: before and after redirects."""
     links = relations(document, quirks)
     # RFC 5005, 1: "The semantics of a feed that combines these types is undefined by this specification."
     if document.complete:
@@ -186,7 +186,7 @@ def older_document(
     if url := links.get("prev-archive"):
         return Link(Role.ARCHIVE, url)
     # RFC 5005, 3: "last - A URI that refers to the furthest following document in a series of documents."
-    if document.archive or document.incremental or links.get("last") in own:
+    if document.archive or document.incremental or links.get("last") in own_urls:
         return None
     # RFC 5005, 3: "next - A URI that refers to the immediately following document in a series of documents."
     if url := links.get("next"):
@@ -194,12 +194,12 @@ def older_document(
     return None
 
 
-def last_page(document: FeedDocument, own: tuple[str, ...], quirks: FeedQuirks = PLAIN) -> str | None:
+def last_page(document: FeedDocument, own_urls: tuple[str, ...], quirks: FeedQuirks = PLAIN) -> str | None:
     """Return the URL of the last page if a page links to it, is not it, and links to no older document."""
     links = relations(document, quirks)
     is_archive = document.complete or document.archive or document.incremental
     last = None if is_archive or {"next", "prev-archive"} & links.keys() else links.get("last")
-    return None if last in own else last
+    return None if last in own_urls else last
 
 
 # RFC 5005, 4: "The set of entries contained in an archive document published at a particular URI SHOULD NOT
@@ -207,9 +207,9 @@ def last_page(document: FeedDocument, own: tuple[str, ...], quirks: FeedQuirks =
 # has changed, the archives may have been divided differently since the subscription document was read:
 # entries of this archive can now be in a newer one, which the walk has already read. The rest of the chain
 # cannot exclude that; only a subscription document that is read later, and leads to it too, can.
-def may_be_another(document: FeedDocument, requested: str, reached: str) -> bool:
+def may_be_another(document: FeedDocument, requested_url: str, reached_url: str) -> bool:
     """Return whether a redirect may have led to another document than the requested archive."""
-    return document.links.get("self") != requested and _path(requested) != _path(reached)
+    return document.links.get("self") != requested_url and _path(requested_url) != _path(reached_url)
 
 
 def _path(url: str) -> tuple[str, str]:
@@ -239,9 +239,9 @@ def subscription_relation(document: FeedDocument, quirks: FeedQuirks = PLAIN) ->
 
 # RFC 5005, 4: a next-archive link leads to the next newer archive document. A document with such a link is
 # not the newest, with or without fh:archive.
-def is_archive(document: FeedDocument, own: tuple[str, ...], quirks: FeedQuirks = PLAIN) -> bool:
+def is_archive(document: FeedDocument, own_urls: tuple[str, ...], quirks: FeedQuirks = PLAIN) -> bool:
     """Return whether a document is marked as an archive, or links to a newer archive."""
-    return document.archive or relations(document, quirks).get("next-archive") not in (None, *own)
+    return document.archive or relations(document, quirks).get("next-archive") not in (None, *own_urls)
 
 
 # After a snapshot, a feed is read from entities at or after its `createdAt`. RFC 9110, 5.6.7: an HTTP-date is
@@ -250,21 +250,21 @@ def is_before(time: str | None, since: str) -> bool:
     return time is not None and time[:TO_THE_SECOND] < since[:TO_THE_SECOND]
 
 
-def reaches(document: FeedDocument, since: str) -> bool:
+def reaches_snapshot(document: FeedDocument, created_at: str) -> bool:
     """Return whether the documents older than this one are older than a snapshot."""
     times = [entry.updated for entry in document.entries if entry.updated]
     # Pages of a multipart feed list entities from older to newer; FeedDocument has them reversed.
     is_ordered = document.format == "multipart" and bool(times)
-    if is_ordered and is_before(times[-1], since):
+    if is_ordered and is_before(times[-1], created_at):
         return True
     # A page's Last-Modified may be that of a file, older than its entries.
-    return is_before(document.updated, since) and all(is_before(time, since) for time in times)
+    return is_before(document.updated, created_at) and all(is_before(time, created_at) for time in times)
 
 
-def begins_after(document: FeedDocument, since: str) -> bool:
+def begins_after(document: FeedDocument, created_at: str) -> bool:
     """Return whether a document is newer than a snapshot, so that entries may be missing between them."""
     times = [entry.updated for entry in document.entries if entry.updated]
-    return all(is_before(since, time) for time in times or [document.updated or ""])
+    return all(is_before(created_at, time) for time in times or [document.updated or ""])
 
 
 class NewerPage(NamedTuple):
@@ -280,35 +280,37 @@ class NewerPage(NamedTuple):
     begins: str | None
 
 
-def as_newer_page(document: FeedDocument, own: tuple[str, ...], role: Role) -> NewerPage | None:
+def as_newer_page(document: FeedDocument, own_urls: tuple[str, ...], role: Role) -> NewerPage | None:
     """Return the data to check the next older page against; None if this is not a multipart page."""
     if document.format != "multipart":
         return None
     # Page: `self` is required. The newest page is polled at a URL that is not its permanent URL.
     self_url = document.links.get("self")
-    urls = [*own, self_url] if self_url is not None else [] if role is Role.SUBSCRIPTION else list(own)
+    urls = (
+        [*own_urls, self_url] if self_url is not None else [] if role is Role.SUBSCRIPTION else list(own_urls)
+    )
     times = [entry.updated for entry in document.entries if entry.updated]
     return NewerPage(urls, document.updated, times[-1] if times else None)
 
 
 # Feed: "The links of neighbouring pages must agree, and must not loop. A consumer meets both faults, and
 # reports them"; "Last-Modified never decreases along the way (equal ones occur)".
-def disagreements(document: FeedDocument, own: tuple[str, ...], newer: NewerPage) -> Iterator[Problem]:
+def disagreements(document: FeedDocument, own_urls: tuple[str, ...], newer: NewerPage) -> Iterator[Problem]:
     """Yield the contradictions between a multipart page and the newer one that links to it."""
-    following, self_url = document.links.get("next-archive"), document.links.get("self")
-    if following is None:
+    newer_url, self_url = document.links.get("next-archive"), document.links.get("self")
+    if newer_url is None:
         yield Problem("disagrees", "", "it does not link back to the newer page that links to it")
-    elif newer.urls and following not in newer.urls:
-        detail = f"it links to {following} as the newer page, but {newer.urls[0]} links to it"
+    elif newer.urls and newer_url not in newer.urls:
+        detail = f"it links to {newer_url} as the newer page, but {newer.urls[0]} links to it"
         yield Problem("disagrees", "", detail)
-    if self_url is not None and self_url not in own:
+    if self_url is not None and self_url not in own_urls:
         yield Problem("disagrees", "", f"its self link leads to another URL, {self_url}")
     if newer.updated and is_before(newer.updated, document.updated or ""):
         detail = f"Last-Modified goes backwards: {document.updated}, but {newer.updated} on the newer page"
         yield Problem("backwards", "", detail)
-    ends = next((entry.updated for entry in document.entries if entry.updated), None)
-    if newer.begins and is_before(newer.begins, ends or ""):
+    newest = next((entry.updated for entry in document.entries if entry.updated), None)
+    if newer.begins and is_before(newer.begins, newest or ""):
         detail = (
-            f"Last-Modified goes backwards: {ends}, but {newer.begins} at the beginning of the newer page"
+            f"Last-Modified goes backwards: {newest}, but {newer.begins} at the beginning of the newer page"
         )
         yield Problem("backwards", "", detail)

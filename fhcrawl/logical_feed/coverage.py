@@ -74,8 +74,8 @@ def mark(entry_id: str, published: str | None, updated: str | None, digest: str)
     return b64encode(b"".join(octets)).decode()
 
 
-def marks_of(text: str) -> tuple[str, ...]:
-    return tuple(text[begin : begin + MARK] for begin in range(0, len(text), MARK))
+def split_marks(joined_marks: str) -> tuple[str, ...]:
+    return tuple(joined_marks[begin : begin + MARK] for begin in range(0, len(joined_marks), MARK))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +146,11 @@ class Coverage:
     @property
     def holes(self) -> list[Hole]:
         return [
-            Hole(span.until, then.since, elapsed(span.until, then.since), span.lost, span.number)
-            for span, then in zip(self.earlier, self.spans[1:], strict=False)
+            Hole(span.until, next_span.since, elapsed(span.until, next_span.since), span.lost, span.number)
+            for span, next_span in zip(self.earlier, self.spans[1:], strict=False)
         ]
 
+    # Whether the clock has gone back since the last span began.
     @property
     def is_doubtful(self) -> bool:
         return self.since > self.until
@@ -188,65 +189,68 @@ def coverage_after(
 
     :param is_lossy: the read showed an entry that cannot be kept
     """
-    first: dict[str, str] = {}
+    mark_by_id: dict[str, str] = {}
     for entry in shown[:WINDOW]:
-        first.setdefault(entry[:ID], entry)
-    marks = list(first.values())
+        mark_by_id.setdefault(entry[:ID], entry)
+    marks = list(mark_by_id.values())
     if not marks:
         return before  # proves nothing: entries may have been added and removed since
     if before is None:
         return Coverage("".join(marks), len(marks), time, time)
-    earlier = marks_of(before.known)
-    numbers = {entry: number for number, entry in enumerate(earlier)}
-    ids = {entry[:ID] for entry in earlier}
-    places = [numbers.get(entry) for entry in marks]
-    is_new = [entry[:ID] not in ids for entry in marks]
-    gone = [entry for entry in earlier if entry[:ID] not in first][: len(marks) + REMEMBERED]
-    depth = max(before.depth, _depth(places, is_new))
-    is_seamless = not is_lossy and (_found_again(places) > depth or _shows_all(before, earlier, marks, depth))
-    came = new = sum(is_new)
+    earlier_marks = split_marks(before.known)
+    place_by_mark = {entry: place for place, entry in enumerate(earlier_marks)}
+    earlier_ids = {entry[:ID] for entry in earlier_marks}
+    earlier_places = [place_by_mark.get(entry) for entry in marks]
+    is_new = [entry[:ID] not in earlier_ids for entry in marks]
+    gone_marks = [entry for entry in earlier_marks if entry[:ID] not in mark_by_id][: len(marks) + REMEMBERED]
+    depth = max(before.depth, _depth(earlier_places, is_new))
+    is_seamless = not is_lossy and (
+        _number_joined(earlier_places) > depth or _shows_all_again(before, earlier_marks, marks, depth)
+    )
+    burst_entries = new_entries = sum(is_new)
     if not before.is_doubtful and time >= before.until and is_seamless:
-        after = replace(before, until=time, entries=before.entries + new)
+        coverage = replace(before, until=time, entries=before.entries + new_entries)
     else:
         # The number of new entries is unknown: at least those that are shown.
-        after, came = _with_hole(before, new, time), AT_A_HOLE * new
+        coverage, burst_entries = _with_hole(before, new_entries, time), AT_A_HOLE * new_entries
     seconds = max(SHORTEST_BURST, elapsed(before.until, time))
-    if came and came / seconds >= before.worst_rate(time):
-        after = replace(after, burst_entries=came, burst_seconds=seconds, burst=time)
-    return replace(after, known="".join([*marks, *gone]), shown=len(marks), depth=depth)
+    if burst_entries and burst_entries / seconds >= before.worst_rate(time):
+        coverage = replace(coverage, burst_entries=burst_entries, burst_seconds=seconds, burst=time)
+    return replace(coverage, known="".join([*marks, *gone_marks]), shown=len(marks), depth=depth)
 
 
-# New entries at the end prove nothing: all earlier ones may be pinned, or the document shows more than
-# before.
-def _depth(places: list[int | None], is_new: list[bool]) -> int:
-    depth = above = above_new = 0
-    for place, new in zip(places, is_new, strict=True):
+# The greatest number of earlier entries above a new one. New entries at the end prove nothing: all earlier
+# ones may be pinned, or the document shows more than before.
+def _depth(earlier_places: list[int | None], is_new: list[bool]) -> int:
+    depth = number_above = number_above_new = 0
+    for place, is_entry_new in zip(earlier_places, is_new, strict=True):
         if place is not None:
-            depth, above = above_new, above + 1
-        elif new:
-            above_new = above
+            depth, number_above = number_above_new, number_above + 1
+        elif is_entry_new:
+            number_above_new = number_above
     return depth
 
 
-def _found_again(places: list[int | None]) -> int:
-    number, below = 0, None
-    for place in reversed(places):
-        if place is None or (below is not None and place > below):
+# Count the entries at the end of a document that were read before, and still have their order.
+def _number_joined(earlier_places: list[int | None]) -> int:
+    number, place_below = 0, None
+    for place in reversed(earlier_places):
+        if place is None or (place_below is not None and place > place_below):
             break
-        number, below = number + 1, place
+        number, place_below = number + 1, place
     return number
 
 
 # No entry has been dropped at the end of the document, unless a new entry was added below all others, which
 # has not happened before. Entries beyond the WINDOW are unknown.
-def _shows_all(before: Coverage, earlier: Sequence[str], marks: list[str], depth: int) -> bool:
-    shown = earlier[: before.shown]
-    is_whole = max(len(shown), len(marks)) < WINDOW
-    return is_whole and shown[-1] == marks[-1] and set(shown) <= set(marks) and depth < len(shown)
+def _shows_all_again(before: Coverage, earlier_marks: Sequence[str], marks: list[str], depth: int) -> bool:
+    past = earlier_marks[: before.shown]
+    is_whole = max(len(past), len(marks)) < WINDOW
+    return is_whole and past[-1] == marks[-1] and set(past) <= set(marks) and depth < len(past)
 
 
 # A clock that was ahead has not seen the future: spans end before this read.
-def _with_hole(before: Coverage, new: int, time: str) -> Coverage:
+def _with_hole(before: Coverage, new_entries: int, time: str) -> Coverage:
     since, spans = max(time, before.since, before.until), list(before.earlier)
     # If the clock was ahead before, a span begins with this read. If it is behind now, this read is the
     # latest one, whatever its time: a span that begins with it would contain this hole as soon as the clock
@@ -256,7 +260,7 @@ def _with_hole(before: Coverage, new: int, time: str) -> Coverage:
         since = time
     if not before.is_doubtful:
         usual = before.rate * elapsed(before.until, time)
-        lost = max(0, round(usual) - new) if before.rate and since == time else None
+        lost = max(0, round(usual) - new_entries) if before.rate and since == time else None
         spans.append(EarlierSpan(before.since, before.until, lost, 1))
     past = [span for span in spans[:-1] if span.since <= time]
     earlier = [
@@ -333,7 +337,7 @@ def next_captures(
     if every:
         return unread[::-1]
     unread_times = [times[number] for number in unread]
-    chosen = {index for gap in _gaps(reads.values(), live) for index in _choose(unread_times, *gap)}
+    chosen = {index for gap in _gaps(reads.values(), live) for index in _captures_in_gap(unread_times, *gap)}
     return [unread[index] for index in sorted(chosen, reverse=True)]
 
 
@@ -346,100 +350,104 @@ def covered_by(
 
     :param of_several: the captures are of several URLs; those that show nothing new are ignored
     """
-    compared = list(_compared(reads, live, of_several=of_several))
+    compared = list(_with_coverages(reads, live, of_several=of_several))
     if not compared:
         return None
     captured = compared[-1][1]
     spans, holes_of_reads = (live.spans, live.holes) if live else ([], [])
     for new in captured.spans:
-        same = [span for span in spans if span.since <= new.until and new.since <= span.until]
-        if same and new.since == new.until:
+        joined = [span for span in spans if span.since <= new.until and new.since <= span.until]
+        if joined and new.since == new.until:
             continue
-        since, until = (min(s.since for s in (new, *same)), max(s.until for s in (new, *same)))
-        spans = [*(span for span in spans if span not in same), Span(since, until)]
+        since, until = (
+            min(span.since for span in (new, *joined)),
+            max(span.until for span in (new, *joined)),
+        )
+        spans = [*(span for span in spans if span not in joined), Span(since, until)]
     spans.sort(key=lambda span: span.since)
     wider = [*holes_of_reads, *captured.holes]
-    holes = [_hole(before.until, after.since, wider) for before, after in pairwise(spans)]
+    holes = [_hole_within(before.until, after.since, wider) for before, after in pairwise(spans)]
     doubted = live.since if live and live.is_doubtful else None
     return Covered(spans, holes, live.spans[0].since if live else None, (live or captured).is_proof, doubted)
 
 
-def _hole(after: str, before: str, wider: Iterable[Hole]) -> Hole:
-    around = min((h for h in wider if h.after <= after and before <= h.before), key=lambda hole: hole.seconds)
+def _hole_within(after: str, before: str, wider: Iterable[Hole]) -> Hole:
+    around = min((h for h in wider if h.after <= after and before <= h.before), key=lambda h: h.seconds)
     seconds = elapsed(after, before)
     entries = around.entries and round(around.entries * seconds / max(1, around.seconds))
     return Hole(after, before, seconds, entries, around.number)
 
 
-def _compared(
+def _with_coverages(
     reads: Iterable[CaptureRead], live: Coverage | None, *, of_several: bool = False
 ) -> Iterator[tuple[CaptureRead, Coverage]]:
-    shown, own = [read for read in reads if read.marks], None
+    shown_reads, live_read = [capture for capture in reads if capture.marks], None
     if live:
         # The newest capture before it is likely to join it.
         last_read = live.spans[-1].until
-        own = CaptureRead(last_read, marks_of(live.known)[: live.shown], last_read)
-        shown.append(own)
-    covered = None
-    for read in sorted(shown, key=lambda read: read.time):
-        marks, before = read.marks or (), covered
+        live_read = CaptureRead(last_read, split_marks(live.known)[: live.shown], last_read)
+        shown_reads.append(live_read)
+    coverage = None
+    for capture in sorted(shown_reads, key=lambda capture: capture.time):
+        marks, before = capture.marks or (), coverage
         # A URL that the feed has left may keep its last content, which proves nothing about the time since.
-        if of_several and read is not own and before:
-            ids = {entry[:ID] for entry in marks_of(before.known)}
+        if of_several and capture is not live_read and before:
+            ids = {entry[:ID] for entry in split_marks(before.known)}
             if all(entry[:ID] in ids for entry in marks):
                 continue
-        covered = coverage_after(before, marks, read.time)
-        if covered and before is None and live:
-            covered = replace(covered, depth=live.depth)
-        if covered:
-            yield read, covered
+        coverage = coverage_after(before, marks, capture.time)
+        if coverage and before is None and live:
+            coverage = replace(coverage, depth=live.depth)
+        if coverage:
+            yield capture, coverage
 
 
+# Yield the times that no read covers: begin, end, the reads around them, and where to look first.
 def _gaps(
     reads: Iterable[CaptureRead], live: Coverage | None
 ) -> Iterator[tuple[str, str, str, str, str | None]]:
-    compared = list(_compared(reads, live))
+    compared = list(_with_coverages(reads, live))
     left = MIN_TIME
     for read, covered in compared:
         if covered.since == read.time:
-            reach = _reach(read, compared[-1][1].depth)
-            yield from ((*ends, left, read.time, reach) for ends in _uncovered(left, read.time, live))
+            join_time = _earliest_join(read, compared[-1][1].depth)
+            yield from ((*ends, left, read.time, join_time) for ends in _without_live(left, read.time, live))
         left = read.time
-    yield from ((*ends, left, MAX_TIME, None) for ends in _uncovered(left, MAX_TIME, live))
+    yield from ((*ends, left, MAX_TIME, None) for ends in _without_live(left, MAX_TIME, live))
 
 
-def _uncovered(left: str, right: str, live: Coverage | None) -> Iterator[tuple[str, str]]:
+def _without_live(since: str, until: str, live: Coverage | None) -> Iterator[tuple[str, str]]:
     for span in live.spans if live else ():
-        if left < min(span.since, right):
-            yield left, min(span.since, right)
-        left = max(left, span.until)
-    if left < right:
-        yield left, right
+        if since < min(span.since, until):
+            yield since, min(span.since, until)
+        since = max(since, span.until)
+    if since < until:
+        yield since, until
 
 
-def _reach(read: CaptureRead, depth: int) -> str | None:
+def _earliest_join(read: CaptureRead, depth: int) -> str | None:
     if read.oldest is None or read.oldest > read.time:
         return None
     # The capture made when the last entry was published shows that entry first, and no newer one.
     shown = len(read.marks or ())
-    common = min(depth + SPARE, shown - 1)
-    return shift(read.time[:TO_THE_SECOND], -elapsed(read.oldest, read.time) * (1 - common / shown))
+    shared_entries = min(depth + SPARE, shown - 1)
+    return shift(read.time[:TO_THE_SECOND], -elapsed(read.oldest, read.time) * (1 - shared_entries / shown))
 
 
-def _choose(
-    times: Sequence[str], after: str, before: str, left: str, right: str, reach: str | None
+def _captures_in_gap(
+    times: Sequence[str], begin: str, end: str, left_read: str, right_read: str, join_time: str | None
 ) -> list[int]:
-    inside = range(bisect_right(times, after), bisect_left(times, before))
-    if after == MIN_TIME or before == MAX_TIME:
-        return [*inside[: after == MIN_TIME], *inside[len(inside) - (before == MAX_TIME) :]]
+    inside = range(bisect_right(times, begin), bisect_left(times, end))
+    if begin == MIN_TIME or end == MAX_TIME:
+        return [*inside[: begin == MIN_TIME], *inside[len(inside) - (end == MAX_TIME) :]]
     # Captures beside the gap join it to the spans that the feed's own reads cover.
-    earlier = range(bisect_right(times, left), inside.start)[-1:]
-    later = range(inside.stop, bisect_left(times, right))[:1]
-    if not inside and after != left and before != right:
+    earlier = range(bisect_right(times, left_read), inside.start)[-1:]
+    later = range(inside.stop, bisect_left(times, right_read))[:1]
+    if not inside and begin != left_read and end != right_read:
         return []  # the reads did not join, so these do not either
     if later:
         return [*later]
     places = [*earlier, *inside]
-    if places and reach and reach > left:
-        return [min(max(bisect_left(times, reach), places[0]), places[-1])]
+    if places and join_time and join_time > left_read:
+        return [min(max(bisect_left(times, join_time), places[0]), places[-1])]
     return places[len(places) // 2 :][:1]

@@ -91,7 +91,7 @@ class PostList(NamedTuple):
     posts: list[Post]
 
 
-def first_page(url: str) -> str:
+def first_page_url(url: str) -> str:
     return url_query_cleaner(url, (PAGE,), remove=True)
 
 
@@ -103,8 +103,8 @@ def list_url(root: str, feed_url: str) -> str | None:
         return None
     path = feed.path.removeprefix(site).strip("/")
     query = dict(parse_qsl(feed.query, keep_blank_values=True))
-    by_query = path in ("", "index.php") and query.keys() == {"feed"} and query["feed"] in MAIN_QUERIES
-    if not by_query and (path not in MAIN_PATHS or query):
+    is_query = path in ("", "index.php") and query.keys() == {"feed"} and query["feed"] in MAIN_QUERIES
+    if not is_query and (path not in MAIN_PATHS or query):
         return None
     if url_query_parameter(root, ROUTE) is not None:
         return add_or_replace_parameter(root, ROUTE, f"/{POSTS}")
@@ -121,7 +121,7 @@ def read_posts(body: bytes, total: str | None, feed_url: str) -> PostList | None
         return None
     if not isinstance(items, list) or len(items) > MOST_POSTS:
         return None
-    name = url_query_parameter(feed_url, "feed") or urlsplit(feed_url).path.rstrip("/").rpartition("/")[2]
+    path_end = url_query_parameter(feed_url, "feed") or urlsplit(feed_url).path.rstrip("/").rpartition("/")[2]
     posts = []
     for item in items:
         match item:
@@ -129,16 +129,16 @@ def read_posts(body: bytes, total: str | None, feed_url: str) -> PostList | None
                 "id": int(number),
                 "guid": {"rendered": str(guid)},
                 "link": str(link),
-                "modified_gmt": str(time),
-            } if TIME.fullmatch(time) and not isinstance(number, bool):
+                "modified_gmt": str(modified),
+            } if TIME.fullmatch(modified) and not isinstance(number, bool):
                 # A post's link may be the guid of another post whose address has changed since it was
                 # published. The API escapes the markup characters of XML, as feeds do.
-                post_id = identifier(unescape(link if name in LINKS_ARE_IDS else guid))
+                post_id = identifier(unescape(link if path_end in LINKS_ARE_IDS else guid))
             case _:
                 return None
         if post_id is None:
             return None
-        posts.append(Post(number, post_id, time))
+        posts.append(Post(number, post_id, modified))
     return PostList(int(total), posts)
 
 
@@ -277,8 +277,8 @@ class StoredEntries(NamedTuple):
 # A document has the time of its newest change; in Atom, each entry has one too. WordPress takes all these
 # times from the same clock. So a post that was modified after the document was made has a later time than any
 # in the document (except in the same second), even if the document is an old copy from a cache.
-def is_held(post: Post, live: Mapping[str, Winner]) -> bool:
-    winner = live.get(post.id)
+def is_current(post: Post, winners: Mapping[str, Winner]) -> bool:
+    winner = winners.get(post.id)
     return winner is not None and (
         max(winner.order.time, winner.document_time)[:TO_THE_SECOND] >= post.modified
     )
@@ -288,13 +288,13 @@ def follow(
     check: ListCheck, listed: PostList, stored: Mapping[str, Winner], entries: StoredEntries, now: str
 ) -> ListCheck | Listing | None:
     """Return the check after a page of the list, or its result; None if the list changes during the check."""
-    before, posts, first = entries.before, listed.posts, MOST_POSTS * (check.page - 1)
-    live = {entry_id: winner for entry_id, winner in stored.items() if winner.digest}
+    before, posts, offset = entries.before, listed.posts, MOST_POSTS * (check.page - 1)
+    winners = {entry_id: winner for entry_id, winner in stored.items() if winner.digest}
     if check.order is not ListOrder.NEWEST:
         # A future time comes from a wrong or local clock: later changes may have earlier times.
         times = (post.modified for post in posts if post.modified <= now)
         check = replace(check, listing=replace(check.listing, newest=max((check.listing.newest, *times))))
-    missing = [(place, post) for place, post in enumerate(posts, first) if not is_held(post, live)]
+    missing = [(place, post) for place, post in enumerate(posts, offset) if not is_current(post, winners)]
     if check.sought is None:
         # Posts that were missing before are not looked for again.
         pages = {
@@ -307,9 +307,9 @@ def follow(
         }
         check = replace(check, again=tuple(sorted({*check.again, *pages})[:MOST_PAGES_AGAIN]))
     if check.order is ListOrder.ALL:
-        return _count(check, listed, live, entries)
+        return _count_page(check, listed, winners, entries)
     in_full = check.restarted()
-    if before is None or not _reaches(check, listed, before):
+    if before is None or not _reaches_last_check(check, listed, before):
         return in_full
     if check.again and check.order is ListOrder.MODIFIED:
         return replace(check, is_reading=True)
@@ -317,10 +317,10 @@ def follow(
         return in_full
     if check.order is ListOrder.MODIFIED:
         return replace(check, order=ListOrder.NEWEST, listing=replace(check.listing, total=listed.total))
-    return _unchanged(check, listed, entries, before) or in_full
+    return _if_unchanged(check, listed, entries, before) or in_full
 
 
-def _reaches(check: ListCheck, listed: PostList, before: Listing) -> bool:
+def _reaches_last_check(check: ListCheck, listed: PostList, before: Listing) -> bool:
     posts, is_by_time = listed.posts, check.order is ListOrder.MODIFIED
     key = attrgetter("modified" if is_by_time else "number")
     if not posts or posts != sorted(posts, key=key, reverse=True):
@@ -334,36 +334,38 @@ def _reaches(check: ListCheck, listed: PostList, before: Listing) -> bool:
 # A post that was created since has a higher number than all before it, whatever its dates. A draft or a
 # private post that was published since has a new modification time, and a scheduled post has a new date, so
 # that the walk has read it. So all added posts are found, and the total shows whether others are gone.
-def _unchanged(check: ListCheck, listed: PostList, entries: StoredEntries, before: Listing) -> Listing | None:
-    total, same = listed.total, replace(before, walk=entries.walk)
-    listing = replace(same, total=total, newest=check.listing.newest, highest=listed.posts[0].number)
+def _if_unchanged(
+    check: ListCheck, listed: PostList, entries: StoredEntries, before: Listing
+) -> Listing | None:
+    total, as_before = listed.total, replace(before, walk=entries.walk)
+    listing = replace(as_before, total=total, newest=check.listing.newest, highest=listed.posts[0].number)
     is_same_store = entries.live == before.known + before.unlisted
     if not before.is_whole:
-        return listing if is_same_store and listing == same else None
+        return listing if is_same_store and listing == as_before else None
     expected = entries.live - before.unlisted
     if total == expected or (total < expected and is_same_store):
         return replace(listing, held=total, known=total, unlisted=entries.live - total)
     return None
 
 
-def _count(
-    check: ListCheck, listed: PostList, live: Mapping[str, Winner], entries: StoredEntries
+def _count_page(
+    check: ListCheck, listed: PostList, winners: Mapping[str, Winner], entries: StoredEntries
 ) -> ListCheck | Listing | None:
     listing, before = check.listing, entries.before
     total = listed.total if check.page == 1 else listing.total
     numbers = [listing.highest, *(post.number for post in listed.posts)]
-    rest = total - MOST_POSTS * (check.page - 1)
-    is_full = len(listed.posts) == max(0, min(MOST_POSTS, rest))
+    posts_left = total - MOST_POSTS * (check.page - 1)
+    is_full = len(listed.posts) == max(0, min(MOST_POSTS, posts_left))
     if listed.total != total or not is_full or not all(a < b for a, b in pairwise(numbers)):
         return None
     # Posts with the same id, also on different pages of the list, are the same entry: only one is kept.
-    by_id = {post.id: post for post in listed.posts if post.id in live}
-    held = min(listing.held + sum(is_held(post, live) for post in by_id.values()), entries.live)
+    by_id = {post.id: post for post in listed.posts if post.id in winners}
+    up_to_date = min(listing.held + sum(is_current(post, winners) for post in by_id.values()), entries.live)
     stored = min(listing.known + len(by_id), entries.live)
-    read = check.read + sum(live[entry_id].order.walk == entries.walk for entry_id in by_id)
-    listing = replace(listing, total=total, held=held, known=stored, highest=numbers[-1])
+    read = check.read + sum(winners[entry_id].order.walk == entries.walk for entry_id in by_id)
+    listing = replace(listing, total=total, held=up_to_date, known=stored, highest=numbers[-1])
     check = replace(check, listing=listing, read=read)
-    if rest > MOST_POSTS:
+    if posts_left > MOST_POSTS:
         return replace(check, page=check.page + 1)
     if check.again:
         return replace(check, is_reading=True)
@@ -415,7 +417,7 @@ class SitemapCheck:
         room = MOST_REQUESTS - len(self.requested)
         return replace(self, left=tuple(left[:room]), is_part=self.is_part or len(left) > room)
 
-    def following(self) -> SitemapCheck | None:
+    def next_check(self) -> SitemapCheck | None:
         if not self.left:
             return None
         return replace(self, left=self.left[1:], requested=(*self.requested, self.left[0]))
@@ -464,14 +466,14 @@ def is_sitemap_due(read: str | None, now: str) -> bool:
     return read is None or not 0 <= elapsed(read, now) < SITEMAP_SECONDS
 
 
-def _key_of(url: str) -> str:
+def _comparable_url(url: str) -> str:
     return TRACKING.sub("", SCHEME.sub("", url).partition("#")[0]).rstrip("/")
 
 
 # Digits belong to dates and numbers; the last segment is the name of the entry. So `/2024/05/a-post/` and
 # `/2023/11/another/` are alike, and so are `/?p=12` and `/?p=7`; `/about/` and `/2024/05/` are not.
 def _shape_of(url: str) -> str:
-    path, mark, query = _key_of(url).partition("?")
+    path, mark, query = _comparable_url(url).partition("?")
     if mark:
         return DIGITS.sub("0", f"{path}?{query}")
     folder, slash, _ = path.rpartition("/")
@@ -492,8 +494,8 @@ def like_entries(pages: Iterable[str], links: list[str]) -> list[str]:
 # for entries: only sitemaps that list stored entries count, and others with similar names.
 def compare(sitemaps: Mapping[str, Iterable[str]], links: Iterable[str]) -> Pages:
     """Return the pages in sitemaps that look like entries of a feed, by the sitemap's URL."""
-    linked = set(map(_key_of, links))
-    by_sitemap = {name: {_key_of(page): page for page in pages} for name, pages in sitemaps.items()}
+    linked = set(map(_comparable_url, links))
+    by_sitemap = {name: {_comparable_url(page): page for page in pages} for name, pages in sitemaps.items()}
     families = {DIGITS.sub("0", name) for name, pages in by_sitemap.items() if linked & pages.keys()}
     listed: dict[str, str] = {}
     for name, pages in by_sitemap.items():

@@ -124,7 +124,7 @@ class Platform:
 # -- URLs ------------------------------------------------------------------------------------------------
 
 
-def _name(pair: str) -> str:
+def _key(pair: str) -> str:
     return unquote(pair.partition("=")[0])
 
 
@@ -132,44 +132,45 @@ def _name(pair: str) -> str:
 def with_parameter(url: str, parameter: str, value: str) -> str:
     parts, new = urlsplit(url), f"{parameter}={quote(value, safe='')}"
     pairs = parts.query.split("&") if parts.query else []
-    is_there = any(_name(pair) == parameter for pair in pairs)
-    changed = [new if _name(pair) == parameter else pair for pair in pairs] if is_there else [*pairs, new]
+    is_there = any(_key(pair) == parameter for pair in pairs)
+    changed = [new if _key(pair) == parameter else pair for pair in pairs] if is_there else [*pairs, new]
     return urlunsplit(parts._replace(query="&".join(changed)))
 
 
-def _number(url: str, parameter: str, default: int) -> int | None:
+def _numeric_parameter(url: str, parameter: str, default: int) -> int | None:
     value = url_query_parameter(url, parameter) or str(default)
     return int(value) if NUMBER.fullmatch(value) else None
 
 
+# The number of the next page, or of its first entry.
 def numbered(parameter: str, first: int = 1, is_of_entries: bool = False) -> Form:
-    def form(url: str, shown: Shown) -> str | None:
-        number = _number(url, parameter, first)
+    def older_url(url: str, shown: Shown) -> str | None:
+        number = _numeric_parameter(url, parameter, first)
         step = shown.number if is_of_entries else 1
         return None if number is None else with_parameter(url, parameter, str(number + step))
 
-    return form
+    return older_url
 
 
 def numbered_path(url: str, shown: Shown) -> str | None:
     parts = urlsplit(url)
-    folder, _, last = parts.path.rstrip("/").rpartition("/")
-    if shown.is_page and not NUMBER.fullmatch(last):
+    folder, _, last_segment = parts.path.rstrip("/").rpartition("/")
+    if shown.is_page and not NUMBER.fullmatch(last_segment):
         return None
-    path = f"{folder}/{int(last) + 1}/" if shown.is_page else f"{folder}/{last}/2/"
+    path = f"{folder}/{int(last_segment) + 1}/" if shown.is_page else f"{folder}/{last_segment}/2/"
     return urlunsplit(parts._replace(path=path))
 
 
 # The time of the oldest entry shown; without a format, in milliseconds since 1970.
-def before(parameter: str, time_format: str) -> Form:
-    def form(url: str, shown: Shown) -> str | None:
+def before_oldest(parameter: str, time_format: str) -> Form:
+    def older_url(url: str, shown: Shown) -> str | None:
         moment = _moment(shown.oldest)
         if moment is None:
             return None
         time = moment.strftime(time_format) if time_format else str(int(moment.timestamp() * 1000))
         return with_parameter(url, parameter, time)
 
-    return form
+    return older_url
 
 
 def after_tag(url: str, shown: Shown) -> str | None:
@@ -178,8 +179,8 @@ def after_tag(url: str, shown: Shown) -> str | None:
 
 
 # The number of entries to show.
-def larger(url: str, shown: Shown) -> str | None:
-    requested = _number(url, "num", 0)
+def with_more_entries(url: str, shown: Shown) -> str | None:
+    requested = _numeric_parameter(url, "num", 0)
     if requested is None or shown.number < requested:
         return None
     number = str(TIMES_AS_MANY * shown.number)
@@ -188,25 +189,25 @@ def larger(url: str, shown: Shown) -> str | None:
 
 # A year before the last segment of the path, which must match `name`.
 def yearly(name: re.Pattern[str]) -> Form:
-    def form(url: str, shown: Shown) -> str | None:
+    def older_url(url: str, shown: Shown) -> str | None:
         parts = urlsplit(url)
-        folder, _, last = parts.path.rpartition("/")
+        folder, _, file_name = parts.path.rpartition("/")
         site, _, year = folder.rpartition("/")
         has_year = YEAR.fullmatch(year) is not None
-        if not name.fullmatch(last) or has_year is not shown.is_page:
+        if not name.fullmatch(file_name) or has_year is not shown.is_page:
             return None
         moment = _moment(shown.oldest)
         if not shown.is_page:
-            path = f"{folder}/{moment.year:04}/{last}" if moment else None
+            path = f"{folder}/{moment.year:04}/{file_name}" if moment else None
         else:
             # A server that shows the same entries for each year ignores the year.
-            is_own = shown.empty + 1 < MOST_EMPTY
+            fits = shown.empty + 1 < MOST_EMPTY
             if shown.number:
-                is_own = moment is not None and int(year) in {(moment - ZONE).year, (moment + ZONE).year}
-            path = f"{site}/{int(year) - 1:04}/{last}" if is_own and int(year) > 1 else None
+                fits = moment is not None and int(year) in {(moment - ZONE).year, (moment + ZONE).year}
+            path = f"{site}/{int(year) - 1:04}/{file_name}" if fits and int(year) > 1 else None
         return None if path is None else urlunsplit(parts._replace(path=path))
 
-    return form
+    return older_url
 
 
 # The feeds of tags and authors link to the home page too, but its API has all posts.
@@ -268,7 +269,7 @@ PLATFORMS = (
     Platform("Redmine", numbered("page"), "`?page=2`", generator=re.compile(rb"\bRedmine\b")),
     Platform(
         "Trac",
-        before("from", "%Y-%m-%d"),
+        before_oldest("from", "%Y-%m-%d"),
         "`?from=` the day of the oldest entry",
         generator=re.compile(rb">\s*Trac "),
         url=re.compile(r"/timeline(?:[?#]|$)"),
@@ -285,7 +286,7 @@ PLATFORMS = (
     ),
     Platform(
         "MediaWiki",
-        before("offset", "%Y%m%d%H%M%S"),
+        before_oldest("offset", "%Y%m%d%H%M%S"),
         "`&offset=` the time of the oldest entry",
         generator=re.compile(rb">\s*MediaWiki "),
         url=re.compile(r"[?&]feed=(?:atom|rss)\b"),
@@ -294,7 +295,7 @@ PLATFORMS = (
     ),
     Platform(
         "DokuWiki",
-        larger,
+        with_more_entries,
         "`?num=` ten times as many entries",
         generator=re.compile(rb"FeedCreator"),
         url=re.compile(r"/feed\.php(?:[?#]|$)"),
@@ -332,7 +333,7 @@ PLATFORMS = (
     ),
     Platform(
         "Squarespace",
-        before("offset", ""),
+        before_oldest("offset", ""),
         "`&offset=` the time of the oldest entry",
         generator=re.compile(rb"squarespace\.com"),
         url=re.compile(r"[?&]format=rss\b"),

@@ -58,9 +58,9 @@ class Poll(NamedTuple):
     half_replaced: int | None = None
 
 
-def interval(changed: str | None, average: int | None, news: str) -> int | None:
+def interval(changed_before: str | None, average: int | None, changed_now: str) -> int | None:
     """Return the average interval between a feed's changes, in seconds, weighted to the latest."""
-    last = -1 if changed is None else elapsed(changed, news)
+    last = -1 if changed_before is None else elapsed(changed_before, changed_now)
     # A negative or very long interval comes from a wrong clock.
     if not 0 <= last <= LONGEST:
         return average
@@ -75,7 +75,7 @@ def is_due_in_full(received: str | None, now: str) -> bool:
 
 def next_due(poll: Poll, gaps: Iterable[Reason], limits: Limits) -> str:
     """Return when a feed is due again, within the limits; `gaps` are why it is not complete."""
-    regular = max(_declared_interval(poll), _habitual(poll))
+    regular = max(_declared_interval(poll), _habitual_interval(poll))
     # Missing documents are requested when their retry is due, even if the feed itself is not due yet.
     # The longer a document has been missing, the later it is tried again.
     retries = (
@@ -88,7 +88,7 @@ def next_due(poll: Poll, gaps: Iterable[Reason], limits: Limits) -> str:
         seconds = max(seconds, elapsed(poll.polled, poll.retry_after))
     latest = shift(poll.polled, limits.longest)
     due = shift(poll.polled, min(max(seconds, limits.shortest), limits.longest))
-    return min(_not_skipped(due, poll.update_schedule, latest), latest)
+    return min(_after_skipped_hours(due, poll.update_schedule, latest), latest)
 
 
 def is_held_back(poll: Poll) -> bool:
@@ -108,7 +108,7 @@ def _declared_interval(poll: Poll) -> int:
     return max(poll.fresh or 0, (update_schedule.ttl or 0) * 60, period)
 
 
-def _habitual(poll: Poll) -> int:
+def _habitual_interval(poll: Poll) -> int:
     if poll.changed is None:
         return 0
     # A feed that has not changed for longer than its average interval may not change for as long again.
@@ -120,7 +120,7 @@ def _habitual(poll: Poll) -> int:
 # RSS 2.0, skipHours: "aggregators, if they support the feature, may not read the channel on hours listed in
 # the skipHours element"; skipDays: "Aggregators may not read the channel during days listed in the skipDays
 # element."
-def _not_skipped(due: str, update_schedule: UpdateSchedule, latest: str) -> str:
+def _after_skipped_hours(due: str, update_schedule: UpdateSchedule, latest: str) -> str:
     if len(update_schedule.skip_hours) == HOURS or len(update_schedule.skip_days) == DAYS:
         return due
     moment = datetime.fromisoformat(due.rstrip("Z"))
@@ -131,8 +131,8 @@ def _not_skipped(due: str, update_schedule: UpdateSchedule, latest: str) -> str:
 
 def freshness(cache_control: str, expires: str | None, date: str | None, age: str | None) -> int | None:
     """Return for how many seconds from now a response is fresh; None if its header fields do not tell."""
-    named = (directive.partition("=") for directive in parse_http_list(cache_control))
-    directives = {name.strip().lower(): value.strip().strip('"') for name, _, value in named}
+    pairs = (directive.partition("=") for directive in parse_http_list(cache_control))
+    directives = {name.strip().lower(): value.strip().strip('"') for name, _, value in pairs}
     # RFC 9111, 5.2.2.4 and 5.2.2.5: a response that needs validation, or must not be stored, is never fresh.
     if directives.keys() & {"no-cache", "no-store"}:
         return 0
@@ -142,8 +142,8 @@ def freshness(cache_control: str, expires: str | None, date: str | None, age: st
         lifetime = _seconds(directives["max-age"])
     elif expires is not None and date is not None:
         # RFC 9111, 5.3: a date that is invalid, "0" above all, is in the past.
-        end, begin = utc(expires), utc(date)
-        lifetime = 0 if end is None or begin is None else elapsed(begin, end)
+        expires_at, sent_at = utc(expires), utc(date)
+        lifetime = 0 if expires_at is None or sent_at is None else elapsed(sent_at, expires_at)
     else:
         return None
     return min(max(0, lifetime - _seconds(age or "")), LONGEST)

@@ -59,17 +59,17 @@ class Order(NamedTuple):
     # `overrides`, does not depend on the order in which versions are read.
     def is_newer(self, other: Order) -> bool:
         overrides = max(self.overrides, other.overrides)
-        return self._key(overrides) > other._key(overrides)
+        return self._sort_key(overrides) > other._sort_key(overrides)
 
-    def _key(self, overrides: int) -> tuple[bool, str, int, int, int, int, int]:
+    def _sort_key(self, overrides: int) -> tuple[bool, str, int, int, int, int, int]:
         if self.walk > overrides:
             return True, self.time, self.tombstone, self.walk, self.step, 0, self.position
         return False, "", 0, self.walk, self.step, self.tombstone, self.position
 
-    def over(self, older: Order) -> Order:
+    def with_overrides_of(self, older: Order) -> Order:
         return self if self.overrides >= older.overrides else self._replace(overrides=older.overrides)
 
-    def over_earlier_walks(self) -> Order:
+    def with_overrides_of_earlier_walks(self) -> Order:
         return self._replace(overrides=self.walk - (self.step < 0))
 
     # A wrong clock, the publisher's or that of the machine that read the document, must not have permanent
@@ -117,7 +117,7 @@ def order(
     """
     time = comparable(updated) or ("" if is_observed else _document_time(document_updated))
     claimed = Order(EARLIEST_WALK, time, 0, place.walk, place.step, -position)
-    return claimed.over_earlier_walks() if is_observed and not time else claimed
+    return claimed.with_overrides_of_earlier_walks() if is_observed and not time else claimed
 
 
 SEPARATOR = "\x1f"  # not allowed in XML
@@ -145,11 +145,11 @@ class Version(NamedTuple):
         counted = claimed.counted(latest)
         return cls(entry_id, counted, digest, original, None if counted is claimed else claimed)
 
-    def over(self, winner: Winner | None) -> Version:
+    def with_overrides_of(self, winner: Winner | None) -> Version:
         if winner is None or self.order.overrides >= winner.order.overrides:
             return self
-        claimed = self.claimed and self.claimed.over(winner.order)
-        return self._replace(order=self.order.over(winner.order), claimed=claimed)
+        claimed = self.claimed and self.claimed.with_overrides_of(winner.order)
+        return self._replace(order=self.order.with_overrides_of(winner.order), claimed=claimed)
 
     @property
     def stored_order(self) -> Order:
@@ -187,7 +187,7 @@ class Outcome(str, Enum):
 
 # RFC 6721, 4: an at:deleted-entry whose `when` is not older than the entry removes it, at any position in
 # the chain; a later version of the entry restores it.
-def deletion(
+def deletion_order(
     tombstone: Tombstone, document_updated: str | None, place: ChainPosition, is_observed: bool = False
 ) -> Order:
     return order(tombstone.when, document_updated, place, 0, is_observed)._replace(tombstone=1)
@@ -203,7 +203,7 @@ TAG = re.compile("<[^<>]*>")
 MEDIA_URL = re.compile(r"""(\b(?:src|srcset|poster)\s*=\s*(?:"[^"?]*|'[^'?]*))\?[^"']*""", re.IGNORECASE)
 
 
-def _without_tokens(text: str | None) -> str:
+def _without_media_queries(text: str | None) -> str:
     if not text:
         return ""
     has_query = "?" in text and "=" in text and "<" in text
@@ -212,15 +212,15 @@ def _without_tokens(text: str | None) -> str:
 
 def file_of(url: str) -> str:
     """Return the part of a file's URL that stays the same if a server changes it in each response."""
-    _scheme, _, rest = url.partition("://")
-    host, _, path = rest.partition("#")[0].partition("?")[0].partition("/")
+    _scheme, _, after_scheme = url.partition("://")
+    host, _, path = after_scheme.partition("#")[0].partition("?")[0].partition("/")
     if not path:
         return url
     return f"{'.'.join(host.split('.')[-2:])}/{path.rpartition('/')[2] or path}"
 
 
-def _files_of(enclosures: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    return [{**each, "url": file_of(each["url"])} for each in enclosures]
+def _with_comparable_urls(enclosures: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [{**enclosure, "url": file_of(enclosure["url"])} for enclosure in enclosures]
 
 
 def have_same_files(winner: Winner, enclosures: list[Enclosure]) -> bool:
@@ -229,7 +229,7 @@ def have_same_files(winner: Winner, enclosures: list[Enclosure]) -> bool:
         return False
     try:
         # A pipeline may have changed them.
-        return _files_of(json.loads(winner.enclosures)) == _files_of(enclosures)
+        return _with_comparable_urls(json.loads(winner.enclosures)) == _with_comparable_urls(enclosures)
     except (TypeError, KeyError, AttributeError):
         return False
 
@@ -243,13 +243,13 @@ def digest(entry: Entry) -> str:
         f"{len(entry.authors)} {len(entry.categories)}",
         entry.title or "",
         entry.link or "",
-        _without_tokens(entry.summary),
-        _without_tokens(entry.content),
+        _without_media_queries(entry.summary),
+        _without_media_queries(entry.content),
         entry.content_type or "",
         entry.operation or "",
         *entry.authors,
         *entry.categories,
-        json.dumps(_files_of(entry.enclosures)) if entry.enclosures else "",
+        json.dumps(_with_comparable_urls(entry.enclosures)) if entry.enclosures else "",
     ]
     joined = SEPARATOR.join(texts)
     if joined.count(SEPARATOR) >= len(texts):
@@ -289,7 +289,7 @@ def identity(entry: Entry, document: FeedDocument, ids: str | None = None) -> st
 
 def _digest_of(entry: Entry) -> str | None:
     text = entry.summary if entry.title or entry.summary else entry.content
-    return model.digest(entry.title, entry.published, text and _without_tokens(text))
+    return model.digest(entry.title, entry.published, text and _without_media_queries(text))
 
 
 def _is_same_page(link: str, other: str | None) -> bool:
@@ -337,10 +337,10 @@ class CommitBatch:
         for version in deletions:
             winner = self.winners.get(version.id)
             if winner is None or version.order.is_newer(winner.order):
-                self.winners[version.id] = Winner(version.over(winner).order, "")
+                self.winners[version.id] = Winner(version.with_overrides_of(winner).order, "")
 
     def accept(self, version: Version, fields: dict[str, object]) -> None:
-        new = version.over(self.winners.get(version.id)), fields
+        new = version.with_overrides_of(self.winners.get(version.id)), fields
         before = self.accepted.get(version.id)
         if before is not None:
             new, older = (new, before) if version.order.is_newer(before[0].order) else (before, new)
@@ -487,7 +487,7 @@ class DocumentResult:
 def has_changes(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
     """Return whether a document has a version that would change its entries stored by walks."""
     # Stored captures do not count: they do not show whether walks have read the older documents.
-    of_walks = {i: winner for i, winner in stored.items() if winner.order.walk >= FIRST_WALK}
+    of_walks = {entry_id: winner for entry_id, winner in stored.items() if winner.order.walk >= FIRST_WALK}
 
     def outcomes(versions: list[Version]) -> set[Outcome]:
         return {decide(version, of_walks.get(version.id)) for version in versions}
@@ -508,10 +508,10 @@ def joins(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
     """Return whether the last entry of a document was read by an earlier walk."""
     # The entries of the subscription document are as old as this walk, and contiguous with those stored
     # before.
-    before = result.fetch.walk + result.fetch.has_joined
+    first_walk_not_before = result.fetch.walk + result.fetch.has_joined
     for version in reversed(result.versions):
         winner = stored.get(version.id)
-        if winner is None or not FIRST_WALK <= winner.order.walk < before:
+        if winner is None or not FIRST_WALK <= winner.order.walk < first_walk_not_before:
             return False
         if _has_same_time(version, winner) or decide(version, winner) in (Outcome.DUPLICATE, Outcome.STALE):
             return True
@@ -539,6 +539,6 @@ def has_news(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
 def must_follow(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
     """Return whether the pages older than this one must be read, even if an earlier walk has read them."""
     walk, step = result.fetch.position
-    orders = [stored[v.id].order for v in result.versions if v.id in stored]
+    orders = [stored[version.id].order for version in result.versions if version.id in stored]
     joins_earlier_walk = any(FIRST_WALK <= order.walk < walk and order.step >= step for order in orders)
     return has_changes(result, stored) or not joins_earlier_walk

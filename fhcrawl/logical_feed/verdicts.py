@@ -106,7 +106,7 @@ def verdict(
         if all(reason.kind in OURSELVES for reason in reasons):
             return Verdict.UNKNOWN, reasons
         why = ReasonKind.ONLY_CAPTURES if evidence.entries else ReasonKind.NOT_READ
-        detail = NO_DOCUMENT[why] if covered is None else f"{NO_DOCUMENT[why]}{_between(covered)}"
+        detail = NO_DOCUMENT[why] if covered is None else f"{NO_DOCUMENT[why]}{_captured_period(covered)}"
         return Verdict.UNKNOWN, [Reason(why, feed, detail, since), *reasons, *_holes(feed, covered, False)]
     listing = evidence.listing
     is_listed = listing is not None and listing.is_evidence and not reasons
@@ -116,7 +116,7 @@ def verdict(
             why, detail = ReasonKind.PLATFORM, HAS_OTHER_PAGES.format(evidence.software)
             if evidence.software == NUMBERED.name:
                 detail = "has older entries on numbered pages that it does not link to"
-        detail += evidence.in_words if covered is None else f"{evidence.in_words}; {_sentence(covered)}"
+        detail += evidence.in_words if covered is None else f"{evidence.in_words}; {_coverage(covered)}"
         plain = Reason(why, feed, detail, since)
         return Verdict.UNKNOWN, [*reasons, plain, *_holes(feed, covered, is_held_back)]
     if kind is Kind.PAGED and not is_listed and (reasons or not evidence.shows_all_pages):
@@ -127,7 +127,7 @@ def verdict(
 
 
 # The text after a semicolon differs between feeds.
-def _sentence(covered: Covered) -> str:
+def _coverage(covered: Covered) -> str:
     if covered.doubted is not None:
         return f"coverage unknown: the clock has gone back since the read at {_minute(covered.doubted)}"
     if not covered.is_proof:
@@ -142,7 +142,7 @@ def _sentence(covered: Covered) -> str:
     return f"{sentence}{captured}"
 
 
-def _between(covered: Covered) -> str:
+def _captured_period(covered: Covered) -> str:
     since, until = covered.spans[0].since, covered.spans[-1].until
     if since == until:
         return ""

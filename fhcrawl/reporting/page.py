@@ -87,7 +87,7 @@ class Section:
         self.remarks = [reason for reason in feed.reasons if not reason.kind.is_gap]
         self.gap_before = details.gap_before or (details.first if is_open else None)
         self.dated = over_time(details.months)
-        self.undated = sum(n for month, n in details.months.items() if not MONTH.fullmatch(month))
+        self.undated = sum(count for month, count in details.months.items() if not MONTH.fullmatch(month))
         self.chain, self.snapshot = stretches(details.chain), stretches(details.snapshot)
         # The worst feeds are first.
         self.order = (WORDS.index(self.status), not gaps, self.name.casefold(), feed.feed)
@@ -167,8 +167,10 @@ def over_time(months: Mapping[str, int]) -> list[tuple[str, int, int]]:
 
 def stretches(documents: Iterable[Document]) -> list[Stretch]:
     groups: list[list[Document]] = []
-    for _, same in groupby(documents, lambda item: (item.role, item.state, item.reason, item.lost_entries)):
-        run = list(same)
+    for _, equal_documents in groupby(
+        documents, lambda item: (item.role, item.state, item.reason, item.lost_entries)
+    ):
+        run = list(equal_documents)
         if len(run) <= MOST_SINGLE:
             groups += [[document] for document in run]
         else:
@@ -233,7 +235,7 @@ def write(feeds: Iterable[tuple[Feed, Details]], file: IO[str], made: str, sever
             # Content Security Policy Level 3, 2.3.1, hash-source: the hash of the element's exact content.
             "style_hash": base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
             "few": not several,
-            "sections": (_part(sections, begin, length) for _order, begin, length in places),
+            "sections": (_read_markup(sections, begin, length) for _order, begin, length in places),
         }
         for piece in page.generate(values):
             file.write(piece)
@@ -256,7 +258,7 @@ def _environment() -> Environment:
     return environment
 
 
-def _part(file: IO[bytes], begin: int, length: int) -> Markup:
+def _read_markup(file: IO[bytes], begin: int, length: int) -> Markup:
     file.seek(begin)
     return Markup(file.read(length).decode())  # noqa: S704 - escaped by the template
 

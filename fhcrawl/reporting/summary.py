@@ -90,14 +90,14 @@ def cut_in_middle(text: str, width: int) -> str:
     end = text[-((width - 1) // 2) :]
     while cell_len(end) > (width - 1) // 2:
         end = end[1:]
-    return f"{_begin(text, width - 1 - cell_len(end))}…{end}"
+    return f"{_fit_from_begin(text, width - 1 - cell_len(end))}…{end}"
 
 
 def cut_at_end(text: str, width: int) -> str:
-    return text if cell_len(text) <= width else f"{_begin(text, width - 1)}…"
+    return text if cell_len(text) <= width else f"{_fit_from_begin(text, width - 1)}…"
 
 
-def _begin(text: str, width: int) -> str:
+def _fit_from_begin(text: str, width: int) -> str:
     return set_cell_size(text, width).rstrip()
 
 
@@ -115,7 +115,7 @@ class Counts:
 
     def __add__(self, other: Counts) -> Counts:
         pairs = zip(astuple(self), astuple(other), strict=True)
-        return Counts(*(own + more for own, more in pairs))
+        return Counts(*(number + other_number for number, other_number in pairs))
 
     @property
     def entries(self) -> int:
@@ -187,7 +187,7 @@ OF_STORE = (KIND, ENTRIES, DAYS, OBTAINED, SUBSCRIBED, VERDICT, URL)
 def table(rows: Sequence[Row], columns: Sequence[Column], look: Look) -> Iterator[str]:
     by_verdict = sorted(rows, key=lambda row: ((row.title or row.feed).casefold(), row.feed))
     rows = sorted(by_verdict, key=lambda row: WORDS.index(row.verdict))
-    chosen, room = _choose(rows, columns, look.width)
+    chosen, room = _choose_columns(rows, columns, look.width)
     names = list(_names(rows, None if look.width is None else room))
     lines = [["Feed", *(column.heading for column in chosen)]]
     lines += [[name, *(column.cell(row) for column in chosen)] for row, name in zip(rows, names, strict=True)]
@@ -205,25 +205,27 @@ def table(rows: Sequence[Row], columns: Sequence[Column], look: Look) -> Iterato
 
 
 def _names(rows: Sequence[Row], room: int | None) -> Iterator[str]:
-    number = Counter(row.title for row in rows)
+    title_counts = Counter(row.title for row in rows)
     for row in rows:
         if room is None:
             yield cut_at_end(row.title or "-", WIDEST_TITLE)
-        elif row.title and number[row.title] == 1:
+        elif row.title and title_counts[row.title] == 1:
             yield cut_at_end(row.title, room)
         else:
             yield cut_in_middle(row.feed, room)
 
 
-def _choose(rows: Sequence[Row], columns: Sequence[Column], width: int | None) -> tuple[list[Column], int]:
+def _choose_columns(
+    rows: Sequence[Row], columns: Sequence[Column], width: int | None
+) -> tuple[list[Column], int]:
     if width is None:
         return list(columns), 0
     shown = [column for column in columns if not column.is_wide]
     choices = [[dates if column is DAYS else column for column in shown] for dates in (DAYS, MONTHS, YEARS)]
     choices += [[YEARS, VERDICT], [VERDICT]]
     rooms = [width - sum(_width(column, rows) + len(GAP) for column in choice) for choice in choices]
-    fits = next((number for number, room in enumerate(rooms) if room >= NAME), len(choices) - 1)
-    return choices[fits], max(LEAST, rooms[fits])
+    best = next((number for number, room in enumerate(rooms) if room >= NAME), len(choices) - 1)
+    return choices[best], max(LEAST, rooms[best])
 
 
 def _width(column: Column, rows: Sequence[Row]) -> int:

@@ -316,7 +316,9 @@ class Walk:
         url, newer = self._newer.pop(fetch.feed, (None, None))
         if url != fetch.requested_url:  # read before a restart, or by an earlier walk
             newer = self._store.documents.find_newer(fetch.feed, fetch.key)
-        differing_ids = None if newer is None else absences.unlike(result.versions, newer.held)
+        differing_ids = (
+            None if newer is None else absences.ids_with_other_content(result.versions, newer.held)
+        )
         if differing_ids is None or is_probe:
             return None if differing_ids is None else newer
         labels = self._store.entries.find_labels(fetch.feed, list(differing_ids))
@@ -500,7 +502,7 @@ class Walk:
 
     def _begin_list_check(self, fetch: Fetch, response: Response, is_unchanged: bool) -> ListCheck | None:
         last, size = context_of(response).last_reading, context_of(response).walk.page_size
-        feed_url = listings.first_page(fetch.location or fetch.requested_url)
+        feed_url = listings.first_page_url(fetch.location or fetch.requested_url)
         links = header_targets(requests.links(response), response.url)
         root = next((url for relation, url in links if url and relation == API_RELATION), None)
         list_url = listings.list_url(root, feed_url) if root and requests.is_fetchable(root) else None
@@ -580,7 +582,7 @@ class Walk:
             yield from self._next_sitemap(fetch, response, check)
 
     def _next_sitemap(self, fetch: Fetch, last: Response | Request, check: SitemapCheck) -> Iterator[Request]:
-        next_check = check.following()
+        next_check = check.next_check()
         if next_check is not None:
             yield requests.sitemap(fetch, last, next_check)
         elif check.requested:

@@ -453,7 +453,7 @@ class Commit(FeedWriter):
             self._execute(UNREAD_ARCHIVE, **unread_columns | {"detail": MAY_HAVE_GROWN, "run": fetch.run})
 
     def _unread_columns(self) -> dict[str, object]:
-        place = self._fetch.position.before()
+        place = self._fetch.position.older_position()
         return UNREAD | {"walk": place.walk, "step": place.step, "since": self._fetch.fetched}
 
     # Returns the key of the document that this one links to; for a list, of its first part.
@@ -629,7 +629,7 @@ class Commit(FeedWriter):
         for version in self._result.deletions:
             winner = self._batch.winners.get(version.id)
             if winner is not None and winner.order[1:] == version.order[1:] and not winner.digest:
-                deletions.append(version.over(winner))
+                deletions.append(version.with_overrides_of(winner))
         if self._result.present is not None and self._result.failure is None:
             # RFC 5005, 2: "any entry not actually in the feed document SHOULD NOT be considered part of that
             # feed."

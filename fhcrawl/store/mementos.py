@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from fhcrawl.logical_feed.coverage import WINDOW, CaptureRead, marks_of
+from fhcrawl.logical_feed.coverage import WINDOW, CaptureRead, split_marks
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.database import Repository
@@ -146,7 +146,7 @@ class Mementos(Repository):
             for row in execute(connection, of_timemaps, {"timemaps": [timemap.id for timemap in timemaps]}):
                 read = None
                 if row.state not in (UNREAD, CUT_OFF, AGAIN):
-                    marks = None if row.marks is None else marks_of(row.marks)
+                    marks = None if row.marks is None else split_marks(row.marks)
                     read = CaptureRead(row.captured or row.time, marks, row.oldest)
                 has_failed = row.state in (CUT_OFF, AGAIN)
                 captures.append(Memento(row.id, row.url, row.time, row.digest, read, has_failed))

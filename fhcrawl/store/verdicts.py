@@ -8,8 +8,8 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.logical_feed import Kind, Reason, Role, Verdict, in_words
-from fhcrawl.logical_feed.absences import HEAD, NAMES_NONE, Seen, agreed_walk
-from fhcrawl.logical_feed.coverage import COVERED_KINDS, CaptureRead, covered_by, marks_of
+from fhcrawl.logical_feed.absences import LINK_OCTETS, NO_OLDER, Seen, agreed_walk
+from fhcrawl.logical_feed.coverage import COVERED_KINDS, CaptureRead, covered_by, split_marks
 from fhcrawl.logical_feed.listings import Listing, SitemapReport
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
 from fhcrawl.logical_feed.results import CUT, State
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     ByFeed = defaultdict[int, list[Row[Any]]]
 
-SHOWS_ENTRIES = f"length(held) > {HEAD}"
+SHOWS_ENTRIES = f"length(held) > {LINK_OCTETS}"
 STARTS = """
 documents.id IN (
     SELECT subscription_id FROM feeds WHERE id = ANY(:feeds) AND subscription_id IS NOT NULL
@@ -46,7 +46,7 @@ SELECT documents.id, documents.feed_id, documents.url, documents.role, documents
     documents.since, documents.fetched, documents.moved_to, documents.moved_walk, documents.checked,
     documents.checked_walk, documents.changed_walk, documents.held IS NOT NULL AS has_content,
     {SHOWS_ENTRIES} AS shows_entries,
-    substr(documents.held, 1, {len(NAMES_NONE)}) = :names_none AS names_none,
+    substr(documents.held, 1, {len(NO_OLDER)}) = :names_none AS names_none,
     (SELECT older.role FROM documents AS older WHERE older.id = documents.behind_id) AS older_role
 FROM documents JOIN chain ON chain.id = documents.id
 WHERE documents.role <> 'part' OR documents.behind_id IS NULL OR documents.state <> 'processed'
@@ -152,7 +152,7 @@ class Feed:
 
 def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
     feed_ids = [feed.id for feed in feeds]
-    values: dict[str, object] = {"feeds": feed_ids, "not_fetched": NOT_FETCHED, "names_none": NAMES_NONE}
+    values: dict[str, object] = {"feeds": feed_ids, "not_fetched": NOT_FETCHED, "names_none": NO_OLDER}
     chains = _by_feed(execute(connection, CHAINS, values))
     states = _by_feed(execute(connection, STATES, values))
     have_parts = any(row.parts for of_feed in states.values() for row in of_feed)
@@ -302,7 +302,7 @@ def _covered_with_captures(
     for feed_id, rows in groupby(captures, key=lambda row: row.feed_id):
         reads, urls = [], set()
         for row in rows:
-            reads.append(CaptureRead(row.captured, marks_of(row.marks)))
+            reads.append(CaptureRead(row.captured, split_marks(row.marks)))
             urls.add(row.url)
         covered_by_id[feed_id] = covered_by(reads, own_coverage.get(feed_id), of_several=len(urls) > 1)
     return {feed_id: covered for feed_id, covered in covered_by_id.items() if covered is not None}

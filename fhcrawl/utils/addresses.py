@@ -138,7 +138,7 @@ def registered_domain(host: str) -> str:
     host = canonical(host)
     if "." not in host or literal(host) is not None:
         return host
-    parts = _extract()(host)
+    parts = _extractor()(host)
     if parts.suffix:
         return f"{parts.domain}.{parts.suffix}" if parts.domain else host
     # publicsuffix.org: "If no rules match, the prevailing rule is '*'."
@@ -146,7 +146,7 @@ def registered_domain(host: str) -> str:
 
 
 @cache
-def _extract() -> TLDExtract:
+def _extractor() -> TLDExtract:
     # Its import takes 0.2 seconds. The list is that of the package: nothing is downloaded or written.
     from tldextract import TLDExtract
 
@@ -184,9 +184,9 @@ class AllowedHosts:
         if kind is None:
             return None
         mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-        for same in filter(None, (address, mapped)):
-            is_in_network = any(same in network for network in self.networks)
-            if is_in_network or self.has(Origin(canonical(str(same)), port)):
+        for equivalent in filter(None, (address, mapped)):
+            is_in_network = any(equivalent in network for network in self.networks)
+            if is_in_network or self.has(Origin(canonical(str(equivalent)), port)):
                 return None
         return f"it is at {kind} address ({address})"
 
@@ -241,26 +241,26 @@ def without_credentials(url: str) -> str:
     return USER_INFORMATION.sub(r"\1", url)
 
 
-def is_downgrade(url: str, user_urls: Iterable[str], before: Iterable[str]) -> bool:
+def is_downgrade(url: str, user_urls: Iterable[str], earlier_urls: Iterable[str]) -> bool:
     """Return whether a URL is http: on a host that was reached with https:.
 
     :param user_urls: URLs that the user gave: their hosts may have http: if they were user_urls with it
-    :param before: URLs that led to this one
+    :param earlier_urls: URLs that led to this one
     """
     if urlsplit(url).scheme != "http":
         return False
     host = origin(url).host
     if any(urlsplit(other).scheme == "http" and origin(other).host == host for other in user_urls):
         return False
-    return any(urlsplit(other).scheme == "https" and origin(other).host == host for other in before)
+    return any(urlsplit(other).scheme == "https" and origin(other).host == host for other in earlier_urls)
 
 
 # Behind a proxy that ends TLS, many publishers write links with http:.
-def secured(url: str, user_urls: Iterable[str], before: Iterable[str]) -> str:
+def secured(url: str, user_urls: Iterable[str], earlier_urls: Iterable[str]) -> str:
     """Return a URL with https: if it is a downgrade (`is_downgrade`) with the default port."""
     with contextlib.suppress(ValueError):
         parts = urlsplit(url)
-        if parts.port in (None, PORTS["http"]) and is_downgrade(url, user_urls, before):
+        if parts.port in (None, PORTS["http"]) and is_downgrade(url, user_urls, earlier_urls):
             return parts._replace(scheme="https", netloc=parts.netloc.removesuffix(":80")).geturl()
     return url
 

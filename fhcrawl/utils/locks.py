@@ -36,7 +36,7 @@ def locked(path: Path) -> Iterator[None]:
     :raises OSError: if another export, of any process, does not release the lock in time; if its folder is
         not writable or does not support locks
     """
-    tries = _tries(path)
+    tries = _lock_attempts(path)
     while (lock := next(tries)) is None:
         time.sleep(LOCK_PAUSE_SECONDS)
     with lock:
@@ -48,19 +48,19 @@ async def lock_when_free(path: Path) -> contextlib.ExitStack:
 
     :raises OSError: as `locked`
     """
-    tries = _tries(path)
+    tries = _lock_attempts(path)
     while (lock := next(tries)) is None:  # noqa: ASYNC110 - other processes send no events
         await asyncio.sleep(LOCK_PAUSE_SECONDS)
     return lock
 
 
-def _tries(path: Path) -> Iterator[contextlib.ExitStack | None]:
+def _lock_attempts(path: Path) -> Iterator[contextlib.ExitStack | None]:
     if path in _LOCKED:
         raise OSError(errno.EBUSY, "two exports have this destination", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = path.with_name(f".{path.name}.lock")
     for _ in range(LOCK_TRIES):
-        if (number := _take(lock)) is None:
+        if (number := _try_lock(lock)) is None:
             yield None
             continue
         _LOCKED.add(path)
@@ -73,12 +73,12 @@ def _tries(path: Path) -> Iterator[contextlib.ExitStack | None]:
 
 
 # None if another process has the lock or has just released it.
-def _take(lock: Path) -> int | None:
-    number = _open(lock)
+def _try_lock(lock: Path) -> int | None:
+    number = _open_lock_file(lock)
     if number is None:
         return None
     try:
-        if _flock(number, lock) and _is_named(number, lock):
+        if _flock(number, lock) and _is_same_file(number, lock):
             return number
     except OSError:
         os.close(number)
@@ -88,11 +88,11 @@ def _take(lock: Path) -> int | None:
 
 
 # None if another process is creating the file.
-def _open(lock: Path) -> int | None:
+def _open_lock_file(lock: Path) -> int | None:
     try:
         number = os.open(lock, FLAGS)
     except FileNotFoundError:
-        return _make(lock)
+        return _create_lock_file(lock)
     except OSError as error:
         if error.errno in NOT_OPENED:
             raise _no_lock(lock) from error
@@ -111,7 +111,7 @@ def _no_lock(lock: Path) -> OSError:
     )
 
 
-def _make(lock: Path) -> int | None:
+def _create_lock_file(lock: Path) -> int | None:
     try:
         number = os.open(lock, FLAGS | os.O_CREAT | os.O_EXCL, FOR_ALL)
     except FileExistsError:
@@ -137,7 +137,7 @@ def _flock(number: int, lock: Path) -> bool:
 
 # Between opening and locking the file, its previous owner may have removed it, and another process may have
 # created and locked a new one.
-def _is_named(number: int, lock: Path) -> bool:
+def _is_same_file(number: int, lock: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(number), lock.lstat())
     except FileNotFoundError:
@@ -147,5 +147,5 @@ def _is_named(number: int, lock: Path) -> bool:
 def _remove(number: int, lock: Path) -> None:
     # In a sticky folder, only the user who created the file can remove it.
     with contextlib.suppress(OSError):
-        if _is_named(number, lock):
+        if _is_same_file(number, lock):
             lock.unlink()

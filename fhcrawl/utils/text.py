@@ -30,7 +30,10 @@ def escaped(text: str) -> str:
     """Return text with unprintable characters escaped as in Python: `\\x1b`."""
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )
 
 
 def nearest(word: str, words: Iterable[str], cutoff: float = 0.6) -> str:

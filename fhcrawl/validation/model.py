@@ -318,38 +318,38 @@ class EntryIndex:
         feed, elements = document.feed, document.markup.entries
         # If the reader has dropped an entry, the elements do not match the entries.
         has_lines = len(elements) == len(feed.entries)
-        own: dict[int, Version] = {}
+        versions: dict[int, Version] = {}
         for position, entry in enumerate(feed.entries):
             identity = results.identity(entry, feed)
             if identity is None:
                 self.number += 1
                 continue
-            at = line(elements[position]) if has_lines else None
+            line_number = line(elements[position]) if has_lines else None
             key = hash(identity)
-            if key not in own:
+            if key not in versions:
                 content = hash(entry.digest or results.digest(entry))
-                own[key] = document, hash(comparable(entry.updated)), content
-                if before := self._seen.get(key):
-                    (newer, time, newer_content), updated = before, own[key][1]
+                versions[key] = document, hash(comparable(entry.updated)), content
+                if seen := self._seen.get(key):
+                    (newer, time, newer_content), updated = seen, versions[key][1]
                     self.repeated += 1
                     document.shared += newer.number == document.number - 1
-                    differs = time == updated and newer_content != content
-                    if differs and len(self.clashes) < MOST_CLASHES:
-                        self.clashes.append((identity, newer, document, at, bool(updated)))
+                    has_other_content = time == updated and newer_content != content
+                    if has_other_content and len(self.clashes) < MOST_CLASHES:
+                        self.clashes.append((identity, newer, document, line_number, bool(updated)))
                 else:
                     self.number += 1
             if entry.id is not None and entry.link is not None:
-                self._note_link(entry.link, key, document, at)
-        self.is_full = self.is_full or len(own) > MOST_ENTRIES - len(self._seen)
+                self._note_link(entry.link, key, document, line_number)
+        self.is_full = self.is_full or len(versions) > MOST_ENTRIES - len(self._seen)
         if not self.is_full:
-            self._seen.update(own)
+            self._seen.update(versions)
 
-    def _note_link(self, link: str, key: int, document: Document, at: int | None) -> None:
-        first = self._links.get(digest := hash(link))
-        if first is None and not self.is_full:
-            self._links[digest] = key
-        elif first not in (None, key) and len(self.changed_ids) < MOST_CLASHES:
-            self.changed_ids.append((link, document, at))
+    def _note_link(self, link: str, key: int, document: Document, line_number: int | None) -> None:
+        first_id = self._links.get(link_hash := hash(link))
+        if first_id is None and not self.is_full:
+            self._links[link_hash] = key
+        elif first_id not in (None, key) and len(self.changed_ids) < MOST_CLASHES:
+            self.changed_ids.append((link, document, line_number))
 
 
 @dataclass(slots=True)
@@ -400,14 +400,14 @@ class Chain:
 
     def following(self, max_documents: int) -> Link | None:
         """Return the link of the last document to the next older one, unless the walk ends here."""
-        before, last = [None, *self.documents][-2:]
+        newer, last = [None, *self.documents][-2:]
         older = last and chain.older_document(last.feed, last.own)
         if not older or not last:
             return None
         older = older._replace(url=last.secured(older.url))
         number = self.find(older.url)
-        if number is None and before and before.digest == last.digest:
-            number = before.number
+        if number is None and newer and newer.digest == last.digest:
+            number = newer.number
         if isinstance(number, int):
             self.loop = number, older.url
         elif len(self.documents) >= max_documents:

@@ -321,11 +321,11 @@ def one_type(document: Document) -> Iterator[Finding]:
 def one_link(document: Document) -> Iterator[Finding]:
     """A relation leads to one document."""
     for relation, urls in document.feed.other_links.items():
-        named = [url for url in urls if url]
+        urls_given = [url for url in urls if url]
         first = document.feed.links.get(relation)
-        if first is not None and named:
+        if first is not None and urls_given:
             fix = "Keep only one: readers cannot know which of them is meant."
-            text = f"It has {relation} links to {first} and to {named[0]}."
+            text = f"It has {relation} links to {first} and to {urls_given[0]}."
             yield error(text, document.markup.link_lines.get(relation), fix)
 
 
@@ -543,7 +543,7 @@ def walk_ends(chain: Chain) -> Iterator[Finding]:
     """The links lead from document to document, up to the oldest one."""
     documents = chain.documents
     if chain.missing is not None:
-        yield _cut(chain, *chain.missing)
+        yield _broken_chain(chain, *chain.missing)
     elif chain.loop is not None:
         number, url = chain.loop
         last, first = documents[-1], documents[number]
@@ -562,7 +562,7 @@ def walk_ends(chain: Chain) -> Iterator[Finding]:
         yield good(f"The chain leads to its oldest document, {documents[-1].requested_url}.")
 
 
-def _cut(chain: Chain, missing: Link, detail: str, is_limit: bool) -> Finding:
+def _broken_chain(chain: Chain, missing: Link, detail: str, is_limit: bool) -> Finding:
     if not chain.documents:
         fix = "Give the URL of a feed, and make sure that its server responds with the feed."
         return error(f"It {detail}.", None, AGAIN if is_limit else fix)._replace(document=missing.url)
@@ -577,7 +577,7 @@ def _cut(chain: Chain, missing: Link, detail: str, is_limit: bool) -> Finding:
     return error(text, at, fix, via)
 
 
-def _misled(
+def _wrong_target(
     report: Report, chain: Chain, document: Document, relation: str, to: int, expected: str, fix: str
 ) -> Iterator[Finding]:
     """Yield a finding if the target of a link is known, and is not the document with the number `to`."""
@@ -613,7 +613,9 @@ def next_archive(chain: Chain) -> Iterator[Finding]:
     archives = chain.archives
     is_good = len(archives) > 1
     for newer, document in zip([None, *archives], archives, strict=False):
-        wrong = list(_of_newest(chain, document) if newer is None else _following(chain, document, newer))
+        wrong = list(
+            _check_newest(chain, document) if newer is None else _check_following(chain, document, newer)
+        )
         url = document.links.get("next-archive")
         is_good &= not wrong and (newer is None if url is None else chain.find(url) is not None)
         yield from wrong
@@ -623,14 +625,14 @@ def next_archive(chain: Chain) -> Iterator[Finding]:
 
 # RFC 5005, 4: "although another archive […] may be under construction, it would be an error to link to it
 # before completion".
-def _of_newest(chain: Chain, document: Document) -> Iterator[Finding]:
+def _check_newest(chain: Chain, document: Document) -> Iterator[Finding]:
     first, url = chain.documents[0], document.links.get("next-archive")
     at, target = document.markup.link_lines.get("next-archive"), chain.find(url)
     fix = "Remove the link: there is no newer archive."
     if chain.begins_with_archive:
         # Without a link to another, it may be the subscription document with a wrong mark.
         if first.links.get("current") not in (None, *first.own):
-            yield from _following(chain, document, first)
+            yield from _check_following(chain, document, first)
     elif target == 0:
         fix = "Remove it: the current link leads to the document after the newest archive."
         yield warning("Its next-archive link leads to the subscription document.", at, fix, document)
@@ -643,10 +645,10 @@ def _of_newest(chain: Chain, document: Document) -> Iterator[Finding]:
                 f"{first.requested_url} to it, and from it to {document.link_url}; else remove the link."
             )
         expected = "an archive that a prev-archive link leads to"
-        yield from _misled(error, chain, document, "next-archive", 0, expected, fix)
+        yield from _wrong_target(error, chain, document, "next-archive", 0, expected, fix)
 
 
-def _following(chain: Chain, document: Document, newer: Document) -> Iterator[Finding]:
+def _check_following(chain: Chain, document: Document, newer: Document) -> Iterator[Finding]:
     url, is_turned = document.links.get("next-archive"), _is_turned(newer, document)
     if url is not None:
         fix = TURNED if is_turned else f"Link to {newer.link_url}."
@@ -655,7 +657,9 @@ def _following(chain: Chain, document: Document, newer: Document) -> Iterator[Fi
                 f"If that is an archive older than {newer.requested_url}, let prev-archive links lead from "
                 f"there to it, and from it to {document.link_url}; else link to {newer.link_url}."
             )
-        yield from _misled(error, chain, document, "next-archive", newer.number, newer.requested_url, fix)
+        yield from _wrong_target(
+            error, chain, document, "next-archive", newer.number, newer.requested_url, fix
+        )
     elif document.is_whole:
         fix = TURNED if is_turned else f"Add a next-archive link to {newer.link_url}."
         yield warning("The archive has no next-archive link.", document.markup.head_line, fix, document)
@@ -674,7 +678,7 @@ def current(chain: Chain) -> Iterator[Finding]:
             fix = f"Add a current link to {there}."
             yield warning("The archive has no current link.", document.markup.head_line, fix, document)
         expected = "the subscription document"
-        yield from _misled(error, chain, document, "current", 0, expected, f"Link to {there}.")
+        yield from _wrong_target(error, chain, document, "current", 0, expected, f"Link to {there}.")
     if chain.archives and all(chain.find(document.links.get("current")) == 0 for document in chain.archives):
         yield good("Every archive links to the subscription document.")
 
@@ -685,7 +689,7 @@ def self_link(chain: Chain) -> Iterator[Finding]:
     """A self link leads to its own document."""
     for document in chain.documents:
         fix = f"Write {document.link_url}."
-        yield from _misled(warning, chain, document, "self", document.number, document.fetch.url, fix)
+        yield from _wrong_target(warning, chain, document, "self", document.number, document.fetch.url, fix)
 
 
 # RFC 5005, 3: "previous" is "the immediately preceding document in a series of documents", "first" "the
@@ -701,7 +705,7 @@ def pages(chain: Chain) -> Iterator[Finding]:
             del back["first"]  # the check started at a page that is not the first
         for relation, number in back.items():
             there = chain.documents[number].link_url
-            yield from _misled(error, chain, document, relation, number, there, f"Link to {there}.")
+            yield from _wrong_target(error, chain, document, relation, number, there, f"Link to {there}.")
 
 
 # RFC 9110, 8.8 and 13.1: with validators, a client can check whether a document has changed.
@@ -777,6 +781,7 @@ def order_of_dates(chain: Chain) -> Iterator[Finding]:
             yield warning(text, None, TURNED, older)
 
 
+# Whether the dates are in the reverse order of the chain.
 def _is_turned(newer: Document, older: Document) -> bool:
     return comparable(older.oldest) > comparable(newer.newest) != ""
 

@@ -25,7 +25,7 @@ READ = re.compile(r"\.w?arc(?:\.gz)?(?:\.open)?$")
 # The beginning of a WARC file or an ARC file (whose first URL begins with filedesc:). Gzip data that cannot
 # be decompressed is accepted, because damaged files are read up to the damage.
 BEGINS = re.compile(rb"WARC/|[a-z]+:\S* \S+ \d{14} |filedesc:|\x1f\x8b", re.IGNORECASE)
-LOOKED_AT = 4096
+BEGIN_OCTETS = 4096
 GZIP_ONLY = zlib.MAX_WBITS | 16
 NEEDED = "needs warcio: run pip install '.[warc]' in the folder of fhcrawl's source"
 
@@ -84,7 +84,7 @@ def warc_files(argument: str, base: Path) -> list[str]:
 
 def _files(path: Path) -> list[Path]:
     if path.is_file():
-        if not BEGINS.match(_begin(path)):
+        if not BEGINS.match(_decompressed_begin(path)):
             raise ArgumentError(
                 f"--warc: {path} is not a WARC or ARC file; use the path of one, or of a folder of them"
             )
@@ -94,15 +94,15 @@ def _files(path: Path) -> list[Path]:
     return sorted(file for file in path.rglob("*") if READ.search(file.name) and file.is_file())
 
 
-def _begin(path: Path) -> bytes:
+def _decompressed_begin(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            begin = file.read(LOOKED_AT)
+            begin = file.read(BEGIN_OCTETS)
     except OSError as error:
         raise ArgumentError(
             f"--warc: {path} cannot be read ({error.strerror}); use the path of a WARC file, or a folder"
         ) from error
     try:
-        return zlib.decompressobj(GZIP_ONLY).decompress(begin, LOOKED_AT) or begin
+        return zlib.decompressobj(GZIP_ONLY).decompress(begin, BEGIN_OCTETS) or begin
     except zlib.error:
         return begin

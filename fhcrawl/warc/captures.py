@@ -146,7 +146,7 @@ def _records(path: Path) -> Iterator[tuple[object, ...]]:
                 continue
             header = record.rec_headers.get_header
             place = f"{path.absolute().as_uri()}#{records.get_record_offset()}"
-            url, date = header("WARC-Target-URI", "").strip("<>"), _comparable(header("WARC-Date"))
+            url, date = header("WARC-Target-URI", "").strip("<>"), _time_without_zone(header("WARC-Date"))
             if not is_of_web(url) or not date:
                 continue
             has_body = record.rec_type != "revisit"
@@ -158,11 +158,11 @@ def _records(path: Path) -> Iterator[tuple[object, ...]]:
             if has_body and (not digest or getattr(record.raw_stream, "limit", 0)):
                 digest = f"{place} {date}"
             refers_name = name_of((header("WARC-Refers-To-Target-URI") or url).strip("<>"))
-            refers_date = _comparable(header("WARC-Refers-To-Date")) or date
+            refers_date = _time_without_zone(header("WARC-Refers-To-Date")) or date
             yield name_of(url), url, date, place, digest, has_body, refers_name, refers_date
 
 
-def _comparable(date: str | None) -> str:
+def _time_without_zone(date: str | None) -> str:
     return (utc(date or "") or "").rstrip("Z")
 
 

@@ -115,9 +115,9 @@ def read(body: bytes, timemap: str | None, url: str, is_cut: bool = False) -> In
     """
     text = body.decode("utf-8", "replace")
     if timemap is not None:
-        return _of_timemap(text, timemap, url)._replace(has_more=is_cut)
+        return _read_timemap(text, timemap, url)._replace(has_more=is_cut)
     stripped = text.lstrip("\ufeff \t\r\n")
-    rows = _of_array(stripped) if stripped.startswith("[") else _of_lines(stripped)
+    rows = _rows_of_array(stripped) if stripped.startswith("[") else _rows_of_lines(stripped)
     captures, last, number, unread, has_more = [], "", 0, 0, is_cut
     for place, row in enumerate(rows):
         if place == MOST_ROWS:
@@ -142,7 +142,7 @@ RESUMES = "resume key"
 Row = dict[str, Any] | None
 
 
-def _of_array(text: str) -> Iterator[Row]:
+def _rows_of_array(text: str) -> Iterator[Row]:
     elements = _elements(text)
     names = next(elements, None)
     if names == []:
@@ -183,7 +183,7 @@ CUT = ["cut off"]
 BETWEEN = re.compile(r"[\s,]*")
 
 
-def _of_lines(text: str) -> Iterator[Row]:
+def _rows_of_lines(text: str) -> Iterator[Row]:
     for number, line in enumerate(text.split("\n")):
         if not line.strip():
             continue
@@ -208,7 +208,7 @@ def _parse_row(row: dict[str, Any], stamp: str, url: str) -> Listed | None:
     if not is_revisit and _text(row, STATUS) not in (OK, "-", ""):
         return None
     time, captured = _time(stamp), _text(row, URL)
-    if time is None or not _is_of(captured, url):
+    if time is None or not _is_capture_of(captured, url):
         return None
     digest = _text(row, DIGEST)
     # "-" is what CDX files have for a field without a value.
@@ -240,7 +240,7 @@ def is_of_web(url: str) -> bool:
         return False
 
 
-def _is_of(captured: str, url: str) -> bool:
+def _is_capture_of(captured: str, url: str) -> bool:
     is_plain = is_of_web(captured) and captured.isprintable() and "#" not in captured
     return is_plain and not has_credentials(captured) and key(captured) == key(url)
 
@@ -255,23 +255,23 @@ OF_TIMEMAPS = frozenset({"memento", "original", "timemap", "timegate"})
 
 # RFC 7089, 5: a list of links in the format of Link headers (RFC 6690); a memento's is of the relation
 # "memento". 5.1.1: a TimeMap may point to other TimeMaps, by the relation "timemap".
-def _of_timemap(text: str, own: str, url: str) -> IndexPage:
+def _read_timemap(text: str, timemap: str, url: str) -> IndexPage:
     pages: dict[str, bool] = {}
     captures, unread, is_timemap = [], 0, False
     for target, parameters in link_values(text):
         relation = frozenset(parameters.get("rel", "").lower().split())
         is_timemap = is_timemap or not relation.isdisjoint(OF_TIMEMAPS)
         if "timemap" in relation and "self" not in relation and len(pages) < MOST_PAGES:
-            pages[resolve(target or "", own)] = True
+            pages[resolve(target or "", timemap)] = True
         if "memento" not in relation:
             continue
         match = CAPTURED.search(f"/{target}") if len(target or "") <= LONGEST_LINE else None
         time = _time(match[1]) if match else None
         if match is None or time is None:
             unread += 1
-        elif _is_of(match[2], url):
+        elif _is_capture_of(match[2], url):
             captures.append(Listed(match[2], time, _substitute_digest(time, match[2])))
     if not is_timemap:
         raise NoIndexError("it is not a TimeMap")
-    pages.pop(own, None)
+    pages.pop(timemap, None)
     return IndexPage(captures, pages=tuple(pages), unread=unread)

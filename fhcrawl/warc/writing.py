@@ -61,7 +61,7 @@ class WarcFiles:
         headers = record_headers(response, request, earlier)
         is_revisit = "WARC-Profile" in headers
         body = b"" if is_revisit else response.body
-        url, of_file = _target(response.url), {"WARC-Warcinfo-ID": self._id}
+        url, file_headers = _target(response.url), {"WARC-Warcinfo-ID": self._id}
         create = self._writer.create_warc_record
         record = create(
             url,
@@ -69,10 +69,12 @@ class WarcFiles:
             payload=BytesIO(body),
             length=len(body),
             http_headers=_response_headers(response),
-            warc_headers_dict={**headers, **of_file},
+            warc_headers_dict={**headers, **file_headers},
         )
-        of_request = create(url, "request", http_headers=_request_headers(request), warc_headers_dict=of_file)
-        self._writer.write_request_response_pair(of_request, record)
+        request_record = create(
+            url, "request", http_headers=_request_headers(request), warc_headers_dict=file_headers
+        )
+        self._writer.write_request_response_pair(request_record, record)
         self._flush(file)
         if self.largest and file.tell() >= self.largest:
             self.close()
@@ -153,10 +155,12 @@ def find_earlier(captures: Captures, response: Response, request: Request) -> Ca
     """
     if _is_not_modified(response, request):
         return captures.find(_target(response.url))
-    same = captures.find_by_digest(digest(response.body)) if response.body else None
+    capture = captures.find_by_digest(digest(response.body)) if response.body else None
     # The file of the capture may have been removed or replaced.
-    files = (Path(f"{same.file}{ending}") for ending in ("", OPEN)) if same is not None else ()
-    return same if same is not None and any(_file_id(file) == same.file_id for file in files) else None
+    files = (Path(f"{capture.file}{ending}") for ending in ("", OPEN)) if capture is not None else ()
+    return (
+        capture if capture is not None and any(_file_id(file) == capture.file_id for file in files) else None
+    )
 
 
 def _file_id(path: Path) -> str | None:

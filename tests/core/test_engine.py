@@ -54,16 +54,16 @@ def test_host_that_does_not_answer_delays_no_other_host_of_its_domain() -> None:
     downloader: Any = Downloader(slots=slots)
     slow.lastseen, fast.lastseen, index.lastseen = monotonic() - engine.SLOW - 1, monotonic(), monotonic()
     active = Counter([*slots, "c.example.org"])
-    assert engine._active_domains(downloader, active) == {
+    assert engine._count_active(downloader, active) == {
         "example.org": 3,
         "example.org/index": 1,
     }  # nothing was sent yet
     for slot in slots.values():
         slot.transferring.add(Request("http://example.org/"))
-    assert engine._active_domains(downloader, active) == {"example.org": 2, "example.org/index": 1}
+    assert engine._count_active(downloader, active) == {"example.org": 2, "example.org/index": 1}
     # After a pause, it does.
     engine.pause(downloader, "d.example.org", 0)
-    assert engine._active_domains(downloader, active) == {"example.org": 3, "example.org/index": 1}
+    assert engine._count_active(downloader, active) == {"example.org": 3, "example.org/index": 1}
 
 
 FEED = "http://example.org/feed"

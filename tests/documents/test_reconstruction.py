@@ -125,7 +125,7 @@ def reconstruct_by_our_rules(web: Web, shuffle: st.DataObject) -> Store:
         link = older_document(document)
         if link is None:
             break
-        place, address = place.before(), link.url
+        place, address = place.older_position(), link.url
     assert kind(walked[0][1]) is Kind.ARCHIVED
     winners: dict[str, Winner] = {}
     store: Store = {}

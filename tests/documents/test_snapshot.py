@@ -9,7 +9,7 @@ from fhcrawl.documents.formats import jsonfeed, multipart
 from fhcrawl.documents.lists import (
     NAMESPACE,
     DocumentList,
-    _prefix_with,
+    _id_prefix,
     read_snapshot,
     snapshot_page,
     snapshot_prefix,
@@ -93,7 +93,7 @@ def test_index_beyond_a_bound_is_an_error(index: dict[str, Any], kind: str) -> N
 
 
 def entity(snapshot_id: str, page: int, position: int) -> str:
-    return f"{_prefix_with(snapshot_id)}{page}:{position}"
+    return f"{_id_prefix(snapshot_id)}{page}:{position}"
 
 
 def test_identity_is_made_of_the_index_and_the_positions() -> None:
@@ -133,7 +133,7 @@ def test_two_entities_never_have_one_identity(one: tuple[str, int, int], other: 
 def test_entities_of_one_snapshot_and_no_other_have_two_positions_behind_its_prefix(
     one: tuple[str, int, int], other: tuple[str, int, int]
 ) -> None:
-    prefix = snapshot_prefix(f"{_prefix_with(one[0])}{one[1]}")
+    prefix = snapshot_prefix(f"{_id_prefix(one[0])}{one[1]}")
     assert prefix is not None
     prefixed, behind = entity(*other).startswith(prefix), entity(*other)[len(prefix) :]
     assert (prefixed and behind.count(":") == 1) == (one[0] == other[0])

@@ -10,7 +10,7 @@ from fhcrawl.logical_feed.chain import (
     begins_after,
     disagreements,
     is_before,
-    reaches,
+    reaches_snapshot,
 )
 from tests.logical_feed.test_logical_feed import document
 
@@ -48,12 +48,12 @@ class TestFeedBehindASnapshot:
         ],
     )
     def test_page_that_begins_before_it_is_the_last_one(self, last: FeedDocument, is_last: bool) -> None:
-        assert reaches(last, SINCE) is is_last
+        assert reaches_snapshot(last, SINCE) is is_last
 
     def test_documents_of_other_formats_say_nothing_by_their_entries(self) -> None:
         other = document()
         other.entries = [Entry(updated="2003-01-09T12:00:00Z")]
-        assert not reaches(other, SINCE)
+        assert not reaches_snapshot(other, SINCE)
 
     def test_feed_may_begin_after_it(self) -> None:
         assert begins_after(page(12, 11), SINCE)

@@ -24,7 +24,7 @@ from fhcrawl.logical_feed.listings import (
     StoredEntries,
     compare,
     follow,
-    is_held,
+    is_current,
     is_sitemap_due,
     like_entries,
     read_posts,
@@ -349,7 +349,7 @@ def test_evidence_means_that_each_listed_post_is_held(number: int, runs: list[tu
         if found is not None and found.is_evidence:
             winners = site.winners()
             for post, modified in site.posts.items():
-                assert is_held(Post(post, str(post), time(modified)), winners)
+                assert is_current(Post(post, str(post), time(modified)), winners)
                 assert site.stored[str(post)][0] == modified
             assert found.total == len(site.posts)
 
@@ -490,17 +490,17 @@ def test_sitemaps_of_entries_come_first_and_those_of_news_never() -> None:
     names = ["users", "pages", "news", "tags", "posts", "posts"]
     check = SitemapCheck().with_more(f"{HOME}/sitemap-{name}.xml" for name in names)
     read = []
-    while (following := check.following()) is not None:
+    while (following := check.next_check()) is not None:
         check = following
         read.append(check.requested[-1].rpartition("-")[2])
     assert (read, check.is_part) == (["posts.xml", "users.xml", "pages.xml", "tags.xml"], False)
 
 
 def test_no_more_sitemaps_are_read_than_allowed() -> None:
-    check = SitemapCheck().with_more([f"{HOME}/sitemap.xml"]).following()
+    check = SitemapCheck().with_more([f"{HOME}/sitemap.xml"]).next_check()
     assert check is not None
     check = check.with_more(f"{HOME}/sitemap-{number}.xml" for number in range(9))
-    while (following := check.following()) is not None:
+    while (following := check.next_check()) is not None:
         check = following.with_more([f"{HOME}/sitemap.xml"])
     assert (len(check.requested), check.is_part) == (MOST_REQUESTS, True)
 

@@ -31,7 +31,7 @@ from fhcrawl.logical_feed.results import (
     DocumentResult,
     Fetch,
     decide,
-    deletion,
+    deletion_order,
     digest,
     has_changes,
     have_same_files,
@@ -228,7 +228,7 @@ class TestDecide:
         assert not has_changes(result, {"1": Winner(captured._replace(walk=FIRST_WALK), "a")})
 
     def test_deletion_wins_over_the_version_of_its_time_from_wherever(self) -> None:
-        when = deletion(Tombstone("1", OLD), None, ChainPosition(1, -9))
+        when = deletion_order(Tombstone("1", OLD), None, ChainPosition(1, -9))
         assert when.is_newer(order(OLD, NEW, ChainPosition(2, 0), 0))
         assert order(NEW, None, ChainPosition(1, -10), 0).is_newer(when)
 

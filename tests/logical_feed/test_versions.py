@@ -68,7 +68,7 @@ class TestOrderOfVersions:
         rss, atom, archive = at(2), at(3, 0, OLD), at(1, -1, NEW)
         assert archive.is_newer(atom)
         assert rss.is_newer(archive)
-        assert atom.over(rss).is_newer(archive)
+        assert atom.with_overrides_of(rss).is_newer(archive)
 
     def test_equal_times_leave_it_to_the_place(self) -> None:
         places = ((1, -2), (1, -1), (1, 0), (2, -1), (2, 0))

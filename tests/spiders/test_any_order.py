@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fhcrawl.documents import Tombstone
 from fhcrawl.logical_feed import ChainPosition, Outcome, Winner
 from fhcrawl.logical_feed import Version as LogicalVersion
-from fhcrawl.logical_feed.results import CommitBatch, decide, deletion, latest_time
+from fhcrawl.logical_feed.results import CommitBatch, decide, deletion_order, latest_time
 from fhcrawl.logical_feed.results import order as logical_order
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import Store
@@ -219,7 +219,9 @@ def fold(placed: list[tuple[ChainPosition, Document]]) -> dict[str, Winner]:
     winners: dict[str, Winner] = {}
     for place, (items, updated, deleted) in placed:
         deletions = [
-            LogicalVersion.at(latest, i, deletion(Tombstone(i, when), updated, place, not place.step), "")
+            LogicalVersion.at(
+                latest, i, deletion_order(Tombstone(i, when), updated, place, not place.step), ""
+            )
             for i, when in deleted
         ]
         batch = CommitBatch()
@@ -232,7 +234,7 @@ def fold(placed: list[tuple[ChainPosition, Document]]) -> dict[str, Winner]:
             winner = winners.get(item.id)
             outcome = decide(version, winner)
             if outcome in (Outcome.NEW, Outcome.UPDATED):
-                winners[item.id] = Winner(version.over(winner).order, item.text)
+                winners[item.id] = Winner(version.with_overrides_of(winner).order, item.text)
             elif winner is not None and outcome is Outcome.DUPLICATE and order.is_newer(winner.order):
-                winners[item.id] = winner._replace(order=order.over(winner.order))
+                winners[item.id] = winner._replace(order=order.with_overrides_of(winner.order))
     return winners

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from fhcrawl.logical_feed.absences import HEAD, SIZE
+from fhcrawl.logical_feed.absences import ENTRY_OCTETS, LINK_OCTETS
 from fhcrawl.store import Store, schema
 from tests.databases import Database
 
 NOW = "2026-01-01T00:00:00Z"
-EMPTY, FULL = bytes(HEAD), bytes(HEAD + SIZE)
+EMPTY, FULL = bytes(LINK_OCTETS), bytes(LINK_OCTETS + ENTRY_OCTETS)
 LISTING = {"api": "", "size": 1, "total": 1, "held": 1, "known": 1, "unlisted": 0, "foreign": 0, "newest": ""}
 
 

@@ -102,8 +102,8 @@ def _add_link(links: Links, relation: str, value: Any, url: str) -> None:
 
 def _targets(value: Any, url: str) -> list[Target]:
     targets = []
-    for each in _list(value):
-        link = each if isinstance(each, dict) else {"href": each}
+    for item in _list(value):
+        link = item if isinstance(item, dict) else {"href": item}
         reference = link.get("href") or link.get("id")
         if isinstance(reference, str) and not isinstance(reference, Number) and reference.strip():
             target = elements.resolve(clean(reference).strip(), url)
@@ -112,12 +112,12 @@ def _targets(value: Any, url: str) -> list[Target]:
 
 
 def _line(holder: Object, name: str) -> str | None:
-    text, _language = _natural(holder, name)
+    text, _language = _text_and_language(holder, name)
     return text and text.strip()
 
 
 # ActivityStreams 2.0, 4.7: a natural language value is a string, or a map with a string for each language.
-def _natural(holder: Object, name: str) -> tuple[str | None, str | None]:
+def _text_and_language(holder: Object, name: str) -> tuple[str | None, str | None]:
     text, translations = string(holder, name), holder.get(f"{name}Map")
     texts = translations if isinstance(translations, dict) else {}
     for language in texts:
@@ -152,31 +152,31 @@ class _Activities:
         if not isinstance(item, dict):
             detail = "it is only a URL, which is not fetched" if _is_url(item) else "it is not an object"
             self.problems.append(Problem("entry-lost", name, detail))
-        elif (entry := self._entry(item, _types(item), name)) is not None:
+        elif (entry := self._entry_of_item(item, _types(item), name)) is not None:
             entry.original = original(item) if self._keep_originals else None
             self._entries.append(entry)
 
-    def _entry(self, item: Object, types: set[str], name: str) -> Entry | None:
+    def _entry_of_item(self, item: Object, types: set[str], name: str) -> Entry | None:
         if "Announce" in types:
-            return self._announced(item, name)
+            return self._entry_of_announce(item, name)
         if types & POSTED:
-            return self._posted(item, name)
+            return self._entry_of_create(item, name)
         if "Delete" in types:
-            self._delete(_object(item), item, name)
+            self._add_tombstone(_object(item), item, name)
         elif "Tombstone" in types:
-            self._delete(item, {}, name)
+            self._add_tombstone(item, {}, name)
         # Activity Vocabulary, 3.1: only a Question can be a post, or an activity (with an actor).
         elif "object" not in item and "actor" not in item:
-            return self._post(item, {}, name)
+            return self._entry_of_post(item, {}, name)
         return None
 
-    def _posted(self, activity: Object, name: str) -> Entry | None:
+    def _entry_of_create(self, activity: Object, name: str) -> Entry | None:
         target = _object(activity)
         if isinstance(target, dict):
             if "Tombstone" in _types(target):
-                self._delete(target, activity, name)
+                self._add_tombstone(target, activity, name)
                 return None
-            entry = None if _types(target) & ACTORS else self._post(target, activity, name)
+            entry = None if _types(target) & ACTORS else self._entry_of_post(target, activity, name)
             if entry is not None and "Update" in _types(activity) and entry.updated is None:
                 entry.updated = self._time(activity, "published", name)
             return entry
@@ -190,11 +190,11 @@ class _Activities:
             id=identifier(target),
             link=elements.resolve(clean(target), self._url),
             published=self._time(activity, "published", name),
-            authors=_names(activity.get("actor")),
+            authors=_actor_names(activity.get("actor")),
         )
 
-    def _post(self, post: Object, activity: Object, name: str) -> Entry:
-        entry = self._content(post)
+    def _entry_of_post(self, post: Object, activity: Object, name: str) -> Entry:
+        entry = self._entry_of_fields(post)
         post_id = _id(post)
         entry.id = identifier(post_id) if post_id else entry.link
         name = entry.id or entry.title or name
@@ -203,15 +203,15 @@ class _Activities:
         dated = post if post.get("published") is not None else activity
         entry.published = self._time(dated, "published", name)
         entry.updated = self._time(post, "updated", name)
-        entry.authors = entry.authors or _names(activity.get("actor"))
+        entry.authors = entry.authors or _actor_names(activity.get("actor"))
         return entry
 
     # ActivityPub, 7.11: an Announce shares another post, which has another author.
-    def _announced(self, activity: Object, name: str) -> Entry:
+    def _entry_of_announce(self, activity: Object, name: str) -> Entry:
         post = _object(activity)
         if isinstance(post, dict) and _types(post) & POSTED:
             post = _object(post)
-        entry = self._content(post) if isinstance(post, dict) else Entry()
+        entry = self._entry_of_fields(post) if isinstance(post, dict) else Entry()
         if _is_url(post):
             entry.link = elements.resolve(clean(post), self._url)
         entry.id = identifier(_id(activity))
@@ -219,44 +219,46 @@ class _Activities:
             self.problems.append(Problem("no-id", entry.link or name, "its Announce has no id"))
         entry.published = self._time(activity, "published", entry.id or name)
         entry.updated = None
-        entry.authors = entry.authors or _names(activity.get("actor"))
+        entry.authors = entry.authors or _actor_names(activity.get("actor"))
         return entry
 
-    def _content(self, post: Object) -> Entry:
-        title, summary = _line(post, "name"), _natural(post, "summary")[0]
-        content, language = _natural(post, "content")
+    def _entry_of_fields(self, post: Object) -> Entry:
+        title, summary = _line(post, "name"), _text_and_language(post, "summary")[0]
+        content, language = _text_and_language(post, "content")
         pages = _targets(post.get("url"), self._url)
-        shown = [page for page in pages if page.media_type.startswith(HTML)] or pages
-        link = shown[0].url if shown else _id(post)
+        html_pages = [page for page in pages if page.media_type.startswith(HTML)] or pages
+        link = html_pages[0].url if html_pages else _id(post)
         media_type = line(post, "mediaType") or HTML
         is_text = media_type.startswith("text/") and not media_type.startswith(HTML)
         return Entry(
             title=title,
             link=elements.resolve(link, self._url) if link else None,
-            authors=_names(post.get("attributedTo")),
+            authors=_actor_names(post.get("attributedTo")),
             categories=_hashtags(post),
             summary=summary,
             content=content,
             content_type=("text" if is_text else "html") if content else None,
-            enclosures=[*self._attached(post), *(enclosure(*page) for page in pages if page.is_media())],
+            enclosures=[*self._attachments(post), *(enclosure(*page) for page in pages if page.is_media())],
             # Activity Vocabulary, 4: a name is plain text, a summary "may include HTML markup".
             title_type="text" if title else None,
             summary_type="html" if summary else None,
             language=language,
         )
 
-    def _attached(self, post: Object) -> list[Enclosure]:
+    def _attachments(self, post: Object) -> list[Enclosure]:
         files: list[Enclosure] = []
-        for each in _list(post.get("attachment")):
-            file = each if isinstance(each, dict) else {"url": each}
+        for attachment in _list(post.get("attachment")):
+            file = attachment if isinstance(attachment, dict) else {"url": attachment}
             # Links are previews of web pages, unless their media type is that of a file.
             targets = _targets(file.get("url"), self._url)[:1]
             targets = targets or [target for target in _targets(file, self._url) if target.is_media()]
             kind, size = line(file, "mediaType"), line(file, "size")
-            files.extend(enclosure(t.url, t.media_type or kind, t.size or size) for t in targets)
+            files.extend(
+                enclosure(target.url, target.media_type or kind, target.size or size) for target in targets
+            )
         return files
 
-    def _delete(self, target: Any, activity: Object, name: str) -> None:
+    def _add_tombstone(self, target: Any, activity: Object, name: str) -> None:
         tombstone = target if isinstance(target, dict) else {"id": target}
         ref = identifier(_id(tombstone))
         if ref is None:
@@ -283,13 +285,13 @@ def _object(activity: Object) -> Any:
 
 
 def _id(value: Any) -> str | None:
-    own = value.get("id", value.get("@id")) if isinstance(value, dict) else value
-    return own if _is_url(own) else None
+    item_id = value.get("id", value.get("@id")) if isinstance(value, dict) else value
+    return item_id if _is_url(item_id) else None
 
 
-def _names(actors: Any) -> list[str]:
+def _actor_names(actors: Any) -> list[str]:
     holders = (actor if isinstance(actor, dict) else {"id": actor} for actor in _list(actors))
-    names = (_line(each, "name") or line(each, "preferredUsername") or _id(each) for each in holders)
+    names = (_line(holder, "name") or line(holder, "preferredUsername") or _id(holder) for holder in holders)
     return unique(clean(name).strip() for name in names if name)
 
 

@@ -49,8 +49,10 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
         for number, entry in enumerate(parsed.entries(feed, vocabulary.entry, children), 1)
     ]
     # RFC 4287, 4.2.1, and Atom 0.3: the feed's authors apply to an entry without authors, also in its source.
-    own = children.get(f"{vocabulary.namespace}author", ())
-    authors = modules.shared(_persons(each for each in own if not elements.has_attribute(each, PLACEHOLDER)))
+    author_elements = children.get(f"{vocabulary.namespace}author", ())
+    authors = modules.shared(
+        _persons(author for author in author_elements if not elements.has_attribute(author, PLACEHOLDER))
+    )
     modules.inherit(entries, authors, elements.language_of(feed))
     return head.read(parsed, children, base, vocabulary, entries, problems)
 
@@ -60,7 +62,7 @@ def read_entry(
 ) -> Entry:
     entry = Entry()
     base = elements.note_context(entry, element, base)
-    again = modules.fill(entry, element, base, vocabulary.fields)
+    postponed = modules.fill(entry, element, base, vocabulary.fields)
     # RFC 4287, 4.2.1: the authors of atom:source apply to an entry without authors.
     if not entry.authors and (source := elements.first(element, f"{ATOM}source")) is not None:
         entry.authors = _persons(source.iterchildren(AUTHOR))
@@ -70,10 +72,10 @@ def read_entry(
         problems.append(Problem("no-id", name, "it has no atom:id"))
     if entry.title is None and element.find(f"{vocabulary.namespace}title") is None:
         problems.append(Problem("no-title", name, "it has no atom:title"))
-    if again:
-        modules.substitute(entry, again, base, modules.SUBSTITUTES)
-        modules.add_media(entry, again, base)
-        faults = modules.child_problems(entry, name, again, vocabulary.escaped, vocabulary.dates)
+    if postponed:
+        modules.substitute(entry, postponed, base, modules.SUBSTITUTES)
+        modules.add_media(entry, postponed, base)
+        faults = modules.child_problems(entry, name, postponed, vocabulary.escaped, vocabulary.dates)
         problems.extend(faults)
     modules.without_repetition(entry)
     return entry
@@ -188,19 +190,19 @@ def _old_title(entry: Entry, element: _Element, base: str) -> None:
 def _old_line(element: _Element) -> str | None:
     if _mode(element) != "base64":
         return elements.line(element)
-    decoded = _decoded(element)
+    decoded = _decoded_base64(element)
     return decoded.strip() or None if decoded is not None else None
 
 
 def _old_summary(entry: Entry, element: _Element, base: str) -> bool:
     if entry.summary is None:
-        entry.summary, entry.summary_type = _construct(element)
+        entry.summary, entry.summary_type = _read_construct(element)
     return _is_unescaped(element)
 
 
 def _old_content(entry: Entry, element: _Element, base: str) -> bool:
     if entry.content is None:
-        entry.content, entry.content_type = _construct(element)
+        entry.content, entry.content_type = _read_construct(element)
         elements.note_context(entry, element, base)
     return _is_unescaped(element)
 
@@ -215,13 +217,13 @@ def _mode(element: _Element) -> str:
 
 
 # Atom 0.3, Content constructs: the mode is xml (the default), escaped or base64. Feeds without a mode escape.
-def _construct(element: _Element) -> tuple[str | None, str | None]:
+def _read_construct(element: _Element) -> tuple[str | None, str | None]:
     kind, mode = _kind(element), _mode(element)
     text: str | None
     if mode == "base64":
-        text = _decoded(element)
+        text = _decoded_base64(element)
         if text is None:
-            text, kind = _encoded(element), f"{_media_type(element)}{BASE64}"
+            text, kind = _compact_base64(element), f"{_media_type(element)}{BASE64}"
     elif _is_unescaped(element):
         text, kind = elements.html(element), "html"
     elif kind != "text" and (len(element) or mode == "xml"):
@@ -240,13 +242,13 @@ def _kind(element: _Element) -> str:
     return SHORT_TYPES.get(media_type, media_type)
 
 
-def _encoded(element: _Element) -> str:
+def _compact_base64(element: _Element) -> str:
     return "".join((elements.text(element) or "").split())
 
 
-def _decoded(element: _Element) -> str | None:
+def _decoded_base64(element: _Element) -> str | None:
     try:
-        text = base64.b64decode(_encoded(element), validate=True).decode()
+        text = base64.b64decode(_compact_base64(element), validate=True).decode()
     except ValueError:
         return None
     return None if NO_TEXT.search(text) else text

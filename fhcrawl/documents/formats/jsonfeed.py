@@ -39,13 +39,13 @@ class Json(NamedTuple):
 
 
 # RFC 8259, 4: of members with the same name, many implementations report only the last.
-def _lost(pairs: list[tuple[str, Any]]) -> int:
+def _count_lost_items(pairs: list[tuple[str, Any]]) -> int:
     arrays = [value for name, value in pairs if name == ITEMS]
     return sum(len(value) for value in arrays[:-1] if isinstance(value, list))
 
 
 _decoder = JSONDecoder(parse_int=Number, parse_float=Number)
-_decoder_of_lost = JSONDecoder(parse_int=Number, parse_float=Number, object_pairs_hook=_lost)
+_decoder_of_lost = JSONDecoder(parse_int=Number, parse_float=Number, object_pairs_hook=_count_lost_items)
 
 
 def parse(body: bytes) -> Json:
@@ -181,12 +181,14 @@ def _read_item(item: Object, number: int, url: str, problems: list[Problem]) -> 
         entry.content, entry.content_type = text, "text"
     entry.categories = unique(clean(tag).strip() for tag in array(item, "tags") if isinstance(tag, str))
     entry.enclosures = [
-        enclosure(elements.resolve(file, url), line(each, "mime_type"), line(each, "size_in_bytes"))
-        for each in array(item, "attachments")
-        if isinstance(each, dict) and (file := line(each, "url"))
+        enclosure(
+            elements.resolve(file, url), line(attachment, "mime_type"), line(attachment, "size_in_bytes")
+        )
+        for attachment in array(item, "attachments")
+        if isinstance(attachment, dict) and (file := line(attachment, "url"))
     ]
     entry.language = _language(item)
-    name = _name(entry, number)
+    name = _entry_name(entry, number)
     entry.authors = author_names(item, name, problems)
     problems.extend(_faults(entry, item, name, TIMES))
     return entry
@@ -213,7 +215,7 @@ def _new_entry(
     )
 
 
-def _name(entry: Entry, number: int) -> str:
+def _entry_name(entry: Entry, number: int) -> str:
     return entry.id or entry.link or entry.title or f"item {number}"
 
 
@@ -255,9 +257,9 @@ def read_ghost(document: Json, url: str, keep_originals: bool) -> FeedDocument |
     if not isinstance(page, dict) or not page or not isinstance(document.members.get(GHOST_POSTS), list):
         return None
     problems: list[Problem] = []
-    links, following = Links(), line(page, "next")
-    if unsigned(following) is not None:
-        page_url, parameter = url.partition("#")[0], f"page={following}"
+    links, next_number = Links(), line(page, "next")
+    if unsigned(next_number) is not None:
+        page_url, parameter = url.partition("#")[0], f"page={next_number}"
         if not PAGE.search(page_url):
             page_url += f"{'&' if '?' in page_url else '?'}{parameter}"
         links.add("next", PAGE.sub(parameter, page_url))
@@ -279,9 +281,9 @@ def _read_post(post: Object, number: int, url: str, problems: list[Problem]) -> 
     # As media:content in the feed.
     if image := line(post, "feature_image"):
         entry.enclosures = [enclosure(elements.resolve(image, url), "image/*", None)]
-    problems.extend(_faults(entry, post, _name(entry, number), GHOST_TIMES))
+    problems.extend(_faults(entry, post, _entry_name(entry, number), GHOST_TIMES))
     return entry
 
 
 def _ghost_names(post: Object, member: str) -> list[str]:
-    return unique(line(each, "name") for each in array(post, member) if isinstance(each, dict))
+    return unique(line(item, "name") for item in array(post, member) if isinstance(item, dict))

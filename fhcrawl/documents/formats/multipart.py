@@ -67,10 +67,10 @@ def read(
         raise NotAFeedError(ReasonKind.NO_BOUNDARY, "it is multipart, but its Content-Type has no boundary")
     spans, is_closed = _spans(body, boundary)
     entities = [entity for begin, end in spans if (entity := _entity(body[begin:end], url))]
-    history = _history(header_links(links, url))
+    history = _history_links(header_links(links, url))
     # Snapshot: "Its pages' entities have no Content-ID and no operation".
     is_feed = not HISTORY.keys().isdisjoint(history.first) or any(
-        _first(headers, ID, *OPERATION_HEADERS) for headers, _entry in entities
+        _first_value(headers, ID, *OPERATION_HEADERS) for headers, _entry in entities
     )
     return FeedDocument(
         format="multipart",
@@ -138,16 +138,16 @@ def _entity(region: bytes, url: str) -> Entity | None:
     body = body.removesuffix(b"\r\n") if body.endswith(b"\r\n") else body.removesuffix(LINE_FEED)
     if not headers and not body:
         return None
-    content, content_type = _content(body, _first(headers, "content-type"))
+    content, content_type = _content(body, _first_value(headers, "content-type"))
     # Page: `Operation-Type: http-equiv=PUT`; the 2015 draft calls it Event-Type, and allows POST too.
-    operation = OPERATION.fullmatch(_first(headers, *OPERATION_HEADERS))
+    operation = OPERATION.fullmatch(_first_value(headers, *OPERATION_HEADERS))
     # 2015 draft: the event target is named by a Link header of the relation "about".
     links = header_targets(headers.get("link", []), url)
     # RFC 5322, 3.6.4: "Semantically, the angle bracket characters are not part of the msg-id".
     entry = Entry(
-        id=identifier(MESSAGE_ID.sub(r"\1", _first(headers, ID))),
+        id=identifier(MESSAGE_ID.sub(r"\1", _first_value(headers, ID))),
         link=next((target for relation, target in links if relation == "about" and target), None),
-        updated=utc(_first(headers, "last-modified")),
+        updated=utc(_first_value(headers, "last-modified")),
         content=content,
         content_type=content_type,
         operation=operation[1].upper() if operation else None,
@@ -176,7 +176,7 @@ def _decoded(line: bytes) -> str:
         return line.decode("latin-1")
 
 
-def _first(headers: Headers, *names: str) -> str:
+def _first_value(headers: Headers, *names: str) -> str:
     return next((value for name in names for value in headers.get(name, []) if value), "")
 
 
@@ -203,13 +203,13 @@ def _content(body: bytes, media_type: str) -> tuple[str | None, str | None]:
 
 # Feed: `prev` leads to older pages, `next` to newer ones; neither is RFC 5005's paging (3). The 2015 draft
 # uses the names of RFC 5005, 4. IANA: `previous` is a synonym for `prev`.
-def _history(links: Links) -> Links:
+def _history_links(links: Links) -> Links:
     names = {synonym for synonyms in HISTORY.values() for synonym in synonyms}
-    kept = Links({relation: url for relation, url in links.first.items() if relation not in names})
+    links_by_name = Links({relation: url for relation, url in links.first.items() if relation not in names})
     for name, synonyms in HISTORY.items():
         for url in (url for synonym in synonyms for url in links.of(synonym)):
-            kept.add(name, url)
-    return kept
+            links_by_name.add(name, url)
+    return links_by_name
 
 
 def _problems(entities: list[Entity], is_feed: bool) -> Iterator[Problem]:
@@ -220,10 +220,10 @@ def _problems(entities: list[Entity], is_feed: bool) -> Iterator[Problem]:
         if is_feed and entry.id is None:
             yield Problem("no-id", name, "it has no Content-ID")
         if is_feed and entry.operation is None:
-            value = _first(headers, *OPERATION_HEADERS)
+            value = _first_value(headers, *OPERATION_HEADERS)
             detail = f"its Operation-Type is unknown: {value!r}" if value else "it has no Operation-Type"
             yield Problem("no-operation", name, detail)
-        modified = _first(headers, "last-modified")
+        modified = _first_value(headers, "last-modified")
         if modified and entry.updated is None:
             yield Problem("unreadable-date", name, f"its Last-Modified is not a date: {modified!r}")
         # Feed: "Last-Modified never decreases along the way"; RFC 9110, 5.6.7: it is a whole second.

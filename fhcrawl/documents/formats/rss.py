@@ -72,8 +72,8 @@ def _rdf_namespace(root: _Element) -> str:
 # RFC 4287, 2, has xml:lang; RSS 2.0 the channel's language; RSS 1.0 Dublin Core's.
 def _language(channel: _Element, root: _Element, children: Head) -> str | None:
     for element in (channel, root):
-        if (own := elements.language_of(element)) is not None:
-            return own
+        if (declared := elements.language_of(element)) is not None:
+            return declared
     namespace = channel.tag.removesuffix("channel")
     tags = (f"{namespace}language", *(f"{dc}language" for dc in modules.DC))
     language = next(filter(None, (elements.line_of(children, tag) for tag in tags)), None)
@@ -102,21 +102,21 @@ def read_item(
 ) -> Entry:
     entry = Entry()
     base = elements.note_context(entry, element, base)
-    again = modules.fill(entry, element, base, vocabulary.fields)
+    postponed = modules.fill(entry, element, base, vocabulary.fields)
     # RSS 1.0, 5.5: rdf:about identifies the item, and should be the same as its link.
     if entry.id is None or entry.link is None:
         about = identifier(element.get(ABOUT)) if elements.has_attribute(element, ABOUT) else None
-        entry.link = entry.link or _permalink(entry.id, about, again)
+        entry.link = entry.link or _permalink(entry.id, about, postponed)
         entry.id = entry.id or about
-    if again:
-        _substitute(entry, again, base, vocabulary)
+    if postponed:
+        _substitute(entry, postponed, base, vocabulary)
         name = entry.id or entry.link or entry.title or f"item {number}"
-        faults = modules.child_problems(entry, name, again, vocabulary.escaped, vocabulary.dates)
+        faults = modules.child_problems(entry, name, postponed, vocabulary.escaped, vocabulary.dates)
         problems.extend(faults)
-        if any(child.tag == f"{vocabulary.namespace}link" for child in again):
+        if any(child.tag == f"{vocabulary.namespace}link" for child in postponed):
             detail = "its link has an href attribute, which is read as in Atom"
             problems.append(Problem("nonstandard", name, detail))
-        if any(child.tag == vocabulary.entry for child in again):
+        if any(child.tag == vocabulary.entry for child in postponed):
             problems.append(Problem("entry-lost", name, "it contains other entries, which are skipped"))
     modules.without_repetition(entry)
     # RSS 2.0: "at least one of title or description must be present".
@@ -128,32 +128,36 @@ def read_item(
 
 def _substitute(entry: Entry, children: list[_Element], base: str, vocabulary: Vocabulary) -> None:
     modules.substitute(entry, children, base, modules.SUBSTITUTES)
-    own, is_identified = (entry.title, entry.published, entry.summary), bool(entry.id or entry.link)
+    own_values, is_identified = (entry.title, entry.published, entry.summary), bool(entry.id or entry.link)
     enclosures, entry.enclosures = entry.enclosures, []
     modules.substitute(entry, children, base, vocabulary.substitutes)
     urls = {enclosure["url"] for enclosure in enclosures}
-    entry.enclosures = [*enclosures, *(each for each in entry.enclosures if each["url"] not in urls)]
+    entry.enclosures = [
+        *enclosures,
+        *(enclosure for enclosure in entry.enclosures if enclosure["url"] not in urls),
+    ]
     names = (OTHER_AUTHORS[child.tag](child) for child in children if child.tag in OTHER_AUTHORS)
     entry.authors = entry.authors or list(filter(None, names))
     modules.add_media(entry, children, base)
     # Identity: an item whose own elements identify it keeps that id, whatever other elements it has.
     if is_identified:
         return
-    if digest := model.digest(*own):
-        is_same = entry.link is None and own == (entry.title, entry.published, entry.summary)
+    if digest := model.digest(*own_values):
+        is_same = entry.link is None and own_values == (entry.title, entry.published, entry.summary)
         entry.id = None if is_same else digest
     else:
         identifiers = (child for tag in IDENTIFIERS for child in children if child.tag == tag)
         entry.id = next(filter(None, map(elements.identifier, identifiers)), None)
 
 
-def _permalink(guid: str | None, about: str | None, again: list[_Element]) -> str | None:
-    is_link = any(elements.local_name(child) == "guid" for child in again)
+def _permalink(guid: str | None, about: str | None, postponed: list[_Element]) -> str | None:
+    is_link = any(elements.local_name(child) == "guid" for child in postponed)
     urls = (guid if is_link else None, about)
     return next((url for url in urls if url and url.startswith(elements.ABSOLUTE)), None)
 
 
 # RSS 2.0: isPermaLink is true by default.
+# A permalink is also the link, unless the item has another: True reads the element again, after all others.
 def _guid(entry: Entry, element: _Element, base: str) -> bool:
     if entry.id is not None:
         return False

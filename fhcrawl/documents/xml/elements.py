@@ -138,19 +138,19 @@ def html(element: _Element) -> str | None:
     """Return the text of an element that contains escaped markup; child elements are serialised as HTML."""
     if not len(element):
         return text(element)
-    own = {XHTML, f"{{{element.nsmap.get(None, '')}}}"}
+    html_namespaces = {XHTML, f"{{{element.nsmap.get(None, '')}}}"}
     for descendant in element.iterdescendants("*"):
         name = local_name(descendant)
-        if ":" not in name and descendant.tag[: -len(name)] in own:
+        if ":" not in name and descendant.tag[: -len(name)] in html_namespaces:
             descendant.tag = name
         if not len(descendant) and not descendant.text and name.lower() not in VOID:
             descendant.text = ""
-    parts = (with_own_namespaces(child) + _escaped(child.tail) for child in element)
-    inner = _escaped(element.text) + "".join(parts)
+    parts = (with_own_namespaces(child) + _escape_unless_markup(child.tail) for child in element)
+    inner = _escape_unless_markup(element.text) + "".join(parts)
     return inner if not inner.isspace() else None
 
 
-def _escaped(piece: str | None) -> str:
+def _escape_unless_markup(piece: str | None) -> str:
     return (piece or "") if MARKUP.search(piece or "") else escape(piece or "")
 
 
@@ -168,16 +168,16 @@ def markup(element: _Element, *namespaces_of_html: str) -> str | None:
 
 def with_own_namespaces(element: _Element, with_tail: bool = False) -> str:
     """Serialise an element with only the namespaces that it uses."""
-    own = copy.deepcopy(element)
-    if isinstance(own.tag, str):
-        etree.cleanup_namespaces(own)
-    return etree.tostring(own, encoding="unicode", with_tail=with_tail)
+    detached = copy.deepcopy(element)
+    if isinstance(detached.tag, str):
+        etree.cleanup_namespaces(detached)
+    return etree.tostring(detached, encoding="unicode", with_tail=with_tail)
 
 
 def base_of(element: _Element, base: str) -> str:
     """Return the base URL inside an element (RFC 4287, 2; XML Base); `base` is the one around it."""
-    own = element.get(XML_BASE)
-    return resolve(own, base) if own else base
+    declared = element.get(XML_BASE)
+    return resolve(declared, base) if declared else base
 
 
 def base_inside(element: _Element, url: str) -> str:

@@ -72,7 +72,7 @@ def text(body: bytes, charset: str | None) -> tuple[str, str | None]:
 
 def _decode(body: bytes, candidates: list[str], is_authoritative: bool) -> tuple[str, str | None]:
     claimed = candidates[0]
-    if claimed == UTF_8 or _has_one_byte(claimed):
+    if claimed == UTF_8 or _is_single_byte(claimed):
         decoded = _decode_strict(body, UTF_8)
         if decoded is not None:
             return decoded, None
@@ -83,30 +83,30 @@ def _decode(body: bytes, candidates: list[str], is_authoritative: bool) -> tuple
             return decoded, None
     if claimed != UTF_8:
         return _decode_lenient(body, claimed)
-    other = next((each for each in candidates if each != UTF_8), WINDOWS_1252)
-    decoded, repair = _decode_lenient(ID.sub(partial(_own_id, other), body, MOST_IDS), other)
-    read_as = "windows-1252" if other == WINDOWS_1252 else other
+    fallback = next((candidate for candidate in candidates if candidate != UTF_8), WINDOWS_1252)
+    decoded, repair = _decode_lenient(ID.sub(partial(_id_in_encoding, fallback), body, MOST_IDS), fallback)
+    read_as = "windows-1252" if fallback == WINDOWS_1252 else fallback
     return decoded, "; ".join(filter(None, (f"it is not UTF-8 and is read as {read_as}", repair)))
 
 
 # In an encoding of one byte per character, nearly all bytes are characters: only an undefined byte would
 # reveal a false declaration, and a single entry would change the ids of all.
 @lru_cache(maxsize=64)
-def _has_one_byte(encoding: str) -> bool:
+def _is_single_byte(encoding: str) -> bool:
     decoded = BEYOND_ASCII.decode(encoding, "replace")
     return len(decoded) == len(BEYOND_ASCII) and not decoded.startswith("\ufffd" * len(decoded))
 
 
 # Publishers copy entries of several encodings into one document, whose encoding then changes; ids must not.
-def _own_id(encoding: str, match: re.Match[bytes]) -> bytes:
+def _id_in_encoding(encoding: str, match: re.Match[bytes]) -> bytes:
     tag, data, raw = match.groups()
-    read = raw.decode(UTF_8, "ignore")
-    if read.encode() != raw:
+    decoded = raw.decode(UTF_8, "ignore")
+    if decoded.encode() != raw:
         return match[0]
     if data:
-        inside, _end, behind = read.partition("]]>")
-        read = escape(inside) + behind
-    return bytes(tag) + read.encode(encoding, "xmlcharrefreplace")
+        inside, _end, behind = decoded.partition("]]>")
+        decoded = escape(inside) + behind
+    return bytes(tag) + decoded.encode(encoding, "xmlcharrefreplace")
 
 
 # In windows-1252, an accented letter and a guillemet may be a character of UTF-8. Text in UTF-8 has far more.
@@ -168,7 +168,7 @@ def _decode_lenient(body: bytes, encoding: str) -> tuple[str, str | None]:
     return to_unicode(body, encoding), f"bytes that are not {encoding} are replaced by U+FFFD"
 
 
-def _windows_1252(error: UnicodeError) -> tuple[str, int]:
+def _read_as_windows_1252(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeDecodeError):
         raise error
     if SURROGATE.match(error.object, error.start):
@@ -182,4 +182,4 @@ def _as_windows_1252(octets: bytes) -> str:
     return codecs.charmap_decode(octets, "strict", WINDOWS_1252_TABLE)[0]
 
 
-codecs.register_error("fhcrawl_windows_1252", _windows_1252)
+codecs.register_error("fhcrawl_windows_1252", _read_as_windows_1252)

@@ -160,7 +160,7 @@ def resolve_entities(text: str, is_lenient: bool = False) -> tuple[str, list[Pro
         return text, [], None
     doctype, description, attributes = text[start:end], None, list[str]()
     try:
-        entities, attributes = _declared(doctype, len(text))
+        entities, attributes = _declared_entities(doctype, len(text))
     except etree.XMLSyntaxError:
         if not is_lenient:
             return text, [], None
@@ -194,26 +194,26 @@ def _doctype_end(text: str, start: int) -> int | None:
     return None
 
 
-def _declared(doctype: str, size: int) -> tuple[Entities, list[str]]:
+def _declared_entities(doctype: str, size: int) -> tuple[Entities, list[str]]:
     octets = f"{doctype}<_/>".encode(errors="surrogateescape")
     tree: Any = parse_strict(octets, DECLARATIONS).getroottree()
     parameters, included = set(PARAMETER_ENTITY.findall(doctype)), set(INCLUDED.findall(doctype))
     # lxml copies the declarations in quadratic time; without entities, this is not needed.
     declarations = tree.docinfo.internalDTD.iterentities() if "<!ENTITY" in doctype else ()
-    read = [(each.name, each.content) for each in declarations]
+    declared = [(entity.name, entity.content) for entity in declarations]
     # lxml does not tell parameter entities apart. XML 1.0, 4.3.2: an internal entity is content; a comment
     # that only begins in it would hide what follows the reference.
     unread = {
         name
-        for name, content in read
+        for name, content in declared
         if content is None or name in parameters or "<" in CONSTRUCT.findall(content)
     }
-    contents = {name: content for name, content in read if content is not None and name not in unread}
-    texts = [doctype, *(content for name, content in read if content and name in included)]
+    contents = {name: content for name, content in declared if content is not None and name not in unread}
+    texts = [doctype, *(content for name, content in declared if content and name in included)]
     constructs = (construct for text in texts for construct in ATTRIBUTES.findall(text))
-    is_all = tree.docinfo.system_url is None and not parameters
+    has_all_declarations = tree.docinfo.system_url is None and not parameters
     attributes = [construct for construct in constructs if construct.startswith("<!ATTLIST")]
-    return Entities(contents, unread, is_all, size), attributes
+    return Entities(contents, unread, has_all_declarations, size), attributes
 
 
 def _declared_texts(doctype: str, size: int) -> Entities:
@@ -233,36 +233,38 @@ def _has_defaults(attributes: str) -> bool:
 class Entities:
     def __init__(self, contents: dict[str, str], unread: set[str], is_all: bool, size: int) -> None:
         self.unresolved: dict[str, None] = {}
-        self._contents, self._names_unread, self._is_all = contents, unread, is_all
-        self._left = {True: MOST_RESOLVED, False: max(MOST_RESOLVED, size)}
-        self._known: dict[tuple[str, bool], str] = {}
-        self._around: list[str] = []
+        self._contents, self._names_unread, self._has_all_declarations = contents, unread, is_all
+        self._characters_left = {True: MOST_RESOLVED, False: max(MOST_RESOLVED, size)}
+        self._expanded: dict[tuple[str, bool], str] = {}
+        self._open_names: list[str] = []
 
     def resolve(self, markup: str) -> str:
-        return PIECE.sub(self._piece, markup)
+        return PIECE.sub(self._resolve_in_piece, markup)
 
-    def _piece(self, match: re.Match[str]) -> str:
+    def _resolve_in_piece(self, match: re.Match[str]) -> str:
         piece = match[0]
         if "&" not in piece or piece.startswith(("<!", "<?")):
             return piece
         ends = (end.end() for end in VALUE_OR_END.finditer(piece) if end[0] == ">")
         end = next(ends, len(piece)) if match["tag"] else 0
-        return REFERENCE.sub(self._quoted, piece[:end]) + REFERENCE.sub(self._resolved, piece[end:])
+        return REFERENCE.sub(self._resolve_quoted, piece[:end]) + REFERENCE.sub(
+            self._resolve_reference, piece[end:]
+        )
 
     # XML 1.0, 4.4.5: in an attribute's value, a quote in the replacement text is a normal data character.
-    def _quoted(self, match: re.Match[str]) -> str:
-        return self._resolved(match, True)
+    def _resolve_quoted(self, match: re.Match[str]) -> str:
+        return self._resolve_reference(match, True)
 
-    def _resolved(self, match: re.Match[str], is_quoted: bool = False) -> str:
+    def _resolve_reference(self, match: re.Match[str], is_quoted: bool = False) -> str:
         name = match[1]
         if name in PREDEFINED:
             return match[0]
         # XML 1.0, 4.1, "No Recursion". The replacement text is dropped.
-        if name in self._contents and name not in self._around and len(self._around) < DEEPEST:
+        if name in self._contents and name not in self._open_names and len(self._open_names) < DEEPEST:
             return self._content(name, is_quoted)
         if name not in self._contents and name not in self._names_unread:
             # XML 1.0, 4.1, "Entity Declared": such a reference is a fault, which `repair` replaces.
-            if self._is_all:
+            if self._has_all_declarations:
                 return match[0]
             if characters := repair.html_characters(name):
                 return characters
@@ -270,17 +272,17 @@ class Entities:
         return f"&amp;{name};"
 
     def _content(self, name: str, is_quoted: bool) -> str:
-        content = self._known.get((name, is_quoted))
+        content = self._expanded.get((name, is_quoted))
         if content is None:
-            self._around.append(name)
+            self._open_names.append(name)
             content = self._contents[name]
-            content = REFERENCE.sub(self._quoted, content) if is_quoted else self.resolve(content)
+            content = REFERENCE.sub(self._resolve_quoted, content) if is_quoted else self.resolve(content)
             content = QUOTE.sub(lambda quote: f"&#{ord(quote[0])};", content) if is_quoted else content
-            self._around.pop()
-            self._known[name, is_quoted] = content
+            self._open_names.pop()
+            self._expanded[name, is_quoted] = content
         is_markup = "<" in content
-        self._left[is_markup] -= len(content)
-        if self._left[is_markup] < 0:
+        self._characters_left[is_markup] -= len(content)
+        if self._characters_left[is_markup] < 0:
             raise NotAFeedError(ReasonKind.TOO_LARGE, "its entities expand to too much text")
         return content
 
@@ -353,7 +355,7 @@ def parse(body: bytes, charset: str | None) -> Parsed:
         text, unresolved, _repair = resolve_entities(source.decode(errors="surrogateescape"))
         resolved = text.encode(errors="surrogateescape")
     resolved, renamed = repair.canonicalise(resolved)
-    problems = [*_repairs(decoding), *unresolved, *renamed]
+    problems = [*_repair_problems(decoding), *unresolved, *renamed]
     try:
         return Parsed(parse_strict(resolved), None, problems)
     except etree.XMLSyntaxError as error:
@@ -363,33 +365,35 @@ def parse(body: bytes, charset: str | None) -> Parsed:
             raise NotAFeedError(ReasonKind.HTML, "it is an HTML page") from error
         fault = error.msg or "it is not well-formed"
         broken = None if root is None else Parsed(root, fault, problems)
-        parsed = _without_junk(source, body, charset) or _repaired(body, charset, broken)
+        parsed = _parse_without_junk(source, body, charset) or _parse_repaired(body, charset, broken)
         if parsed is None:
             raise NotAFeedError(ReasonKind.NOT_XML, f"it is not XML ({fault})") from error
         return parsed
 
 
-def _repairs(*descriptions: str | None) -> list[Problem]:
+def _repair_problems(*descriptions: str | None) -> list[Problem]:
     sentence = "; ".join(filter(None, descriptions))
     return [Problem("repaired", "", f"it is not well-formed: {sentence}")] if sentence else []
 
 
-def _without_junk(source: bytes, body: bytes, charset: str | None) -> Parsed | None:
+def _parse_without_junk(source: bytes, body: bytes, charset: str | None) -> Parsed | None:
     # XML 1.0, 4.3.3: in UTF-16, a byte order mark takes the place of a declaration.
     is_wide = encoding.detect_wide(body) is not None
     cleaned = repair.without_junk(source if is_wide else body)
     if cleaned is None:
         return None
     parsed = parse(cleaned, encoding.UTF_8 if is_wide else charset)
-    return parsed._replace(problems=[*_repairs("text before the document is dropped"), *parsed.problems])
+    return parsed._replace(
+        problems=[*_repair_problems("text before the document is dropped"), *parsed.problems]
+    )
 
 
 # `broken` is the part of the unrepaired document up to its fault.
-def _repaired(body: bytes, charset: str | None, broken: Parsed | None) -> Parsed | None:
+def _parse_repaired(body: bytes, charset: str | None, broken: Parsed | None) -> Parsed | None:
     text, decoding = encoding.text(body, charset)
     text, repairs, unresolved = repaired(text)
     resolved, renamed = repair.canonicalise(text.encode())
-    problems = [*_repairs(decoding, *repairs), *unresolved, *renamed]
+    problems = [*_repair_problems(decoding, *repairs), *unresolved, *renamed]
     text = resolved.decode()
     parser = _new_parser()
     try:
@@ -399,7 +403,7 @@ def _repaired(body: bytes, charset: str | None, broken: Parsed | None) -> Parsed
         is_of_names = all(entry.domain == etree.ErrorDomains.NAMESPACE for entry in parser.error_log)
         if is_of_names:
             repairs.append("names that are not qualified names are kept")
-            problems = [*_repairs(decoding, *repairs), *unresolved, *renamed]
+            problems = [*_repair_problems(decoding, *repairs), *unresolved, *renamed]
             root, _log = recover(resolved)
             return None if root is None else Parsed(root, None, problems)
         fault = error.msg or "it is not well-formed"
@@ -428,27 +432,27 @@ def _with_balanced_entries(text: str, problems: list[Problem]) -> Parsed | None:
     parts = repair.split(text)
     if parts is None:
         return None
-    of_entries: list[Problem] = []
+    entry_problems: list[Problem] = []
     try:
         start = _start_tag(parse_strict("".join(parts[::2]).encode()))
         if len(start) * (len(parts) // 2) > MOST_PARSED_AGAIN * len(text):
             return None
         for number in range(1, len(parts), 2):
-            if (fault := _fault(start, parts[number])) is None:
+            if (fault := _syntax_fault(start, parts[number])) is None:
                 continue
             name = f"entry {number // 2 + 1}"
             parts[number] = repair.balanced(parts[number])
-            if (remaining := _fault(start, parts[number])) is None:
+            if (remaining := _syntax_fault(start, parts[number])) is None:
                 detail = f"it is not well-formed; its tags are balanced as in HTML: {fault}"
-                of_entries.append(Problem("repaired", name, detail))
+                entry_problems.append(Problem("repaired", name, detail))
             else:
                 parts[number] = ""
                 detail = f"it is not well-formed and is skipped: {remaining}"
-                of_entries.append(Problem("entry-lost", name, detail))
+                entry_problems.append(Problem("entry-lost", name, detail))
         root = parse_strict("".join(parts).encode())
     except etree.XMLSyntaxError:
         return None
-    return Parsed(root, None, [*problems, *of_entries])
+    return Parsed(root, None, [*problems, *entry_problems])
 
 
 def _start_tag(root: _Element) -> str:
@@ -459,7 +463,7 @@ def _start_tag(root: _Element) -> str:
     return f"<_{''.join(attributes)}>"
 
 
-def _fault(start: str, entry: str) -> str | None:
+def _syntax_fault(start: str, entry: str) -> str | None:
     try:
         parse_strict(f"{start}{entry}</_>".encode())
     except etree.XMLSyntaxError as error:

@@ -98,12 +98,12 @@ def canonicalise(body: bytes) -> tuple[bytes, tuple[Problem, ...]]:
     Returns also a problem for each namespace that has been changed.
     """
     supplied = _with_atom_root(body)
-    if supplied is None and not any(map(_other_spelling, set(_declarations(body)))):
+    if supplied is None and not any(map(_canonical_spelling, set(_declarations(body)))):
         return body, ()
     renamed: dict[str, str] = {}
 
     def rename(declaration: re.Match[bytes]) -> bytes:
-        other = _other_spelling(declaration[0])
+        other = _canonical_spelling(declaration[0])
         if other is None:
             return declaration[0]
         written, meant = other
@@ -121,7 +121,7 @@ def canonicalise(body: bytes) -> tuple[bytes, tuple[Problem, ...]]:
 
 
 @lru_cache(maxsize=256)
-def _other_spelling(declaration: bytes) -> tuple[str, str] | None:
+def _canonical_spelling(declaration: bytes) -> tuple[str, str] | None:
     written = declaration.partition(b"=")[2].lstrip()[1:].decode(errors="replace")
     meant = canonical(written)
     return (written, meant) if meant != written else None
@@ -229,7 +229,7 @@ NAMESPACES = {prefix: uri for prefix, uri in KNOWN.items() if prefix not in {"fh
 def with_prolog(text: str) -> tuple[str, list[str]]:
     """Drop forbidden characters, and repair the declarations; return also a description of each repair."""
     repairs = []
-    allowed = FORBIDDEN.sub("", ID.sub(_distinct_id, text))
+    allowed = FORBIDDEN.sub("", ID.sub(_keep_id_distinct, text))
     if allowed != text:
         text = allowed
         repairs.append("characters that XML forbids are dropped")
@@ -249,7 +249,7 @@ def with_references(text: str) -> tuple[str, list[str]]:
 
     def replace(match: re.Match[str]) -> str:
         if match.lastgroup == "number":
-            repaired, description = _number(match["number"], match[0])
+            repaired, description = _repair_number(match["number"], match[0])
         elif match.lastgroup == "name" and match["name"] not in PREDEFINED:
             characters = html_characters(match["name"])
             repaired, description = characters or f"&amp;{match['name']};", ENTITIES[characters is not None]
@@ -270,7 +270,7 @@ def with_references(text: str) -> tuple[str, list[str]]:
 
 
 # Ids that differ only in forbidden characters must stay different. A CDATA section has no references.
-def _distinct_id(match: re.Match[str]) -> str:
+def _keep_id_distinct(match: re.Match[str]) -> str:
     value = match["id"] if match["data"] else NUMBER.sub(_forbidden_character, match["id"])
     return match["tag"] + match["data"] + FORBIDDEN.sub(lambda each: f"\ufffd{{{ord(each[0]):04X}}}", value)
 
@@ -287,7 +287,7 @@ def _character(number: str) -> str | None:
     return chr(code) if code <= sys.maxunicode else None
 
 
-def _number(number: str, reference: str) -> tuple[str, str]:
+def _repair_number(number: str, reference: str) -> tuple[str, str]:
     character = _character(number)
     if character is None or FORBIDDEN.match(character):
         return "", DROPPED
@@ -360,11 +360,11 @@ FIELDS = frozenset(
 
 def balanced(entry: str) -> str:
     """Balance the tags of an entry as HTML does; its references and characters must be valid."""
-    tag = TOKEN.match(entry)
-    start, end = tag.end() if tag else 0, entry.rindex("<")
+    start_tag = TOKEN.match(entry)
+    start, end = start_tag.end() if start_tag else 0, entry.rindex("<")
     tokens = [*TOKEN.finditer(entry, start, end)]
     balancer = Balancer({token["name"].lower(): token.start() for token in tokens if token["end"]})
-    parts = [f"<{tag['name']}{_attributes(tag['rest'])}>" if tag else ""]
+    parts = [f"<{start_tag['name']}{_quoted_attributes(start_tag['rest'])}>" if start_tag else ""]
     for token in tokens:
         parts += entry[start : token.start()], balancer.markup(token)
         start = token.end()
@@ -390,7 +390,7 @@ class Balancer:
         key = name.lower()
         # HTML, 13.1.2.3: without quotes, a slash belongs to the value.
         is_empty = rest.endswith("/") and (rest == "/" or rest[-2] in " \t\r\n\"'")
-        attributes = _attributes(rest[:-1] if is_empty else rest)
+        attributes = _quoted_attributes(rest[:-1] if is_empty else rest)
         # A child of an entry never contains another of its name.
         is_field = self._is_unclosed and (key in FIELDS or ":" in key)
         ended = self.end() if self._open and (is_field or key == self._open[0].lower()) else ""
@@ -412,7 +412,7 @@ class Balancer:
         return "".join(f"</{name}>" for name in ended)
 
 
-def _attributes(rest: str) -> str:
+def _quoted_attributes(rest: str) -> str:
     values: dict[str, str] = {}
     for name, value in ATTRIBUTE.findall(rest):
         values.setdefault(name, value if value[:1] in ("'", '"') else f'"{value}"')
