@@ -37,9 +37,7 @@ STEPS: dict[str, list[tuple[str, str, list[str]]]] = {
         *(("w:a1 t:a1 w:b1 t:b1", "a1 b1", []), ("w:a2", "b1", []), ("t:a2", "a2 b1", [])),
         *(("", "b1", ["a"]), ("", "", ["b"]), ("", "", [])),
     ],
-    "a request is made again by itself": [
-        *(("w:a1 t:a1 w:a1", "", []), ("t:a1", "a1", []), ("", "", ["a"])),
-    ],
+    "a request is made again by itself": [*(("w:a1 t:a1 w:a1", "", []), ("t:a1", "a1", []), ("", "", ["a"]))],
     "it has not begun": [("w: t:", "", [])],
 }
 

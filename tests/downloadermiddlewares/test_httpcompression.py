@@ -14,11 +14,7 @@ from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
 from fhcrawl.crawling.failures import ResponseTooLarge, loss_of
-from fhcrawl.downloadermiddlewares.responses import (
-    MOST_STREAMS,
-    HttpCompressionMiddleware,
-    is_whole,
-)
+from fhcrawl.downloadermiddlewares.responses import MOST_STREAMS, HttpCompressionMiddleware, is_whole
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 from tests.feeds import E, atom

@@ -75,8 +75,7 @@ class TestOrderOfVersions:
         assert all(later.is_newer(before) for before, later in pairwise(at(*place, OLD) for place in places))
 
     @pytest.mark.parametrize(
-        ("time", "counts"),
-        [("2006-01-02T00:00:00Z", True), ("2006-01-02T00:00:01Z", False), (FUTURE, False)],
+        ("time", "counts"), [("2006-01-02T00:00:00Z", True), ("2006-01-02T00:00:01Z", False), (FUTURE, False)]
     )
     def test_time_more_than_a_day_after_the_fetch_does_not_count(self, time: str, counts: bool) -> None:
         assert bool(at(1, 0, time).time) is counts

@@ -78,11 +78,7 @@ def test_chain_whose_publisher_does_what_the_check_says_is_right(archives: dict[
             assert is_removed or finding.fix.startswith(("Link to", "Add "))
             head[finding.rule.replace("-", "_")] = "" if is_removed else there
     assert archives == {
-        name: {
-            "next_archive": "" if name == "4" else str(int(name) + 1),
-            "current": "index",
-            "mark": ARCHIVE,
-        }
+        name: {"next_archive": "" if name == "4" else str(int(name) + 1), "current": "index", "mark": ARCHIVE}
         for name in ARCHIVES
     }
 

@@ -114,11 +114,7 @@ FOUND: dict[str, tuple[dict[str, str], str, list[tuple[Severity, str | None]]]] 
         "one-newest-version",
         [(ERROR, f"{SITE}/2")],
     ),
-    "a later version": (
-        replaced("index", ANOTHER, ("07T12", "08T12")),
-        "one-newest-version",
-        [(GOOD, None)],
-    ),
+    "a later version": (replaced("index", ANOTHER, ("07T12", "08T12")), "one-newest-version", [(GOOD, None)]),
     "source of an entry": (replaced("index", ("</entry>", f"{SOURCE}</entry>")), "in-head-section", []),
     "the same document at another URL": (SAME_AT_OTHER_URL, "current", [(GOOD, None)]),
     # What may be behind a fault is neither missing nor good.
