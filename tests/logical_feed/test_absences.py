@@ -2,9 +2,9 @@
 whose id has changed are found, and no two are taken for one that were published as two.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import permutations
+from itertools import count, permutations, takewhile
 from random import Random
 from typing import NamedTuple
 
@@ -33,14 +33,7 @@ from fhcrawl.logical_feed.chain import EARLIEST_WALK
 from fhcrawl.logical_feed.results import order
 
 ON_A_PAGE = 2
-
-
-class Content(NamedTuple):
-    """What a document says; no document says the same again after it has changed."""
-
-    entries: tuple[int, ...]
-    has_older: bool
-    version: int
+ACTIONS = ("post", "delete", "move", "return")
 
 
 class Publisher:
@@ -49,8 +42,9 @@ class Publisher:
     def __init__(self) -> None:
         self.entries = list(range(8))
         self._last = 7
-        self._pages: dict[int, Content] = {}
-        self._divide()
+        # What each page shows, whether there is an older one, and how often it has changed.
+        self.pages: dict[int, tuple[list[int], bool, int]] = {}
+        self.do("", 0)
 
     def do(self, action: str, number: int) -> None:
         index = number % len(self.entries) if self.entries else 0
@@ -64,174 +58,95 @@ class Publisher:
         elif action == "return":
             missing = [entry for entry in range(self._last) if entry not in self.entries]
             self.entries[index:index] = missing[:1]
-        self._divide()
-
-    def _divide(self) -> None:
-        for number in range(10):
-            begin, end = number * ON_A_PAGE, (number + 1) * ON_A_PAGE
-            before = self._pages.get(number, Content((), False, 0))
-            now = Content(tuple(self.entries[begin:end]), len(self.entries) > end, before.version)
-            self._pages[number] = now if now == before else now._replace(version=before.version + 1)
-
-    def read(self, document: int) -> Content | None:
-        found = self._pages[document]
-        return found if found.entries or not document else None
-
-
-@dataclass
-class Row:
-    walk: int
-    looked: int
+        for page in range(10):
+            end = (page + 1) * ON_A_PAGE
+            now = self.entries[end - ON_A_PAGE : end], len(self.entries) > end
+            *before, version = self.pages.get(page, ([], False, 0))
+            self.pages[page] = (*now, version + ([*now] != before))
 
 
 @dataclass
 class Crawler:
     """What the store does, for one feed; `published` has what was published when each walk began."""
 
-    known: dict[int, tuple[Content, Seen]] = field(default_factory=dict)
-    seen: set[int] = field(default_factory=set)
-    rows: dict[int, Row] = field(default_factory=dict)
-    walk: int = 0
+    known: dict[int, tuple[list[int], bool, int]] = field(default_factory=dict)
+    seen: dict[int, Seen] = field(default_factory=dict)
+    entries: set[int] = field(default_factory=set)
+    missed: dict[int, tuple[int, int]] = field(default_factory=dict)
     published: dict[int, set[int]] = field(default_factory=dict)
+    walk: int = 0
 
     def read(self, publisher: Publisher, document: int) -> None:
-        content = publisher.read(document)
-        if content is None:
+        content = publisher.pages[document]
+        if not content[0] and document:
             return
-        before = self.known.get(document)
-        is_same = before is not None and before[0] == content
-        changed = before[1].changed if before is not None and is_same else self.walk
-        self.known[document] = content, Seen(changed, self.walk)
-        self.seen.update(content.entries)
+        is_same = self.known.get(document) == content
+        changed = self.seen[document].changed if is_same else self.walk
+        self.known[document], self.seen[document] = content, Seen(changed, self.walk)
+        self.entries.update(content[0])
 
-    @property
-    def chain(self) -> list[tuple[Content, Seen]] | None:
-        """The documents from the subscription document on; None if one of them was not read."""
-        found = []
-        for number in range(100):
-            if number not in self.known:
-                return None
-            found.append(self.known[number])
-            if not found[-1][0].has_older:
-                break
-        return found
-
-    @property
-    def agreed(self) -> int | None:
-        """The last walk at whose beginning all documents were as they are known, if the chain has an end."""
-        if self.chain is None or self.chain[-1][0].has_older:
-            return None
-        return agreed_walk([seen for _, seen in self.chain])
-
-    def end(self) -> list[int]:
-        """The entries that are gone, at the end of a walk, together with the walk that shows it."""
-        chain = self.chain
-        held = {entry for content, _ in self.known.values() for entry in content.entries}
-        if chain is not None:
-            held = {entry for content, _ in chain for entry in content.entries}
-        self.rows = {entry: row for entry, row in self.rows.items() if entry not in held}
-        for entry in self.seen - held - self.rows.keys():
-            self.rows[entry] = Row(self.walk, self.walk)
-        snapshot = None
-        if chain is not None:
-            (_, subscription), *others = chain
-            documents = [seen for _, seen in others]
-            snapshot = agreed_walk([*documents, subscription._replace(changed=0)]) if documents else None
-        gone = []
-        for entry, row in self.rows.items():
-            changed = self.known[0][1].changed
-            row.walk, row.looked = missed_since(row.walk, row.looked, changed, self.walk), self.walk
-            if snapshot is not None and row.walk <= snapshot:
-                assert snapshot is not None
-                assert entry not in self.published[snapshot]
-                gone.append(entry)
-        return gone
-
-
-ACTIONS = (*[""] * 12, "post", "delete", "move", "return")
-
-
-def history(random: Random, crawler: Crawler, actions: Sequence[str] = ACTIONS) -> Iterator[None]:
-    """Crawl a publisher who does not rest; yield at the end of each walk that was not killed."""
-    publisher = Publisher()
-    for _ in range(random.randint(2, 8)):
-        publisher.do(random.choice(actions), random.randrange(20))
-        crawler.walk += 1
-        crawler.published[crawler.walk] = set(publisher.entries)
-        crawler.read(publisher, 0)
-        for document in random.sample(range(1, 6), random.randint(3, 5)):
-            publisher.do(random.choice(actions), random.randrange(20))
-            crawler.read(publisher, document)
-        if random.random() < 0.8:
-            yield
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.randoms(use_true_random=True))
-def test_nothing_is_gone_that_was_published(random: Random) -> None:
-    count = 0
-    for _ in range(200):
-        crawler = Crawler()
-        count += any(crawler.end() for _ in history(random, crawler))
-    event(f"histories in which something is gone: {min(count, 3)} or more")
+    def end(self) -> tuple[bool, bool]:
+        """At the end of a walk: whether all documents are known to have been the feed, and any entry gone."""
+        chain = list(takewhile(self.known.__contains__, count()))
+        last = next((number for number in chain if not self.known[number][1]), None)
+        chain = [*self.known] if last is None else chain[: last + 1]
+        held = {entry for number in chain for entry in self.known[number][0]}
+        self.missed = {
+            entry: (
+                missed_since(*self.missed.get(entry, (self.walk,) * 2), self.seen[0].changed, self.walk),
+                self.walk,
+            )
+            for entry in self.entries - held
+        }
+        if last is None:
+            return False, False
+        agreed = agreed_walk([self.seen[number] for number in chain])
+        assert agreed is None or self.published[agreed] == held
+        # The subscription document may have changed since.
+        snapshot = agreed_walk([self.seen[0]._replace(changed=0), *(self.seen[n] for n in chain[1:])]) or 0
+        gone = {entry for entry, (since, _) in self.missed.items() if chain[1:] and since <= snapshot}
+        assert not gone or not gone & self.published[snapshot]
+        return agreed is not None, bool(gone)
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.randoms(use_true_random=True), st.sampled_from([12, 60]))
-def test_pages_on_which_two_walks_agree_were_the_feed(random: Random, quiet: int) -> None:
-    """Then nothing is missing of what was published at that moment, and the pages hold nothing else."""
-    actions = (*[""] * quiet, "post", "delete", "move", "return")
-    count = 0
+def test_nothing_is_gone_that_was_published_and_pages_on_which_two_walks_agree_were_the_feed(
+    random: Random, quiet: int
+) -> None:
+    actions = (*[""] * quiet, *ACTIONS)
+    agreed = gone = 0
     for _ in range(200):
-        crawler = Crawler()
-        for _ in history(random, crawler, actions):
-            walk = crawler.agreed
-            if walk is not None and crawler.chain is not None:
-                count += 1
-                published = crawler.published[walk]
-                assert published == {entry for content, _ in crawler.chain for entry in content.entries}
-                assert published <= crawler.seen
-    event(f"walks that agree with an earlier one: {min(count, 3)} or more")
+        publisher, crawler = Publisher(), Crawler()
+        for _ in range(random.randint(2, 8)):
+            publisher.do(random.choice(actions), random.randrange(20))
+            crawler.walk += 1
+            crawler.published[crawler.walk] = set(publisher.entries)
+            for document in (0, *random.sample(range(1, 6), random.randint(3, 5))):
+                if document:
+                    publisher.do(random.choice(actions), random.randrange(20))
+                crawler.read(publisher, document)
+            # Else it was killed.
+            if random.random() < 0.8:
+                agrees, has_gone = crawler.end()
+                agreed, gone = agreed + agrees, gone + has_gone
+    event(f"walks that agree with an earlier one: {min(agreed, 3)} or more")
+    event(f"walks after which something is gone: {min(gone, 3)} or more")
 
 
-def read_all(crawler: Crawler, publisher: Publisher, documents: Iterable[int] = range(5)) -> int | None:
-    """Read documents in a walk; the last one in which the pages were the feed."""
-    crawler.walk += 1
-    crawler.published[crawler.walk] = set(publisher.entries)
-    for document in documents:
-        crawler.read(publisher, document)
-    return crawler.agreed
-
-
-def test_pages_are_known_to_be_the_feed_when_two_walks_agree() -> None:
-    publisher, crawler = Publisher(), Crawler()
-    assert [read_all(crawler, publisher) for _ in range(3)] == [None, 2, 3]
-    publisher.do("post", 0)
-    assert [read_all(crawler, publisher) for _ in range(2)] == [None, 5]
-
-
-def test_first_page_that_is_unchanged_says_nothing_of_the_others() -> None:
-    publisher, crawler = Publisher(), Crawler()
-    read_all(crawler, publisher)
-    agreed = [read_all(crawler, publisher, documents) for documents in ([0], [0, 1, 2], [0, 3, 4])]
-    assert agreed == [None, None, 3]
-
-
-def test_nothing_is_known_of_a_document_that_was_not_seen_again() -> None:
-    assert agreed_walk([Seen(1, 2)]) == 2
-    assert [agreed_walk([seen]) for seen in (Seen(2, 2), Seen(None, 2), Seen(1, None))] == [None] * 3
-    assert agreed_walk([]) is None
-
-
-def test_entry_is_gone_after_two_walks_of_a_publisher_at_rest() -> None:
-    publisher, crawler = Publisher(), Crawler()
-    found = []
-    for number in range(4):
-        if number == 1:
-            publisher.do("delete", 5)
-        read_all(crawler, publisher)
-        found.append(crawler.end())
-    assert found == [[], [], [5], [5]]
+@pytest.mark.parametrize(
+    ("seen", "agreed"),
+    [
+        ([Seen(1, 2)], 2),
+        ([Seen(1, 3), Seen(2, 4)], 3),
+        # The first one is unchanged, and was not seen again after the second one had changed.
+        ([Seen(1, 3), Seen(3, 4)], None),
+        *(([seen], None) for seen in (Seen(2, 2), Seen(None, 2), Seen(1, None))),
+        ([], None),
+    ],
+)
+def test_pages_are_known_to_be_the_feed_when_two_walks_agree(seen: list[Seen], agreed: int | None) -> None:
+    assert agreed_walk(seen) == agreed
 
 
 def test_documents_are_seen_again_that_were_last_seen_before_the_last_change() -> None:
