@@ -157,13 +157,10 @@ def test_documents_are_seen_again_that_were_last_seen_before_the_last_change() -
 
 def test_walk_that_was_killed_is_not_counted_on() -> None:
     """The subscription document that it has read may have had the entry."""
-    assert missed_since(3, looked=5, changed=6, walk=7) == 3
-    assert missed_since(3, looked=5, changed=7, walk=7) == 7
-    assert missed_since(3, looked=5, changed=None, walk=7) == 7
+    assert [missed_since(3, looked=5, changed=changed, walk=7) for changed in (6, 7, None)] == [3, 7, 7]
 
 
 NOW = "2010-01-31T00:00:00Z"
-HOUR = 3600
 
 
 def ago(*seconds: float) -> list[str]:
@@ -200,33 +197,23 @@ def test_document_that_was_not_requested_for_so_long_is_always_checked(ages: lis
     assert chosen == sorted(chosen, reverse=True)
 
 
-def requests(documents: int, every_hours: int, budget: Budget, days: int) -> list[int]:
-    """How many requests each run of a feed makes."""
-    asked = [NOW] * documents
-    counts = []
-    for hour in range(every_hours, days * 24, every_hours):
-        now = shift(NOW, hour * HOUR)
-        chosen = due_rechecks(asked, now, budget)
+@pytest.mark.parametrize(
+    ("documents", "every_hours", "most", "a_day"),
+    [(3, 1, 2, (0, 0.3)), (3, 24, 2, (0, 2)), (120, 24, 5, (4, 5.1)), (120, 1, 2, (6, 8.1))],
+)
+def test_requests_are_spread_over_the_runs(
+    documents: int, every_hours: int, most: int, a_day: tuple[float, float]
+) -> None:
+    """By default: the newest with each, else one in 30 / n days."""
+    requested, counts = [NOW] * documents, []
+    for hour in range(every_hours, 90 * 24, every_hours):
+        now = shift(NOW, hour * 3600)
+        chosen = due_rechecks(requested, now, Budget(30, 20))
         counts.append(len(chosen))
         for index in chosen:
-            asked[index] = now
-    return counts
-
-
-def test_requests_are_spread_over_the_runs() -> None:
-    """By default: the newest with each, else one in 30 / n days."""
-    default = Budget(30, 20)
-    figures = {(n, hours): requests(n, hours, default, 90) for n in (3, 120) for hours in (1, 24)}
-    assert {key: max(counts) for key, counts in figures.items()} == {
-        (3, 1): 2,
-        (3, 24): 2,
-        (120, 1): 2,
-        (120, 24): 5,
-    }
-    a_day = {key: sum(counts) / 90 for key, counts in figures.items()}
-    assert a_day[3, 1] < 0.3
-    assert 4 < a_day[120, 24] < 5.1
-    assert 6 < a_day[120, 1] < 8.1
+            requested[index] = now
+    assert max(counts) == most
+    assert a_day[0] < sum(counts) / 90 < a_day[1]
 
 
 OLD, NEW = "0a" * 16, "0b" * 16
@@ -238,28 +225,23 @@ def version(entry_id: str, digest: str) -> Version:
     return Version(entry_id, order(None, None, FIRST, 0), digest)
 
 
-def earlier(held: dict[str, str], current: dict[str, str] | None = None) -> EarlierReading:
-    """What a document held, and the subscription document: digests by id."""
-    before, now = ([version(*one) for one in some.items()] for some in (held, current or {}))
-    return EarlierReading(absences.encode(before, None), absences.encode(now, None), FIRST, 7)
-
-
-def place_of(found: EarlierReading, entry_id: str, digest: str) -> tuple[ChainPosition, int]:
-    """The place that counts for an entry without a time, and the last walk that it overrides."""
-    order = found.order(entry_id, digest, None, NOW, 0)
-    return ChainPosition(order.walk, order.step), order.overrides
+def places(found: EarlierReading, *entries: tuple[str, str]) -> list[tuple[ChainPosition, int]]:
+    """The place that counts for each entry without a time, and the last walk that it overrides."""
+    orders = [found.order(*entry, None, NOW, 0) for entry in entries]
+    return [(ChainPosition(order.walk, order.step), order.overrides) for order in orders]
 
 
 def test_only_what_has_changed_in_the_document_counts_as_read_now() -> None:
-    found = earlier({"a": OLD, "b": OLD}, {"d": OLD, "e": OLD})
-    places = [place_of(found, *one) for one in [("a", OLD), ("b", NEW), ("c", NEW), ("d", OLD), ("e", NEW)]]
-    assert places == [PLACE, NOW_READ, NOW_READ, PLACE, PLACE]
+    held, current = ([version(i, OLD) for i in ids] for ids in ("ab", "de"))
+    found = EarlierReading(absences.encode(held, None), absences.encode(current, None), FIRST, 7)
+    shown = [("a", OLD), ("b", NEW), ("c", NEW), ("d", OLD), ("e", NEW)]
+    assert places(found, *shown) == [PLACE, NOW_READ, NOW_READ, PLACE, PLACE]
     assert found.unsettled == {"e"}
 
 
 def test_unsettled_entry_counts_as_changed_when_it_is_read_next() -> None:
     held = absences.encode([version("a", OLD)], None, {"a"})
-    assert place_of(EarlierReading(held, b"", FIRST, 7), "a", OLD) == NOW_READ
+    assert places(EarlierReading(held, b"", FIRST, 7), ("a", OLD)) == [NOW_READ]
 
 
 def test_document_with_another_link_holds_something_else() -> None:
@@ -273,46 +255,25 @@ def removed(earlier: str, shown: str) -> dict[str, str] | None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "lost"),
+    ("before", "shown", "lost"),
     [
-        ("5421", {"3": "2"}),
-        ("521", {"4": "2", "3": "2"}),
-        ("531", {"4": "3", "2": "1"}),
-        ("65421", {"3": "2"}),
-        ("54210", {"3": "2"}),
-        ("76542", {"3": "2"}),
-        # pinned
-        ("5642", {"3": "2"}),
+        # What is missing between two entries was removed.
+        *(("54321", shown, {"3": "2"}) for shown in ("5421", "65421", "54210", "76542")),
+        *(("54321", "521", {"4": "2", "3": "2"}), ("54321", "531", {"4": "3", "2": "1"})),
+        ("54321", "5642", {"3": "2"}),  # pinned
+        # What is missing at an end may have been dropped.
+        *(("54321", shown, {}) for shown in ("54321", "65432", "76543", "5432", "4321", "98765", "9876")),
+        *(("54321", shown, {}) for shown in ("", "65", "6", "5", "64321")),
+        # Any order proves nothing: another one; edited, and moved to the top; a new one between two others;
+        # one id twice; a new one in its place, or a random choice.
+        *(("54321", shown, None) for shown in ("4521", "2541", "54281", "55421")),
+        ("54321", "54821", {}),
+        # An entry that stays at the end whatever comes.
+        *(("432P", "543P", {}), ("432P", "654P", {}), ("432P", "43P", {"2": "P"})),
     ],
 )
-def test_what_is_missing_between_two_entries_was_removed(shown: str, lost: dict[str, str]) -> None:
-    assert removed("54321", shown) == lost
-
-
-@pytest.mark.parametrize(
-    "shown", ["54321", "65432", "76543", "5432", "4321", "98765", "9876", "", "65", "6", "5", "64321"]
-)
-def test_what_is_missing_at_an_end_may_have_been_dropped(shown: str) -> None:
-    assert removed("54321", shown) == {}
-
-
-@pytest.mark.parametrize(
-    ("shown", "case"),
-    [
-        ("4521", "in another order"),
-        ("2541", "edited, and moved to the top"),
-        ("54821", "a new one in its place, or a random choice"),
-        ("54281", "a new one between two others"),
-        ("55421", "one id twice"),
-    ],
-)
-def test_order_that_may_be_any_proves_nothing(shown: str, case: str) -> None:
-    assert not removed("54321", shown), case
-
-
-def test_entry_that_stays_at_the_end_whatever_comes_proves_nothing() -> None:
-    assert removed("432P", "543P") == removed("432P", "654P") == {}
-    assert removed("432P", "43P") == {"2": "P"}
+def test_what_was_removed(before: str, shown: str, lost: dict[str, str] | None) -> None:
+    assert removed(before, shown) == lost
 
 
 @given(st.integers(1, 12), st.integers(1, 30), st.sets(st.integers(1, 12)), st.integers(0, 12))
