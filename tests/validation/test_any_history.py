@@ -43,14 +43,8 @@ def test_check_of_any_links_ends_and_does_not_contradict_itself(history: dict[st
 
 ARCHIVES = ("1", "2", "3", "4")
 LEADS_TO = st.sampled_from(["", "index", "missing", *ARCHIVES])
-DAMAGED = st.fixed_dictionaries(
-    dict.fromkeys(
-        ARCHIVES,
-        st.fixed_dictionaries(
-            {"next_archive": LEADS_TO, "current": LEADS_TO, "mark": st.sampled_from(["", ARCHIVE])}
-        ),
-    )
-)
+HEAD = {"next_archive": LEADS_TO, "current": LEADS_TO, "mark": st.sampled_from(["", ARCHIVE])}
+DAMAGED = st.fixed_dictionaries(dict.fromkeys(ARCHIVES, st.fixed_dictionaries(HEAD)))
 
 
 def chain_of(archives: dict[str, dict[str, str]]) -> dict[str, str]:
