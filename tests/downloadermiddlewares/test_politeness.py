@@ -92,14 +92,31 @@ def test_crawl_delay_is_kept(server: FeedServer, project: Project) -> None:
     assert min(timed.gaps()) >= 0.7
 
 
-def test_host_that_asks_for_too_long_a_crawl_delay_is_left(server: FeedServer, project: Project) -> None:
-    server.serve("/robots.txt", "User-agent: *\nCrawl-delay: 301", content_type="text/plain")
-    project.crawl(*serve_feeds(server, "a"))
-    assert server.asked() == []
-    [feed] = project.feeds()
-    assert (feed["verdict"], feed["reasons"][0]["kind"]) == ("unknown", "limit")
-    asks = "its robots.txt requires 301 seconds between requests, which is more than FHCRAWL_MAX_WAIT allows"
-    assert feed["reasons"][0]["detail"].endswith(asks)
+@pytest.mark.parametrize(
+    ("path", "answer", "requested", "sentence"),
+    [
+        (
+            *("/robots.txt", Answer(b"User-agent: *\nCrawl-delay: 301", content_type="text/plain"), []),
+            "its robots.txt requires 301 seconds between requests",
+        ),
+        (
+            *("/a1", Answer(status=429, headers={"Retry-After": "7200"}), ["/a", "/a1"]),
+            "its server requires a pause of 7200 seconds (429)",
+        ),
+    ],
+)
+def test_host_is_left_where_the_wait_is_too_long(
+    server: FeedServer, project: Project, path: str, answer: Answer, requested: list[str], sentence: str
+) -> None:
+    feeds = serve_feeds(server, "a")
+    server.answers[path] = answer
+    run = project.crawl(*feeds)
+    assert server.asked() == requested
+    assert set(run.changes) == ({"a2"} if requested else set())
+    [reason] = project.feeds()[0]["reasons"]
+    assert reason["kind"] == "limit"
+    asks = f"{sentence}, which is more than FHCRAWL_MAX_WAIT allows"
+    assert reason["detail"] == f"was left for a later run: {asks}"
 
 
 @pytest.mark.parametrize(("status", "as_date"), [(429, False), (503, True)])
@@ -142,18 +159,6 @@ def _answer(file: BufferedIOBase, status: int, value: str, date: str) -> None:
     file.write("\r\n".join(lines).encode())
 
 
-def test_walk_is_given_up_where_the_wait_is_too_long(server: FeedServer, project: Project) -> None:
-    server.serve("/a", atom([E("a2")], prev="/a1"))
-    server.answers["/a1"] = Answer(status=429, headers={"Retry-After": "7200"})
-    run = project.crawl(server.url("/a"))
-    assert server.asked() == ["/a", "/a1"]
-    assert set(run.changes) == {"a2"}
-    [reason] = project.feeds()[0]["reasons"]
-    assert reason["kind"] == "limit"
-    asks = "its server requires a pause of 7200 seconds (429), which is more than FHCRAWL_MAX_WAIT allows"
-    assert reason["detail"] == f"was left for a later run: {asks}"
-
-
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [
@@ -171,19 +176,16 @@ def test_retry_after_is_seconds_or_a_date(value: str, seconds: float) -> None:
 
 def test_user_agent_without_a_contact_is_said_in_a_line(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("1")]))
+    file = project.folder / "feed.atom"
+    file.write_text(atom([E("2")]))
     here, there = server.url("/index"), "http://feeds.invalid/"
     done = project.scrapy("crawl", "history", "-a", f"feed={here} {there}", http_proxy=server.root)
     [line] = [line for line in done.stderr.splitlines() if "USER_AGENT has no contact" in line]
     assert re.search(r"-s USER_AGENT='fhcrawl/\S+ \(\+https://\S+\)' or in settings.py$", line)
     run = project.crawl(here, there, http_proxy=server.root)
     assert "USER_AGENT has no contact" not in run.log
-
-
-def test_user_agent_needs_no_contact_on_the_own_machine(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("1")]))
-    file = project.folder / "feed.atom"
-    file.write_text(atom([E("2")]))
-    done = project.scrapy("crawl", "history", "-a", f"feed={server.url('/index')} {file.as_uri()}")
+    # On the own machine it needs none.
+    done = project.scrapy("crawl", "history", "-a", f"feed={here} {file.as_uri()}")
     assert "2 feeds: 2 unknown" in done.stderr
     assert "USER_AGENT has no contact" not in done.stderr
 
@@ -359,19 +361,22 @@ def test_rules_beyond_the_limit_do_not_count_and_half_a_rule_does_not_either(
     assert project.verdict() == ("incomplete", ["robots-txt"])
 
 
-@pytest.mark.parametrize("size", [LARGEST - 1, LARGEST])
-def test_rules_within_the_limit_count_without_a_line_end(size: int) -> None:
-    body = padded(size - len("Disallow: /")) + b"Disallow: /"
-    assert beginning(body) == body
-
-
-@pytest.mark.parametrize("end", [b"\r", b"\n", b"\r\n"])
-def test_rules_end_as_lines_do(end: bytes) -> None:
-    assert beginning(RULES.replace(b"\n", end) + b"#" * LARGEST) == RULES.replace(b"\n", end)
-
-
-def test_line_without_an_end_is_no_rule() -> None:
-    assert beginning(b"Disallow: /" + b"x" * LARGEST) == b""
+@pytest.mark.parametrize(
+    ("body", "counted"),
+    [
+        # Rules within the limit count without a line end.
+        *((padded(size - 11) + b"Disallow: /",) * 2 for size in (LARGEST - 1, LARGEST)),
+        *(
+            (RULES.replace(b"\n", end) + b"#" * LARGEST, RULES.replace(b"\n", end))
+            for end in (b"\r", b"\r\n")
+        ),
+        (RULES + b"#" * LARGEST, RULES),
+        (b"Disallow: /" + b"x" * LARGEST, b""),
+    ],
+    ids=range(6),
+)
+def test_rules_end_as_lines_do(body: bytes, counted: bytes) -> None:
+    assert beginning(body) == counted
 
 
 def test_rules_count_once_for_each_user_agent_of_their_group() -> None:
