@@ -1,7 +1,6 @@
 """Delays that servers ask for: robots.txt, Retry-After and rate limits."""
 
 import re
-import threading
 import time
 from email.utils import formatdate
 from io import BufferedIOBase
@@ -34,62 +33,35 @@ from tests.server import Answer, FeedServer
 pytestmark = pytest.mark.any_store("when hosts are sent requests")
 
 
-class Timed:
-    """When requests came, and how many were under way at once."""
-
-    def __init__(self, server: FeedServer, answer_takes: float = 0) -> None:
-        self.times: dict[str, list[float]] = {}
-        self.at_once = self._now = 0
-        self._takes = answer_takes
-        self._lock = threading.Lock()
-        server.on_request = self._note
-
-    def _note(self, path: str) -> None:
-        with self._lock:
-            self._now += 1
-            self.at_once = max(self.at_once, self._now)
-            self.times.setdefault(path, []).append(time.monotonic())
-        time.sleep(self._takes)
-        with self._lock:
-            self._now -= 1
-
-    def gaps(self) -> list[float]:
-        """Seconds between requests."""
-        times = sorted(moment for moments in self.times.values() for moment in moments)
-        return [after - before for before, after in pairwise(times)]
-
-
-def serve_feeds(server: FeedServer, names: str) -> list[str]:
+def serve_feeds(server: FeedServer, names: str, delay: float = 0) -> list[str]:
     for name in names:
-        server.serve(f"/{name}", atom([E(f"{name}2")], prev=f"/{name}1"))
-        server.serve(f"/{name}1", atom([E(f"{name}1")]))
+        server.serve(f"/{name}", atom([E(f"{name}2")], prev=f"/{name}1"), delay=delay)
+        server.serve(f"/{name}1", atom([E(f"{name}1")]), delay=delay)
     return [server.url(f"/{name}") for name in names]
 
 
 def test_host_never_gets_more_than_one_request_at_a_time(server: FeedServer, project: Project) -> None:
-    timed = Timed(server, answer_takes=0.05)
-    feeds = serve_feeds(server, "abcdefgh")
+    feeds = serve_feeds(server, "abcdefgh", delay=0.05)
     # From another host they lead to this one.
     with FeedServer() as other:
         for name in "ijk":
-            server.serve(f"/{name}", atom([E(name)]))
+            server.serve(f"/{name}", atom([E(name)]), delay=0.05)
             target = server.url(f"/{name}").replace("127.0.0.1", "localhost")
             other.answers[f"/{name}"] = Answer(status=302, headers={"Location": target})
         moved = [other.url(f"/{name}") for name in "ijk"]
         local = [feed.replace("127.0.0.1", "localhost") for feed in feeds]
         run = project.crawl(*local, *moved, settings={"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "localhost"})
     assert run.stats["fhcrawl/document/processed"] == 19
-    assert timed.at_once == 1
+    assert server.busiest == 1
 
 
 def test_crawl_delay_is_kept(server: FeedServer, project: Project) -> None:
-    timed = Timed(server)
-    robots = "User-agent: *\nCrawl-delay: 1"
-    server.serve("/robots.txt", robots, content_type="text/plain")
+    server.serve("/robots.txt", "User-agent: *\nCrawl-delay: 1", content_type="text/plain")
     settings = {"AUTOTHROTTLE_ENABLED": 1, "AUTOTHROTTLE_START_DELAY": 0}
     project.crawl(*serve_feeds(server, "ab"), settings=settings)
-    assert len(timed.gaps()) == 4
-    assert min(timed.gaps()) >= 0.7
+    gaps = [after - before for before, after in pairwise(server.arrivals)]
+    assert len(gaps) == 4
+    assert min(gaps) >= 0.7
 
 
 @pytest.mark.parametrize(
@@ -123,18 +95,15 @@ def test_host_is_left_where_the_wait_is_too_long(
 def test_retry_after_is_kept_and_other_hosts_go_on(
     server: FeedServer, project: Project, status: int, as_date: bool
 ) -> None:
-    timed = Timed(server)
     feeds = serve_feeds(server, "abcdefghijklmnopqrstuvwx")
     whole = server.answers["/a"]
     value = formatdate(time.time() + 3600, usegmt=True) if as_date else "4"
 
     def once(path: str) -> None:
-        timed._note(path)
         if path == "/a":
             server.answers["/a"] = whole
 
     with FeedServer() as other:
-        others = Timed(other)
         for number in range(10):
             other.serve(f"/{number}", atom([E(str(number))], prev=f"/{number + 1}"))
         other.serve("/10", atom([E("10")]))
@@ -146,12 +115,12 @@ def test_retry_after_is_kept_and_other_hosts_go_on(
         elsewhere = other.url("/0").replace("127.0.0.1", "localhost")
         run = project.crawl(*feeds, elsewhere)
     assert run.stats["fhcrawl/feed/complete"] == 25
-    refused, again = timed.times["/a"]
+    arrivals = list(zip(server.requests, server.arrivals, strict=True))
+    refused, again = (time for path, time in arrivals if path == "/a")
     assert again - refused >= 3.9
-    # Nothing else was asked of that host meanwhile; and the other host's chain was read.
-    meanwhile = [t for path, ts in timed.times.items() for t in ts if refused < t < refused + 3.9]
-    assert meanwhile == []
-    assert max(t for ts in others.times.values() for t in ts) < refused + 3.9
+    # Nothing else was requested from that host meanwhile; and the other host's chain was read.
+    assert [path for path, time in arrivals if refused < time < refused + 3.9] == []
+    assert max(other.arrivals) < refused + 3.9
 
 
 def _answer(file: BufferedIOBase, status: int, value: str, date: str) -> None:
