@@ -317,27 +317,24 @@ def renamed(
     return {one.new.id: one.old.id for one in confirmed(found, digests)}
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        *(("http://a.example/?p=1", "https://a.example/?p=1"), ("https://a.example/1", "http://a.example/1")),
-        ("http://a.example/?p=1", "https://b.example:8000/?p=1"),
-        *(("http://a.example?p=1", "http://b.example?p=1"), ("tag:a.example,2003:1", "tag:b.example,2003:1")),
-        # Another id, and the same link.
-        ("1 at http://a.example", "urn:uuid:1"),
-        ("http://a.example/1", "https://b.example/2"),
-    ],
-)
-def test_entry_with_another_id_of_the_same_title_time_and_link_is_the_same_one(old: str, new: str) -> None:
-    assert renamed([entry(old)], [entry(new)]) == {new: old}
-
-
 HTTP, HTTPS, ELSEWHERE = "http://a.example/1", "https://a.example/1", "http://b.example/1"
+UPDATED = entry(HTTP, published=None, updated=DAYS[1])
+# Ids of entries of the same title, time and link.
+RENAMED = {
+    "http://a.example/?p=1": "https://a.example/?p=1",
+    HTTPS: HTTP,
+    "http://a.example/?p=2": "https://b.example:8000/?p=2",
+    "http://a.example?p=1": "http://b.example?p=1",
+    "tag:a.example,2003:1": "tag:b.example,2003:1",
+    "1 at http://a.example": "urn:uuid:1",
+    HTTP: "https://b.example/2",
+}
 
 
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
+        *((entry(old), entry(new), True) for old, new in RENAMED.items()),
         # Only the scheme differs.
         (entry(HTTP), entry(HTTPS, title="revised", link="https://a.example/1", updated=DAYS[3]), True),
         (entry(HTTP), entry(HTTPS, published=DAYS[1]), False),
@@ -350,12 +347,8 @@ HTTP, HTTPS, ELSEWHERE = "http://a.example/1", "https://a.example/1", "http://b.
         (entry(HTTP), entry(ELSEWHERE, published=DAYS[1]), False),
         (entry(HTTP, title=None), entry(ELSEWHERE, title=None), False),
         (entry(HTTP, published=None), entry(ELSEWHERE, published=None), False),
-        (
-            entry(HTTP, published=None, updated=DAYS[1]),
-            entry(ELSEWHERE, published=None, updated=DAYS[1]),
-            True,
-        ),
-        (entry(HTTP, published=None, updated=DAYS[1]), entry(ELSEWHERE, published=DAYS[1]), False),
+        (UPDATED, UPDATED._replace(id=ELSEWHERE), True),
+        (UPDATED, entry(ELSEWHERE, published=DAYS[1]), False),
         (entry("http://a.example/", link=None), entry("http://b.example/", link=None), False),
         (entry("tag:a.example", link=None), entry("tag:b.example", link=None), False),
         # Another id.
@@ -390,8 +383,7 @@ def test_what_documents_have_to_hold(new: str, documents: list[list[str]], expec
 
 def test_id_that_an_older_document_still_has_is_the_former_one() -> None:
     """And not the other way round: an archive that is read later has the former ids."""
-    old = entry(HTTPS, place=ChainPosition(3, 0))
-    assert renamed([old], [entry(HTTP)], [[HTTPS], [HTTP]]) == {}
+    assert renamed([entry(HTTPS, place=ChainPosition(3, 0))], [entry(HTTP)], [[HTTPS], [HTTP]]) == {}
 
 
 def test_new_entry_may_have_been_another_new_one() -> None:

@@ -251,10 +251,7 @@ class TestLinks:
             # A sealed page of a multipart feed leads to the next one.
             (document(links={"next-archive": "/2"}, archive=True, format="multipart"), "/2"),
             (document(links={"next-archive": "/2"}, archive=True), None),
-            (
-                document(links={"next-archive": "/2", "current": "/n"}, archive=True, format="multipart"),
-                "/n",
-            ),
+            (document(links={"next-archive": "/2", "current": "/n"}, archive=True, format="multipart"), "/n"),
         ],
     )
     def test_subscription_document(self, says: FeedDocument, url: str | None) -> None:
@@ -328,13 +325,12 @@ class TestVerdict:
         reached, _ = verdict("f", of, OLD, [self.GAP], Evidence(4, listing=whole))
         assert reached in (Verdict.LOSSY, Verdict.UNKNOWN)
 
-    @pytest.mark.parametrize("of", [Kind.PAGED, Kind.SINGLE])
-    def test_number_of_entries_is_said_and_is_no_evidence(self, of: Kind) -> None:
-        reached, [reason] = verdict("f", of, OLD, [], Evidence(1200, total=1200))
-        assert reached in (Verdict.LOSSY, Verdict.UNKNOWN)
-        assert reason.detail.endswith("; its publisher counts 1,200 entries; the store has 1,200")
-
-    def test_software_whose_pages_were_not_requested_has_advice_of_its_own(self) -> None:
+    def test_what_else_the_publisher_says_is_no_evidence(self) -> None:
+        for of, expected in ((Kind.PAGED, Verdict.LOSSY), (Kind.SINGLE, Verdict.UNKNOWN)):
+            reached, [reason] = verdict("f", of, OLD, [], Evidence(1200, total=1200))
+            assert reached is expected
+            assert reason.detail.endswith("; its publisher counts 1,200 entries; the store has 1,200")
+        # Software whose pages were not requested has advice of its own.
         reached, [reason] = verdict("f", Kind.SINGLE, OLD, [], Evidence(10, software="Trac"))
         assert (reached, reason.kind) == (Verdict.UNKNOWN, "platform")
         assert reason.detail.startswith("is made with Trac, which has older entries")
