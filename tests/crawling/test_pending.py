@@ -15,19 +15,19 @@ from tests.contexts import walk_request
 URL, NOW = "http://example.org/index", "2026-01-01T00:00:00Z"
 
 
-@pytest.mark.parametrize("is_parsed", [True, False])
-def test_first_failure_of_a_document_is_the_one_that_is_told(is_parsed: bool) -> None:
-    async def fail_twice() -> DocumentResult | None:
+def test_first_failure_of_a_document_is_the_one_that_is_told() -> None:
+    async def fail_twice(result: DocumentResult | None) -> DocumentResult | None:
         pending = PendingDocument(None, asyncio.get_running_loop().create_future(), lambda _: None)
-        pending.fetch = Fetch(URL, URL, URL, URL, Role.SUBSCRIPTION, ChainPosition(1, 0), NOW)
-        pending.result = DocumentResult(pending.fetch) if is_parsed else None
+        pending.fetch, pending.result = fetch, result
         pending.mark_failed(ReasonKind.PIPELINE_ERROR, "the cause")
         pending.mark_failed(ReasonKind.ERROR, "what follows from it")
         return pending.result
 
-    result = asyncio.run(fail_twice())
-    assert result is not None
-    assert result.failure == DocumentFailure(State.FAILED, ReasonKind.PIPELINE_ERROR, "the cause")
+    fetch = Fetch(URL, URL, URL, URL, Role.SUBSCRIPTION, ChainPosition(1, 0), NOW)
+    for parsed in (DocumentResult(fetch), None):
+        result = asyncio.run(fail_twice(parsed))
+        assert result is not None
+        assert result.failure == DocumentFailure(State.FAILED, ReasonKind.PIPELINE_ERROR, "the cause")
 
 
 # What happens to requests (w: it waits, t: it is taken), those in progress then, and the feeds that are done.
@@ -37,9 +37,7 @@ STEPS: dict[str, list[tuple[str, str, list[str]]]] = {
         *(("w:a1 t:a1 w:b1 t:b1", "a1 b1", []), ("w:a2", "b1", []), ("t:a2", "a2 b1", [])),
         *(("", "b1", ["a"]), ("", "", ["b"]), ("", "", [])),
     ],
-    "a request is made again by itself": [
-        *(("w:a1 t:a1 w:a1", "", []), ("t:a1", "a1", []), ("", "", ["a"])),
-    ],
+    "a request is made again by itself": [*(("w:a1 t:a1 w:a1", "", []), ("t:a1", "a1", []), ("", "", ["a"]))],
     "it has not begun": [("w: t:", "", [])],
 }
 

@@ -16,17 +16,11 @@ from fhcrawl.crawling.subscriptions import (
 )
 from fhcrawl.exceptions import ArgumentError
 
-NINES = "9" * 5000
 A, B, C = "http://example.org/a", "https://example.org/b?x=1", "https://[::1]:8080/c"
 
 OPML = f"""<?xml version="1.0"?><opml version="2.0"><head><title>Mine</title></head><body>
 <outline text="News"><outline type="rss" text="A" xmlUrl="{A}"/><outline text="no feed"/></outline>
 <outline type="rss" text="B" xmlUrl=" {B} "/></body></opml>"""
-
-
-@pytest.fixture
-def listed(tmp_path: Path) -> Path:
-    return tmp_path / "list"
 
 
 def refusals(path: Path) -> str:
@@ -38,9 +32,6 @@ def refusals(path: Path) -> str:
 
 def test_feed_argument_is_urls_separated_by_spaces() -> None:
     assert list(from_arguments(f"{A}  {B}\n{C}", None)) == [A, B, C]
-
-
-def test_no_argument_names_no_feed_and_an_empty_one_is_refused() -> None:
     assert from_arguments(None, None) == {}
     for feed, feeds in (("", None), (None, ""), (" ", None)):
         with pytest.raises(ArgumentError, match=r"[Nn]o feed"):
@@ -52,9 +43,26 @@ def test_no_argument_names_no_feed_and_an_empty_one_is_refused() -> None:
     [f"\ufeff# mine\r\n{A}\t# first\r\n\r\n  {B} # the second\r\n{A}\n", OPML],
     ids=["lines", "OPML"],
 )
-def test_list_is_a_url_a_line_with_comments_or_opml(listed: Path, content: str) -> None:
+def test_list_is_a_url_a_line_with_comments_or_opml(tmp_path: Path, content: str) -> None:
+    listed = tmp_path / "list"
     listed.write_text(content, newline="")
     assert list(from_arguments(f"{C} {A}", str(listed))) == [C, A, B]
+
+
+OPTIONS = {
+    "nxt = 1": "there is no option nxt; valid options: headers, ids, limit, merge_renamed, next, pla",
+    'web_archive = "archive.org"': "web_archive is archive.org, which is not a web archive: use",
+    "snapshot = 1": "snapshot: 1 is not a URL",
+    'next = "x"': "next must be archive or page, not x",
+    "limit = -1": "limit must be a number of up to 18 digits, not -1",
+    'reversed = "perhaps"': "reversed must be 1 or 0, not perhaps",
+    "headers = {X = 1}": 'headers must be a table of strings: headers = {Name = "value"}',
+    "[[": "is not a list of feeds in TOML",
+    f"limit = {'9' * 19}": "limit must be a number of up to 18 digits, not 999",
+    f"limit = '{'9' * 5000}'": "limit must be a number of up to 18 digits, not 999",
+    "a=" + "[" * 10_000: "is not a list of feeds in TOML (",
+    f"limit = 0x{'f' * 6000}": "is not a list of feeds in TOML (",
+}
 
 
 @pytest.mark.parametrize(
@@ -90,9 +98,12 @@ def test_list_is_a_url_a_line_with_comments_or_opml(listed: Path, content: str) 
         ("ftp://ann:s3cret@example.org/a\n", "line 1: ftp://example.org/a is not the URL of a feed"),
         ("https://ann:s3cret@[::1/a\n", "line 1: https://[::1/a is not the URL of a feed"),
         ("nonsense\x1b[31m\n", "line 1: nonsense\\x1b[31m is not the URL of a feed"),
+        *((f'[[feed]]\nurl = "{A}"\n{option}\n', sentence) for option, sentence in OPTIONS.items()),
     ],
+    ids=lambda text: text[:40],
 )
-def test_list_that_cannot_be_used_is_refused(listed: Path, content: str, sentence: str) -> None:
+def test_list_that_cannot_be_used_is_refused(tmp_path: Path, content: str, sentence: str) -> None:
+    listed = tmp_path / ("list.toml" if content.startswith("[[") else "list")
     listed.write_text(content)
     said = refusals(listed)
     assert sentence in said
@@ -114,7 +125,8 @@ def test_list_that_cannot_be_used_is_refused(listed: Path, content: str, sentenc
         ("https://example.org/e\u00a0f\t.xml", "https://example.org/e%C2%A0f.xml"),
     ],
 )
-def test_url_that_a_list_writes_otherwise_is_read(listed: Path, given: str, url: str) -> None:
+def test_url_that_a_list_writes_otherwise_is_read(tmp_path: Path, given: str, url: str) -> None:
+    listed = tmp_path / "list"
     listed.write_text(given)
     assert list(from_file(listed)) == [url]
     if "\t" not in given:  # XML 1.0, 3.3.3: it is a space in an attribute
@@ -213,14 +225,11 @@ def test_commas_between_feeds_are_refused(words: str, apart: str) -> None:
         from_arguments(words, None)
 
 
-def test_commas_within_urls_are_theirs(listed: Path) -> None:
+def test_commas_within_urls_are_theirs(tmp_path: Path) -> None:
     urls = ["https://example.org/a,b?c=1,2", "https://example.org/via,https://example.org/x"]
     assert list(from_arguments(urls[0], None)) == urls[:1]
-    listed.write_text("\n".join(urls))
-    assert list(from_arguments(None, str(listed))) == urls
-
-
-def test_folder_is_no_list(tmp_path: Path) -> None:
+    (tmp_path / "list").write_text("\n".join(urls))
+    assert list(from_arguments(None, str(tmp_path / "list"))) == urls
     with pytest.raises(ArgumentError, match="Cannot read"):
         from_arguments(None, str(tmp_path))
 
@@ -245,7 +254,8 @@ OUTLINE = (
 )
 
 
-def test_lists_have_options(listed: Path) -> None:
+def test_lists_have_options(tmp_path: Path) -> None:
+    listed = tmp_path / "list"
     some = FeedOptions("archive", reversed=True, merge_renamed=True, probe=True)
     every = replace(some, limit=7, headers={"Authorization": "Bearer x"}, platforms=False, snapshot=C)
     every = replace(every, web_archive="https://web.archive.org/web")
@@ -254,30 +264,6 @@ def test_lists_have_options(listed: Path) -> None:
     toml = listed.with_suffix(".toml")
     toml.write_text(TOML)
     assert from_arguments(None, str(toml)) == {A: FeedOptions(), B: every}
-
-
-@pytest.mark.parametrize(
-    ("option", "sentence"),
-    [
-        ("nxt = 1", "there is no option nxt; valid options: headers, ids, limit, merge_renamed, next, pla"),
-        ('web_archive = "archive.org"', "web_archive is archive.org, which is not a web archive: use"),
-        ("snapshot = 1", "snapshot: 1 is not a URL"),
-        ('next = "x"', "next must be archive or page, not x"),
-        ("limit = -1", "limit must be a number of up to 18 digits, not -1"),
-        ('reversed = "perhaps"', "reversed must be 1 or 0, not perhaps"),
-        ("headers = {X = 1}", 'headers must be a table of strings: headers = {Name = "value"}'),
-        ("[[", "is not a list of feeds in TOML"),
-        (f"limit = {'9' * 19}", "limit must be a number of up to 18 digits, not 999"),
-        (f"limit = '{NINES}'", "limit must be a number of up to 18 digits, not 999"),
-        ("a=" + "[" * 10_000, "is not a list of feeds in TOML ("),
-        (f"limit = 0x{'f' * 6000}", "is not a list of feeds in TOML ("),
-    ],
-    ids=lambda text: text[:20],
-)
-def test_option_that_cannot_be_used_is_refused(tmp_path: Path, option: str, sentence: str) -> None:
-    listed = tmp_path / "list.toml"
-    listed.write_text(f'[[feed]]\nurl = "{A}"\n{option}\n')
-    assert sentence in refusals(listed)
 
 
 @pytest.mark.parametrize(
@@ -296,10 +282,6 @@ def test_list_names_files_only_if_it_may(tmp_path: Path, name: str, content: str
     assert list(from_arguments(None, str(listed), may_list_files=True))[-1].lower().startswith("file:///srv")
 
 
-def test_snapshot_belongs_to_the_feed() -> None:
-    assert from_arguments(A, None, B) == {A: FeedOptions(snapshot=B)}
-
-
 @pytest.mark.parametrize(
     ("feed", "snapshot", "sentence"),
     [
@@ -310,6 +292,7 @@ def test_snapshot_belongs_to_the_feed() -> None:
     ],
 )
 def test_snapshot_that_cannot_be_used(feed: str | None, snapshot: str, sentence: str) -> None:
+    assert from_arguments(A, None, B) == {A: FeedOptions(snapshot=B)}
     with pytest.raises(ArgumentError, match=sentence):
         from_arguments(feed, None, snapshot)
 
@@ -325,16 +308,17 @@ def test_feeds_without_options_have_those_of_their_subscriptions() -> None:
     assert with_subscribed(own, subscribed) == own
 
 
-@pytest.mark.parametrize("name", ["list.txt", "list.toml", "list.opml"])
-def test_spellings_of_a_url_are_one_feed(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("list.txt", "{}\n{}\n"),
+        ("list.toml", '[[feed]]\nurl = "{}"\n[[feed]]\nurl = "{}"\n'),
+        ("list.opml", '<opml><body><outline xmlUrl="{}"/><outline xmlUrl="{}"/></body></opml>'),
+    ],
+)
+def test_spellings_of_a_url_are_one_feed(tmp_path: Path, name: str, content: str) -> None:
     first, second = "HTTP://Example.org:80/a?b#c", "http://example.org/a?b"
-    (tmp_path / name).write_text(
-        {
-            "list.txt": f"{first}\n{second}\n",
-            "list.toml": f'[[feed]]\nurl = "{first}"\n[[feed]]\nurl = "{second}"\n',
-            "list.opml": f'<opml><body><outline xmlUrl="{first}"/><outline xmlUrl="{second}"/></body></opml>',
-        }[name]
-    )
+    (tmp_path / name).write_text(content.format(first, second))
     assert list(from_file(tmp_path / name)) == [second]
     assert list(from_words([first, str(tmp_path / name)])) == [second]
     assert list(from_arguments(f"{first} {second}", name, base=tmp_path)) == [second]

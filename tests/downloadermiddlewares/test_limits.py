@@ -40,11 +40,6 @@ def serve_chain(server: FeedServer, relation: str = "prev-archive", compressed: 
     return server.url("/index")
 
 
-def octets(server: FeedServer) -> int:
-    """What a chain that is not compressed has in all."""
-    return sum(len(answer.body) for answer in server.answers.values())
-
-
 def left(project: Project) -> list[tuple[str, ...]]:
     """The kind and the sentence of each document that a limit has left for a later run."""
     return project.database.rows("SELECT reason, detail FROM documents WHERE state = 'known'")
@@ -65,27 +60,31 @@ def read_in_runs(project: Project, feed: str, most: int, runs: int) -> list[int]
     return found
 
 
-@pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gzip"])
+@pytest.mark.parametrize(
+    ("compressed", "relation", "most", "entries", "verdict"),
+    [
+        (False, "prev-archive", 350_000, [5, 4, 1], ("complete", [])),
+        (True, "prev-archive", 350_000, [5, 4, 1], ("complete", [])),
+        (False, "next", 350_000, [5], ("lossy", ["limit", "paged"])),
+        # Each run reads a document more, whatever the limit.
+        (False, "prev-archive", 1, [2, 1, 1], ("incomplete", ["limit"])),
+    ],
+)
 def test_walk_ends_at_the_limit_and_later_runs_go_on(
-    server: FeedServer, project: Project, compressed: bool
+    server: FeedServer,
+    project: Project,
+    compressed: bool,
+    relation: str,
+    most: int,
+    entries: list[int],
+    verdict: tuple[str, list[str]],
 ) -> None:
-    feed = serve_chain(server, compressed=compressed)
-    assert read_in_runs(project, feed, 350_000, 9) == [5, 4, 1]
+    feed = serve_chain(server, relation, compressed)
+    assert read_in_runs(project, feed, most, len(entries)) == entries
+    assert project.verdict() == verdict
+    assert len(project.crawl(feed).items) == 10 - sum(entries)
+    assert project.verdict() == (("lossy", ["paged"]) if relation == "next" else ("complete", []))
     assert set(project.logical_feed()) == {"index", *PATHS}
-    assert project.verdict() == ("complete", [])
-
-
-def test_pages_end_at_the_limit(server: FeedServer, project: Project) -> None:
-    feed = serve_chain(server, "next")
-    assert read_in_runs(project, feed, 350_000, 1) == [5]
-    assert project.verdict() == ("lossy", ["limit", "paged"])
-    assert len(project.crawl(feed).items) == 5
-    assert project.verdict() == ("lossy", ["paged"])
-
-
-def test_each_run_reads_a_document_more_whatever_the_limit(server: FeedServer, project: Project) -> None:
-    feed = serve_chain(server)
-    assert read_in_runs(project, feed, 1, 3) == [2, 1, 1]
 
 
 def test_documents_of_a_list_count(project: Project) -> None:
@@ -98,8 +97,11 @@ def test_documents_of_a_list_count(project: Project) -> None:
 
 
 def test_each_octet_counts_once(server: FeedServer, project: Project) -> None:
+    # The chain is not compressed.
     feed = serve_chain(server)
-    assert read_in_runs(project, feed, octets(server) + 1, 1) == [10]
+    assert read_in_runs(
+        project, feed, sum(len(answer.body) for answer in server.answers.values()) + 1, 1
+    ) == [10]
     assert project.verdict() == ("complete", [])
 
 

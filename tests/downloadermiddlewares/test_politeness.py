@@ -1,7 +1,6 @@
 """Delays that servers ask for: robots.txt, Retry-After and rate limits."""
 
 import re
-import threading
 import time
 from email.utils import formatdate
 from io import BufferedIOBase
@@ -34,90 +33,77 @@ from tests.server import Answer, FeedServer
 pytestmark = pytest.mark.any_store("when hosts are sent requests")
 
 
-class Timed:
-    """When requests came, and how many were under way at once."""
-
-    def __init__(self, server: FeedServer, answer_takes: float = 0) -> None:
-        self.times: dict[str, list[float]] = {}
-        self.at_once = self._now = 0
-        self._takes = answer_takes
-        self._lock = threading.Lock()
-        server.on_request = self._note
-
-    def _note(self, path: str) -> None:
-        with self._lock:
-            self._now += 1
-            self.at_once = max(self.at_once, self._now)
-            self.times.setdefault(path, []).append(time.monotonic())
-        time.sleep(self._takes)
-        with self._lock:
-            self._now -= 1
-
-    def gaps(self) -> list[float]:
-        """Seconds between requests."""
-        times = sorted(moment for moments in self.times.values() for moment in moments)
-        return [after - before for before, after in pairwise(times)]
-
-
-def serve_feeds(server: FeedServer, names: str) -> list[str]:
+def serve_feeds(server: FeedServer, names: str, delay: float = 0) -> list[str]:
     for name in names:
-        server.serve(f"/{name}", atom([E(f"{name}2")], prev=f"/{name}1"))
-        server.serve(f"/{name}1", atom([E(f"{name}1")]))
+        server.serve(f"/{name}", atom([E(f"{name}2")], prev=f"/{name}1"), delay=delay)
+        server.serve(f"/{name}1", atom([E(f"{name}1")]), delay=delay)
     return [server.url(f"/{name}") for name in names]
 
 
 def test_host_never_gets_more_than_one_request_at_a_time(server: FeedServer, project: Project) -> None:
-    timed = Timed(server, answer_takes=0.05)
-    feeds = serve_feeds(server, "abcdefgh")
+    feeds = serve_feeds(server, "abcdefgh", delay=0.05)
     # From another host they lead to this one.
     with FeedServer() as other:
         for name in "ijk":
-            server.serve(f"/{name}", atom([E(name)]))
+            server.serve(f"/{name}", atom([E(name)]), delay=0.05)
             target = server.url(f"/{name}").replace("127.0.0.1", "localhost")
             other.answers[f"/{name}"] = Answer(status=302, headers={"Location": target})
         moved = [other.url(f"/{name}") for name in "ijk"]
         local = [feed.replace("127.0.0.1", "localhost") for feed in feeds]
         run = project.crawl(*local, *moved, settings={"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "localhost"})
     assert run.stats["fhcrawl/document/processed"] == 19
-    assert timed.at_once == 1
+    assert server.busiest == 1
 
 
 def test_crawl_delay_is_kept(server: FeedServer, project: Project) -> None:
-    timed = Timed(server)
-    robots = "User-agent: *\nCrawl-delay: 1"
-    server.serve("/robots.txt", robots, content_type="text/plain")
+    server.serve("/robots.txt", "User-agent: *\nCrawl-delay: 1", content_type="text/plain")
     settings = {"AUTOTHROTTLE_ENABLED": 1, "AUTOTHROTTLE_START_DELAY": 0}
     project.crawl(*serve_feeds(server, "ab"), settings=settings)
-    assert len(timed.gaps()) == 4
-    assert min(timed.gaps()) >= 0.7
+    gaps = [after - before for before, after in pairwise(server.arrivals)]
+    assert len(gaps) == 4
+    assert min(gaps) >= 0.7
 
 
-def test_host_that_asks_for_too_long_a_crawl_delay_is_left(server: FeedServer, project: Project) -> None:
-    server.serve("/robots.txt", "User-agent: *\nCrawl-delay: 301", content_type="text/plain")
-    project.crawl(*serve_feeds(server, "a"))
-    assert server.asked() == []
-    [feed] = project.feeds()
-    assert (feed["verdict"], feed["reasons"][0]["kind"]) == ("unknown", "limit")
-    asks = "its robots.txt requires 301 seconds between requests, which is more than FHCRAWL_MAX_WAIT allows"
-    assert feed["reasons"][0]["detail"].endswith(asks)
+@pytest.mark.parametrize(
+    ("path", "answer", "requested", "sentence"),
+    [
+        (
+            *("/robots.txt", Answer(b"User-agent: *\nCrawl-delay: 301", content_type="text/plain"), []),
+            "its robots.txt requires 301 seconds between requests",
+        ),
+        (
+            *("/a1", Answer(status=429, headers={"Retry-After": "7200"}), ["/a", "/a1"]),
+            "its server requires a pause of 7200 seconds (429)",
+        ),
+    ],
+)
+def test_host_is_left_where_the_wait_is_too_long(
+    server: FeedServer, project: Project, path: str, answer: Answer, requested: list[str], sentence: str
+) -> None:
+    feeds = serve_feeds(server, "a")
+    server.answers[path] = answer
+    run = project.crawl(*feeds)
+    assert server.asked() == requested
+    assert set(run.changes) == ({"a2"} if requested else set())
+    [reason] = project.feeds()[0]["reasons"]
+    assert reason["kind"] == "limit"
+    asks = f"{sentence}, which is more than FHCRAWL_MAX_WAIT allows"
+    assert reason["detail"] == f"was left for a later run: {asks}"
 
 
 @pytest.mark.parametrize(("status", "as_date"), [(429, False), (503, True)])
 def test_retry_after_is_kept_and_other_hosts_go_on(
     server: FeedServer, project: Project, status: int, as_date: bool
 ) -> None:
-    timed = Timed(server)
     feeds = serve_feeds(server, "abcdefghijklmnopqrstuvwx")
     whole = server.answers["/a"]
     value = formatdate(time.time() + 3600, usegmt=True) if as_date else "4"
 
     def once(path: str) -> None:
-        timed._note(path)
         if path == "/a":
             server.answers["/a"] = whole
 
     with FeedServer() as other:
-        others = Timed(other)
         for number in range(10):
             other.serve(f"/{number}", atom([E(str(number))], prev=f"/{number + 1}"))
         other.serve("/10", atom([E("10")]))
@@ -129,29 +115,17 @@ def test_retry_after_is_kept_and_other_hosts_go_on(
         elsewhere = other.url("/0").replace("127.0.0.1", "localhost")
         run = project.crawl(*feeds, elsewhere)
     assert run.stats["fhcrawl/feed/complete"] == 25
-    refused, again = timed.times["/a"]
+    arrivals = list(zip(server.requests, server.arrivals, strict=True))
+    refused, again = (time for path, time in arrivals if path == "/a")
     assert again - refused >= 3.9
-    # Nothing else was asked of that host meanwhile; and the other host's chain was read.
-    meanwhile = [t for path, ts in timed.times.items() for t in ts if refused < t < refused + 3.9]
-    assert meanwhile == []
-    assert max(t for ts in others.times.values() for t in ts) < refused + 3.9
+    # Nothing else was requested from that host meanwhile; and the other host's chain was read.
+    assert [path for path, time in arrivals if refused < time < refused + 3.9] == []
+    assert max(other.arrivals) < refused + 3.9
 
 
 def _answer(file: BufferedIOBase, status: int, value: str, date: str) -> None:
     lines = (f"HTTP/1.1 {status} Busy", f"Date: {date}", f"Retry-After: {value}", "Content-Length: 0", "", "")
     file.write("\r\n".join(lines).encode())
-
-
-def test_walk_is_given_up_where_the_wait_is_too_long(server: FeedServer, project: Project) -> None:
-    server.serve("/a", atom([E("a2")], prev="/a1"))
-    server.answers["/a1"] = Answer(status=429, headers={"Retry-After": "7200"})
-    run = project.crawl(server.url("/a"))
-    assert server.asked() == ["/a", "/a1"]
-    assert set(run.changes) == {"a2"}
-    [reason] = project.feeds()[0]["reasons"]
-    assert reason["kind"] == "limit"
-    asks = "its server requires a pause of 7200 seconds (429), which is more than FHCRAWL_MAX_WAIT allows"
-    assert reason["detail"] == f"was left for a later run: {asks}"
 
 
 @pytest.mark.parametrize(
@@ -171,19 +145,16 @@ def test_retry_after_is_seconds_or_a_date(value: str, seconds: float) -> None:
 
 def test_user_agent_without_a_contact_is_said_in_a_line(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("1")]))
+    file = project.folder / "feed.atom"
+    file.write_text(atom([E("2")]))
     here, there = server.url("/index"), "http://feeds.invalid/"
     done = project.scrapy("crawl", "history", "-a", f"feed={here} {there}", http_proxy=server.root)
     [line] = [line for line in done.stderr.splitlines() if "USER_AGENT has no contact" in line]
     assert re.search(r"-s USER_AGENT='fhcrawl/\S+ \(\+https://\S+\)' or in settings.py$", line)
     run = project.crawl(here, there, http_proxy=server.root)
     assert "USER_AGENT has no contact" not in run.log
-
-
-def test_user_agent_needs_no_contact_on_the_own_machine(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("1")]))
-    file = project.folder / "feed.atom"
-    file.write_text(atom([E("2")]))
-    done = project.scrapy("crawl", "history", "-a", f"feed={server.url('/index')} {file.as_uri()}")
+    # On the own machine it needs none.
+    done = project.scrapy("crawl", "history", "-a", f"feed={here} {file.as_uri()}")
     assert "2 feeds: 2 unknown" in done.stderr
     assert "USER_AGENT has no contact" not in done.stderr
 
@@ -359,19 +330,22 @@ def test_rules_beyond_the_limit_do_not_count_and_half_a_rule_does_not_either(
     assert project.verdict() == ("incomplete", ["robots-txt"])
 
 
-@pytest.mark.parametrize("size", [LARGEST - 1, LARGEST])
-def test_rules_within_the_limit_count_without_a_line_end(size: int) -> None:
-    body = padded(size - len("Disallow: /")) + b"Disallow: /"
-    assert beginning(body) == body
-
-
-@pytest.mark.parametrize("end", [b"\r", b"\n", b"\r\n"])
-def test_rules_end_as_lines_do(end: bytes) -> None:
-    assert beginning(RULES.replace(b"\n", end) + b"#" * LARGEST) == RULES.replace(b"\n", end)
-
-
-def test_line_without_an_end_is_no_rule() -> None:
-    assert beginning(b"Disallow: /" + b"x" * LARGEST) == b""
+@pytest.mark.parametrize(
+    ("body", "counted"),
+    [
+        # Rules within the limit count without a line end.
+        *((padded(size - 11) + b"Disallow: /",) * 2 for size in (LARGEST - 1, LARGEST)),
+        *(
+            (RULES.replace(b"\n", end) + b"#" * LARGEST, RULES.replace(b"\n", end))
+            for end in (b"\r", b"\r\n")
+        ),
+        (RULES + b"#" * LARGEST, RULES),
+        (b"Disallow: /" + b"x" * LARGEST, b""),
+    ],
+    ids=range(6),
+)
+def test_rules_end_as_lines_do(body: bytes, counted: bytes) -> None:
+    assert beginning(body) == counted
 
 
 def test_rules_count_once_for_each_user_agent_of_their_group() -> None:

@@ -2,9 +2,9 @@
 whose id has changed are found, and no two are taken for one that were published as two.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import permutations
+from itertools import count, permutations, takewhile
 from random import Random
 from typing import NamedTuple
 
@@ -33,14 +33,7 @@ from fhcrawl.logical_feed.chain import EARLIEST_WALK
 from fhcrawl.logical_feed.results import order
 
 ON_A_PAGE = 2
-
-
-class Content(NamedTuple):
-    """What a document says; no document says the same again after it has changed."""
-
-    entries: tuple[int, ...]
-    has_older: bool
-    version: int
+ACTIONS = ("post", "delete", "move", "return")
 
 
 class Publisher:
@@ -49,8 +42,9 @@ class Publisher:
     def __init__(self) -> None:
         self.entries = list(range(8))
         self._last = 7
-        self._pages: dict[int, Content] = {}
-        self._divide()
+        # What each page shows, whether there is an older one, and how often it has changed.
+        self.pages: dict[int, tuple[list[int], bool, int]] = {}
+        self.do("", 0)
 
     def do(self, action: str, number: int) -> None:
         index = number % len(self.entries) if self.entries else 0
@@ -64,174 +58,95 @@ class Publisher:
         elif action == "return":
             missing = [entry for entry in range(self._last) if entry not in self.entries]
             self.entries[index:index] = missing[:1]
-        self._divide()
-
-    def _divide(self) -> None:
-        for number in range(10):
-            begin, end = number * ON_A_PAGE, (number + 1) * ON_A_PAGE
-            before = self._pages.get(number, Content((), False, 0))
-            now = Content(tuple(self.entries[begin:end]), len(self.entries) > end, before.version)
-            self._pages[number] = now if now == before else now._replace(version=before.version + 1)
-
-    def read(self, document: int) -> Content | None:
-        found = self._pages[document]
-        return found if found.entries or not document else None
-
-
-@dataclass
-class Row:
-    walk: int
-    looked: int
+        for page in range(10):
+            end = (page + 1) * ON_A_PAGE
+            now = self.entries[end - ON_A_PAGE : end], len(self.entries) > end
+            *before, version = self.pages.get(page, ([], False, 0))
+            self.pages[page] = (*now, version + ([*now] != before))
 
 
 @dataclass
 class Crawler:
     """What the store does, for one feed; `published` has what was published when each walk began."""
 
-    known: dict[int, tuple[Content, Seen]] = field(default_factory=dict)
-    seen: set[int] = field(default_factory=set)
-    rows: dict[int, Row] = field(default_factory=dict)
-    walk: int = 0
+    known: dict[int, tuple[list[int], bool, int]] = field(default_factory=dict)
+    seen: dict[int, Seen] = field(default_factory=dict)
+    entries: set[int] = field(default_factory=set)
+    missed: dict[int, tuple[int, int]] = field(default_factory=dict)
     published: dict[int, set[int]] = field(default_factory=dict)
+    walk: int = 0
 
     def read(self, publisher: Publisher, document: int) -> None:
-        content = publisher.read(document)
-        if content is None:
+        content = publisher.pages[document]
+        if not content[0] and document:
             return
-        before = self.known.get(document)
-        is_same = before is not None and before[0] == content
-        changed = before[1].changed if before is not None and is_same else self.walk
-        self.known[document] = content, Seen(changed, self.walk)
-        self.seen.update(content.entries)
+        is_same = self.known.get(document) == content
+        changed = self.seen[document].changed if is_same else self.walk
+        self.known[document], self.seen[document] = content, Seen(changed, self.walk)
+        self.entries.update(content[0])
 
-    @property
-    def chain(self) -> list[tuple[Content, Seen]] | None:
-        """The documents from the subscription document on; None if one of them was not read."""
-        found = []
-        for number in range(100):
-            if number not in self.known:
-                return None
-            found.append(self.known[number])
-            if not found[-1][0].has_older:
-                break
-        return found
-
-    @property
-    def agreed(self) -> int | None:
-        """The last walk at whose beginning all documents were as they are known, if the chain has an end."""
-        if self.chain is None or self.chain[-1][0].has_older:
-            return None
-        return agreed_walk([seen for _, seen in self.chain])
-
-    def end(self) -> list[int]:
-        """The entries that are gone, at the end of a walk, together with the walk that shows it."""
-        chain = self.chain
-        held = {entry for content, _ in self.known.values() for entry in content.entries}
-        if chain is not None:
-            held = {entry for content, _ in chain for entry in content.entries}
-        self.rows = {entry: row for entry, row in self.rows.items() if entry not in held}
-        for entry in self.seen - held - self.rows.keys():
-            self.rows[entry] = Row(self.walk, self.walk)
-        snapshot = None
-        if chain is not None:
-            (_, subscription), *others = chain
-            documents = [seen for _, seen in others]
-            snapshot = agreed_walk([*documents, subscription._replace(changed=0)]) if documents else None
-        gone = []
-        for entry, row in self.rows.items():
-            changed = self.known[0][1].changed
-            row.walk, row.looked = missed_since(row.walk, row.looked, changed, self.walk), self.walk
-            if snapshot is not None and row.walk <= snapshot:
-                assert snapshot is not None
-                assert entry not in self.published[snapshot]
-                gone.append(entry)
-        return gone
-
-
-ACTIONS = (*[""] * 12, "post", "delete", "move", "return")
-
-
-def history(random: Random, crawler: Crawler, actions: Sequence[str] = ACTIONS) -> Iterator[None]:
-    """Crawl a publisher who does not rest; yield at the end of each walk that was not killed."""
-    publisher = Publisher()
-    for _ in range(random.randint(2, 8)):
-        publisher.do(random.choice(actions), random.randrange(20))
-        crawler.walk += 1
-        crawler.published[crawler.walk] = set(publisher.entries)
-        crawler.read(publisher, 0)
-        for document in random.sample(range(1, 6), random.randint(3, 5)):
-            publisher.do(random.choice(actions), random.randrange(20))
-            crawler.read(publisher, document)
-        if random.random() < 0.8:
-            yield
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.randoms(use_true_random=True))
-def test_nothing_is_gone_that_was_published(random: Random) -> None:
-    count = 0
-    for _ in range(200):
-        crawler = Crawler()
-        count += any(crawler.end() for _ in history(random, crawler))
-    event(f"histories in which something is gone: {min(count, 3)} or more")
+    def end(self) -> tuple[bool, bool]:
+        """At the end of a walk: whether all documents are known to have been the feed, and any entry gone."""
+        chain = list(takewhile(self.known.__contains__, count()))
+        last = next((number for number in chain if not self.known[number][1]), None)
+        chain = [*self.known] if last is None else chain[: last + 1]
+        held = {entry for number in chain for entry in self.known[number][0]}
+        self.missed = {
+            entry: (
+                missed_since(*self.missed.get(entry, (self.walk,) * 2), self.seen[0].changed, self.walk),
+                self.walk,
+            )
+            for entry in self.entries - held
+        }
+        if last is None:
+            return False, False
+        agreed = agreed_walk([self.seen[number] for number in chain])
+        assert agreed is None or self.published[agreed] == held
+        # The subscription document may have changed since.
+        snapshot = agreed_walk([self.seen[0]._replace(changed=0), *(self.seen[n] for n in chain[1:])]) or 0
+        gone = {entry for entry, (since, _) in self.missed.items() if chain[1:] and since <= snapshot}
+        assert not gone or not gone & self.published[snapshot]
+        return agreed is not None, bool(gone)
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.randoms(use_true_random=True), st.sampled_from([12, 60]))
-def test_pages_on_which_two_walks_agree_were_the_feed(random: Random, quiet: int) -> None:
-    """Then nothing is missing of what was published at that moment, and the pages hold nothing else."""
-    actions = (*[""] * quiet, "post", "delete", "move", "return")
-    count = 0
+def test_nothing_is_gone_that_was_published_and_pages_on_which_two_walks_agree_were_the_feed(
+    random: Random, quiet: int
+) -> None:
+    actions = (*[""] * quiet, *ACTIONS)
+    agreed = gone = 0
     for _ in range(200):
-        crawler = Crawler()
-        for _ in history(random, crawler, actions):
-            walk = crawler.agreed
-            if walk is not None and crawler.chain is not None:
-                count += 1
-                published = crawler.published[walk]
-                assert published == {entry for content, _ in crawler.chain for entry in content.entries}
-                assert published <= crawler.seen
-    event(f"walks that agree with an earlier one: {min(count, 3)} or more")
+        publisher, crawler = Publisher(), Crawler()
+        for _ in range(random.randint(2, 8)):
+            publisher.do(random.choice(actions), random.randrange(20))
+            crawler.walk += 1
+            crawler.published[crawler.walk] = set(publisher.entries)
+            for document in (0, *random.sample(range(1, 6), random.randint(3, 5))):
+                if document:
+                    publisher.do(random.choice(actions), random.randrange(20))
+                crawler.read(publisher, document)
+            # Else it was killed.
+            if random.random() < 0.8:
+                agrees, has_gone = crawler.end()
+                agreed, gone = agreed + agrees, gone + has_gone
+    event(f"walks that agree with an earlier one: {min(agreed, 3)} or more")
+    event(f"walks after which something is gone: {min(gone, 3)} or more")
 
 
-def read_all(crawler: Crawler, publisher: Publisher, documents: Iterable[int] = range(5)) -> int | None:
-    """Read documents in a walk; the last one in which the pages were the feed."""
-    crawler.walk += 1
-    crawler.published[crawler.walk] = set(publisher.entries)
-    for document in documents:
-        crawler.read(publisher, document)
-    return crawler.agreed
-
-
-def test_pages_are_known_to_be_the_feed_when_two_walks_agree() -> None:
-    publisher, crawler = Publisher(), Crawler()
-    assert [read_all(crawler, publisher) for _ in range(3)] == [None, 2, 3]
-    publisher.do("post", 0)
-    assert [read_all(crawler, publisher) for _ in range(2)] == [None, 5]
-
-
-def test_first_page_that_is_unchanged_says_nothing_of_the_others() -> None:
-    publisher, crawler = Publisher(), Crawler()
-    read_all(crawler, publisher)
-    agreed = [read_all(crawler, publisher, documents) for documents in ([0], [0, 1, 2], [0, 3, 4])]
-    assert agreed == [None, None, 3]
-
-
-def test_nothing_is_known_of_a_document_that_was_not_seen_again() -> None:
-    assert agreed_walk([Seen(1, 2)]) == 2
-    assert [agreed_walk([seen]) for seen in (Seen(2, 2), Seen(None, 2), Seen(1, None))] == [None] * 3
-    assert agreed_walk([]) is None
-
-
-def test_entry_is_gone_after_two_walks_of_a_publisher_at_rest() -> None:
-    publisher, crawler = Publisher(), Crawler()
-    found = []
-    for number in range(4):
-        if number == 1:
-            publisher.do("delete", 5)
-        read_all(crawler, publisher)
-        found.append(crawler.end())
-    assert found == [[], [], [5], [5]]
+@pytest.mark.parametrize(
+    ("seen", "agreed"),
+    [
+        ([Seen(1, 2)], 2),
+        ([Seen(1, 3), Seen(2, 4)], 3),
+        # The first one is unchanged, and was not seen again after the second one had changed.
+        ([Seen(1, 3), Seen(3, 4)], None),
+        *(([seen], None) for seen in (Seen(2, 2), Seen(None, 2), Seen(1, None))),
+        ([], None),
+    ],
+)
+def test_pages_are_known_to_be_the_feed_when_two_walks_agree(seen: list[Seen], agreed: int | None) -> None:
+    assert agreed_walk(seen) == agreed
 
 
 def test_documents_are_seen_again_that_were_last_seen_before_the_last_change() -> None:
@@ -242,13 +157,10 @@ def test_documents_are_seen_again_that_were_last_seen_before_the_last_change() -
 
 def test_walk_that_was_killed_is_not_counted_on() -> None:
     """The subscription document that it has read may have had the entry."""
-    assert missed_since(3, looked=5, changed=6, walk=7) == 3
-    assert missed_since(3, looked=5, changed=7, walk=7) == 7
-    assert missed_since(3, looked=5, changed=None, walk=7) == 7
+    assert [missed_since(3, looked=5, changed=changed, walk=7) for changed in (6, 7, None)] == [3, 7, 7]
 
 
 NOW = "2010-01-31T00:00:00Z"
-HOUR = 3600
 
 
 def ago(*seconds: float) -> list[str]:
@@ -285,33 +197,23 @@ def test_document_that_was_not_requested_for_so_long_is_always_checked(ages: lis
     assert chosen == sorted(chosen, reverse=True)
 
 
-def requests(documents: int, every_hours: int, budget: Budget, days: int) -> list[int]:
-    """How many requests each run of a feed makes."""
-    asked = [NOW] * documents
-    counts = []
-    for hour in range(every_hours, days * 24, every_hours):
-        now = shift(NOW, hour * HOUR)
-        chosen = due_rechecks(asked, now, budget)
+@pytest.mark.parametrize(
+    ("documents", "every_hours", "most", "a_day"),
+    [(3, 1, 2, (0, 0.3)), (3, 24, 2, (0, 2)), (120, 24, 5, (4, 5.1)), (120, 1, 2, (6, 8.1))],
+)
+def test_requests_are_spread_over_the_runs(
+    documents: int, every_hours: int, most: int, a_day: tuple[float, float]
+) -> None:
+    """By default: the newest with each, else one in 30 / n days."""
+    requested, counts = [NOW] * documents, []
+    for hour in range(every_hours, 90 * 24, every_hours):
+        now = shift(NOW, hour * 3600)
+        chosen = due_rechecks(requested, now, Budget(30, 20))
         counts.append(len(chosen))
         for index in chosen:
-            asked[index] = now
-    return counts
-
-
-def test_requests_are_spread_over_the_runs() -> None:
-    """By default: the newest with each, else one in 30 / n days."""
-    default = Budget(30, 20)
-    figures = {(n, hours): requests(n, hours, default, 90) for n in (3, 120) for hours in (1, 24)}
-    assert {key: max(counts) for key, counts in figures.items()} == {
-        (3, 1): 2,
-        (3, 24): 2,
-        (120, 1): 2,
-        (120, 24): 5,
-    }
-    a_day = {key: sum(counts) / 90 for key, counts in figures.items()}
-    assert a_day[3, 1] < 0.3
-    assert 4 < a_day[120, 24] < 5.1
-    assert 6 < a_day[120, 1] < 8.1
+            requested[index] = now
+    assert max(counts) == most
+    assert a_day[0] < sum(counts) / 90 < a_day[1]
 
 
 OLD, NEW = "0a" * 16, "0b" * 16
@@ -323,28 +225,23 @@ def version(entry_id: str, digest: str) -> Version:
     return Version(entry_id, order(None, None, FIRST, 0), digest)
 
 
-def earlier(held: dict[str, str], current: dict[str, str] | None = None) -> EarlierReading:
-    """What a document held, and the subscription document: digests by id."""
-    before, now = ([version(*one) for one in some.items()] for some in (held, current or {}))
-    return EarlierReading(absences.encode(before, None), absences.encode(now, None), FIRST, 7)
-
-
-def place_of(found: EarlierReading, entry_id: str, digest: str) -> tuple[ChainPosition, int]:
-    """The place that counts for an entry without a time, and the last walk that it overrides."""
-    order = found.order(entry_id, digest, None, NOW, 0)
-    return ChainPosition(order.walk, order.step), order.overrides
+def places(found: EarlierReading, *entries: tuple[str, str]) -> list[tuple[ChainPosition, int]]:
+    """The place that counts for each entry without a time, and the last walk that it overrides."""
+    orders = [found.order(*entry, None, NOW, 0) for entry in entries]
+    return [(ChainPosition(order.walk, order.step), order.overrides) for order in orders]
 
 
 def test_only_what_has_changed_in_the_document_counts_as_read_now() -> None:
-    found = earlier({"a": OLD, "b": OLD}, {"d": OLD, "e": OLD})
-    places = [place_of(found, *one) for one in [("a", OLD), ("b", NEW), ("c", NEW), ("d", OLD), ("e", NEW)]]
-    assert places == [PLACE, NOW_READ, NOW_READ, PLACE, PLACE]
+    held, current = ([version(i, OLD) for i in ids] for ids in ("ab", "de"))
+    found = EarlierReading(absences.encode(held, None), absences.encode(current, None), FIRST, 7)
+    shown = [("a", OLD), ("b", NEW), ("c", NEW), ("d", OLD), ("e", NEW)]
+    assert places(found, *shown) == [PLACE, NOW_READ, NOW_READ, PLACE, PLACE]
     assert found.unsettled == {"e"}
 
 
 def test_unsettled_entry_counts_as_changed_when_it_is_read_next() -> None:
     held = absences.encode([version("a", OLD)], None, {"a"})
-    assert place_of(EarlierReading(held, b"", FIRST, 7), "a", OLD) == NOW_READ
+    assert places(EarlierReading(held, b"", FIRST, 7), ("a", OLD)) == [NOW_READ]
 
 
 def test_document_with_another_link_holds_something_else() -> None:
@@ -358,46 +255,25 @@ def removed(earlier: str, shown: str) -> dict[str, str] | None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "lost"),
+    ("before", "shown", "lost"),
     [
-        ("5421", {"3": "2"}),
-        ("521", {"4": "2", "3": "2"}),
-        ("531", {"4": "3", "2": "1"}),
-        ("65421", {"3": "2"}),
-        ("54210", {"3": "2"}),
-        ("76542", {"3": "2"}),
-        # pinned
-        ("5642", {"3": "2"}),
+        # What is missing between two entries was removed.
+        *(("54321", shown, {"3": "2"}) for shown in ("5421", "65421", "54210", "76542")),
+        *(("54321", "521", {"4": "2", "3": "2"}), ("54321", "531", {"4": "3", "2": "1"})),
+        ("54321", "5642", {"3": "2"}),  # pinned
+        # What is missing at an end may have been dropped.
+        *(("54321", shown, {}) for shown in ("54321", "65432", "76543", "5432", "4321", "98765", "9876")),
+        *(("54321", shown, {}) for shown in ("", "65", "6", "5", "64321")),
+        # Any order proves nothing: another one; edited, and moved to the top; a new one between two others;
+        # one id twice; a new one in its place, or a random choice.
+        *(("54321", shown, None) for shown in ("4521", "2541", "54281", "55421")),
+        ("54321", "54821", {}),
+        # An entry that stays at the end whatever comes.
+        *(("432P", "543P", {}), ("432P", "654P", {}), ("432P", "43P", {"2": "P"})),
     ],
 )
-def test_what_is_missing_between_two_entries_was_removed(shown: str, lost: dict[str, str]) -> None:
-    assert removed("54321", shown) == lost
-
-
-@pytest.mark.parametrize(
-    "shown", ["54321", "65432", "76543", "5432", "4321", "98765", "9876", "", "65", "6", "5", "64321"]
-)
-def test_what_is_missing_at_an_end_may_have_been_dropped(shown: str) -> None:
-    assert removed("54321", shown) == {}
-
-
-@pytest.mark.parametrize(
-    ("shown", "case"),
-    [
-        ("4521", "in another order"),
-        ("2541", "edited, and moved to the top"),
-        ("54821", "a new one in its place, or a random choice"),
-        ("54281", "a new one between two others"),
-        ("55421", "one id twice"),
-    ],
-)
-def test_order_that_may_be_any_proves_nothing(shown: str, case: str) -> None:
-    assert not removed("54321", shown), case
-
-
-def test_entry_that_stays_at_the_end_whatever_comes_proves_nothing() -> None:
-    assert removed("432P", "543P") == removed("432P", "654P") == {}
-    assert removed("432P", "43P") == {"2": "P"}
+def test_what_was_removed(before: str, shown: str, lost: dict[str, str] | None) -> None:
+    assert removed(before, shown) == lost
 
 
 @given(st.integers(1, 12), st.integers(1, 30), st.sets(st.integers(1, 12)), st.integers(0, 12))
@@ -441,27 +317,24 @@ def renamed(
     return {one.new.id: one.old.id for one in confirmed(found, digests)}
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        *(("http://a.example/?p=1", "https://a.example/?p=1"), ("https://a.example/1", "http://a.example/1")),
-        ("http://a.example/?p=1", "https://b.example:8000/?p=1"),
-        *(("http://a.example?p=1", "http://b.example?p=1"), ("tag:a.example,2003:1", "tag:b.example,2003:1")),
-        # Another id, and the same link.
-        ("1 at http://a.example", "urn:uuid:1"),
-        ("http://a.example/1", "https://b.example/2"),
-    ],
-)
-def test_entry_with_another_id_of_the_same_title_time_and_link_is_the_same_one(old: str, new: str) -> None:
-    assert renamed([entry(old)], [entry(new)]) == {new: old}
-
-
 HTTP, HTTPS, ELSEWHERE = "http://a.example/1", "https://a.example/1", "http://b.example/1"
+UPDATED = entry(HTTP, published=None, updated=DAYS[1])
+# Ids of entries of the same title, time and link.
+RENAMED = {
+    "http://a.example/?p=1": "https://a.example/?p=1",
+    HTTPS: HTTP,
+    "http://a.example/?p=2": "https://b.example:8000/?p=2",
+    "http://a.example?p=1": "http://b.example?p=1",
+    "tag:a.example,2003:1": "tag:b.example,2003:1",
+    "1 at http://a.example": "urn:uuid:1",
+    HTTP: "https://b.example/2",
+}
 
 
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
+        *((entry(old), entry(new), True) for old, new in RENAMED.items()),
         # Only the scheme differs.
         (entry(HTTP), entry(HTTPS, title="revised", link="https://a.example/1", updated=DAYS[3]), True),
         (entry(HTTP), entry(HTTPS, published=DAYS[1]), False),
@@ -474,12 +347,8 @@ HTTP, HTTPS, ELSEWHERE = "http://a.example/1", "https://a.example/1", "http://b.
         (entry(HTTP), entry(ELSEWHERE, published=DAYS[1]), False),
         (entry(HTTP, title=None), entry(ELSEWHERE, title=None), False),
         (entry(HTTP, published=None), entry(ELSEWHERE, published=None), False),
-        (
-            entry(HTTP, published=None, updated=DAYS[1]),
-            entry(ELSEWHERE, published=None, updated=DAYS[1]),
-            True,
-        ),
-        (entry(HTTP, published=None, updated=DAYS[1]), entry(ELSEWHERE, published=DAYS[1]), False),
+        (UPDATED, UPDATED._replace(id=ELSEWHERE), True),
+        (UPDATED, entry(ELSEWHERE, published=DAYS[1]), False),
         (entry("http://a.example/", link=None), entry("http://b.example/", link=None), False),
         (entry("tag:a.example", link=None), entry("tag:b.example", link=None), False),
         # Another id.
@@ -514,8 +383,7 @@ def test_what_documents_have_to_hold(new: str, documents: list[list[str]], expec
 
 def test_id_that_an_older_document_still_has_is_the_former_one() -> None:
     """And not the other way round: an archive that is read later has the former ids."""
-    old = entry(HTTPS, place=ChainPosition(3, 0))
-    assert renamed([old], [entry(HTTP)], [[HTTPS], [HTTP]]) == {}
+    assert renamed([entry(HTTPS, place=ChainPosition(3, 0))], [entry(HTTP)], [[HTTPS], [HTTP]]) == {}
 
 
 def test_new_entry_may_have_been_another_new_one() -> None:

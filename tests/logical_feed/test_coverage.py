@@ -1,8 +1,8 @@
 """Which spans of time a plain feed was seen for without a hole, by its reads and by captures."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import accumulate, count
 from random import Random
 
 import pytest
@@ -25,7 +25,7 @@ from fhcrawl.logical_feed.coverage import (
 from tests.benchmarks import captures as simulation
 
 BEGIN = "2026-03-01T00:00:00Z"
-HOUR, DAY = 3600, 86400
+DAY = 86400
 MOST_PINNED = 3
 
 
@@ -38,72 +38,54 @@ def marks(shown: str) -> list[str]:
     return [mark(entry.rstrip("'"), BEGIN, entry, "") for entry in shown.split()]
 
 
-def after(*documents: str) -> Coverage:
-    """Of reads that are a day apart."""
+def reads(*documents: tuple[float, str]) -> Coverage:
+    """Of reads on days of a clock."""
     found = None
-    for day, shown in enumerate(documents):
+    for day, shown in documents:
         found = coverage_after(found, marks(shown), at(day))
     assert found is not None
     return found
 
 
-def after_days(known: list[str], *days: float) -> Coverage | None:
-    found = None
-    for day in days:
-        found = coverage_after(found, known, at(day))
-    return found
+def after(*documents: str) -> Coverage:
+    """Of reads that are a day apart."""
+    return reads(*enumerate(documents))
+
+
+def numbers(newest: int, shown: int = 3) -> str:
+    return " ".join(str(number) for number in range(newest, newest - shown, -1))
 
 
 @pytest.mark.parametrize(
-    "documents",
+    ("goes_on", "documents"),
     [
-        ["5 4 3", "5 4 3"],
-        ["5 4 3", "7 6 5"],
-        ["1", "1"],
-        ["1", "2 1"],
-        ["5 4 3", "6 5' 4 3"],
-        ["5 4 3", "3' 5 4"],
-        ["5 4 3", "6 4 3"],
-        ["5 4 3", "4"],
-        ["P 5 4 3", "P 7 6 5 4"],
+        # Entries below the new ones are found again.
+        *((True, ["5 4 3", shown]) for shown in ("5 4 3", "7 6 5", "6 5' 4 3", "3' 5 4", "6 4 3", "4")),
+        *((True, ["1", shown]) for shown in ("1", "2 1")),
+        *((True, ["P 5 4 3", "P 7 6 5 4"]), (True, ["P 5 4", "7 6 5"]), (True, ["5 4 3", "5 5 4 4"])),
         # An entry is deleted, and one that was pushed out is shown again.
-        ["3 2 1", "5 4 3", "5 4 2"],
-        ["5 4 3 2 1", "6 5 4 3½ 3 2 1"],
-        ["P 5 4", "7 6 5"],
-        ["5 4 3", "5 5 4 4"],
+        *((True, ["3 2 1", "5 4 3", "5 4 2"]), (True, ["5 4 3 2 1", "6 5 4 3½ 3 2 1"])),
         # All entries are shown: a backdated one pushes none out.
-        ["5 4 3 1", "5 4 3 2 1"],
-        ["5 4 3 1", "6 5 4 3 2½ 2 1"],
-    ],
-)
-def test_span_goes_on_if_entries_below_the_new_ones_are_found_again(documents: list[str]) -> None:
-    assert after(*documents).spans == [Span(BEGIN, at(len(documents) - 1))]
-
-
-@pytest.mark.parametrize(
-    "documents",
-    [
-        ["5 4 3", "8 7 6"],
-        ["1", "2"],
+        *((True, ["5 4 3 1", "5 4 3 2 1"]), (True, ["5 4 3 1", "6 5 4 3 2½ 2 1"])),
+        # Nothing proves that it goes on.
+        *((False, ["5 4 3", "8 7 6"]), (False, ["1", "2"]), (False, ["5", "5'"])),
         # Of an update-ordered feed: 6 came before 5 changed.
-        ["5 4", "8 5'"],
-        ["5", "5'"],
-        ["P 5 4", "P 9 8"],
-        ["P 5 4", "P 5'"],
-        ["Z 5 4", "9 8 Z'"],
-        # By an order that shows nothing: the last of the new entries may stand before many others.
-        ["5 4 3 2 1", "6 5 4 3 2½"],
-        ["1 2 3", "2 3 4"],
-        ["5 4 3", "6 3 4 5½"],
-        ["5 4 3 2 1", "5 4 3 2½ 2"],
+        (False, ["5 4", "8 5'"]),
+        *((False, ["P 5 4", "P 9 8"]), (False, ["P 5 4", "P 5'"]), (False, ["Z 5 4", "9 8 Z'"])),
+        # By an order that shows nothing: the last of the new entries may be below many others.
+        *((False, ["5 4 3 2 1", shown]) for shown in ("6 5 4 3 2½", "5 4 3 2½ 2")),
+        *((False, ["1 2 3", "2 3 4"]), (False, ["5 4 3", "6 3 4 5½"])),
         # The places have changed, not the times.
-        ["P 5 4", "5 4½ 4 P 3"],
+        (False, ["P 5 4", "5 4½ 4 P 3"]),
         # The last one is the same, and others have left.
-        ["5 3 1", "5 7 1"],
+        (False, ["5 3 1", "5 7 1"]),
     ],
 )
-def test_span_ends_if_nothing_proves_that_it_goes_on(documents: list[str]) -> None:
-    assert after(*documents).spans == [Span(BEGIN, BEGIN), Span(at(1), at(1))]
+def test_span_goes_on_if_that_is_proven(goes_on: bool, documents: list[str]) -> None:
+    last = at(len(documents) - 1)
+    assert after(*documents).spans == (
+        [Span(BEGIN, last)] if goes_on else [Span(BEGIN, BEGIN), Span(last, last)]
+    )
 
 
 @dataclass(eq=False)
@@ -219,22 +201,18 @@ def test_no_entry_is_missed_in_a_span(
             unread = []
 
 
-@given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 6)), max_size=20))
-def test_one_entry_that_is_found_again_suffices(polls: list[tuple[int, int]]) -> None:
-    """Of a feed to which entries are added, and that shows at least as many of them as before."""
-    newest, shown, found, holes = 3, 3, coverage_after(None, marks("3 2 1"), BEGIN), 0
-    for day, (new, _) in enumerate(polls, 1):
-        newest += new
-        found = coverage_after(found, marks(" ".join(str(newest - n) for n in range(shown))), at(day))
-        holes += new >= shown
-        assert found is not None
-        assert len(found.holes) == holes
+@given(st.lists(st.integers(0, 6), max_size=20))
+def test_one_entry_that_is_found_again_suffices(new: list[int]) -> None:
+    newest = [3, *accumulate(new, initial=3)]
+    found = after(*(numbers(number) for number in newest))
+    assert len(found.holes) == sum(number >= 3 for number in new)
 
 
 def test_entries_without_times_are_recognised_by_their_content() -> None:
     """In a feed that shows two: 6 has come, and then 5 has changed and moved to the top."""
-    before = coverage_after(None, [mark("5", None, None, "a"), mark("4", None, None, "b")], BEGIN)
-    found = coverage_after(before, [mark("7", None, None, "d"), mark("5", None, None, "c")], at(1))
+    found = None
+    for day, shown in enumerate(("5a 4b", "7d 5c")):
+        found = coverage_after(found, [mark(one[0], None, None, one[1]) for one in shown.split()], at(day))
     assert found is not None
     assert found.holes
 
@@ -252,50 +230,29 @@ def test_empty_document_says_nothing() -> None:
 
 
 def test_span_ends_before_a_clock_that_goes_back() -> None:
-    known = marks("5 4 3")
-    found = coverage_after(after_days(known, 0, 9), known, at(5))
-    assert found is not None
-    assert found.spans == [Span(BEGIN, at(5))]
-    found = coverage_after(after_days(known, 7, 9), known, at(5))
-    assert found is not None
-    assert found.spans == [Span(at(5), at(5))]
-
-
-def after_a_clock_that_goes_back(*days: float) -> Coverage:
-    """Of three reads, the last of which finds nothing again, by days of the clock; then of more reads."""
-    found = None
-    for shown, early in (("3 2 1", 0), ("4 3 2", 9), ("9 8 7", 5)):
-        found = coverage_after(found, marks(shown), at(early))
-    for number, day in enumerate(days, 10):
-        found = coverage_after(found, marks(f"{number} {number - 1} {number - 2}"), at(day))
-    assert found is not None
-    return found
+    known = "5 4 3"
+    assert reads((0, known), (9, known), (5, known)).spans == [Span(BEGIN, at(5))]
+    assert reads((7, known), (9, known), (5, known)).spans == [Span(at(5), at(5))]
 
 
 def test_hole_that_a_wrong_clock_has_moved_into_the_past_is_in_no_span() -> None:
     """The clock was four days behind: the hole is after the ninth day, where the next span must not be."""
-    assert after_a_clock_that_goes_back(6, 8).spans == [Span(BEGIN, at(5))]
-    found = after_a_clock_that_goes_back(6, 10, 11)
+    before = ((0, "3 2 1"), (9, "4 3 2"), (5, "9 8 7"))
+    assert reads(*before, (6, "10 9 8"), (8, "11 10 9")).spans == [Span(BEGIN, at(5))]
+    found = reads(*before, (6, "10 9 8"), (10, "11 10 9"), (11, "12 11 10"))
     assert found.spans == [Span(BEGIN, at(5)), Span(at(10), at(11))]
     assert found.holes == [Hole(at(5), at(10), 5 * DAY, None, 1)]
 
 
 def test_clock_that_was_years_ahead_is_in_doubt_for_a_month() -> None:
-    found = after_days(marks("2 1"), 5000)
-    for day, shown in enumerate(("3 2", "4 3"), 1):
-        found = coverage_after(found, marks(shown), at(day))
-    assert found is not None
-    assert found.spans == [Span(at(1), at(1))]
-    for day, shown in ((32, "5 4"), (33, "6 5")):
-        found = coverage_after(found, marks(shown), at(day))
-    assert found is not None
-    assert found.spans == [Span(at(1), at(1)), Span(at(32), at(33))]
+    early = ((5000, "2 1"), (1, "3 2"), (2, "4 3"))
+    assert reads(*early).spans == [Span(at(1), at(1))]
+    assert reads(*early, (32, "5 4"), (33, "6 5")).spans == [Span(at(1), at(1)), Span(at(32), at(33))]
 
 
 def test_hole_costs_what_the_usual_rate_would_have_brought() -> None:
     """After 4 entries in 2 days: 3 of the 20 in 10 days were seen."""
-    found = coverage_after(after("4 3 2 1", "6 5 4", "8 7 6"), marks("30 29 28"), at(12))
-    assert found is not None
+    found = reads((0, "4 3 2 1"), (1, "6 5 4"), (2, "8 7 6"), (12, "30 29 28"))
     assert found.holes == [Hole(at(2), at(12), 10 * DAY, 17, 1)]
 
 
@@ -347,49 +304,32 @@ def capture(day: float, shown: str | None, oldest: float | None = None) -> Captu
     return CaptureRead(at(day), found, None if oldest is None else at(oldest))
 
 
-def numbers(newest: int, shown: int = 3) -> str:
-    return " ".join(str(number) for number in range(newest, newest - shown, -1))
-
-
 def select(captures: Sequence[CaptureRead], live: Coverage | None = None) -> dict[int, CaptureRead]:
     """Read captures until none is worth it; each one once."""
     times = [one.time for one in captures]
-    reads: dict[int, CaptureRead] = {}
-    while chosen := next_captures(times, reads, live, every=False):
-        assert not reads.keys() & set(chosen)
-        reads.update((number, captures[number]) for number in chosen)
-    return reads
+    read: dict[int, CaptureRead] = {}
+    while chosen := next_captures(times, read, live, every=False):
+        assert not read.keys() & set(chosen)
+        read.update((number, captures[number]) for number in chosen)
+    return read
 
 
-def covered_by(reads: Iterable[CaptureRead], live: Coverage | None) -> Covered:
-    found = coverage.covered_by(reads, live)
-    assert found is not None
-    return found
-
-
-def live_reads(documents: Mapping[float, str]) -> Coverage:
-    found = None
-    for day, shown in documents.items():
-        found = coverage_after(found, marks(shown), at(day))
+def covered_by(read: Iterable[CaptureRead], live: Coverage | None) -> Covered:
+    found = coverage.covered_by(read, live)
     assert found is not None
     return found
 
 
 # One entry a day, of which three are shown, half a day after it was published.
 DAILY = [capture(day, numbers(day), day - 2.5) for day in range(100)]
-UNDATED = [one._replace(oldest=None) for one in DAILY]
 
 
-def test_newest_and_oldest_are_read_first() -> None:
+def test_newest_and_oldest_are_read_first_or_all_that_is_unread() -> None:
     times = [one.time for one in DAILY]
     assert next_captures(times, {}, None, every=False) == [99, 0]
     assert next_captures(times[:1], {}, None, every=False) == [0]
     assert next_captures([], {}, None, every=False) == []
-
-
-def test_every_capture_is_read_if_asked_for() -> None:
-    times = [one.time for one in DAILY[:4]]
-    assert next_captures(times, {2: DAILY[2]}, None, every=True) == [3, 1, 0]
+    assert next_captures(times[:4], {2: DAILY[2]}, None, every=True) == [3, 1, 0]
 
 
 def test_times_of_entries_tell_which_captures_join() -> None:
@@ -398,9 +338,9 @@ def test_times_of_entries_tell_which_captures_join() -> None:
 
 
 def test_gaps_are_halved_if_entries_have_no_times() -> None:
-    reads = select(UNDATED)
-    assert not covered_by(reads.values(), None).holes
-    assert len(reads) < 2 * len(DAILY) / 2
+    read = select([one._replace(oldest=None) for one in DAILY])
+    assert not covered_by(read.values(), None).holes
+    assert len(read) < len(DAILY)
 
 
 def test_nothing_is_read_between_captures_that_join() -> None:
@@ -411,18 +351,18 @@ def test_captures_that_cannot_be_read_are_left_out() -> None:
     captures = [
         capture(day, None if day % 10 else numbers(day // 10), (day // 10 - 2) * 10) for day in range(100)
     ]
-    reads = select(captures)
-    covered = covered_by(reads.values(), None)
+    read = select(captures)
+    covered = covered_by(read.values(), None)
     assert covered[:2] == ([Span(at(0), at(90))], [])
     assert select([capture(day, None) for day in range(5)]).keys() == set(range(5))
 
 
 def test_hole_is_where_no_capture_is_left_to_be_read() -> None:
     captures = [capture(day, numbers(day if day < 50 else day + 20), day - 2) for day in range(100)]
-    reads = select(captures)
-    assert {49, 50} <= reads.keys()
+    read = select(captures)
+    assert {49, 50} <= read.keys()
     spans = [Span(at(0), at(49)), Span(at(50), at(99))]
-    covered = covered_by(reads.values(), None)
+    covered = covered_by(read.values(), None)
     assert covered.spans == spans
     assert [(hole.after, hole.before, hole.number) for hole in covered.holes] == [(at(49), at(50), 1)]
 
@@ -444,10 +384,10 @@ def test_captures_of_centuries_ago() -> None:
 
 
 def test_captures_join_what_the_feed_showed_when_it_was_read() -> None:
-    live = live_reads({100: numbers(100)})
+    live = reads((100, numbers(100)))
     assert sorted(select(DAILY, live)) == [0, *range(1, 100, 2)]
     assert covered_by(select(DAILY, live).values(), live)[:2] == ([Span(at(0), at(100))], [])
-    far = live_reads({200: numbers(200)})
+    far = reads((200, numbers(200)))
     covered = covered_by(select(DAILY, far).values(), far)
     assert covered.spans == [Span(at(0), at(99)), Span(at(200), at(200))]
     assert covered.holes == [Hole(at(99), at(200), 101 * DAY, 98, 1)]
@@ -455,13 +395,13 @@ def test_captures_join_what_the_feed_showed_when_it_was_read() -> None:
 
 def test_of_captures_in_a_span_of_reads_the_first_is_enough() -> None:
     """It shows the entries before those that the feed shows now."""
-    live = live_reads({day: numbers(day) for day in range(90, 120)})
-    reads = select(DAILY, live)
-    assert sorted(reads) == [0, *range(2, 91, 2)]
-    assert covered_by(reads.values(), live)[:2] == ([Span(at(0), at(119))], [])
+    live = reads(*((day, numbers(day)) for day in range(90, 120)))
+    read = select(DAILY, live)
+    assert sorted(read) == [0, *range(2, 91, 2)]
+    assert covered_by(read.values(), live)[:2] == ([Span(at(0), at(119))], [])
 
 
-HOLED = live_reads({day: numbers(day) for day in (*range(10, 20), *range(60, 70))})
+HOLED = reads(*((day, numbers(day)) for day in (*range(10, 20), *range(60, 70))))
 
 
 @pytest.mark.parametrize(
@@ -477,9 +417,9 @@ def test_captures_fill_a_hole_between_reads_or_a_part_of_it(
     captures: list[CaptureRead], spans: list[tuple[int, int]], holes: list[Hole]
 ) -> None:
     assert [hole.entries for hole in HOLED.holes] == [38]
-    reads = select(captures, HOLED)
-    assert covered_by(reads.values(), HOLED)[:2] == ([Span(at(a), at(b)) for a, b in spans], holes)
-    assert len(reads) < 30
+    read = select(captures, HOLED)
+    assert covered_by(read.values(), HOLED)[:2] == ([Span(at(a), at(b)) for a, b in spans], holes)
+    assert len(read) < 30
 
 
 def test_captures_beside_a_hole_are_not_read_if_none_is_in_it() -> None:
@@ -489,17 +429,16 @@ def test_captures_beside_a_hole_are_not_read_if_none_is_in_it() -> None:
 def test_entries_that_prove_nothing_are_not_counted_on() -> None:
     """Below two that are pinned, three have to be found again of the six that are shown."""
     captures = [capture(day, f"P Q {numbers(day, 6)}", day - 5.5) for day in range(101)]
-    reads = select(captures)
-    assert not covered_by(reads.values(), None).holes
-    assert len(reads) <= 100 / 3 + 3
+    read = select(captures)
+    assert not covered_by(read.values(), None).holes
+    assert len(read) <= 100 / 3 + 3
 
 
 def test_without_captures_the_reads_are_what_is_covered() -> None:
     """Also where a clock went back, however many reads follow: then no current span is known."""
-    back = after_days(marks("5 4 3"), 0, 9, 5)
-    again = live_reads({9: "3 2 1", 5: "6 5 4", 6: "9 8 7"})
-    for live in (back, again, live_reads({1: "3 2 1", 2: "9 8 7"})):
-        assert live is not None
+    back = reads((0, "5 4 3"), (9, "5 4 3"), (5, "5 4 3"))
+    again = reads((9, "3 2 1"), (5, "6 5 4"), (6, "9 8 7"))
+    for live in (back, again, reads((1, "3 2 1"), (2, "9 8 7"))):
         assert live.holes or live.is_doubtful
         doubted = live.since if live.is_doubtful else None
         assert covered_by([], live) == coverage.Covered(
@@ -511,9 +450,10 @@ def test_without_captures_the_reads_are_what_is_covered() -> None:
 def test_what_the_reads_have_shown_of_the_order_counts_for_captures() -> None:
     """An entry was put below another one: one entry in common proves nothing."""
     captures = [capture(0, "5 4 3"), capture(1, "7 6 5")]
-    later: dict[float, str] = {8: "20 19 18", 9: "21 20 19½ 19"}
-    assert covered_by(captures, live_reads({8: later[8]})).spans[0] == Span(at(0), at(1))
-    assert covered_by(captures, live_reads(later)).spans[:2] == [Span(at(0), at(0)), Span(at(1), at(1))]
+    live = reads((8, "20 19 18"))
+    assert covered_by(captures, live).spans[0] == Span(at(0), at(1))
+    live = reads((8, "20 19 18"), (9, "21 20 19½ 19"))
+    assert covered_by(captures, live).spans[:2] == [Span(at(0), at(0)), Span(at(1), at(1))]
 
 
 capture_operations = st.lists(
@@ -568,19 +508,19 @@ def test_no_entry_is_missed_in_a_span_of_captures(
     publisher = Publisher(has_times, moves)
     history = perform(publisher, performed, hint)
     times = [one.time for one in history.captures]
-    reads: dict[int, CaptureRead] = {}
-    while chosen := next_captures(times, reads, history.live, every=False):
-        assert not reads.keys() & set(chosen)
+    read: dict[int, CaptureRead] = {}
+    while chosen := next_captures(times, read, history.live, every=False):
+        assert not read.keys() & set(chosen)
         # A process that is killed has read some of them.
         for number in chance.sample(chosen, chance.randint(1, len(chosen))):
-            reads[number] = history.captures[number]
+            read[number] = history.captures[number]
     depths, covered = dict(history.depths), None
-    for one in sorted(reads.values()):
+    for one in sorted(read.values()):
         if one.marks:
             covered = coverage_after(covered, one.marks, one.time)
             depths[one.time] = covered.depth if covered else 0
     seen = {entry.number for time in depths for entry in history.shown[time]}
-    found = coverage.covered_by(reads.values(), history.live)
+    found = coverage.covered_by(read.values(), history.live)
     for span in found.spans if found else ():
         for entry in publisher.entries:
             came = history.came[entry.number]
@@ -608,9 +548,9 @@ def test_entries_of_the_captures_that_are_read_are_those_of_all() -> None:
         chance = Random(0)  # noqa: S311 - the same each time
         captures = simulation.simulate(publish(chance), [chance.random() * 3650 for _ in range(300)], True)
         captures = [one._replace(marks=None) if chance.random() < 0.1 else one for one in captures]
-        reads = simulation.read(captures)
-        assert entries(reads.values()) == entries(captures)
-        assert covered_by(reads.values(), None).spans == covered_by(captures, None).spans
+        read = simulation.read(captures)
+        assert entries(read.values()) == entries(captures)
+        assert covered_by(read.values(), None).spans == covered_by(captures, None).spans
 
 
 def entries(captures: Iterable[CaptureRead]) -> set[str]:

@@ -1,6 +1,7 @@
 """The rules, one by one."""
 
 from dataclasses import replace
+from itertools import count
 
 import pytest
 
@@ -58,140 +59,112 @@ def document(
     return FeedDocument(format, None, None, links or {}, archive, complete, [], [], None)
 
 
-class TestIdentity:
-    def test_id_is_compared_as_it_is(self) -> None:
-        for entry_id in ("http://EXAMPLE.org/", "http://example.org:80/", "http://example.org/%7ea"):
-            assert identity(Entry(id=entry_id), document()) == entry_id
-
-    def test_atom_entry_without_id_has_none(self) -> None:
-        assert identity(Entry(link="http://example.org/", title="t"), document()) is None
-
-    def test_rss_item_without_guid_is_its_link(self) -> None:
-        item = Entry(link="http://example.org/1", title="t")
-        assert identity(item, document(format="rss")) == "http://example.org/1"
-
-    def test_rss_item_without_link_is_a_digest(self) -> None:
-        items = [
-            Entry(title="t", summary="s", published=OLD),
-            Entry(title="t", summary="s", published=NEW),
-            Entry(title="t", summary="other", published=OLD),
-            Entry(title="other", summary="s", published=OLD),
-            Entry(title="t"),
-            Entry(summary="t"),
-        ]
-        ids = [identity(item, document(format="rss")) for item in items]
-        assert len(set(ids)) == len(items)
-        assert ids == [identity(item, document(format="rss")) for item in items]
-        assert all(i is not None and i.startswith("urn:sha256:") for i in ids)
-
-    def test_rss_item_without_anything_has_none(self) -> None:
-        assert identity(Entry(published=OLD), document(format="rss")) is None
+@pytest.mark.parametrize(
+    ("entry", "format_name", "expected"),
+    [
+        # An id is compared as it is.
+        *((Entry(id=i), "atom", i) for i in ("http://EXAMPLE.org/", "http://example.org:80/%7ea")),
+        (Entry(link="http://example.org/", title="t"), "atom", None),
+        (Entry(link="http://example.org/1", title="t"), "rss", "http://example.org/1"),
+        (Entry(published=OLD), "rss", None),
+    ],
+)
+def test_identity(entry: Entry, format_name: str, expected: str | None) -> None:
+    assert identity(entry, document(format=format_name)) == expected
 
 
-class TestDigest:
-    def test_times_are_no_content(self) -> None:
-        assert digest(Entry(id="1", title="t", updated=OLD, published=OLD)) == digest(
-            Entry(id="1", title="t", updated=NEW)
-        )
+def test_identity_of_an_rss_item_without_link_is_a_digest() -> None:
+    items = [
+        Entry(title="t", summary="s", published=OLD),
+        Entry(title="t", summary="s", published=NEW),
+        Entry(title="t", summary="other", published=OLD),
+        Entry(title="other", summary="s", published=OLD),
+        *(Entry(title="t"), Entry(summary="t")),
+    ]
+    ids = [identity(item, document(format="rss")) for item in items]
+    assert len(set(ids)) == len(items)
+    assert ids == [identity(item, document(format="rss")) for item in items]
+    assert all(i is not None and i.startswith("urn:sha256:") for i in ids)
 
-    @pytest.mark.parametrize(
-        "entry",
-        [
-            Entry(title="x"),
-            Entry(link="x"),
-            Entry(summary="x"),
-            Entry(content="x"),
-            Entry(content_type="x"),
-            Entry(authors=["x"]),
-            Entry(categories=["x"]),
-            Entry(enclosures=[{"url": "x", "type": None, "length": None}]),
-            Entry(operation="x"),
-        ],
-    )
-    def test_everything_else_is(self, entry: Entry) -> None:
-        assert digest(entry) != digest(Entry())
-        assert digest(entry) != digest(Entry(title="y"))
 
-    @pytest.mark.parametrize(
-        "entries",
-        [
-            (Entry(authors=["ab"]), Entry(authors=["a", "b"])),
-            (Entry(categories=["ab"]), Entry(categories=["a", "b"])),
-            (Entry(categories=["ab", "c"]), Entry(categories=["a", "bc"])),
-            (Entry(authors=["x"]), Entry(categories=["x"])),
-            (Entry(authors=["x", "y"]), Entry(authors=["x"], categories=["y"])),
-            (Entry(title="x"), Entry(summary="x")),
-            (Entry(title="ab", link="c"), Entry(title="a", link="bc")),
-            (Entry(operation="x"), Entry(authors=["x"])),
-            # No XML can hold the separator, but JSON can.
-            (Entry(title="a\x1fb"), Entry(title="a", link="b")),
-            (Entry(title="a\x1fb", link=""), Entry(title="a", link="\x1fb")),
-        ],
-    )
-    def test_same_text_elsewhere_is_other_content(self, entries: tuple[Entry, Entry]) -> None:
-        assert digest(entries[0]) != digest(entries[1])
+def file(url: str, media_type: str | None = None, length: int | None = 1) -> Entry:
+    return Entry(enclosures=[{"url": url, "type": media_type, "length": length}])
 
-    @pytest.mark.parametrize(
-        ("one", "other", "is_same"),
-        [
-            ("https://cdn.example.org/1.mp3?a=1", "https://cdn.example.org/1.mp3?a=2&b", True),
-            ("https://cdn1.example.org/x/1.mp3", "http://cdn2.example.org/y/z/1.mp3#t=1", True),
-            ("https://example.org/play?id=1", "https://example.org/play?id=2", True),
-            ("https://cdn.example.org/1.mp3", "https://cdn.example.org/1-corrected.mp3", False),
-            ("https://cdn.example.org/1.mp3", "https://cdn.example.com/1.mp3", False),
-            ("https://example.org/1/", "https://example.org/2/", False),
-            ("magnet:?xt=1", "magnet:?xt=2", False),
-            ("https://example.org?1", "https://example.org?2", False),
-        ],
-    )
-    def test_of_a_file_name_and_domain_count(self, one: str, other: str, is_same: bool) -> None:
-        of_one, of_other = (
-            digest(Entry(enclosures=[{"url": url, "type": None, "length": 1}])) for url in (one, other)
-        )
-        assert (of_one == of_other) == is_same
 
-    @pytest.mark.parametrize(
-        ("stored", "is_same"),
-        [
-            ('[{"url": "https://a.example.org/1.mp3?old", "type": null, "length": 1}]', True),
-            # By a pipeline.
-            ('[{"url": "https://a.example.org/1.mp3", "type": null, "length": 1, "path": "1"}]', False),
-            ('["1.mp3"]', False),
-            ("[{}]", False),
-            (None, False),
-        ],
-    )
-    def test_stored_enclosures_that_a_pipeline_has_changed_stay(
-        self, stored: str | None, is_same: bool
-    ) -> None:
-        winner = Winner(order(None, None, ChainPosition(1, 0), 0), "x", enclosures=stored)
-        url = "https://b.example.org/1.mp3?new"
-        assert have_same_files(winner, [{"url": url, "type": None, "length": 1}]) == is_same
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        (Entry(id="1", title="t", updated=OLD, published=OLD), Entry(id="1", title="t", updated=NEW), True),
+        # Everything but times is content,
+        *((one, Entry(), False) for one in (Entry(title="x"), Entry(link="x"), Entry(summary="x"))),
+        *((one, Entry(), False) for one in (Entry(content="x"), Entry(content_type="x"))),
+        *((one, Entry(), False) for one in (Entry(authors=["x"]), Entry(categories=["x"]))),
+        (Entry(operation="x"), Entry(), False),
+        (file("x"), Entry(), False),
+        (Entry(title="x"), Entry(title="y"), False),
+        # and the same text elsewhere is other content.
+        (Entry(authors=["ab"]), Entry(authors=["a", "b"]), False),
+        (Entry(categories=["ab"]), Entry(categories=["a", "b"]), False),
+        (Entry(categories=["ab", "c"]), Entry(categories=["a", "bc"]), False),
+        (Entry(authors=["x"]), Entry(categories=["x"]), False),
+        (Entry(authors=["x", "y"]), Entry(authors=["x"], categories=["y"]), False),
+        (Entry(title="x"), Entry(summary="x"), False),
+        (Entry(title="ab", link="c"), Entry(title="a", link="bc"), False),
+        (Entry(operation="x"), Entry(authors=["x"]), False),
+        # No XML can hold the separator, but JSON can.
+        (Entry(title="a\x1fb"), Entry(title="a", link="b"), False),
+        (Entry(title="a\x1fb", link=""), Entry(title="a", link="\x1fb"), False),
+        # Of a file, its name and domain, length and type count.
+        (file("https://cdn.example.org/1.mp3?a=1"), file("https://cdn.example.org/1.mp3?a=2&b"), True),
+        (file("https://cdn1.example.org/x/1.mp3"), file("http://cdn2.example.org/y/z/1.mp3#t=1"), True),
+        (file("https://example.org/play?id=1"), file("https://example.org/play?id=2"), True),
+        (file("https://cdn.example.org/1.mp3"), file("https://cdn.example.org/1-corrected.mp3"), False),
+        (file("https://cdn.example.org/1.mp3"), file("https://cdn.example.com/1.mp3"), False),
+        (file("https://example.org/1/"), file("https://example.org/2/"), False),
+        (file("magnet:?xt=1"), file("magnet:?xt=2"), False),
+        (file("https://example.org?1"), file("https://example.org?2"), False),
+        *(
+            (file("https://x.org/1", None, 1), file("https://x.org/1", None, size), False)
+            for size in (None, 2)
+        ),
+        (file("https://x.org/1"), file("https://x.org/1", "audio/mpeg"), False),
+    ],
+    ids=count(),
+)
+def test_what_counts_as_content(one: Entry, other: Entry, is_same: bool) -> None:
+    assert (digest(one) == digest(other)) == is_same
 
-    def test_of_a_file_length_and_type_count(self) -> None:
-        found = {
-            digest(Entry(enclosures=[{"url": "https://example.org/1", "type": media, "length": length}]))
-            for media in (None, "audio/mpeg")
-            for length in (None, 1, 2)
-        }
-        assert len(found) == 6
 
-    @pytest.mark.parametrize(
-        ("one", "other", "is_same"),
-        [
-            ('<img src="a.png?1">', '<img src="a.png?2">', True),
-            ("<IMG alt='' SRC = 'a.png?1'/> x", "<IMG alt='' SRC = 'a.png'/> x", True),
-            ('<img srcset="a?1 1x, b?1 2x">', '<img srcset="a?2 1x, b?2 2x">', True),
-            ('<img src="a.png?1">', '<img src="b.png?1">', False),
-            ('<img src="a.png?1">', '<img src="a.png?1"> more', False),
-            ('<a href="?p=1">', '<a href="?p=2">', False),
-            ("src? 1", "src? 2", False),
-            ('<img src="/play?><p>one</p>', '<img src="/play?><p>two</p>', False),
-        ],
-    )
-    def test_of_images_in_texts_the_query_does_not_count(self, one: str, other: str, is_same: bool) -> None:
-        assert (digest(Entry(content=one)) == digest(Entry(content=other))) == is_same
-        assert (digest(Entry(summary=one)) == digest(Entry(summary=other))) == is_same
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ('<img src="a.png?1">', '<img src="a.png?2">', True),
+        ("<IMG alt='' SRC = 'a.png?1'/> x", "<IMG alt='' SRC = 'a.png'/> x", True),
+        ('<img srcset="a?1 1x, b?1 2x">', '<img srcset="a?2 1x, b?2 2x">', True),
+        ('<img src="a.png?1">', '<img src="b.png?1">', False),
+        ('<img src="a.png?1">', '<img src="a.png?1"> more', False),
+        ('<a href="?p=1">', '<a href="?p=2">', False),
+        ("src? 1", "src? 2", False),
+        ('<img src="/play?><p>one</p>', '<img src="/play?><p>two</p>', False),
+    ],
+)
+def test_of_images_in_texts_the_query_does_not_count(one: str, other: str, is_same: bool) -> None:
+    assert (digest(Entry(content=one)) == digest(Entry(content=other))) == is_same
+    assert (digest(Entry(summary=one)) == digest(Entry(summary=other))) == is_same
+
+
+@pytest.mark.parametrize(
+    ("stored", "is_same"),
+    [
+        ('[{"url": "https://a.example.org/1.mp3?old", "type": null, "length": 1}]', True),
+        # By a pipeline.
+        ('[{"url": "https://a.example.org/1.mp3", "type": null, "length": 1, "path": "1"}]', False),
+        *(('["1.mp3"]', False), ("[{}]", False), (None, False)),
+    ],
+)
+def test_stored_enclosures_that_a_pipeline_has_changed_stay(stored: str | None, is_same: bool) -> None:
+    winner = Winner(order(None, None, ChainPosition(1, 0), 0), "x", enclosures=stored)
+    assert have_same_files(winner, file("https://b.example.org/1.mp3?new").enclosures) == is_same
 
 
 def version(text: str, time: str = OLD) -> Version:
@@ -216,13 +189,10 @@ class TestDecide:
         assert decide(new, winner) is outcome
 
     def test_document_of_duplicates_and_stale_versions_brings_no_news(self) -> None:
-        fetch = Fetch("f", "k", "k", "k", Role.PAGE, WALK, OLD)
-        result = DocumentResult(fetch, versions=[version("a"), version("b")])
+        result = DocumentResult(Fetch("f", "k", "k", "k", Role.PAGE, WALK, OLD), versions=[version("a")])
         assert not has_changes(result, {"1": Winner(version("a", NEW).order, "a")})
         assert has_changes(result, {})
-
-    def test_document_of_what_only_a_web_archive_has_brings_news(self) -> None:
-        result = DocumentResult(Fetch("f", "k", "k", "k", Role.PAGE, WALK, OLD), versions=[version("a")])
+        # One that only a web archive has shown so far does.
         captured = version("a").order._replace(walk=FIRST_WALK - 1)
         assert has_changes(result, {"1": Winner(captured, "a")})
         assert not has_changes(result, {"1": Winner(captured._replace(walk=FIRST_WALK), "a")})
@@ -246,9 +216,10 @@ class TestDecide:
         assert must_follow(DocumentResult(fetch), {})
 
 
-class TestLinks:
-    LINKS = {"prev-archive": "/a", "next": "/p", "current": "/c", "first": "/f"}  # noqa: RUF012
+LINKS = {"prev-archive": "/a", "next": "/p", "current": "/c", "first": "/f"}
 
+
+class TestLinks:
     @pytest.mark.parametrize(
         ("says", "older"),
         [
@@ -268,34 +239,42 @@ class TestLinks:
         archived = replace(paged, links={"next": "/p", "prev-archive": "/a"})
         assert older_contradiction(archived, PLAIN) is None
 
-    def test_only_archives_refer_to_current(self) -> None:
-        assert subscription_link(document(links=self.LINKS, archive=True)) == "/c"
-        assert subscription_link(document(links=self.LINKS)) is None
-
-    @pytest.mark.parametrize("relation", ["previous", "prev"])
-    def test_only_pages_with_one_before_them_refer_to_first(self, relation: str) -> None:
-        assert subscription_link(document(links={"first": "/f", relation: "/p"})) == "/f"
-        assert subscription_link(document(links={**self.LINKS, relation: "/p"})) is None
-        assert subscription_link(document(links={"first": "/f", "next": "/p"})) is None
-
-
-class TestRedirects:
-    ASKED = "http://example.org/2003/11"
-
     @pytest.mark.parametrize(
-        "reached",
-        ["https://example.org/2003/11", "http://archive.example.org/2003/11", "http://example.org/2003/11/"],
+        ("says", "url"),
+        [
+            # Only archives refer to `current`, and pages with one before them to `first`.
+            (document(links=LINKS, archive=True), "/c"),
+            (document(links=LINKS), None),
+            *((document(links={"first": "/f", name: "/p"}), "/f") for name in ("previous", "prev")),
+            *((document(links={**LINKS, name: "/p"}), None) for name in ("previous", "prev")),
+            (document(links={"first": "/f", "next": "/p"}), None),
+            # A sealed page of a multipart feed leads to the next one.
+            (document(links={"next-archive": "/2"}, archive=True, format="multipart"), "/2"),
+            (document(links={"next-archive": "/2"}, archive=True), None),
+            (document(links={"next-archive": "/2", "current": "/n"}, archive=True, format="multipart"), "/n"),
+        ],
     )
-    def test_same_path_is_the_same_document(self, reached: str) -> None:
-        assert not may_be_another(document(), self.ASKED, reached)
+    def test_subscription_document(self, says: FeedDocument, url: str | None) -> None:
+        assert subscription_link(says) == url
 
-    @pytest.mark.parametrize("reached", ["http://example.org/2003/12", "http://example.org/2003/11?part=2"])
-    def test_another_path_or_query_may_be_another_document_unless_it_says_what_it_is(
-        self, reached: str
-    ) -> None:
-        assert may_be_another(document(), self.ASKED, reached)
-        assert may_be_another(document(links={"self": reached}), self.ASKED, reached)
-        assert not may_be_another(document(links={"self": self.ASKED}), self.ASKED, reached)
+
+@pytest.mark.parametrize(
+    ("reached", "is_other"),
+    [
+        ("https://example.org/2003/11", False),
+        ("http://archive.example.org/2003/11", False),
+        ("http://example.org/2003/11/", False),
+        ("http://example.org/2003/12", True),
+        ("http://example.org/2003/11?part=2", True),
+    ],
+)
+def test_redirect_to_another_path_or_query_may_be_another_document_unless_it_says_what_it_is(
+    reached: str, is_other: bool
+) -> None:
+    requested = "http://example.org/2003/11"
+    assert may_be_another(document(), requested, reached) is is_other
+    assert may_be_another(document(links={"self": reached}), requested, reached) is is_other
+    assert not may_be_another(document(links={"self": requested}), requested, reached)
 
 
 class TestVerdict:
@@ -346,13 +325,12 @@ class TestVerdict:
         reached, _ = verdict("f", of, OLD, [self.GAP], Evidence(4, listing=whole))
         assert reached in (Verdict.LOSSY, Verdict.UNKNOWN)
 
-    @pytest.mark.parametrize("of", [Kind.PAGED, Kind.SINGLE])
-    def test_number_of_entries_is_said_and_is_no_evidence(self, of: Kind) -> None:
-        reached, [reason] = verdict("f", of, OLD, [], Evidence(1200, total=1200))
-        assert reached in (Verdict.LOSSY, Verdict.UNKNOWN)
-        assert reason.detail.endswith("; its publisher counts 1,200 entries; the store has 1,200")
-
-    def test_software_whose_pages_were_not_requested_has_advice_of_its_own(self) -> None:
+    def test_what_else_the_publisher_says_is_no_evidence(self) -> None:
+        for of, expected in ((Kind.PAGED, Verdict.LOSSY), (Kind.SINGLE, Verdict.UNKNOWN)):
+            reached, [reason] = verdict("f", of, OLD, [], Evidence(1200, total=1200))
+            assert reached is expected
+            assert reason.detail.endswith("; its publisher counts 1,200 entries; the store has 1,200")
+        # Software whose pages were not requested has advice of its own.
         reached, [reason] = verdict("f", Kind.SINGLE, OLD, [], Evidence(10, software="Trac"))
         assert (reached, reason.kind) == (Verdict.UNKNOWN, "platform")
         assert reason.detail.startswith("is made with Trac, which has older entries")
@@ -363,11 +341,3 @@ class TestVerdict:
         assert verdict("f", None, OLD, [ours]) == (Verdict.UNKNOWN, [ours])
         _, [first, *_] = verdict("f", None, OLD, [ours, self.GAP])
         assert (first.kind, first.url, first.since) == ("not-read", "f", OLD)
-
-
-def test_sealed_page_of_a_multipart_feed_leads_to_the_next() -> None:
-    links = {"next-archive": "/2"}
-    assert subscription_link(document(links=links, archive=True, format="multipart")) == "/2"
-    assert subscription_link(document(links=links, archive=True)) is None
-    current = {**links, "current": "/new"}
-    assert subscription_link(document(links=current, archive=True, format="multipart")) == "/new"

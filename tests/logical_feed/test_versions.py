@@ -74,18 +74,15 @@ class TestOrderOfVersions:
         places = ((1, -2), (1, -1), (1, 0), (2, -1), (2, 0))
         assert all(later.is_newer(before) for before, later in pairwise(at(*place, OLD) for place in places))
 
-    @pytest.mark.parametrize(
-        ("time", "counts"),
-        [("2006-01-02T00:00:00Z", True), ("2006-01-02T00:00:01Z", False), (FUTURE, False)],
-    )
-    def test_time_more_than_a_day_after_the_fetch_does_not_count(self, time: str, counts: bool) -> None:
-        assert bool(at(1, 0, time).time) is counts
+    def test_time_more_than_a_day_after_the_fetch_does_not_count(self) -> None:
+        assert at(1, 0, "2006-01-02T00:00:00Z").time
+        assert not at(1, 0, "2006-01-02T00:00:01Z").time
+        assert not at(1, 0, FUTURE).time
 
     def test_fractions_of_a_second_count(self) -> None:
         times = ["03Z", "03.05Z", "03.25Z", "03.3Z", "04Z"]
         keys = [comparable(f"2003-12-13T18:30:{time}") for time in times]
         assert keys == sorted(keys)
 
-    def test_fractions_that_are_equal_are_equal(self) -> None:
         assert comparable("2003-12-13T18:30:02.50Z") == comparable("2003-12-13T18:30:02.5Z")
         assert comparable("2003-12-13T18:30:20.000Z") == comparable("2003-12-13T18:30:20Z")

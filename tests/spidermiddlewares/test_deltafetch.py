@@ -5,9 +5,7 @@ import threading
 import time
 
 import pytest
-import scrapy_deltafetch
 
-from fhcrawl.spidermiddlewares.deltafetch import DeltaFetch
 from tests.databases import Database
 from tests.engine import Engine
 from tests.feeds import E, atom
@@ -23,10 +21,6 @@ def serve_chain(server: FeedServer, archives: int, first: int = 1) -> str:
         server.serve(f"/a{n}", atom([E(str(n)), E(str(n - 1), "old", "2001-01-01T00:00:00Z")], prev=prev))
     server.serve("/index", atom([E("now")], prev=f"/a{archives}"))
     return server.url("/index")
-
-
-def test_middleware_is_scrapy_deltafetch() -> None:
-    assert issubclass(DeltaFetch, scrapy_deltafetch.DeltaFetch)
 
 
 @pytest.mark.in_process

@@ -27,18 +27,14 @@ class Locking(dict[str, "str | int"]):
 
     def __init__(self, database: Database, locked: str) -> None:
         super().__init__(DOCUMENTS)
-        self._database = database
-        self._locked = locked
-        self._lock = ExitStack()
+        self._database, self._locked, self._lock = database, locked, ExitStack()
+        self.close = self._lock.close
 
     def __getitem__(self, url: str) -> str | int:
         self.close()
         if url == self._locked:
             self._lock.enter_context(self._database.locked())
         return super().__getitem__(url)
-
-    def close(self) -> None:
-        self._lock.close()
 
 
 @pytest.fixture
@@ -66,17 +62,6 @@ def break_store(database: Database, table: str, condition: str) -> None:
     database.refuse(table, condition, "the disk is full")
 
 
-def fail_for(broken: object, original: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that fails if something is among its arguments."""
-
-    def method(*args: Any) -> Any:
-        if broken in args:
-            raise StoreError("The store failed: the disk is gone")
-        return original(*args)
-
-    return method
-
-
 def fail_to_compare(
     broken: str, original: Callable[..., dict[str, Winner]], fault: type[Exception] = StoreError
 ) -> Callable[..., dict[str, Winner]]:
@@ -90,10 +75,10 @@ def fail_to_compare(
     return compare
 
 
-def assert_a1_heals(database: Database) -> None:
+def assert_a1_heals(database: Database, **deleted: str) -> None:
     changes, engine = crawl(database, DOCUMENTS)
     assert engine.asked == [INDEX, A1, A0]
-    assert changes == {"2": "new", "1": "new", "0": "deleted"}
+    assert changes == {"2": "new", "1": "new", **deleted}
     ids, feed = stored(database)
     assert ids == {"3", "2", "1"}
     assert feed.verdict is Verdict.COMPLETE
@@ -136,7 +121,7 @@ class TestStoreThatFails:
         assert feed.verdict is Verdict.INCOMPLETE
         assert [(reason.kind, reason.url) for reason in feed.reasons] == [("store-error", A1)]
         mend()
-        assert_a1_heals(database)
+        assert_a1_heals(database, **{"0": "deleted"})
 
     def test_entries_that_cannot_be_compared_do_not_reach_the_pipelines(
         self, database: Database, monkeypatch: pytest.MonkeyPatch
@@ -164,24 +149,25 @@ class TestStoreThatFails:
         ids, feed = stored(database)
         assert ids == {"3"}
         assert feed.verdict is Verdict.INCOMPLETE
-        changes, engine = crawl(database, DOCUMENTS)
-        assert engine.asked == [INDEX, A1, A0]
-        assert changes == {"2": "new", "1": "new"}
-        assert stored(database)[1].verdict is Verdict.COMPLETE
+        assert_a1_heals(database)
 
     def test_failure_while_the_link_is_followed_leaves_the_document_unmarked(
         self, database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(Documents, "find_end", fail_for(A0, Documents.find_end))
+        find_end = Documents.find_end
+
+        def fail(*args: Any) -> Any:
+            if A0 in args:
+                raise StoreError("The store failed: the disk is gone")
+            return find_end(*args)
+
+        monkeypatch.setattr(Documents, "find_end", fail)
         changes, _ = crawl(database, DOCUMENTS)
         assert changes == {"3": "new"}
         _, feed = stored(database)
         assert [(reason.kind, reason.url) for reason in feed.reasons] == [("store-error", A1)]
         monkeypatch.undo()
-        changes, engine = crawl(database, DOCUMENTS)
-        assert engine.asked == [INDEX, A1, A0]
-        assert changes == {"2": "new", "1": "new"}
-        assert stored(database)[1].verdict is Verdict.COMPLETE
+        assert_a1_heals(database)
 
     @pytest.mark.parametrize(
         ("answer", "detail"),

@@ -43,14 +43,8 @@ def test_check_of_any_links_ends_and_does_not_contradict_itself(history: dict[st
 
 ARCHIVES = ("1", "2", "3", "4")
 LEADS_TO = st.sampled_from(["", "index", "missing", *ARCHIVES])
-DAMAGED = st.fixed_dictionaries(
-    dict.fromkeys(
-        ARCHIVES,
-        st.fixed_dictionaries(
-            {"next_archive": LEADS_TO, "current": LEADS_TO, "mark": st.sampled_from(["", ARCHIVE])}
-        ),
-    )
-)
+HEAD = {"next_archive": LEADS_TO, "current": LEADS_TO, "mark": st.sampled_from(["", ARCHIVE])}
+DAMAGED = st.fixed_dictionaries(dict.fromkeys(ARCHIVES, st.fixed_dictionaries(HEAD)))
 
 
 def chain_of(archives: dict[str, dict[str, str]]) -> dict[str, str]:
@@ -78,11 +72,7 @@ def test_chain_whose_publisher_does_what_the_check_says_is_right(archives: dict[
             assert is_removed or finding.fix.startswith(("Link to", "Add "))
             head[finding.rule.replace("-", "_")] = "" if is_removed else there
     assert archives == {
-        name: {
-            "next_archive": "" if name == "4" else str(int(name) + 1),
-            "current": "index",
-            "mark": ARCHIVE,
-        }
+        name: {"next_archive": "" if name == "4" else str(int(name) + 1), "current": "index", "mark": ARCHIVE}
         for name in ARCHIVES
     }
 

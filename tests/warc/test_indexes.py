@@ -133,13 +133,14 @@ def test_longer_answer_than_asked_for_is_not_read_to_its_end(junk: bytes) -> Non
     assert found.has_more
 
 
-def test_lines_that_cannot_be_read_are_counted() -> None:
+def test_rows_that_cannot_be_read_are_counted() -> None:
     bad = b"{" * 100_000 + b'\n{"timestamp": "' + b"1" * 10_000_000 + b'"}\nnull\n'
-    body = lines(line()) + bad + lines(line())
-    found = indexes.read(body, CDX, URL)
-    assert (len(found.captures), found.unread) == (2, 3)
-    found = indexes.read(array(row(), ["too", "short"], row()), CDX, URL)
-    assert (len(found.captures), found.unread) == (2, 1)
+    for body, unread in (
+        (lines(line()) + bad + lines(line()), 3),
+        (array(row(), ["too", "short"], row()), 1),
+    ):
+        found = indexes.read(body, CDX, URL)
+        assert (len(found.captures), found.unread) == (2, unread)
 
 
 # RFC 7089, 5: "<http://a.example.org>;rel="original", …"
@@ -172,12 +173,10 @@ def test_any_octets_are_an_index_or_none(body: bytes, is_timemap: bool) -> None:
     assert all(indexes.key(one.url) == indexes.key(URL) for one in found.captures)
 
 
-rows = st.lists(
-    st.one_of(st.none(), st.text(max_size=20), st.just(URL), st.integers(), st.lists(st.text(max_size=3)))
-)
+values = st.none() | st.text(max_size=20) | st.just(URL) | st.integers() | st.lists(st.text(max_size=3))
 
 
-@given(st.lists(rows))
+@given(st.lists(st.lists(values)))
 def test_any_rows_are_read(given: list[list[Any]]) -> None:
     found = indexes.read(json.dumps([NAMES, *given]).encode(), CDX, URL)
     assert len(found.captures) <= len(given)
@@ -187,31 +186,20 @@ def test_names_of_archives() -> None:
     assert indexes.archive_of("wayback", "x") == "https://web.archive.org/web"
     assert indexes.archive_of("http://127.0.0.1:8080/coll/", "x") == "http://127.0.0.1:8080/coll"
     assert indexes.archive_of("https://archive.example", "x") == "https://archive.example"
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        *("Wayback", "", "file:///x", "https://", "https://u:p@a.example", "https://a.example/?x"),
-        *("https://[", "https://a b/"),
-    ],
-)
-def test_what_is_no_archive_is_refused(given: str) -> None:
-    with pytest.raises(
-        ArgumentError, match=r"^--x is .*, which is not a web archive: use wayback, or the part"
-    ):
-        indexes.archive_of(given, "--x")
+    bad = ("Wayback", "", "file:///x", "https://", "https://u:p@a.example", "https://a.example/?x")
+    for name in (*bad, "https://[", "https://a b/"):
+        sentence = r"^--x is .*, which is not a web archive: use wayback, or the part"
+        with pytest.raises(ArgumentError, match=sentence):
+            indexes.archive_of(name, "--x")
 
 
 def test_urls_of_requests() -> None:
     archive, url = "https://archive.example/coll", "https://example.org/feed?a=1&b=ü#c"
     assert indexes.capture_url(archive, FIRST, URL) == f"{archive}/20090102030405id_/{URL}"
     queries = [indexes.query(way, archive, url) for way in range(indexes.KINDS)]
-    assert [query.partition("?")[0] for query in queries[:2]] == [
-        "https://archive.example/cdx/search/cdx",
-        f"{archive}/cdx",
-    ]
-    assert all(
-        "url=https%3A%2F%2Fexample.org%2Ffeed%3Fa%3D1%26b%3D%C3%BC%23c&" in query for query in queries[:2]
-    )
+    for query, begin in zip(
+        queries, ("https://archive.example/cdx/search/cdx", f"{archive}/cdx"), strict=False
+    ):
+        assert query.partition("?")[0] == begin
+        assert "url=https%3A%2F%2Fexample.org%2Ffeed%3Fa%3D1%26b%3D%C3%BC%23c&" in query
     assert queries[2] == f"{archive}/timemap/link/https://example.org/feed?a=1&b=%C3%BC%23c"
