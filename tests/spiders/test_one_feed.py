@@ -76,18 +76,14 @@ MERGES = {
 }
 
 
-@scripts(PAGES, list(PAGES)[:3], ORDER=("/ /feed", "/feed /"))
-def test_page(play: Play, script: str) -> None:
-    play(script.replace("LOOPBACK", "FHCRAWL_ALLOWED_PRIVATE_HOSTS=127.0.0.0/8"))
-
-
-@scripts(REDIRECTS, STATUS=("301", "308"))
-def test_redirect(play: Play, script: str) -> None:
-    play(script)
-
-
-@scripts(MERGES, MERGES)
-def test_merge(play: Play, script: str) -> None:
+@scripts(
+    {**PAGES, **REDIRECTS, **MERGES},
+    [*list(PAGES)[:3], *MERGES],
+    ORDER=("/ /feed", "/feed /"),
+    STATUS=("301", "308"),
+)
+def test_one_feed(play: Play, script: str) -> None:
+    script = script.replace("LOOPBACK", "FHCRAWL_ALLOWED_PRIVATE_HOSTS=127.0.0.0/8")
     play(script.replace("KEEPS", "unexported FHCRAWL_KEEP_VERSIONS_ENABLED=1"))
 
 

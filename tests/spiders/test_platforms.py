@@ -480,15 +480,6 @@ NO_PAGES = {
 }
 
 
-def check_unprobed(project: Project, plain: list[dict[str, object]]) -> None:
-    """Assert that a feed is what it is without the option."""
-    [found], [before] = project.feeds(), plain
-    for name in ("verdict", "kind", "entries"):
-        assert found[name] == before[name]
-    assert [reason["kind"] for reason in found["reasons"]] == ["no-history"]
-    assert "page" not in str(found["reasons"])
-
-
 @pytest.mark.parametrize("name", NO_PAGES)
 @pytest.mark.parametrize("changes", [False, True])
 def test_feed_without_pages_is_probed_once_in_thirty_days(
@@ -509,7 +500,11 @@ def test_feed_without_pages_is_probed_once_in_thirty_days(
         asked = pages_asked(server)
         assert asked in ([], ["2"])
         probed += [day] if asked else []
-        check_unprobed(project, plain)
+        [found], [before] = project.feeds(), plain
+        for key in ("verdict", "kind", "entries"):
+            assert found[key] == before[key]
+        assert [reason["kind"] for reason in found["reasons"]] == ["no-history"]
+        assert "page" not in str(found["reasons"])
     assert probed == [0, 31, 62]
 
 

@@ -211,25 +211,18 @@ def test_feed_that_cannot_be_forgotten_is_left(server: FeedServer, project: Proj
     assert run.changes == {"other": "new"}
 
 
-class WithoutRights:
-    """Runs `scrapy` so that it may not write what its file modes forbid, even for root."""
-
-    PREFIX = ("setpriv", "--bounding-set=-dac_override", "--inh-caps=-all")
-
-    def __init__(self, project: Project) -> None:
-        self._project = project
-        self._prefix = self.PREFIX if os.geteuid() == 0 else ()
-
-    def scrapy(self, *args: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*self._prefix, sys.executable, "-m", "scrapy", *args],
-            cwd=self._project.folder,
-            env=self._project.environment(),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+def scrapy_without_rights(project: Project, *args: str) -> subprocess.CompletedProcess[str]:
+    """Run `scrapy` so that it may not write what its file modes forbid, even for root."""
+    prefix = ("setpriv", "--bounding-set=-dac_override", "--inh-caps=-all") if os.geteuid() == 0 else ()
+    return subprocess.run(
+        [*prefix, sys.executable, "-m", "scrapy", *args],
+        cwd=project.folder,
+        env=project.environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("folder", [0o755, 0o555], ids=["the file", "the file and its folder"])
@@ -237,19 +230,19 @@ def test_read_only_store_is_listed_and_exported_and_not_crawled(
     server: FeedServer, project: Project, feed: str, folder: int
 ) -> None:
     crawl_some(project, feed)
-    path, without = store_of(project), WithoutRights(project)
+    path = store_of(project)
     path.chmod(0o444)
     path.parent.chmod(folder)
     server.asked()
-    done = without.scrapy("crawl", "history", "-a", f"feed={feed}")
+    done = scrapy_without_rights(project, "crawl", "history", "-a", f"feed={feed}")
     assert (done.returncode, server.asked()) == (2, [])
     assert "attempt to write a readonly database" in done.stderr
     assert "make its file and folder writable" in done.stderr
     assert "Traceback" not in done.stderr
-    done = without.scrapy("feeds")
+    done = scrapy_without_rights(project, "feeds")
     assert done.returncode == 0, done.stderr
     assert feed in done.stdout
-    done = without.scrapy("export", "-o", "whole.jsonl")
+    done = scrapy_without_rights(project, "export", "-o", "whole.jsonl")
     assert done.returncode == 0, done.stderr
     assert {entry["id"] for entry in read_export(project.folder / "whole.jsonl")} == {"5", "4"}
     path.parent.chmod(0o755)
@@ -263,7 +256,7 @@ def test_read_only_file_that_is_no_store_has_the_name_that_the_user_gave_it(proj
     overwrite(path)
     path.parent.chmod(0o555)
     url = f"sqlite:///{path}"
-    done = WithoutRights(project).scrapy("feeds", "-s", f"FHCRAWL_STORE_URL={url}")
+    done = scrapy_without_rights(project, "feeds", "-s", f"FHCRAWL_STORE_URL={url}")
     path.parent.chmod(0o755)
     assert done.returncode == 2
     assert f"cannot be opened: {make_url(url).render_as_string()} (file is not a database)" in done.stderr

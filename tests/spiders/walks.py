@@ -332,11 +332,10 @@ def _change(word: str) -> tuple[str, str]:
 def scripts(
     table: Mapping[str, str], both_stores: Collection[str] = (), **values: Collection[str]
 ) -> pytest.MarkDecorator:
-    """Parametrize a test with the scripts of a table, by name, each with the values of the words in it.
+    """Parametrize a test with the scripts of a table, by name, each with the values of the word in it.
 
     :param both_stores: names of those whose result depends on SQL most
     """
-    [(word, replacements)] = values.items() or {"": [""]}.items()
     return pytest.mark.parametrize(
         "script",
         [
@@ -346,6 +345,7 @@ def scripts(
                 marks=[pytest.mark.both_stores] if name in both_stores else [],
             )
             for name, script in table.items()
-            for value in (replacements if word in script else [""])
+            for word in [next((word for word in values if word in script), "")]
+            for value in values.get(word, [""])
         ],
     )
