@@ -211,9 +211,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=lambda sent: sent.name)
 @pytest.mark.real_crawl
-def test_crawl_that_is_ended_by_its_user_keeps_what_it_read_and_says_what_is_left(
-    server: FeedServer, project: Project, sent: signal.Signals
-) -> None:
+def test_crawl_that_its_user_ends(server: FeedServer, project: Project, sent: signal.Signals) -> None:
     server.serve("/index", atom([E("2")], prev="/slow"))
     server.serve("/slow", atom([E("1")], prev="/behind"), delay=3)
     process = project.start("crawl", "history", "-a", f"feed={server.url('/index')}", "-o", "out.jsonl")

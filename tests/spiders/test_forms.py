@@ -96,21 +96,6 @@ def test_form(play: Play, script: str) -> None:
 
 
 @pytest.mark.real_crawl
-def test_html_page_leads_to_its_feed(server: FeedServer, project: Project) -> None:
-    page = (
-        '<!DOCTYPE html><html><head><link rel="stylesheet" href="/x.css">'
-        '<link rel="Alternate" type="application/atom+xml" href="/index"></head><p>Hello'
-    )
-    server.serve("/", page, content_type="text/html")
-    server.serve("/index", atom([E("2")], prev="/a1"))
-    server.serve("/a1", atom([E("1")]))
-    run = project.crawl(server.url("/"))
-    assert {item["feed"] for item in run.items} == {server.url("/index")}
-    assert f"Found the feed {server.url('/index')}" in run.log
-    assert project.verdict() == ("complete", [])
-
-
-@pytest.mark.real_crawl
 def test_files_are_a_feed(project: Project, tmp_path: Path) -> None:
     folder = tmp_path / "feeds"
     (folder / "old").mkdir(parents=True)

@@ -25,9 +25,7 @@ def serve_chain(server: FeedServer, write: Callable[..., str] = atom) -> str:
 @pytest.mark.parametrize("write", [atom, rss])
 @pytest.mark.quick_lane
 @pytest.mark.real_crawl
-def test_chain_is_exported_whole_each_entry_once_and_costs_one_conditional_request_later(
-    server: FeedServer, project: Project, write: Callable[..., str]
-) -> None:
+def test_chain_is_exported_once(server: FeedServer, project: Project, write: Callable[..., str]) -> None:
     feed = serve_chain(server, write)
     run = project.crawl(feed)
     assert run.exit_code == 0

@@ -78,9 +78,7 @@ def stored(database: Database) -> tuple[set[str], list[str]]:
         [Run(5, cuts=frozenset({0})), Run(2), Run(3, gaps=frozenset({1})), Run(4)],
     ],
 )
-def test_pages_behind_an_interrupted_walk_are_read_by_a_later_one(
-    database: Database, history: list[Run]
-) -> None:
+def test_pages_behind_an_interrupted_walk_are_read_later(database: Database, history: list[Run]) -> None:
     count = 0
     for run in history:
         count += run.added

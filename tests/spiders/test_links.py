@@ -72,5 +72,5 @@ OTHERS = {
 
 
 @scripts(OTHERS, BAD=("http://127.0.0.1:99999/x", "http://127.0.0.1:abc/", "http://[::1", "urn:x"))
-def test_other_links(play: Play, script: str) -> None:
+def test_links_that_are_not_followed(play: Play, script: str) -> None:
     play(script)

@@ -106,9 +106,7 @@ def test_spellings_of_a_url_are_one_feed(server: FeedServer, project: Project) -
 
 
 @pytest.mark.parametrize("is_known", [False, True])
-def test_subscription_of_a_page_moves_to_the_feed(
-    server: FeedServer, project: Project, is_known: bool
-) -> None:
+def test_subscription_of_a_page_moves_to_feed(server: FeedServer, project: Project, is_known: bool) -> None:
     server.serve("/", PAGE % "/feed", content_type="text/html")
     server.serve("/feed", atom([E("1")]))
     if is_known:

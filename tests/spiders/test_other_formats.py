@@ -126,9 +126,7 @@ def test_list_of_posts_is_believed_only_if_it_is_complete_and_guids_count_first(
     assert project.verdict() == verdict
 
 
-def test_list_of_posts_elsewhere_is_not_requested(
-    server: FeedServer, project: Project, wordpress_feed: str
-) -> None:
+def test_list_elsewhere_is_not_requested(server: FeedServer, project: Project, wordpress_feed: str) -> None:
     elsewhere = '<http://127.0.0.2/wp-json/>; rel="https://api.w.org/"'
     server.answers["/feed/?paged=4"].headers["Link"] = elsewhere
     project.crawl(wordpress_feed)

@@ -85,9 +85,7 @@ def test_answers_of_a_subclass_reach_it_in_any_case(server: FeedServer, project:
     ],
 )
 @pytest.mark.real_crawl
-def test_what_a_subclass_may_not_request_or_export_is_said(
-    server: FeedServer, project: Project, page: str, times: int, warning: str
-) -> None:
+def test_refusals_are_said(server: FeedServer, project: Project, page: str, times: int, warning: str) -> None:
     serve(server)
     args = ("-a", f"page={server.url(page) if page.startswith('/') else page}")
     run = project.crawl(server.url("/index"), settings=OWN, spider="own", args=args)
@@ -96,9 +94,7 @@ def test_what_a_subclass_may_not_request_or_export_is_said(
 
 
 @pytest.mark.parametrize("pipeline", ["SetsAttribute", "ReturnsSubclass", "Copies"])
-def test_fields_of_a_pipeline_are_exported_and_kept(
-    server: FeedServer, project: Project, pipeline: str
-) -> None:
+def test_fields_of_a_pipeline_are_exported(server: FeedServer, project: Project, pipeline: str) -> None:
     serve(server)
     pipelines = json.dumps({f"tests.pipelines.adding.{pipeline}": 300})
     # Without a name in the setting, only the store has them.

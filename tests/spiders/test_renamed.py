@@ -64,9 +64,7 @@ def reader(database: Database) -> Reader:
     return Reader(database.url)
 
 
-def test_moved_feed_has_both_and_says_so_once(
-    reader: Reader, database: Database, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_moved_feed_has_both(reader: Reader, database: Database, caplog: pytest.LogCaptureFixture) -> None:
     assert set(reader.crawl(atom(posts(OLD, 3, 2, 1)))) == names(OLD, 1, 2, 3)
     with caplog.at_level(logging.WARNING):
         assert reader.crawl(atom(posts(NEW, 4, 3, 2))) == dict.fromkeys(names(NEW, 2, 3, 4), "new")
@@ -115,9 +113,7 @@ def linked(*entries: E) -> str:
         (linked(E("1"), E("0", updated=YEARS[0])), linked(E("2")), {}),
     ],
 )
-def test_what_an_entry_is_found_by(
-    reader: Reader, first: str, second: str, expected: dict[str, list[str]]
-) -> None:
+def test_how_entry_is_found(reader: Reader, first: str, second: str, expected: dict[str, list[str]]) -> None:
     reader.crawl(first)
     reader.crawl(second)
     assert {new: former for new, former in reader.live().items() if former} == expected

@@ -110,9 +110,7 @@ COMPLETE = "<complete xmlns='http://purl.org/syndication/history/1.0'/>"
 
 
 @pytest.mark.parametrize(("head", "enabled"), [(COMPLETE, 1), ("", 0)])
-def test_complete_feeds_and_the_setting_need_none(
-    project: Project, server: FeedServer, head: str, enabled: int
-) -> None:
+def test_when_sitemaps_are_not_read(project: Project, server: FeedServer, head: str, enabled: int) -> None:
     publish(server, 3, head=head)
     for _ in range(2):
         crawl(project, server, FHCRAWL_SITEMAPS_ENABLED=enabled)
@@ -127,9 +125,7 @@ def test_complete_feeds_and_the_setting_need_none(
         ("", 503),
     ],
 )
-def test_what_is_not_a_sitemap_is_no_failure(
-    project: Project, server: FeedServer, body: str | bytes, status: int
-) -> None:
+def test_no_sitemap_is_no_fault(project: Project, server: FeedServer, body: str | bytes, status: int) -> None:
     publish(server, 3)
     server.serve("/sitemap.xml", body, status=status)
     run = crawl(project, server)

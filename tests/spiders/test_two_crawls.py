@@ -74,7 +74,7 @@ def expiry(project: Project) -> int:
 
 
 @pytest.mark.parametrize("args", [(), ("-a", "deltafetch_reset=1")], ids=["", "reset"])
-def test_second_crawl_leaves_the_feed_alone_and_crawls_the_others(
+def test_second_crawl_skips_feed(
     server: FeedServer, project: Project, held: Held, args: tuple[str, ...]
 ) -> None:
     process = held.start()

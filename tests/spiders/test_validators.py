@@ -98,18 +98,14 @@ def test_unchanged_document_has_the_validators_of_its_last_response(
     ("name", "back"), [("ETag", "If-None-Match"), ("Last-Modified", "If-Modified-Since")]
 )
 @pytest.mark.real_crawl
-def test_validators_are_sent_back_as_they_came(
-    server: FeedServer, project: Project, name: str, back: str
-) -> None:
+def test_validators_are_sent_as_they_came(server: FeedServer, project: Project, name: str, back: str) -> None:
     server.serve("/index", atom([E("1")]), etag=False, headers={name: 'W/"\xe4\xff ,;"'})
     for _run in range(2):
         project.crawl(server.url("/index"))
     assert server.headers[-1][back] == 'W/"\xe4\xff ,;"'
 
 
-def test_archive_that_is_checked_has_the_validators_of_its_last_response(
-    server: FeedServer, reader: Reader
-) -> None:
+def test_checked_archive_has_the_validators_of_its_last_response(server: FeedServer, reader: Reader) -> None:
     archive = atom([E("1")])
     server.serve("/old", archive, etag='"1"')
     reader.crawl(1, "2", **{"prev-archive": "/old"})
@@ -122,9 +118,7 @@ def test_archive_that_is_checked_has_the_validators_of_its_last_response(
 
 
 class TestFalse304:
-    def test_is_found_in_eight_days_and_not_believed_any_more(
-        self, server: FeedServer, reader: Reader
-    ) -> None:
+    def test_is_found_in_eight_days_and_not_believed_again(self, server: FeedServer, reader: Reader) -> None:
         reader.crawl(1, "1")
         assert reader.crawl(9, "2", "1").changes == {}
         assert reader.feed.spans[-1].until == "2010-01-09T00:00:00Z"
@@ -168,7 +162,7 @@ class TestFalse304:
         reader.again(12)
         assert sent(server) == [("/feed",), ("/old",)]
 
-    def test_is_looked_for_again_after_a_reset(
+    def test_is_sought_again_after_a_reset(
         self, server: FeedServer, project: Project, reader: Reader
     ) -> None:
         reader.crawl(1, "1")

@@ -247,9 +247,7 @@ def api_link(server: FeedServer) -> dict[str, str]:
     return {"Link": f'<{server.url("/wp-json/")}>; rel="https://api.w.org/"'}
 
 
-def serve_list(
-    server: FeedServer, ids: str, links: Iterable[str] | None = None, *, total: int | None
-) -> None:
+def serve_list(server: FeedServer, ids: str, links: Iterable[str] = (), *, total: int | None) -> None:
     """Serve WordPress's list of posts whose ids are one character each, in the order of these."""
     posts = [
         {"id": ord(n), "guid": {"rendered": n}, "link": link, "modified_gmt": "2003-12-13T18:30:02"}
