@@ -3,7 +3,6 @@
 import signal
 import time
 from collections.abc import Callable
-from io import BufferedIOBase
 
 import pytest
 
@@ -18,10 +17,6 @@ QUICK = {"DOWNLOAD_TIMEOUT": 1, "RETRY_TIMES": 1}
 CUT = atom([E("2"), E("1", "x" * 1000)], prev="/a0").encode()
 # It seems to be all.
 PART = atom([E("2")]).encode()
-
-
-def write_no_http(file: BufferedIOBase) -> None:
-    file.write(b"<feed/>\r\n\r\n")
 
 
 FAULTS = {
@@ -56,7 +51,10 @@ FAULTS = {
         Answer(raw=lambda file: None),
         *("failed", "download-error", "the server closed the connection without a response"),
     ),
-    "no HTTP": (Answer(raw=write_no_http), "failed", "download-error", "cannot be fetched (ParseError: "),
+    "no HTTP": (
+        Answer(raw=lambda file: file.writelines([b"<feed/>\r\n\r\n"])),
+        *("failed", "download-error", "cannot be fetched (ParseError: "),
+    ),
     "redirect loop": (
         Answer(status=302, headers={"Location": "/a1"}),
         *("failed", "redirects", "has too many redirects"),

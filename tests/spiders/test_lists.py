@@ -181,9 +181,6 @@ def test_snapshot_before_a_feed(play: Play, script: str) -> None:
     play(script)
 
 
-OLD = "2003-01-01T00:00:00Z"
-
-
 def write(path: Path, text: str, time: int = 1_700_000_000) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)

@@ -72,10 +72,6 @@ def older_than(parameter: str, form: str, *, includes: bool = False, is_number: 
     return show
 
 
-def larger(of: list[E], _path: str, query: dict[str, str]) -> list[E]:
-    return of[: int(query.get("num", SIZE))]
-
-
 def yearly(end: int | None = None, most: int = SIZE) -> Show:
     def show(of: list[E], path: str, _query: dict[str, str]) -> list[E] | int:
         year = re.search(r"/([0-9]{4})/", path)
@@ -132,7 +128,12 @@ CASES = {
         older_than("offset", "%Y%m%d%H%M%S"),
         "<generator>MediaWiki 1.39.4</generator>",
     ),
-    "DokuWiki": Case("/feed.php", larger, comment='<!-- generator="FeedCreator 1.8" -->', documents=2),
+    "DokuWiki": Case(
+        "/feed.php",
+        lambda of, _path, query: of[: int(query.get("num", SIZE))],
+        comment='<!-- generator="FeedCreator 1.8" -->',
+        documents=2,
+    ),
     "blosxom": Case("/blog/index.rss", yearly(), "<generator>blosxom/2.1.2</generator>", documents=6),
     "ABlog": Case(
         "/blog/atom.xml",
@@ -225,9 +226,7 @@ class Ghost(Site):
             return Answer(self.rss().encode())
         if parts.path == "/":
             named = f'data-key="{self.key}" data-api="{self.api}"' if self.api else ""
-            script = (
-                f'<script defer src="https://cdn/portal.min.js" data-ghost="http://x.test/" {named}></script>'
-            )
+            script = f'<script defer src="https://cdn/p.js" data-ghost="http://x.test/" {named}></script>'
             return Answer(f"<!DOCTYPE html><html><head>{script}</head></html>".encode())
         if parts.path != "/ghost/api/content/posts/":
             return Answer(b"", 404)
@@ -502,12 +501,8 @@ def test_probe_is_once_in_thirty_days(server: FeedServer, project: Project, name
 
 def test_html_and_json_are_no_pages(server: FeedServer, project: Project) -> None:
     site = Site(server, PLAIN)
-    for body in (
-        b"<!DOCTYPE html><title>Page 2</title><link rel=alternate href=/x.xml>",
-        b'{"a": 1}',
-        b"",
-        b"<feed",
-    ):
+    html = b"<!DOCTYPE html><title>Page 2</title><link rel=alternate href=/x.xml>"
+    for body in (html, b'{"a": 1}', b"", b"<feed"):
         server.answers = Answers(lambda p, body=body: Answer(body) if "page=" in p else site.answer(p))  # type: ignore[misc]
         run = project.crawl(site.feed, args=PROBE, settings={"DELTAFETCH_RESET": 1})
         assert run.exit_code == 0
