@@ -25,10 +25,7 @@ TIMES = [None, "2003-01-01T00:00:00Z", "2003-01-01T00:00:00.5Z", "2003-01-02T00:
 
 
 class Document(NamedTuple):
-    """What a feed document says.
-
-    :param deleted: ids of entries that are no more, and when they were deleted
-    """
+    """What a feed document says; `deleted` are ids of entries, and when they were deleted."""
 
     entries: list[E]
     updated: str | None

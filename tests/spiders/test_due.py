@@ -17,6 +17,7 @@ from tests.faketime import clock_at
 from tests.feeds import E, atom, rss
 from tests.projects import Project, Run, read_export
 from tests.server import FeedServer
+from tests.spiders.walks import Play, scripts
 
 pytestmark = pytest.mark.in_process
 HOUR = 3600
@@ -122,19 +123,6 @@ def test_closing_words_say_when_a_feed_is_due(server: FeedServer, project: Proje
     assert f"The feeds of this run:\n  {said}" in run.log
 
 
-def test_feeds_of_a_list_are_crawled_if_they_are_due(server: FeedServer, project: Project) -> None:
-    server.serve("/fresh", atom([E("1")]), headers={"Cache-Control": "max-age=3600"})
-    server.serve("/new", atom([E("1")]))
-    project.crawl(server.url("/fresh"))
-    listed = project.folder / "list.txt"
-    listed.write_text(f"{server.url('/fresh')}\n{server.url('/new')}\n")
-    server.asked()
-    project.crawl(args=(*DUE, "-a", f"feeds={listed}"))
-    assert server.asked() == ["/new"]
-    # Nobody has subscribed to them.
-    assert project.crawl(args=DUE).exit_code == 2
-
-
 def test_limits_bound_what_anybody_says(server: FeedServer, project: Project) -> None:
     server.serve("/a", rss([E("1")], head="<ttl>600</ttl>"), headers={"Cache-Control": "max-age=9999"})
     url = server.url("/a")
@@ -193,17 +181,20 @@ def test_feed_with_a_gap_is_due_before_its_news_are(server: FeedServer, project:
     assert elapsed(polled, due) == 80000
 
 
-def test_walk_that_a_limit_has_ended_goes_on_in_the_next_run(server: FeedServer, project: Project) -> None:
-    header = {"Cache-Control": "max-age=3600"}
-    server.serve("/a", atom([E("3")], prev="/a2"), headers=header)
-    server.serve("/a2", atom([E("2")], prev="/a1"))
-    server.serve("/a1", atom([E("1")]))
-    subscribe(project, server, "/a")
-    for archive in ("/a2", "/a1"):
-        crawl_due(project, FHCRAWL_MAX_ARCHIVES=1)
-        assert server.asked() == ["/a", archive]
-    crawl_due(project)
-    assert server.asked() == []
+SCRIPTS = {
+    "a walk that a limit has ended goes on in the next run": """
+        /a 3 prev:/a2 Cache-Control=max-age=3600; /a2 2 prev:/a1; /a1 1; subscribe /a
+        DUE FHCRAWL_MAX_ARCHIVES=1; asked /a /a2; DUE FHCRAWL_MAX_ARCHIVES=1; asked /a /a1; DUE; asked""",
+    # Nobody has subscribed to them.
+    "feeds of a list are crawled if they are due": """
+        /fresh 1 Cache-Control=max-age=3600; /new 1; crawl /fresh; crawl /fresh /new opt:limit=9 due=1
+        asked /new; crawl subscribed due=1; code 2""",
+}
+
+
+@scripts(SCRIPTS)
+def test_due(play: Play, script: str) -> None:
+    play(script.replace("DUE", "crawl subscribed due=1 FHCRAWL_DUE_MIN_SECONDS=0"))
 
 
 def test_habit_of_a_feed_is_learnt(server: FeedServer, project: Project) -> None:

@@ -39,9 +39,7 @@ RUNS = {
 
 @pytest.mark.parametrize("documents", RUNS.values(), ids=RUNS)
 @pytest.mark.parametrize("is_complete", [False, True])
-def test_edits_of_the_subscription_document_count(
-    play: Play, documents: list[str], is_complete: bool
-) -> None:
+def test_edits_of_the_newest_document_count(play: Play, documents: list[str], is_complete: bool) -> None:
     if is_complete:
         documents = [one.replace("<title>T", f"{COMPLETE}<title>T") for one in documents]
     first, second, third = documents

@@ -3,7 +3,6 @@
 import signal
 import time
 from collections.abc import Callable
-from io import BufferedIOBase
 
 import pytest
 
@@ -18,10 +17,6 @@ QUICK = {"DOWNLOAD_TIMEOUT": 1, "RETRY_TIMES": 1}
 CUT = atom([E("2"), E("1", "x" * 1000)], prev="/a0").encode()
 # It seems to be all.
 PART = atom([E("2")]).encode()
-
-
-def write_no_http(file: BufferedIOBase) -> None:
-    file.write(b"<feed/>\r\n\r\n")
 
 
 FAULTS = {
@@ -56,7 +51,10 @@ FAULTS = {
         Answer(raw=lambda file: None),
         *("failed", "download-error", "the server closed the connection without a response"),
     ),
-    "no HTTP": (Answer(raw=write_no_http), "failed", "download-error", "cannot be fetched (ParseError: "),
+    "no HTTP": (
+        Answer(raw=lambda file: file.writelines([b"<feed/>\r\n\r\n"])),
+        *("failed", "download-error", "cannot be fetched (ParseError: "),
+    ),
     "redirect loop": (
         Answer(status=302, headers={"Location": "/a1"}),
         *("failed", "redirects", "has too many redirects"),
@@ -110,16 +108,6 @@ def test_missing_archive_is_a_gap_until_it_heals(server: FeedServer, project: Pr
 
 
 @pytest.mark.real_crawl
-def test_subscription_document_that_cannot_be_had_is_a_gap(server: FeedServer, project: Project) -> None:
-    run = project.crawl(server.url("/nothing"))
-    assert run.exit_code == 1
-    assert run.items == []
-    missing = {"fhcrawl/document/missing": 1, "fhcrawl/feed/unknown": 1}
-    assert run.stats == {**missing, "fhcrawl/feed/unread": 1}
-    assert f"{server.url('/nothing')} is missing (404)" in run.log
-
-
-@pytest.mark.real_crawl
 def test_archive_that_robots_txt_forbids_is_a_gap(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("2")], prev="/secret/a1"))
     server.serve("/robots.txt", "User-agent: *\nDisallow: /secret/", content_type="text/plain")
@@ -133,6 +121,9 @@ def test_archive_that_robots_txt_forbids_is_a_gap(server: FeedServer, project: P
 
 # Settings, the document and its archive, what is counted, and the verdict.
 GAPS = {
+    "a subscription document that cannot be had": """
+        crawl /nothing; code 1; exports; stat fhcrawl/document/missing 1; stat fhcrawl/feed/unknown 1
+        stat fhcrawl/feed/unread 1; logs /nothing is missing (404)""",
     "larger than allowed": """
         /index 2 prev:/a1; /a1 raw LONG; crawl /index DOWNLOAD_MAXSIZE=3000
         stat fhcrawl/document/refused 1; verdict incomplete too-large
@@ -151,7 +142,8 @@ GAPS = {
 SAID = {
     "a file that is not there gets its own advice": """
         crawl file:///nowhere/none.atom; code 1; logs WARNING: file:///nowhere/none.atom does not exist
-        logs What to do: check its path; stored""",
+        logs What to do: check its path; stored; crawl file:///nowhere/; code 1; stored
+        logs file:///nowhere/ does not exist""",
     "a list of feeds gets the argument for lists": """
         /list raw <opml><body><outline xmlUrl="http://example.org/"/></body></opml>; crawl /list; code 1
         logs What to do: save it to a file, and crawl the feeds that it lists: fhcrawl crawl --feeds FILE""",
@@ -217,9 +209,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=lambda sent: sent.name)
 @pytest.mark.real_crawl
-def test_crawl_that_is_ended_by_its_user_keeps_what_it_read_and_says_what_is_left(
-    server: FeedServer, project: Project, sent: signal.Signals
-) -> None:
+def test_crawl_that_its_user_ends(server: FeedServer, project: Project, sent: signal.Signals) -> None:
     server.serve("/index", atom([E("2")], prev="/slow"))
     server.serve("/slow", atom([E("1")], prev="/behind"), delay=3)
     process = project.start("crawl", "history", "-a", f"feed={server.url('/index')}", "-o", "out.jsonl")

@@ -7,7 +7,7 @@ import pytest
 from tests.feeds import E, atom
 from tests.projects import Project
 from tests.server import FeedServer
-from tests.spiders.walks import Play
+from tests.spiders.walks import Play, scripts
 
 pytestmark = pytest.mark.in_process
 LOOPBACK = {"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.0/8,localhost"}
@@ -54,10 +54,7 @@ FORMS = {
     "feeds that share archives both get all entries": """
         /one 3 prev:/a2; /two 4 prev:/a2; /a2 2 prev:/a1; /a1 1; crawl /one /two unexported
         stored /one=3 /two=3; stat fhcrawl/feed/complete 2""",
-    "a loop ends the walk": """
-        /index 3 prev:/a2; /a2 2 prev:/a2; crawl /index; asked /index /a2; logs loop
-        verdict incomplete loop""",
-    "so does one over two documents": """
+    "a loop over two documents ends the walk": """
         /index 3 prev:/a2; /a2 2 prev:/a1; /a1 1 prev:/a2; crawl /index; asked /index /a2 /a1
         verdict incomplete loop""",
     "so does one to the subscription document": """
@@ -87,39 +84,15 @@ FORMS = {
     "a limit of one feed": """
         /index 3 prev:/a2; /a2 2 prev:/a1; crawl /index opt:limit=1; verdict incomplete limit""",
 }
-PARTS = ("2 3 complete cut", "2 ? complete", "html", "raw", "206 2 complete")
 WAYS = {
     "FORM": ("undated", "rss"),
     "PART": ("2 3 complete cut", "2 ? complete", "html", "raw", "206 2 complete"),
 }
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        pytest.param(script.replace(word, way), id=f"{name} {way}".strip())
-        for name, script in FORMS.items()
-        for word in [next((word for word in WAYS if word in script), "")]
-        for way in (WAYS[word] if word else [""])
-    ],
-)
+@scripts(FORMS, **WAYS)
 def test_form(play: Play, script: str) -> None:
     play(script)
-
-
-@pytest.mark.real_crawl
-def test_html_page_leads_to_its_feed(server: FeedServer, project: Project) -> None:
-    page = (
-        '<!DOCTYPE html><html><head><link rel="stylesheet" href="/x.css">'
-        '<link rel="Alternate" type="application/atom+xml" href="/index"></head><p>Hello'
-    )
-    server.serve("/", page, content_type="text/html")
-    server.serve("/index", atom([E("2")], prev="/a1"))
-    server.serve("/a1", atom([E("1")]))
-    run = project.crawl(server.url("/"))
-    assert {item["feed"] for item in run.items} == {server.url("/index")}
-    assert f"Found the feed {server.url('/index')}" in run.log
-    assert project.verdict() == ("complete", [])
 
 
 @pytest.mark.real_crawl

@@ -78,9 +78,7 @@ def stored(database: Database) -> tuple[set[str], list[str]]:
         [Run(5, cuts=frozenset({0})), Run(2), Run(3, gaps=frozenset({1})), Run(4)],
     ],
 )
-def test_pages_behind_an_interrupted_walk_are_read_by_a_later_one(
-    database: Database, history: list[Run]
-) -> None:
+def test_pages_behind_an_interrupted_walk_are_read_later(database: Database, history: list[Run]) -> None:
     count = 0
     for run in history:
         count += run.added
@@ -91,19 +89,24 @@ def test_pages_behind_an_interrupted_walk_are_read_by_a_later_one(
 
 
 @pytest.mark.parametrize(
-    ("runs", "expected"),
+    ("runs", "oldest", "expected"),
     [
         # How many entries there are, which page cannot be had, and which is the last one.
-        ([(8, None, None), (18, None, 2), (19, None, None)], [["paged"], ["known", "paged"], ["paged"]]),
+        ([(8, None, None), (18, None, 2), (19, None, None)], 1, [["paged"], ["known", "paged"], ["paged"]]),
         (
             [(8, 2, None), (10, None, 1), (10, None, None)],
-            [["http-500", "paged"], ["known", "paged"], ["paged"]],
+            *(1, [["http-500", "paged"], ["known", "paged"], ["paged"]]),
+        ),
+        pytest.param(
+            [(8, 2, None), (10, None, 1), (10, None, 1), (10, None, 1)],
+            *(5, [["http-500", "paged"], ["known", "paged"], ["paged"], ["paged"]]),
+            marks=pytest.mark.both_stores,
         ),
     ],
-    ids=["with news", "without news, before a gap"],
+    ids=["with news", "without news, before a gap", "and stays the last one"],
 )
-def test_page_that_is_the_last_one_for_a_while_is_read_again(
-    database: Database, runs: list[tuple[int, int | None, int | None]], expected: list[list[str]]
+def test_page_that_is_the_last_one_for_a_while_is_read_once_more(
+    database: Database, runs: list[tuple[int, int | None, int | None]], oldest: int, expected: list[list[str]]
 ) -> None:
     reasons = []
     for count, gap, alone in runs:
@@ -111,17 +114,8 @@ def test_page_that_is_the_last_one_for_a_while_is_read_again(
         Engine(database.url, pages(count, gaps, alone=alone)).crawl(INDEX)
         found, kinds = stored(database)
         reasons.append(kinds)
-    assert found == {str(number) for number in range(1, runs[-1][0] + 1)}
+    assert found == {str(number) for number in range(oldest, runs[-1][0] + 1)}
     assert reasons == expected
-
-
-@pytest.mark.both_stores
-def test_page_that_stays_the_last_one_is_the_end(database: Database) -> None:
-    reasons = []
-    for count, gaps, alone in (8, {2}, None), (10, set(), 1), (10, set(), 1), (10, set(), 1):
-        Engine(database.url, pages(count, frozenset(gaps), alone=alone)).crawl(INDEX)
-        reasons.append(stored(database)[1])
-    assert reasons == [["http-500", "paged"], ["known", "paged"], ["paged"], ["paged"]]
 
 
 def test_walk_of_pages_that_nothing_interrupts_ends_where_nothing_is_new(database: Database) -> None:

@@ -61,23 +61,16 @@ OTHERS = {
         /given 1 archive current:/one current:/two; /one 2 prev:/given; crawl /given; exports 1 2
         verdict incomplete contradictory-links; detail /two
         crawl; verdict incomplete contradictory-links; detail /two""",
-}
-# Nor do they later: behind archives that are skipped, or behind a document that has not changed.
-NO_URLS = {
+    # Nor do they later: behind archives that are skipped, or behind a document that has not changed.
     "a link that is no URL loses only what is behind it": """
         /a1 0 prev:BAD; /index 1 prev:/a1; crawl /index; exports 0 1; lacks nowhere; gap refused-url BAD
         crawl; verdict incomplete refused-url; gap refused-url BAD
         /index 2 prev:/a1; crawl; exports 2; verdict incomplete refused-url; gap refused-url BAD
         /index 3 prev:BAD; crawl; exports 3; verdict incomplete refused-url; gap refused-url BAD
-        /index 4 prev:BAD; crawl; exports 4; verdict incomplete refused-url; gap refused-url BAD"""
+        /index 4 prev:BAD; crawl; exports 4; verdict incomplete refused-url; gap refused-url BAD""",
 }
 
 
-@scripts(OTHERS)
-def test_contradiction(play: Play, script: str) -> None:
-    play(script)
-
-
-@scripts(NO_URLS, BAD=("http://127.0.0.1:99999/x", "http://127.0.0.1:abc/", "http://[::1", "urn:x"))
-def test_link_that_is_no_url_loses_only_what_is_behind_it(play: Play, script: str) -> None:
+@scripts(OTHERS, BAD=("http://127.0.0.1:99999/x", "http://127.0.0.1:abc/", "http://[::1", "urn:x"))
+def test_links_that_are_not_followed(play: Play, script: str) -> None:
     play(script)

@@ -181,9 +181,6 @@ def test_snapshot_before_a_feed(play: Play, script: str) -> None:
     play(script)
 
 
-OLD = "2003-01-01T00:00:00Z"
-
-
 def write(path: Path, text: str, time: int = 1_700_000_000) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
@@ -195,78 +192,63 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "a folder"
 
 
-class TestFolder:
-    @pytest.mark.real_crawl
-    def test_folder_is_one_feed(self, server: FeedServer, project: Project, folder: Path) -> None:
-        write(folder / "2023 #1.atom", atom([E("1"), E("2", "old")], prev=server.url("/a")))
-        write(folder / "sub" / "2024.atom", atom([E("2", "new"), E("3")], links={"next": "2025.atom"}))
-        write(folder / ".git" / "x.atom", atom([E("hidden")]))
-        write(folder.parent / "2025.atom", atom([E("outside")]))
-        run = project.crawl(folder.as_uri() + "/")
-        assert run.texts == {"1": "text", "2": "new", "3": "text"}
-        assert {item["feed"] for item in run.items} == {folder.as_uri() + "/"}
-        assert {item["document"] for item in run.items} == {
-            (folder / "2023 #1.atom").as_uri(),
-            (folder / "sub" / "2024.atom").as_uri(),
-        }
-        assert server.asked() == []
-        [feed] = project.feeds()
-        assert (feed["kind"], feed["verdict"]) == ("single", "unknown")
-        assert [reason["kind"] for reason in feed["reasons"]] == ["no-history"]
+@pytest.mark.real_crawl
+def test_folder_is_one_feed(server: FeedServer, project: Project, folder: Path) -> None:
+    write(folder / "2023 #1.atom", atom([E("1"), E("2", "old")], prev=server.url("/a")))
+    write(folder / "sub" / "2024.atom", atom([E("2", "new"), E("3")], links={"next": "2025.atom"}))
+    write(folder / ".git" / "x.atom", atom([E("hidden")]))
+    write(folder.parent / "2025.atom", atom([E("outside")]))
+    run = project.crawl(folder.as_uri() + "/")
+    assert run.texts == {"1": "text", "2": "new", "3": "text"}
+    assert {item["feed"] for item in run.items} == {folder.as_uri() + "/"}
+    assert {item["document"] for item in run.items} == {
+        (folder / "2023 #1.atom").as_uri(),
+        (folder / "sub" / "2024.atom").as_uri(),
+    }
+    assert server.asked() == []
+    [feed] = project.feeds()
+    assert (feed["kind"], feed["verdict"]) == ("single", "unknown")
+    assert [reason["kind"] for reason in feed["reasons"]] == ["no-history"]
 
-    def test_only_what_has_changed_is_read_again(self, project: Project, folder: Path) -> None:
-        for name in "abc":
-            write(folder / f"{name}.atom", atom([E(name)]))
-        run = project.crawl(folder.as_uri())
-        assert run.stats["fhcrawl/document/processed"] == 4
-        assert project.crawl(folder.as_uri()).stats == {
-            "fhcrawl/document/unchanged": 1,
-            "fhcrawl/feed/unknown": 1,
-        }
-        write(folder / "b.atom", atom([E("b", "changed")]), time=1_700_000_001)
-        write(folder / "d.atom", atom([E("d")]))
-        (folder / "a.atom").unlink()
-        run = project.crawl(folder.as_uri())
-        assert run.changes == {"b": "updated", "d": "new"}
-        assert run.stats["fhcrawl/document/processed"] == 3
-        assert set(project.logical_feed()) == set("abcd")
 
-    def test_what_is_no_feed_or_outside_is_said_and_a_reason(self, project: Project, folder: Path) -> None:
-        write(folder / "b.atom", atom([E("b")]))
-        write(folder / "a.txt", "hello")
-        write(folder.parent / "secret.atom", atom([E("secret")]))
-        # The first that is read is refused before it is downloaded.
-        (folder / "z.atom").symlink_to(folder.parent / "secret.atom")
-        (folder / "y.atom").symlink_to(folder.parent / "nowhere")
-        os.mkfifo(folder / "x.atom")
-        run = project.crawl(folder.as_uri())
-        assert set(run.changes) == {"b"}
-        assert f"{(folder / 'a.txt').as_uri()} is not a feed" in run.log
-        assert project.verdict() == ("unknown", ["refused-url", "refused-url", "not-xml", "no-history"])
+def test_only_what_has_changed_is_read_again(project: Project, folder: Path) -> None:
+    for name in "abc":
+        write(folder / f"{name}.atom", atom([E(name)]))
+    run = project.crawl(folder.as_uri())
+    assert run.stats["fhcrawl/document/processed"] == 4
+    assert project.crawl(folder.as_uri()).stats == {
+        "fhcrawl/document/unchanged": 1,
+        "fhcrawl/feed/unknown": 1,
+    }
+    write(folder / "b.atom", atom([E("b", "changed")]), time=1_700_000_001)
+    write(folder / "d.atom", atom([E("d")]))
+    (folder / "a.atom").unlink()
+    run = project.crawl(folder.as_uri())
+    assert run.changes == {"b": "updated", "d": "new"}
+    assert run.stats["fhcrawl/document/processed"] == 3
+    assert set(project.logical_feed()) == set("abcd")
 
-    def test_file_that_is_too_large_is_not_read(self, project: Project, folder: Path) -> None:
-        write(folder / "large.atom", atom([E("1")]) + " " * 10_000)
-        write(folder / "small.atom", atom([E("2")]))
-        run = project.crawl(folder.as_uri(), settings={"DOWNLOAD_MAXSIZE": 5_000})
-        assert set(run.changes) == {"2"}
-        assert project.verdict() == ("unknown", ["too-large", "no-history"])
 
-    def test_newer_entries_win_whatever_the_names_are(self, project: Project, folder: Path) -> None:
-        write(folder / "a.atom", atom([E("1", "newer", "2024-01-02T00:00:00Z")]))
-        write(folder / "b.atom", atom([E("1", "older", "2024-01-01T00:00:00Z")]))
-        assert project.crawl(folder.as_uri()).texts == {"1": "newer"}
+def test_what_is_no_feed_or_outside_is_said_and_a_reason(project: Project, folder: Path) -> None:
+    write(folder / "b.atom", atom([E("b")]))
+    write(folder / "a.txt", "hello")
+    write(folder.parent / "secret.atom", atom([E("secret")]))
+    # The first that is read is refused before it is downloaded.
+    (folder / "z.atom").symlink_to(folder.parent / "secret.atom")
+    (folder / "y.atom").symlink_to(folder.parent / "nowhere")
+    os.mkfifo(folder / "x.atom")
+    write(folder / "large.atom", atom([E("large")]) + " " * 10_000)
+    run = project.crawl(folder.as_uri(), settings={"DOWNLOAD_MAXSIZE": 5_000})
+    assert set(run.changes) == {"b"}
+    assert f"{(folder / 'a.txt').as_uri()} is not a feed" in run.log
+    assert project.verdict() == (
+        *("unknown", ["refused-url", "refused-url", "too-large", "not-xml", "no-history"]),
+    )
 
-    def test_folder_that_is_not_there_is_a_reason(self, project: Project, folder: Path) -> None:
-        run = project.crawl((folder.parent / "nowhere").as_uri() + "/")
-        assert run.exit_code == 1
-        assert "nowhere/ does not exist" in run.log
-        assert project.feeds() == []
 
-    def test_files_that_a_wrong_clock_has_read_are_read_again(self, project: Project, folder: Path) -> None:
-        write(folder / "1.atom", atom([E("1", "new", "2004-01-01T00:00:00Z")]))
-        write(
-            folder / "2.atom", atom([E("1", "old", "2003-01-01T00:00:00Z")], updated="2003-01-01T00:00:00Z")
-        )
-        with clock_at("2000-01-01T00:00:00"):
-            assert project.crawl(folder.as_uri() + "/").texts == {"1": "old"}
-        assert project.crawl(folder.as_uri() + "/").texts == {"1": "new"}
+def test_files_that_a_wrong_clock_has_read_are_read_again(project: Project, folder: Path) -> None:
+    write(folder / "1.atom", atom([E("1", "new", "2004-01-01T00:00:00Z")]))
+    write(folder / "2.atom", atom([E("1", "old", "2003-01-01T00:00:00Z")], updated="2003-01-01T00:00:00Z"))
+    with clock_at("2000-01-01T00:00:00"):
+        assert project.crawl(folder.as_uri() + "/").texts == {"1": "old"}
+    assert project.crawl(folder.as_uri() + "/").texts == {"1": "new"}

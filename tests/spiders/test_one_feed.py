@@ -76,18 +76,14 @@ MERGES = {
 }
 
 
-@scripts(PAGES, list(PAGES)[:3], ORDER=("/ /feed", "/feed /"))
-def test_page(play: Play, script: str) -> None:
-    play(script.replace("LOOPBACK", "FHCRAWL_ALLOWED_PRIVATE_HOSTS=127.0.0.0/8"))
-
-
-@scripts(REDIRECTS, STATUS=("301", "308"))
-def test_redirect(play: Play, script: str) -> None:
-    play(script)
-
-
-@scripts(MERGES, MERGES)
-def test_merge(play: Play, script: str) -> None:
+@scripts(
+    {**PAGES, **REDIRECTS, **MERGES},
+    [*list(PAGES)[:3], *MERGES],
+    ORDER=("/ /feed", "/feed /"),
+    STATUS=("301", "308"),
+)
+def test_one_feed(play: Play, script: str) -> None:
+    script = script.replace("LOOPBACK", "FHCRAWL_ALLOWED_PRIVATE_HOSTS=127.0.0.0/8")
     play(script.replace("KEEPS", "unexported FHCRAWL_KEEP_VERSIONS_ENABLED=1"))
 
 
@@ -110,9 +106,7 @@ def test_spellings_of_a_url_are_one_feed(server: FeedServer, project: Project) -
 
 
 @pytest.mark.parametrize("is_known", [False, True])
-def test_subscription_of_a_page_moves_to_the_feed(
-    server: FeedServer, project: Project, is_known: bool
-) -> None:
+def test_subscription_of_a_page_moves_to_feed(server: FeedServer, project: Project, is_known: bool) -> None:
     server.serve("/", PAGE % "/feed", content_type="text/html")
     server.serve("/feed", atom([E("1")]))
     if is_known:

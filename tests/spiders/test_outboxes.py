@@ -87,9 +87,7 @@ def outbox(request: pytest.FixtureRequest, server: FeedServer) -> Outbox:
     return found
 
 
-def test_all_pages_are_read_and_later_only_what_is_new(
-    outbox: Outbox, server: FeedServer, project: Project
-) -> None:
+def test_all_pages_are_read_and_later_only_news(outbox: Outbox, server: FeedServer, project: Project) -> None:
     run = project.crawl(server.url(OUTBOX))
     expected = {outbox.id_of(number) for number in range(1, 61)} - {outbox.id_of(30)}
     assert set(run.changes) == {*expected, f"{outbox.id_of(30)}/activity"}
@@ -121,9 +119,7 @@ def test_all_pages_are_read_and_later_only_what_is_new(
     assert project.verdict() == ("lossy", ["paged"])
 
 
-def test_posts_behind_a_page_that_failed_are_read_later(
-    outbox: Outbox, server: FeedServer, project: Project
-) -> None:
+def test_posts_behind_a_failure_are_read_later(outbox: Outbox, server: FeedServer, project: Project) -> None:
     broken = f"{OUTBOX}?max_id=21&page=true"
     answer = server.answers.pop(broken)
     project.crawl(server.url(OUTBOX))

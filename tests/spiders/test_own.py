@@ -56,13 +56,8 @@ def test_requests_and_items_of_a_subclass_pass(server: FeedServer, project: Proj
 def test_answers_of_a_subclass_reach_it_in_any_case(server: FeedServer, project: Project) -> None:
     serve(server)
     server.serve("/page", "busy", status=503, headers={"Retry-After": "9999"}, content_type="text/plain")
-    given = {
-        **OWN,
-        "FEEDS": json.dumps(PLACES),
-        "RETRY_ENABLED": 0,
-        "HTTPERROR_ALLOW_ALL": 1,
-        "FHCRAWL_MAX_SECONDS": 600,
-    }
+    given = {**OWN, "FEEDS": json.dumps(PLACES), "RETRY_ENABLED": 0, "HTTPERROR_ALLOW_ALL": 1}
+    given["FHCRAWL_MAX_SECONDS"] = 600
     page = ("-a", f"page={server.url('/page')}")
     run = project.crawl(server.url("/index"), settings=given, spider="own", output=None, args=page)
     items = read_export(project.folder / "items.jsonl")
@@ -71,37 +66,47 @@ def test_answers_of_a_subclass_reach_it_in_any_case(server: FeedServer, project:
     assert run.exit_code == 0
 
 
-def test_items_that_no_place_takes_are_said(server: FeedServer, project: Project) -> None:
-    serve(server)
-    page = ("-a", f"page={server.url('/page')}")
-    run = project.crawl(server.url("/index"), settings=OWN, spider="own", args=page)
-    assert run.changes == {"1": "new", "2": "new"}
-    [warning] = run.warnings()
-    assert warning == (
-        "WARNING: Items of type dict are not exported, because -o exports only entries of feeds; to export "
-        "them, add a destination with item_classes to FEEDS"
-    )
-
-
+# A URL of its requests may have come out of a feed.
+@pytest.mark.parametrize(
+    ("page", "times", "warning"),
+    [
+        (
+            "/page",
+            1,
+            "WARNING: Items of type dict are not exported, because -o exports only entries of feeds; to "
+            "export them, add a destination with item_classes to FEEDS",
+        ),
+        (
+            "http://10.0.0.1/page",
+            3,
+            "WARNING: http://10.0.0.1/page is not requested: it is at a private address (10.0.0.1); to allow "
+            "it, use FHCRAWL_ALLOWED_PRIVATE_HOSTS",
+        ),
+    ],
+)
 @pytest.mark.real_crawl
-def test_private_address_is_refused_to_a_subclass_and_said(server: FeedServer, project: Project) -> None:
-    """A URL of its requests may have come out of a feed."""
+def test_refusals_are_said(server: FeedServer, project: Project, page: str, times: int, warning: str) -> None:
     serve(server)
-    page = ("-a", "page=http://10.0.0.1/page")
-    run = project.crawl(server.url("/index"), settings=OWN, spider="own", args=page)
+    args = ("-a", f"page={server.url(page) if page.startswith('/') else page}")
+    run = project.crawl(server.url("/index"), settings=OWN, spider="own", args=args)
     assert run.changes == {"1": "new", "2": "new"}
-    assert set(run.warnings()) == {
-        "WARNING: http://10.0.0.1/page is not requested: it is at a private address (10.0.0.1); "
-        "to allow it, use FHCRAWL_ALLOWED_PRIVATE_HOSTS"
-    }
+    assert run.warnings() == [warning] * times
 
 
 @pytest.mark.parametrize("pipeline", ["SetsAttribute", "ReturnsSubclass", "Copies"])
-def test_fields_of_a_pipeline_are_exported_and_kept(
-    server: FeedServer, project: Project, pipeline: str
-) -> None:
+def test_fields_of_a_pipeline_are_exported(server: FeedServer, project: Project, pipeline: str) -> None:
     serve(server)
     pipelines = json.dumps({f"tests.pipelines.adding.{pipeline}": 300})
+    # Without a name in the setting, only the store has them.
+    run = project.crawl(server.url("/index"), output="none.jsonl", settings={"ITEM_PIPELINES": pipelines})
+    assert [list(item) for item in run.items] == [FIELDS] * 2
+    assert run.warnings() == [
+        "WARNING: These fields of entries are not exported, because they are not in "
+        "FHCRAWL_ADDED_FIELDS: minutes"
+    ]
+    kept = project.database.rows("SELECT id, added FROM live_entries ORDER BY id")
+    assert kept == [("1", '{"minutes":11}'), ("2", '{"minutes":4}')]
+    assert project.scrapy("unsubscribe", "--delete", server.url("/index")).returncode == 0
     given = {"ITEM_PIPELINES": pipelines, "FHCRAWL_ADDED_FIELDS": "minutes"}
     run = project.crawl(server.url("/index"), settings=given)
     assert [list(item) for item in run.items] == [[*FIELDS, "minutes"]] * 2
@@ -113,22 +118,6 @@ def test_fields_of_a_pipeline_are_exported_and_kept(
     assert done.returncode == 0
     whole = read_export(project.folder / "whole.jsonl")
     assert {item["id"]: item["minutes"] for item in whole} == {"1": 11, "2": 4, "3": None}
-
-
-def test_added_field_without_a_name_in_the_setting_is_said(server: FeedServer, project: Project) -> None:
-    serve(server)
-    pipelines = json.dumps({"tests.pipelines.adding.SetsAttribute": 300})
-    run = project.crawl(server.url("/index"), settings={"ITEM_PIPELINES": pipelines})
-    assert [list(item) for item in run.items] == [FIELDS] * 2
-    assert run.warnings() == [
-        "WARNING: These fields of entries are not exported, because they are not in "
-        "FHCRAWL_ADDED_FIELDS: minutes"
-    ]
-    # The store has them.
-    assert project.database.rows("SELECT id, added FROM live_entries ORDER BY id") == [
-        ("1", '{"minutes":11}'),
-        ("2", '{"minutes":4}'),
-    ]
 
 
 def test_added_field_that_is_no_json_leaves_all_unread(server: FeedServer, project: Project) -> None:

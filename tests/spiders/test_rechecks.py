@@ -200,7 +200,7 @@ class Publisher:
 @pytest.mark.full_lane("13 crawls each")
 @pytest.mark.parametrize("missing", ["1", "2"])
 @pytest.mark.parametrize("order", [("1", "2", "3"), ("2", "1", "3"), ("3", "1", "2")])
-def test_archives_that_are_linked_in_another_order_are_no_loop_for_long(
+def test_archives_in_another_order_are_no_loop(
     database: Database, order: tuple[str, ...], missing: str
 ) -> None:
     publisher, more = Publisher(database), {"FHCRAWL_RECHECK": "5,20"}

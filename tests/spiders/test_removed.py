@@ -91,9 +91,7 @@ BOTH_STORES = pytest.mark.both_stores
         pytest.param(["5421", 404, "5421", "5421"], ["", "", "", "3"], id="a failure delays it"),
     ],
 )
-def test_entries_that_are_known_to_be_gone(
-    publisher: Publisher, days: list[str | int], gone: list[str]
-) -> None:
+def test_entries_known_to_be_gone(publisher: Publisher, days: list[str | int], gone: list[str]) -> None:
     found = [
         publisher.serve(shown(one) if isinstance(one, str) and one.isdecimal() else one)
         for one in ("54321", *days)

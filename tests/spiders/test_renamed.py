@@ -64,9 +64,7 @@ def reader(database: Database) -> Reader:
     return Reader(database.url)
 
 
-def test_moved_feed_has_both_and_says_so_once(
-    reader: Reader, database: Database, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_moved_feed_has_both(reader: Reader, database: Database, caplog: pytest.LogCaptureFixture) -> None:
     assert set(reader.crawl(atom(posts(OLD, 3, 2, 1)))) == names(OLD, 1, 2, 3)
     with caplog.at_level(logging.WARNING):
         assert reader.crawl(atom(posts(NEW, 4, 3, 2))) == dict.fromkeys(names(NEW, 2, 3, 4), "new")
@@ -94,28 +92,31 @@ def test_nothing_is_renamed_in_the_first_walk_nor_where_nothing_is_new(reader: R
     look.assert_not_called()
 
 
-def test_feed_that_brings_together_two_sites_has_the_posts_of_both(reader: Reader) -> None:
-    """The first of each has the same title, as WordPress's has."""
-    hello = [E(f"{site}/?p=1", "Welcome", YEARS[n], "Hello world!") for n, site in enumerate((OLD, NEW))]
-    reader.crawl(rss(hello[:1]))
-    reader.crawl(rss(hello[1:]))
-    assert reader.renamed == 0
+def linked(*entries: E) -> str:
+    return atom([*entries]).replace("<summary>", '<link href="http://old.example/"/><summary>')
 
 
-def test_entry_without_a_time_is_found_by_its_id(reader: Reader) -> None:
-    reader.crawl(rss([E("http://old.example/1", updated=None)], updated=None))
-    reader.crawl(rss([E("https://old.example/1", updated=None)], updated=None))
-    assert reader.live()["https://old.example/1"] == ["http://old.example/1"]
-
-
-@pytest.mark.parametrize(("others", "expected"), [([], ["1"]), ([E("0", updated=YEARS[0])], [])])
-def test_entry_of_another_time_is_found_by_link(reader: Reader, others: list[E], expected: list[str]) -> None:
-    def linked(*entries: E) -> str:
-        return atom([*entries]).replace("<summary>", '<link href="http://old.example/"/><summary>')
-
-    reader.crawl(linked(E("1"), *others))
-    reader.crawl(linked(E("2")))
-    assert reader.live()["2"] == expected
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        # The first post of each of two sites has the same title, as WordPress's has.
+        (*(rss([E(f"{s}/?p=1", "Hi", YEARS[n], "Hello world!")]) for n, s in enumerate((OLD, NEW))), {}),
+        # Without a time, by its id; at another time, by its link, unless others have that.
+        (
+            *(
+                rss([E(f"{scheme}://a.example/1", updated=None)], updated=None)
+                for scheme in ("http", "https")
+            ),
+            {"https://a.example/1": ["http://a.example/1"]},
+        ),
+        (linked(E("1")), linked(E("2")), {"2": ["1"]}),
+        (linked(E("1"), E("0", updated=YEARS[0])), linked(E("2")), {}),
+    ],
+)
+def test_how_entry_is_found(reader: Reader, first: str, second: str, expected: dict[str, list[str]]) -> None:
+    reader.crawl(first)
+    reader.crawl(second)
+    assert {new: former for new, former in reader.live().items() if former} == expected
 
 
 def test_ids_that_get_another_time_stamp_in_each_build(reader: Reader) -> None:
@@ -131,12 +132,6 @@ def test_ids_that_get_another_time_stamp_in_each_build(reader: Reader) -> None:
         assert reader.live() == {
             f"/blog/{n}{stamp}": [f"/blog/{n}{old}" for old in former] for n in (3, 4, 5)
         }
-
-
-def test_crawl_without_the_option_keeps_both(reader: Reader) -> None:
-    reader.crawl(atom(posts(OLD, 1)), **MERGE)
-    reader.crawl(atom(posts(NEW, 1)))
-    assert set(reader.live()) == names(OLD, 1) | names(NEW, 1)
 
 
 def test_archives_that_keep_the_former_ids(reader: Reader) -> None:

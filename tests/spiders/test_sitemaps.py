@@ -68,22 +68,14 @@ def test_pages_that_are_not_kept_are_reported(project: Project, server: FeedServ
 
 def test_robots_txt_names_sitemaps_and_an_index_names_others(project: Project, server: FeedServer) -> None:
     publish(server, 3)
-    server.serve("/robots.txt", f"User-agent: *\nDisallow: /x\nSitemap: {server.url('/index.xml')}\n")
+    server.serve("/robots.txt", f"User-agent: *\nDisallow: /x\nSitemap: {server.url('/map.xml')}\n")
+    server.serve("/map.xml", "", status=302, headers={"Location": "/index.xml"})
     server.serve("/index.xml", index(server, "/pages.xml", "/news.xml", "/posts.xml.gz"))
     server.serve("/posts.xml.gz", gzip.compress(urlset(server, *posts(1, 2, 3)).encode()))
     server.serve("/pages.xml", urlset(server, *posts(9)))
     crawl(project, server)
-    assert server.asked() == ["/feed", "/index.xml", "/posts.xml.gz", "/pages.xml"]
+    assert server.asked() == ["/feed", "/map.xml", "/index.xml", "/posts.xml.gz", "/pages.xml"]
     assert missing(project) == [server.url(path) for path in posts(1, 2)]
-
-
-# WordPress has another name for it.
-def test_redirects_are_followed(project: Project, server: FeedServer) -> None:
-    publish(server, 3)
-    server.serve("/sitemap.xml", "", status=302, headers={"Location": "/wp-sitemap.xml"})
-    server.serve("/wp-sitemap.xml", urlset(server, *posts(2, 3)))
-    crawl(project, server)
-    assert missing(project) == [server.url("/posts/2/")]
 
 
 # The list of the last two days' news has other pages, or the same ones.
@@ -114,34 +106,26 @@ def test_sitemaps_are_read_once_in_thirty_days(project: Project, server: FeedSer
     assert missing(project) == [server.url("/posts/2/")]
 
 
-def test_complete_feeds_have_no_use_for_them(project: Project, server: FeedServer) -> None:
-    publish(server, 3, head="<complete xmlns='http://purl.org/syndication/history/1.0'/>")
+COMPLETE = "<complete xmlns='http://purl.org/syndication/history/1.0'/>"
+
+
+@pytest.mark.parametrize(("head", "enabled"), [(COMPLETE, 1), ("", 0)])
+def test_when_sitemaps_are_not_read(project: Project, server: FeedServer, head: str, enabled: int) -> None:
+    publish(server, 3, head=head)
     for _ in range(2):
-        crawl(project, server)
+        crawl(project, server, FHCRAWL_SITEMAPS_ENABLED=enabled)
         assert "/sitemap.xml" not in server.asked()
-
-
-def test_setting_turns_them_off(project: Project, server: FeedServer) -> None:
-    publish(server, 3)
-    crawl(project, server, FHCRAWL_SITEMAPS_ENABLED=0)
-    assert "/sitemap.xml" not in server.asked()
 
 
 @pytest.mark.parametrize(
     ("body", "status"),
     [
-        ("", 200),
-        ("<html><p>No", 200),
-        ("<urlset", 200),
-        ("no URL", 200),
-        (b"\x1f\x8bno gzip", 200),
+        *((body, 200) for body in ("", "<html><p>No", "<urlset", "no URL", b"\x1f\x8bno gzip")),
         ("", 404),
         ("", 503),
     ],
 )
-def test_what_is_not_a_sitemap_is_no_failure(
-    project: Project, server: FeedServer, body: str | bytes, status: int
-) -> None:
+def test_no_sitemap_is_no_fault(project: Project, server: FeedServer, body: str | bytes, status: int) -> None:
     publish(server, 3)
     server.serve("/sitemap.xml", body, status=status)
     run = crawl(project, server)

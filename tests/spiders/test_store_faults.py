@@ -20,6 +20,7 @@ from tests.feeds import E, atom
 from tests.projects import Project, read_export
 from tests.server import FeedServer
 
+LOCKED = "database is locked; another process is writing to it"
 pytestmark = pytest.mark.sqlite_only("files that are locked, read-only, damaged or gone")
 
 
@@ -71,58 +72,50 @@ def fill(folder: Path) -> None:
     assert not shutil.disk_usage(folder).free
 
 
-class TestInTheMiddleOfACrawl:
-    """While the archive a3 is asked for, something happens to the store."""
+def crawl_while(
+    server: FeedServer, project: Project, feed: str, happens: Callable[[], object], sentence: str
+) -> list[str]:
+    """Crawl; while the archive a3 is asked for, something happens to the store."""
 
-    def crawl(
-        self, server: FeedServer, project: Project, feed: str, happens: Callable[[], object], sentence: str
-    ) -> list[str]:
-        def happen(path: str) -> None:
-            if path == "/a3":
-                server.on_request = None
-                happens()
+    def happen(path: str) -> None:
+        if path == "/a3":
+            server.on_request = None
+            happens()
 
-        server.on_request = happen
-        run = project.crawl(feed, settings=impatient(project))
-        assert run.exit_code == 1
-        assert "Traceback" not in run.log
-        said = [w for w in run.warnings() if w.removeprefix("ERROR: ").startswith("The store")]
-        assert len(said) == 2, run.log
-        assert sentence in said[0]
-        assert said[1] == f"ERROR: {FAILURES['fhcrawl/store/failed']}"
-        assert run.stats["fhcrawl/store/failed"] >= 1
-        # The walk ends: only the next archive is on its way already.
-        assert "/a1" not in server.asked()
-        return list(run.changes)
+    server.on_request = happen
+    run = project.crawl(feed, settings=impatient(project))
+    assert run.exit_code == 1
+    assert "Traceback" not in run.log
+    said = [w for w in run.warnings() if w.removeprefix("ERROR: ").startswith("The store")]
+    assert len(said) == 2, run.log
+    assert sentence in said[0]
+    assert said[1] == f"ERROR: {FAILURES['fhcrawl/store/failed']}"
+    assert run.stats["fhcrawl/store/failed"] >= 1
+    # The walk ends: only the next archive is on its way already.
+    assert "/a1" not in server.asked()
+    return list(run.changes)
 
-    def test_store_that_another_process_locks(self, server: FeedServer, project: Project, feed: str) -> None:
-        with closing(
-            sqlite3.connect(store_of(project), isolation_level=None, check_same_thread=False)
-        ) as other:
-            exported = self.crawl(
-                server,
-                project,
-                feed,
-                lambda: other.execute("BEGIN EXCLUSIVE"),
-                "database is locked; another process is writing to it",
-            )
-        assert exported == []
-        assert_whole(project, feed, exported)
 
-    def test_full_disk(self, server: FeedServer, project: Project, small_disk: Path, feed: str) -> None:
-        exported = self.crawl(server, project, feed, lambda: fill(small_disk), "free up space on its disk")
-        (small_disk / "filler").unlink()
-        assert_whole(project, feed, exported)
+def test_store_that_another_process_locks(server: FeedServer, project: Project, feed: str) -> None:
+    with closing(sqlite3.connect(store_of(project), isolation_level=None, check_same_thread=False)) as other:
+        exported = crawl_while(server, project, feed, lambda: other.execute("BEGIN EXCLUSIVE"), LOCKED)
+    assert exported == []
+    assert_whole(project, feed, exported)
 
-    def test_store_that_is_gone(self, server: FeedServer, project: Project, feed: str) -> None:
-        here, there = store_of(project).parent, project.folder / "moved"
-        exported = self.crawl(
-            server, project, feed, lambda: here.rename(there), "The store's file is missing"
-        )
-        assert exported == []
-        assert not here.exists()
-        there.rename(here)
-        assert_whole(project, feed, exported)
+
+def test_full_disk(server: FeedServer, project: Project, small_disk: Path, feed: str) -> None:
+    exported = crawl_while(server, project, feed, lambda: fill(small_disk), "free up space on its disk")
+    (small_disk / "filler").unlink()
+    assert_whole(project, feed, exported)
+
+
+def test_store_that_is_gone(server: FeedServer, project: Project, feed: str) -> None:
+    here, there = store_of(project).parent, project.folder / "moved"
+    exported = crawl_while(server, project, feed, lambda: here.rename(there), "The store's file is missing")
+    assert exported == []
+    assert not here.exists()
+    there.rename(here)
+    assert_whole(project, feed, exported)
 
 
 def cut_off(path: Path) -> None:
@@ -175,7 +168,7 @@ def test_locked_store_stops_the_crawl_at_once(server: FeedServer, project: Proje
         run = project.crawl(feed, settings=impatient(project))
         assert [feed["entries"] for feed in project.feeds()] == [2]
     assert run.exit_code == 2
-    assert "database is locked; another process is writing to it" in run.log
+    assert LOCKED in run.log
     assert "Traceback" not in run.log
     assert server.asked() == []
     assert_whole(project, feed, ["5", "4"])
@@ -211,45 +204,36 @@ def test_feed_that_cannot_be_forgotten_is_left(server: FeedServer, project: Proj
     assert run.changes == {"other": "new"}
 
 
-class WithoutRights:
-    """Runs `scrapy` so that it may not write what its file modes forbid, even for root."""
-
-    PREFIX = ("setpriv", "--bounding-set=-dac_override", "--inh-caps=-all")
-
-    def __init__(self, project: Project) -> None:
-        self._project = project
-        self._prefix = self.PREFIX if os.geteuid() == 0 else ()
-
-    def scrapy(self, *args: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*self._prefix, sys.executable, "-m", "scrapy", *args],
-            cwd=self._project.folder,
-            env=self._project.environment(),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+def scrapy_without_rights(project: Project, *args: str) -> subprocess.CompletedProcess[str]:
+    """Run `scrapy` so that it may not write what its file modes forbid, even for root."""
+    prefix = ("setpriv", "--bounding-set=-dac_override", "--inh-caps=-all") if os.geteuid() == 0 else ()
+    return subprocess.run(
+        [*prefix, sys.executable, "-m", "scrapy", *args],
+        cwd=project.folder,
+        env=project.environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("folder", [0o755, 0o555], ids=["the file", "the file and its folder"])
-def test_read_only_store_is_listed_and_exported_and_not_crawled(
-    server: FeedServer, project: Project, feed: str, folder: int
-) -> None:
+def test_read_only_store_is_not_crawled(server: FeedServer, project: Project, feed: str, folder: int) -> None:
     crawl_some(project, feed)
-    path, without = store_of(project), WithoutRights(project)
+    path = store_of(project)
     path.chmod(0o444)
     path.parent.chmod(folder)
     server.asked()
-    done = without.scrapy("crawl", "history", "-a", f"feed={feed}")
+    done = scrapy_without_rights(project, "crawl", "history", "-a", f"feed={feed}")
     assert (done.returncode, server.asked()) == (2, [])
     assert "attempt to write a readonly database" in done.stderr
     assert "make its file and folder writable" in done.stderr
     assert "Traceback" not in done.stderr
-    done = without.scrapy("feeds")
+    done = scrapy_without_rights(project, "feeds")
     assert done.returncode == 0, done.stderr
     assert feed in done.stdout
-    done = without.scrapy("export", "-o", "whole.jsonl")
+    done = scrapy_without_rights(project, "export", "-o", "whole.jsonl")
     assert done.returncode == 0, done.stderr
     assert {entry["id"] for entry in read_export(project.folder / "whole.jsonl")} == {"5", "4"}
     path.parent.chmod(0o755)
@@ -263,7 +247,7 @@ def test_read_only_file_that_is_no_store_has_the_name_that_the_user_gave_it(proj
     overwrite(path)
     path.parent.chmod(0o555)
     url = f"sqlite:///{path}"
-    done = WithoutRights(project).scrapy("feeds", "-s", f"FHCRAWL_STORE_URL={url}")
+    done = scrapy_without_rights(project, "feeds", "-s", f"FHCRAWL_STORE_URL={url}")
     path.parent.chmod(0o755)
     assert done.returncode == 2
     assert f"cannot be opened: {make_url(url).render_as_string()} (file is not a database)" in done.stderr

@@ -26,15 +26,15 @@ class Held:
         server.serve("/a1", atom([E("1")]))
         server.serve("/other", atom([E("other")]))
         self.feed, self.other = server.url("/index"), server.url("/other")
-        self._waits, self._go = threading.Event(), threading.Event()
+        self._waits, self.go = threading.Event(), threading.Event()
         self._project = project
         server.on_request = self._hold
         self.process: Process | None = None
 
     def _hold(self, path: str) -> None:
-        if path == "/a1" and not self._go.is_set():
+        if path == "/a1" and not self.go.is_set():
             self._waits.set()
-            self._go.wait(WAIT)
+            self.go.wait(WAIT)
 
     def start(self, *args: str) -> Process:
         with (self._project.folder / "held.log").open("wb") as log:
@@ -44,19 +44,16 @@ class Held:
         assert self._waits.wait(WAIT)
         return self.process
 
-    def let_go(self) -> None:
-        self._go.set()
-
     def end(self) -> tuple[int, list[str], str]:
         assert self.process is not None
-        self.let_go()
+        self.go.set()
         code = self.process.wait(WAIT)
         file = self._project.folder / "held.jsonl"
         ids = [entry["id"] for entry in read_export(file)] if file.exists() else []
         return code, sorted(ids), (self._project.folder / "held.log").read_text()
 
     def close(self) -> None:
-        self.let_go()
+        self.go.set()
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
@@ -69,12 +66,11 @@ def held(server: FeedServer, project: Project) -> Iterator[Held]:
 
 
 def expiry(project: Project) -> int:
-    [[seconds]] = project.database.rows("SELECT expires FROM runs WHERE id = 1")
-    return int(seconds)
+    return int(project.database.rows("SELECT expires FROM runs WHERE id = 1")[0][0])
 
 
 @pytest.mark.parametrize("args", [(), ("-a", "deltafetch_reset=1")], ids=["", "reset"])
-def test_second_crawl_leaves_the_feed_alone_and_crawls_the_others(
+def test_second_crawl_skips_feed(
     server: FeedServer, project: Project, held: Held, args: tuple[str, ...]
 ) -> None:
     process = held.start()
@@ -115,7 +111,7 @@ def test_feed_that_is_left_alone_is_in_the_closing_words(project: Project, held:
 def test_lease_of_a_killed_process_is_free_at_once(server: FeedServer, project: Project, held: Held) -> None:
     process = held.start()
     process.kill()
-    held.let_go()
+    held.go.set()
     server.asked()
     # Nobody has waited for it yet: it is a zombie, and counts as gone.
     run = project.crawl(held.feed)
@@ -141,7 +137,7 @@ def test_silent_crawl_leaves_its_feed_to_the_next(server: FeedServer, project: P
     process.send_signal(signal.SIGSTOP)
     while expiry(project) >= time.time():
         time.sleep(0.2)
-    held.let_go()
+    held.go.set()
     run = project.crawl(held.feed)
     assert run.changes == dict.fromkeys("123", "new")
     stored = project.logical_feed()

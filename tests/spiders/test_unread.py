@@ -33,9 +33,7 @@ ENTITIES = {
 
 
 @pytest.mark.parametrize(("declared", "text", "claim"), ENTITIES.values(), ids=ENTITIES)
-def test_entities_are_resolved_or_are_a_reason(
-    server: FeedServer, play: Play, declared: str, text: str, claim: str
-) -> None:
+def test_entities_are_resolved(server: FeedServer, play: Play, declared: str, text: str, claim: str) -> None:
     document = atom([E("n")], prev=None if "link" in declared else "/a1").replace("</feed>", f"{text}</feed>")
     server.serve("/index", document.replace("<feed", f"<!DOCTYPE feed {declared}><feed", 1))
     play(f"/a1 old; subscribe /index; crawl /index; {claim}")

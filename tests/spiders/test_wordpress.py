@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 
 import pytest
 from w3lib.url import url_query_cleaner, url_query_parameter
@@ -246,10 +247,11 @@ def api_link(server: FeedServer) -> dict[str, str]:
     return {"Link": f'<{server.url("/wp-json/")}>; rel="https://api.w.org/"'}
 
 
-def serve_list(server: FeedServer, ids: str, *, total: int | None) -> None:
+def serve_list(server: FeedServer, ids: str, links: Iterable[str] = (), *, total: int | None) -> None:
     """Serve WordPress's list of posts whose ids are one character each, in the order of these."""
     posts = [
-        {"id": ord(n), "guid": {"rendered": n}, "link": n, "modified_gmt": "2003-12-13T18:30:02"} for n in ids
+        {"id": ord(n), "guid": {"rendered": n}, "link": link, "modified_gmt": "2003-12-13T18:30:02"}
+        for n, link in zip(ids, links or ids, strict=True)
     ]
     headers = {} if total is None else {"X-WP-Total": str(total)}
     server.serve(LIST, json.dumps(posts), headers=headers, etag=False)

@@ -67,7 +67,8 @@ class Walk:
     settings, arguments and the options of a list; without a URL, of the same feed again, or with
     `subscribed` of the subscribed ones. After `days`, runs are a day apart, and check all documents.
     About it: `asked PATHS`, in their order, or `asked-also PATHS`; `exports 1 2:deleted 3=text`;
-    `logs WORDS`; `lacks WORDS`; `stat NAME NUMBER`; `code NUMBER`; `sends NAME=VALUE`; `hides NAME` (OTHER).
+    `logs WORDS`; `lacks WORDS`; `warns NUMBER`; `stat NAME NUMBER`; `code NUMBER`; `sends NAME=VALUE`;
+    `hides NAME` (OTHER).
     About the store: `has IDS`; `verdict lossy paged`, or `verdict /index lossy paged`; `gap KIND URL`;
     `detail WORDS`; `stored /feed=2`, with numbers of entries; `absent IDS`; `holes NUMBER`;
     `checked 2010-01-03`; `as-of 2010-01-03`.
@@ -139,11 +140,11 @@ class Walk:
 
     def events(self, path: str, *words: str) -> None:
         days = [int(word) for word in words if word.isdecimal()]
-        links = [f"self:{path}", *(word for word in words if ":" in word)]
-        header = ", ".join("<{2}>; rel={0}".format(*link.partition(":")) for link in links)
+        links = {"self": path, **dict(word.split(":", 1) for word in words if ":" in word)}
+        header = ", ".join(f"<{target}>; rel={relation}" for relation, target in links.items() if target)
         body = multipart(*((day, f"event {day}", f"e{day}") for day in days))
         headers = {"Link": header, "Last-Modified": snapshot_date(days[-1])}
-        self._server.serve(path, body, content_type=MULTIPART, headers=headers)
+        self._server.serve(path, body, content_type=MULTIPART, headers=headers, etag="no-etag" not in words)
 
     def on(self, path: str, *words: str) -> None:
         self._at.setdefault(path, []).append(" ".join(words))
@@ -230,7 +231,10 @@ class Walk:
             assert (item["summary"] or item["content"]) == text
 
     def logs(self, *words: str) -> None:
-        assert " ".join(words) in self.run.log
+        assert " ".join(map(self._url, words)) in self.run.log
+
+    def warns(self, number: str) -> None:
+        assert len(self.run.warnings()) == int(number)
 
     def lacks(self, *words: str) -> None:
         assert " ".join(words) not in self.run.log
@@ -328,11 +332,10 @@ def _change(word: str) -> tuple[str, str]:
 def scripts(
     table: Mapping[str, str], both_stores: Collection[str] = (), **values: Collection[str]
 ) -> pytest.MarkDecorator:
-    """Parametrize a test with the scripts of a table, by name, each with the values of the words in it.
+    """Parametrize a test with the scripts of a table, by name, each with the values of the word in it.
 
     :param both_stores: names of those whose result depends on SQL most
     """
-    [(word, replacements)] = values.items() or {"": [""]}.items()
     return pytest.mark.parametrize(
         "script",
         [
@@ -342,6 +345,7 @@ def scripts(
                 marks=[pytest.mark.both_stores] if name in both_stores else [],
             )
             for name, script in table.items()
-            for value in (replacements if word in script else [""])
+            for word in [next((word for word in values if word in script), "")]
+            for value in values.get(word, [""])
         ],
     )
