@@ -27,10 +27,6 @@ def test_list_gives_what_the_file_beside_it_says(path: Path) -> None:
     assert json.loads(json.dumps(asdict(listed))) == expected
 
 
-def test_every_expectation_belongs_to_one_list() -> None:
-    assert sorted(path.stem for path in DATA.glob("*.json")) == [path.stem for path in LISTS]
-
-
 def test_list_of_uris_is_a_folders_or_none() -> None:
     with pytest.raises(NotAFeedError):
         read_file(DATA / "folder.uris", LOCATION)
