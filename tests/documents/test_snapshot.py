@@ -15,7 +15,7 @@ from fhcrawl.documents.lists import (
     snapshot_prefix,
 )
 from fhcrawl.exceptions import NotAFeedError
-from tests.documents.test_json_text import VALUES
+from tests.documents.formats.test_jsonfeed import VALUES
 
 LOCATION = "https://feeds.example/snapshots/latest"
 INDEX: dict[str, Any] = {
