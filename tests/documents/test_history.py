@@ -20,7 +20,7 @@ WRAPPERS = {
 PREV = '<atom:link rel="prev" href="11#x"/>'
 
 
-@pytest.fixture(params=WRAPPERS.values(), ids=WRAPPERS)
+@pytest.fixture(params=WRAPPERS.values(), ids=list(WRAPPERS))
 def wrapper(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -151,7 +151,7 @@ def test_list_gives_what_the_file_beside_it_says(path: Path) -> None:
 
 def test_list_is_no_feed_and_one_of_uris_a_folders_or_none() -> None:
     with pytest.raises(NotAFeedError, match="a list of documents"):
-        documents.as_feed(read_json(INDEX))
+        documents.as_feed(documents.read(json.dumps(INDEX).encode(), LOCATION))
     with pytest.raises(NotAFeedError):
         read_file(DATA / "folder.uris", LOCATION)
 

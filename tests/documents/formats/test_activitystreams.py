@@ -249,11 +249,14 @@ class TestActivities:
         assert read_page(activity) == FeedDocument("activitystreams")
 
 
+LOST: tuple[Any, ...] = ("https://social.example/activities/1", None, 5, [], "")
+
+
 class TestFaults:
     @pytest.mark.parametrize(
         ("item", "kind"),
         [
-            *((item, "entry-lost") for item in ("https://social.example/activities/1", None, 5, [], "")),
+            *((item, "entry-lost") for item in LOST),
             *(({"type": "Create", **more}, "entry-lost") for more in ({}, {"object": [5]})),
             ({"type": "Announce", "object": NOTE}, "no-id"),
             *(({"type": "Create", "object": {"type": "Note"}}, "no-id"), ({}, "no-id")),

@@ -218,12 +218,11 @@ def test_post_of_ghost() -> None:
         "custom_excerpt": "Short",
         "published_at": "2024-01-01T00:00:00.000+00:00",
         "updated_at": "2024-01-02T01:00:00.000+01:00",
-        "feature_image": "https://example.org/content/images/a.png",
+        "feature_image": "https://example.org/images/a.png",
         "authors": [{"name": "A"}, {"name": "B"}, {"name": "A"}, {"name": None}, "C"],
         "tags": [{"name": "News"}],
     }
     document = read_page(post, {"id": "5f2", "html": None, "excerpt": "E", "authors": None, "tags": 3})
-    image = {"url": "https://example.org/content/images/a.png", "type": "image/*", "length": None}
     assert document.problems == []
     assert document.entries == [
         Entry(
@@ -237,7 +236,7 @@ def test_post_of_ghost() -> None:
             updated="2024-01-02T00:00:00.000Z",
             authors=["A", "B"],
             categories=["News"],
-            enclosures=[image],
+            enclosures=[{"url": "https://example.org/images/a.png", "type": "image/*", "length": None}],
             title_type="text",
             summary_type="text",
         ),
