@@ -158,8 +158,3 @@ def test_bytes_that_are_no_text_stay_base64(data: bytes) -> None:
     encoded = base64.b64encode(data).decode()
     entry = read_old_entry(f'<content type="application/x-bytes" mode="base64">{encoded}</content>')
     assert (entry.content, entry.content_type) == (encoded, "application/x-bytes;base64")
-
-
-def test_blank_texts_are_none() -> None:
-    document = read_atom("<title> </title><entry><id>1</id><title> <b> </b></title></entry>")
-    assert (document.title, document.entries[0].title) == (None, None)

@@ -171,3 +171,7 @@ def test_first_of_the_formats_own_elements_that_has_a_value_counts(
 def test_second_guid_says_nothing(inside: str, expected: str | None) -> None:
     item = read_item(inside)
     assert (item.id, item.link) == ("http://e.example/1", expected)
+
+
+def test_blank_title_is_none() -> None:
+    assert read_item("<guid>1</guid><title> </title>").title is None
