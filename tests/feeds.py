@@ -10,6 +10,9 @@ from fhcrawl.crawling.parser import Job
 from fhcrawl.documents import DocumentList, FeedDocument
 from fhcrawl.documents.model import DETAILS
 
+URL = "http://feeds.example/dir/feed"
+ATOM = "http://www.w3.org/2005/Atom"
+
 
 def feed_of(found: FeedDocument | DocumentList) -> FeedDocument:
     assert isinstance(found, FeedDocument)
@@ -113,3 +116,19 @@ def said(document: FeedDocument) -> dict[str, Any]:
         for name in ("original", "digest", *DETAILS):
             del entry[name]
     return fields
+
+
+def atom_feed(inside: str, attributes: str = "", before: str = "") -> bytes:
+    return f'{before}<feed xmlns="{ATOM}" {attributes}>{inside}</feed>'.encode()
+
+
+def read_atom(inside: str, attributes: str = "", before: str = "", **options: Any) -> FeedDocument:
+    return read(atom_feed(inside, attributes, before), URL, **options)
+
+
+def ids(document: FeedDocument) -> list[str | None]:
+    return [entry.id for entry in document.entries]
+
+
+def kinds(document: FeedDocument) -> list[str]:
+    return [problem.kind for problem in document.problems]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import feedparser
 import pytest
 
-from fhcrawl.documents import Entry, FeedDocument
+from fhcrawl.documents import Entry
 from tests.feeds import read
 
 DATA = Path(__file__).parent.parent / "data"
@@ -154,48 +154,39 @@ def cut_fraction(time: str | None) -> str | None:
 
 def our_fields(entry: Entry) -> dict[str, str | None]:
     published, updated = cut_fraction(entry.published), cut_fraction(entry.updated)
-    return {"link": entry.link, "title": entry.title, "published": published, "updated": updated}
+    title, link = entry.title, entry.link
+    return {"id": entry.id, "link": link, "title": title, "published": published, "updated": updated}
 
 
 # dict.get, because feedparser's own gives `published` where there is no `updated`.
 def their_fields(entry: Any) -> dict[str, str | None]:
-    return {
-        "link": dict.get(entry, "link"),
-        "title": dict.get(entry, "title"),
-        "published": moment(dict.get(entry, "published_parsed")),
-        "updated": moment(dict.get(entry, "updated_parsed")),
-    }
+    times = {name: moment(dict.get(entry, f"{name}_parsed")) for name in ("published", "updated")}
+    return {name: dict.get(entry, name) for name in ("id", "link", "title")} | times
 
 
 def differences(path: Path) -> list[Difference]:
     url = FOLDER + path.name
     body = path.read_bytes()
     ours, theirs = read(body, url), their_reading(body, url)
-    found = head_differences(path.name, ours, theirs)
-    pairs = aligned(list(ours.entries), theirs.entries)
-    for name, our_entry, their_entry in pairs:
-        if our_entry is None or their_entry is None:
-            ours_there, theirs_there = (
-                "there" if one is not None else None for one in (our_entry, their_entry)
-            )
-            found.append(Difference(path.name, name, "entry", ours_there, theirs_there))
-            continue
-        their_id = dict.get(their_entry, "id")
-        fields = {"id": (our_entry.id, their_id)}
-        mine, other = our_fields(our_entry), their_fields(their_entry)
-        fields |= {field: (mine[field], other[field]) for field in mine}
-        found += [
-            Difference(path.name, name, field, *both) for field, both in fields.items() if both[0] != both[1]
-        ]
-    return [difference for difference in found if not any(rule(difference) for rule in RULES)]
-
-
-def head_differences(name: str, ours: FeedDocument, theirs: Any) -> list[Difference]:
-    fields = {
+    head = {
         "title": (ours.title, dict.get(theirs.feed, "title")),
         "updated": (cut_fraction(ours.updated), moment(dict.get(theirs.feed, "updated_parsed"))),
     }
-    return [Difference(name, FEED, field, *both) for field, both in fields.items() if both[0] != both[1]]
+    compared: list[tuple[str | None, dict[str, Any]]] = [(FEED, head)]
+    for name, our_entry, their_entry in aligned(list(ours.entries), theirs.entries):
+        if our_entry is None or their_entry is None:
+            there = ("there" if one is not None else None for one in (our_entry, their_entry))
+            compared.append((name, {"entry": tuple(there)}))
+            continue
+        mine, other = our_fields(our_entry), their_fields(their_entry)
+        compared.append((name, {field: (mine[field], other[field]) for field in mine}))
+    found = [
+        Difference(path.name, name, field, *both)
+        for name, fields in compared
+        for field, both in fields.items()
+        if both[0] != both[1]
+    ]
+    return [difference for difference in found if not any(rule(difference) for rule in RULES)]
 
 
 def aligned(ours: list[Entry], theirs: list[Any]) -> list[tuple[str, Entry | None, Any]]:

@@ -10,33 +10,29 @@ from fhcrawl.exceptions import NotAFeedError
 URL = "http://example.org/blog/"
 
 
-@pytest.mark.parametrize("body", [b"", b"   ", b"<!-- nothing -->"])
-def test_page_that_cannot_be_read_names_none(body: bytes) -> None:
-    assert feed_links(body, URL) == []
-
-
-def test_only_alternate_links_of_feed_types_count() -> None:
-    body = b"""<html><head><base href="/base/">
-    <link rel="alternate" type="text/html" href="no">
-    <link rel="stylesheet" type="application/atom+xml" href="no">
-    <link rel="alternate" type="application/rss+xml" href="">
-    <link rel="ALTERNATE home" type="Application/Atom+XML; charset=utf-8" href="a.atom">
-    <link rel="alternate" type="application/feed+json" href="http://example.net/f.json">
-    </head></html>"""
-    assert feed_links(body, URL) == ["http://example.org/base/a.atom", "http://example.net/f.json"]
+ALTERNATES = """<html><head><base href="/base/">
+<link rel="alternate" type="text/html" href="no">
+<link rel="stylesheet" type="application/atom+xml" href="no">
+<link rel="alternate" type="application/rss+xml" href="">
+<link rel="ALTERNATE home" type="Application/Atom+XML; charset=utf-8" href="a.atom">
+<link rel="alternate" type="application/feed+json" href="http://example.net/f.json">
+</head></html>"""
+A = '<link rel="alternate" type="text/xml" href="a">'
 
 
 @pytest.mark.parametrize(
-    ("bases", "found"),
+    ("page", "feeds"),
     [
-        ('<base href="/1/"><base href="/2/">', "http://example.org/1/a"),
-        ('<base target="_top"><base href="/2/">', "http://example.org/blog/a"),
-        ("<base href>", "http://example.org/blog/a"),
+        *((nothing, []) for nothing in ("", "   ", "<!-- nothing -->")),
+        (ALTERNATES, ["http://example.org/base/a.atom", "http://example.net/f.json"]),
+        # the first base element
+        (f'<html><head><base href="/1/"><base href="/2/">{A}</head></html>', ["http://example.org/1/a"]),
+        (f'<html><head><base target="_top"><base href="/2/">{A}</head></html>', [f"{URL}a"]),
+        (f"<html><head><base href>{A}</head></html>", [f"{URL}a"]),
     ],
 )
-def test_first_base_element_counts(bases: str, found: str) -> None:
-    page = f'<html><head>{bases}<link rel="alternate" type="text/xml" href="a"></head></html>'
-    assert feed_links(page.encode(), URL) == [found]
+def test_alternate_links_of_feed_types_count(page: str, feeds: list[str]) -> None:
+    assert feed_links(page.encode(), URL) == feeds
 
 
 def test_first_of_many_feeds_are_named_and_no_long_url() -> None:

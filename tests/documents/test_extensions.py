@@ -7,8 +7,8 @@ import pytest
 
 from fhcrawl.documents import extensions
 from fhcrawl.documents.extensions import DEEPEST
+from tests.feeds import ATOM
 
-ATOM = "http://www.w3.org/2005/Atom"
 OLD_ATOM = "http://purl.org/atom/ns#"
 ITUNES = "http://www.itunes.com/dtds/podcast-1.0.dtd"
 MEDIA = "http://search.yahoo.com/mrss/"
@@ -24,35 +24,32 @@ def atom(inner: str, attributes: str = "") -> str:
     return f'<entry xmlns="{ATOM}" {attributes}>{inner}</entry>'
 
 
-def test_name_that_is_no_qualified_name() -> None:
-    assert extensions.read("<item><a:b:c>x</a:b:c></item>") == {"rss": {"a:b:c": [node("x")]}}
+JSON_ITEM = {"id": "1", "title": "T", "content_text": "C", "tags": ["t"], "authors": [{"name": "A"}]}
 
 
-def test_nothing_is_left_of_an_entry_that_fields_have_whole() -> None:
-    assert (
-        extensions.read(
-            atom(
-                '<id>1</id><title type="html">T</title><link rel="alternate" href="/1"/>'
-                "<published>2003-12-13T18:30:02Z</published><updated>2003-12-13T18:30:02.25Z</updated>"
-                "<author><name>A</name></author><category term='c'/><summary>S</summary>"
-                "<content type='xhtml' xml:lang='en'><div xmlns='http://www.w3.org/1999/xhtml'>C</div></content>"
-                "<link rel='enclosure' href='/a.mp3' type='audio/mpeg' length='1'/>",
-                'xml:base="http://example.org/" xml:lang="en"',
-            )
-        )
-        == {}
-    )
-    assert (
-        extensions.read(
-            f"<item xmlns:c='{CONTENT}'><guid>1</guid><title>T</title><link>http://example.org/</link>"
-            "<pubDate>Sat, 13 Dec 2003 18:30:02 GMT</pubDate><author>A</author><category>c</category>"
-            "<description>S <b>bold</b></description><c:encoded>C</c:encoded>"
-            "<enclosure url='a.mp3' type='audio/mpeg' length='1'/></item>"
-        )
-        == {}
-    )
-    item = {"id": "1", "title": "T", "content_text": "C", "tags": ["t"], "authors": [{"name": "A"}]}
-    assert extensions.read(json.dumps(item | {"date_published": "2003-12-13T18:30:02Z"})) == {}
+@pytest.mark.parametrize(
+    "original",
+    [
+        atom(
+            '<id>1</id><title type="html">T</title><link rel="alternate" href="/1"/>'
+            "<published>2003-12-13T18:30:02Z</published><updated>2003-12-13T18:30:02.25Z</updated>"
+            "<author><name>A</name></author><category term='c'/><summary>S</summary>"
+            "<content type='xhtml' xml:lang='en'><div xmlns='http://www.w3.org/1999/xhtml'>C</div></content>"
+            "<link rel='enclosure' href='/a.mp3' type='audio/mpeg' length='1'/>",
+            'xml:base="http://example.org/" xml:lang="en"',
+        ),
+        f"<item xmlns:c='{CONTENT}'><guid>1</guid><title>T</title><link>http://example.org/</link>"
+        "<pubDate>Sat, 13 Dec 2003 18:30:02 GMT</pubDate><author>A</author><category>c</category>"
+        "<description>S <b>bold</b></description><c:encoded>C</c:encoded>"
+        "<enclosure url='a.mp3' type='audio/mpeg' length='1'/></item>",
+        json.dumps(JSON_ITEM | {"date_published": "2003-12-13T18:30:02Z"}),
+        # what exporters add
+        atom('<updated xmlns:x="urn:x-fhcrawl:export" x:stands-in="document">2003</updated>'),
+    ],
+    ids=range(4),
+)
+def test_nothing_is_left_of_an_entry_that_fields_have_whole(original: str) -> None:
+    assert extensions.read(original) == {}
 
 
 NAMED, ADDRESS = {"name": [node("A")]}, {"email": [node("a@example.org")]}
@@ -85,8 +82,10 @@ def test_element_of_atom_that_says_more_than_fields_have(inner: str, expected: A
     assert extensions.read(atom(inner)) == {"atom": {name: [expected]}}
 
 
-# Only what a reader takes is in the fields.
-UNREAD = {
+IMAGE = {"itunes": {"image": [node(href="i", **{"itunes:size": "1"})]}}
+MIXED = f"<item xmlns:m='{MEDIA}'><m:description>a <b x=\"1\">b</b> c</m:description></item>"
+TREES = {
+    # Only what a reader takes is in the fields.
     "content of RSS in Atom": (
         atom(f'<id>1</id><e:encoded xmlns:e="{CONTENT}">C</e:encoded>'),
         {"content": {"encoded": [node("C")]}},
@@ -111,75 +110,52 @@ UNREAD = {
         atom("<category term='c'>C</category><category>d</category><author>A<name>B</name></author>"),
         {"atom": {"category": [node("C", term="c")], "author": [node(f'A<name xmlns="{ATOM}">B</name>')]}},
     ),
+    "text beside elements": (MIXED, {"media": {"description": [node('a <b x="1">b</b> c')]}}),
+    "no qualified name": ("<item><a:b:c>x</a:b:c></item>", {"rss": {"a:b:c": [node("x")]}}),
+    "unknown namespaces": (
+        atom('<x:a x:b="1" xmlns:x="urn:x"><x:c>2</x:c></x:a>', 'xmlns:y="urn:y" y:etag="3"'),
+        {
+            "atom": {"entry": [node(**{"{urn:y}etag": "3"})]},
+            "urn:x": {"a": [node(children={"urn:x": {"c": [node("2")]}}, **{"{urn:x}b": "1"})]},
+        },
+    ),
+    # Prefixes are those of a table.
+    **{
+        uri: (f'<item xmlns:x="{uri}"><x:image href="i" x:size="1"/></item>', IMAGE)
+        for uri in (ITUNES, ITUNES.replace("dtds/pod", "DTDs/Pod"), ITUNES.replace("http", "https"))
+    },
+    "RSS": (
+        "<item><guid isPermaLink='false'>1</guid><source url='u'>S</source><comments>c</comments>"
+        "<category domain='d'>c</category><category>e</category><cloud/>"
+        "<title>A</title><title>B</title></item>",
+        {
+            "rss": {
+                "guid": [node("1", isPermaLink="false")],
+                "source": [node("S", url="u")],
+                "comments": [node("c")],
+                "category": [node("c", domain="d")],
+                "cloud": [node()],
+                "title": [node("A"), node("B")],
+            }
+        },
+    ),
 }
 
 
-@pytest.mark.parametrize(("original", "expected"), UNREAD.values(), ids=UNREAD)
-def test_what_no_reader_takes_stays(original: str, expected: Any) -> None:
+@pytest.mark.parametrize(("original", "expected"), TREES.values(), ids=TREES)
+def test_what_fields_do_not_have_is_in_the_tree(original: str, expected: Any) -> None:
     assert extensions.read(original) == expected
 
 
-def test_elements_of_rss_that_say_more_than_fields_have() -> None:
-    tree = extensions.read(
-        "<item><guid isPermaLink='false'>1</guid><source url='u'>S</source><comments>c</comments>"
-        "<category domain='d'>c</category><category>e</category><cloud/>"
-        "<title>A</title><title>B</title></item>"
-    )
-    assert tree == {
-        "rss": {
-            "guid": [node("1", isPermaLink="false")],
-            "source": [node("S", url="u")],
-            "comments": [node("c")],
-            "category": [node("c", domain="d")],
-            "cloud": [node()],
-            "title": [node("A"), node("B")],
-        }
-    }
-
-
-@pytest.mark.parametrize(
-    "namespace",
-    [ITUNES, "http://www.itunes.com/DTDs/PodCast-1.0.dtd", "https://www.itunes.com/dtds/podcast-1.0.dtd"],
-)
-def test_prefix_is_of_the_table_and_not_of_the_feed(namespace: str) -> None:
-    original = f'<item xmlns:x="{namespace}"><x:image href="i" x:size="1"/></item>'
-    assert extensions.read(original) == {"itunes": {"image": [node(href="i", **{"itunes:size": "1"})]}}
-
-
-def test_unknown_namespace_is_named_by_its_uri() -> None:
-    original = atom('<x:a x:b="1" xmlns:x="urn:x"><x:c>2</x:c></x:a>', 'xmlns:y="urn:y" y:etag="3"')
-    assert extensions.read(original) == {
-        "atom": {"entry": [node(**{"{urn:y}etag": "3"})]},
-        "urn:x": {"a": [node(children={"urn:x": {"c": [node("2")]}}, **{"{urn:x}b": "1"})]},
-    }
-
-
-def test_text_beside_elements_is_markup() -> None:
-    original = f'<item xmlns:m="{MEDIA}"><m:description>a <b x="1">b</b> c</m:description></item>'
-    assert extensions.read(original) == {"media": {"description": [node('a <b x="1">b</b> c')]}}
-
-
-def test_elements_that_exporters_stand_in_are_no_extensions() -> None:
-    original = atom('<updated xmlns:x="urn:x-fhcrawl:export" x:stands-in="document">2003</updated>')
-    assert extensions.read(original) == {}
-
-
 def test_depth_is_bounded_and_nothing_is_lost() -> None:
-    original = f"<item xmlns:x='urn:x'>{'<x:a>' * 200}deep{'</x:a>' * 200}</item>"
-    found = extensions.read(original)
-    levels, value = 0, None
+    found = extensions.read(f"<item xmlns:x='urn:x'>{'<x:a>' * 200}deep{'</x:a>' * 200}</item>")
+    levels, value = 0, ""
     while found:
         [each] = found["urn:x"]["a"]
         levels, value, found = levels + 1, each["value"], each["children"]
-    assert levels == DEEPEST
-    assert value is not None
-    assert value.count("<") == 2 * (200 - DEEPEST)
-    assert "deep" in value
-
-
-def test_depth_of_json_is_bounded_too() -> None:
-    found: Any = extensions.read(json.dumps({"_x": json.loads("[" * 200 + '"deep"' + "]" * 200)}))
-    value = found["json"]["_x"]
+    assert (levels, value.count("<"), "deep" in value) == (DEEPEST, 2 * (200 - DEEPEST), True)
+    found = extensions.read(json.dumps({"_x": json.loads("[" * 200 + '"deep"' + "]" * 200)}))
+    value = (found or {})["json"]["_x"]
     while isinstance(value, list):
         [value] = value
     assert "deep" in value
@@ -187,8 +163,6 @@ def test_depth_of_json_is_bounded_too() -> None:
 
 def test_members_of_json_feed_stay_as_they_are() -> None:
     item = {
-        "id": "1",
-        "content_html": "<p>",
         "content_text": "t",
         "authors": [{"name": "A", "avatar": "http://example.org/a.png"}],
         "attachments": [{"url": "u", "mime_type": "audio/mpeg", "duration_in_seconds": "60"}],
@@ -196,8 +170,7 @@ def test_members_of_json_feed_stay_as_they_are() -> None:
         "date_modified": "2003-12-13T18:30:02+01:00",
         "_x": {"a": [None, {"b": True}]},
     }
-    said = {"id", "content_html"}
-    assert extensions.read(json.dumps(item)) == {"json": {n: v for n, v in item.items() if n not in said}}
+    assert extensions.read(json.dumps({"id": "1", "content_html": "<p>", **item})) == {"json": item}
 
 
 @pytest.mark.parametrize("original", [None, "", "{", "plain"])

@@ -3,10 +3,8 @@ from collections.abc import Callable
 import pytest
 
 from fhcrawl.documents import UpdateSchedule
-from tests.feeds import read
+from tests.feeds import ATOM, URL, ids, kinds, read
 
-LOCATION = "http://feeds.example/dir/feed"
-ATOM = "http://www.w3.org/2005/Atom"
 OLD_ATOM = "http://purl.org/atom/ns#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RSS_1 = "http://purl.org/rss/1.0/"
@@ -42,16 +40,15 @@ LOST = {
 
 @pytest.mark.parametrize("document", LOST.values(), ids=LOST)
 def test_entry_that_is_not_read_is_said_to_be_lost(document: str) -> None:
-    found = read(document.encode(), LOCATION)
-    assert [entry.id for entry in found.entries] == ["a"]
-    assert [problem.kind for problem in found.problems] == ["entry-lost"]
+    found = read(document.encode(), URL)
+    assert (ids(found), kinds(found)) == (["a"], ["entry-lost"])
 
 
 @pytest.mark.parametrize("around", ["content", "x"])
 def test_entry_in_another_element_is_foreign_markup(around: str) -> None:
     other = f"<{around} type='application/xml'>{ENTRY.format('')}</{around}>"
     inside = f"<entry><id>a</id><title>t</title>{other}</entry>"
-    assert not read(f'<feed xmlns="{ATOM}">{inside}</feed>'.encode(), LOCATION).problems
+    assert not read(f'<feed xmlns="{ATOM}">{inside}</feed>'.encode(), URL).problems
 
 
 DELETED = (
@@ -66,8 +63,8 @@ DELETED = (
 @pytest.mark.parametrize("inside", [ENTRY.format(f' xmlns="{ATOM}"'), NO_NAMESPACE], ids=["entry", "item"])
 def test_entry_of_something_else_in_the_head_is_no_entry_of_the_feed(around: str, inside: str) -> None:
     for document in (atom(around.format(inside)), rss(around.format(inside))):
-        found = read(document.encode(), LOCATION)
-        assert ([entry.id for entry in found.entries], found.problems) == (["a"], [])
+        found = read(document.encode(), URL)
+        assert (ids(found), found.problems) == (["a"], [])
 
 
 OPEN_SEARCH = "http://a9.com/-/spec/opensearch/1.1/"
@@ -80,7 +77,7 @@ OPEN_SEARCH_RSS = "http://a9.com/-/spec/opensearchrss/1.0/"
 def test_number_of_all_entries_is_read(form: Callable[[str], str], namespace: str) -> None:
     def total(text: str) -> int | None:
         found = form(f'<o:totalResults xmlns:o="{namespace}">{text}</o:totalResults>')
-        return read(found.encode(), LOCATION).total
+        return read(found.encode(), URL).total
 
     assert total(" 1234 ") == 1234
     assert [total(text) for text in ("", "-1", "many", "\u0663", "9" * 5000)] == [None] * 5
@@ -90,57 +87,38 @@ SY = ' xmlns:sy="http://purl.org/rss/1.0/modules/syndication/"'
 DAY = 86400
 
 
-def update_schedule(head: str) -> UpdateSchedule | None:
-    return read(rss(head).encode(), LOCATION).update_schedule
-
-
-def syndication(**elements: str) -> UpdateSchedule | None:
-    return update_schedule("".join(f"<sy:{name}{SY}>{text}</sy:{name}>" for name, text in elements.items()))
+def period(seconds: int) -> UpdateSchedule:
+    return UpdateSchedule(period=seconds)
 
 
 @pytest.mark.parametrize(
-    "document", [atom(""), rss(""), '{"version": "https://jsonfeed.org/version/1.1", "items": []}']
-)
-def test_most_feeds_have_no_update_schedule(document: str) -> None:
-    assert read(document.encode(), LOCATION).update_schedule is None
-
-
-@pytest.mark.parametrize(
-    ("text", "minutes"),
-    [("60", 60), (" 5\n", 5), ("0", None), ("-5", None), ("soon", None), ("9" * 10, None), ("٣", None)],
-)
-def test_ttl_is_a_number_of_minutes(text: str, minutes: int | None) -> None:
-    found = update_schedule(f"<ttl>{text}</ttl>")
-    assert (found and found.ttl) == minutes
-
-
-@pytest.mark.parametrize(
-    ("said", "seconds"),
+    ("elements", "schedule"),
     [
-        ({"updatePeriod": "hourly"}, 3600),
-        ({"updatePeriod": " Daily ", "updateFrequency": "2"}, DAY // 2),
-        ({"updatePeriod": "weekly"}, 7 * DAY),
-        ({"updatePeriod": "monthly"}, 30 * DAY),
-        ({"updatePeriod": "yearly", "updateFrequency": "365"}, DAY),
-        ({"updateFrequency": "4"}, DAY // 4),
-        ({"updateBase": "2000-01-01T12:00"}, DAY),
-        ({"updatePeriod": "hourly", "updateFrequency": "100000"}, 1),
-        ({"updatePeriod": "hourly", "updateFrequency": "often"}, 3600),
-        ({"updatePeriod": "never"}, None),
+        # a number of minutes
+        *(({"ttl": "60"}, UpdateSchedule(ttl=60)), ({"ttl": " 5\n"}, UpdateSchedule(ttl=5))),
+        *(({"ttl": text}, None) for text in ("0", "-5", "soon", "9" * 10, "٣")),
+        # the period is divided by the frequency
+        ({"sy:updatePeriod": "hourly"}, period(3600)),
+        ({"sy:updatePeriod": " Daily ", "sy:updateFrequency": "2"}, period(DAY // 2)),
+        *(
+            ({"sy:updatePeriod": "weekly"}, period(7 * DAY)),
+            ({"sy:updatePeriod": "monthly"}, period(30 * DAY)),
+        ),
+        ({"sy:updatePeriod": "yearly", "sy:updateFrequency": "365"}, period(DAY)),
+        ({"sy:updateFrequency": "4"}, period(DAY // 4)),
+        ({"sy:updatePeriod": "hourly", "sy:updateFrequency": "100000"}, period(1)),
+        ({"sy:updatePeriod": "hourly", "sy:updateFrequency": "often"}, period(3600)),
+        ({"sy:updatePeriod": "never"}, None),
+        # a time without fractions
+        ({"sy:updateBase": "2000-01-01T12:00"}, UpdateSchedule(period=DAY, base="2000-01-01T12:00:00Z")),
+        (
+            {"sy:updateBase": "2000-01-01T12:00:00.1234567+02:00"},
+            UpdateSchedule(period=DAY, base="2000-01-01T10:00:00Z"),
+        ),
+        ({"sy:updateBase": "once"}, period(DAY)),
+        ({}, None),
     ],
 )
-def test_period_is_divided_by_the_frequency(said: dict[str, str], seconds: int | None) -> None:
-    found = syndication(**said)
-    assert (found and found.period) == seconds
-
-
-@pytest.mark.parametrize(
-    ("text", "base"),
-    [
-        ("2000-01-01T12:00", "2000-01-01T12:00:00Z"),
-        ("2000-01-01T12:00:00.1234567+02:00", "2000-01-01T10:00:00Z"),
-        ("once", None),
-    ],
-)
-def test_base_is_a_time_without_fractions(text: str, base: str | None) -> None:
-    assert syndication(updateBase=text) == UpdateSchedule(period=DAY, base=base)
+def test_update_schedule_is_read(elements: dict[str, str], schedule: UpdateSchedule | None) -> None:
+    head = "".join(f"<{name}{SY}>{text}</{name}>" for name, text in elements.items())
+    assert read(rss(head).encode(), URL).update_schedule == schedule

@@ -40,9 +40,16 @@ def _response(data: bytes) -> None:
 def _check(document: FeedDocument) -> None:
     # What the store, the exporters and the log have to write; originals have to be UTF-8.
     json.dumps(asdict(document), default=bytes.decode, ensure_ascii=False).encode()
-    entries = document.entries
-    for time in (document.updated, *(each for entry in entries for each in (entry.published, entry.updated))):
-        assert time is None or UTC.fullmatch(time), time
+    times = [document.updated]
+    for entry in document.entries:
+        times += [entry.published, entry.updated]
+        strings = (entry.id, entry.title, entry.link, entry.summary, entry.content, entry.content_type)
+        assert "" not in (*strings, *entry.authors, *entry.categories)
+        assert (entry.content is None) == (entry.content_type is None)
+        assert all(enclosure["url"] for enclosure in entry.enclosures)
+    assert all(time is None or UTC.fullmatch(time) for time in times), times
+    assert document.title != ""
+    assert not any("#" in url for url in document.links.values())
 
 
 def _link_header(data: bytes) -> None:
@@ -61,7 +68,7 @@ def _snapshot(data: bytes) -> None:
 
 def _date(data: bytes) -> None:
     time = dates.utc(data.decode("utf-8", "replace"))
-    assert time is None or UTC.fullmatch(time), time
+    assert time is None or (UTC.fullmatch(time) and dates.utc(time) == time), time
 
 
 def _list(data: bytes) -> None:
@@ -89,6 +96,12 @@ SEEDS: dict[str, tuple[bytes, ...]] = {
         b'"type": "Note", "id": "c", "url": [{"href": "d"}], "contentMap": {"en": "e"}, "tag": ['
         b'{"type": "Hashtag", "name": "#f"}], "attachment": {"url": "g"}}}, '
         b'{"type": "Announce", "object": "h"}, {"type": "Delete", "object": "i"}]}',
+    ),
+    "response": (
+        *(
+            b"Content-Type: text/xml; charset=%b\n\n<rss><channel><item><guid>\xe9</guid></item>" % charset
+            for charset in (b"utf-8", b"iso-8859-1", b"utf-16", b"us-ascii", b"x-unknown", b"")
+        ),
     ),
     "link-header": (
         b'<a>; rel="prev-archive next"; title="a\\"b", </x>;rel=self;anchor="#a", b; rel=current',
@@ -118,7 +131,7 @@ TOKENS = (
     *("<!DOCTYPE x [<!ENTITY a '", "]>", "<![CDATA[", "]]>", "<!--", "-->", "<?x ", "?>", "&a;", "&#x0;"),
     "&#55296;",
     *("<entry>", "</entry>", "<item>", "</item>", "<a:b>", "</feed>", "</channel>", ' xmlns:a="b"'),
-    ' xml:base="//["',
+    *(' xml:base="//["', ' href="http://["', "//[x#y", "%zz", "&nbsp;", "&#x10FFFF;", "99999", "\u0663"),
     *("--b\n", "--b--", "\n\n", "charset=utf-7", "utf-16", "windows-1252", "\ud800", "\ufeff", "\ufffe"),
     *('{"a":', "1e999"),
 )

@@ -1,19 +1,10 @@
 import base64
+from typing import Any
 
 import pytest
 
-from fhcrawl.documents import Entry, FeedDocument, Problem
-from tests.feeds import read
-
-LOCATION = "http://feeds.example/dir/feed"
-
-
-def read_atom(inside: str) -> FeedDocument:
-    body = (
-        '<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0">'
-        f"{inside}</feed>"
-    )
-    return read(body.encode(), LOCATION)
+from fhcrawl.documents import Entry, Problem
+from tests.feeds import URL, ids, read, read_atom
 
 
 def read_entry(inside: str) -> Entry:
@@ -22,52 +13,74 @@ def read_entry(inside: str) -> Entry:
     return entry
 
 
-# RFC 4287, 4.2.6.1: ids are compared character by character, so that none is ever changed.
 @pytest.mark.parametrize(
     "id_", ["http://Example.ORG:80/%7Ea/../b#c", "relative", "urn:UUID:A  B", "HTTP://x"]
 )
 def test_id_is_kept_as_it_is_but_for_white_space_around_it(id_: str) -> None:
-    document = read_atom(
-        f'<entry xml:base="http://base.example/"><id>\n {id_}\t</id><title>t</title></entry>'
-    )
-    assert [entry.id for entry in document.entries] == [id_]
+    entry = f'<entry xml:base="http://base.example/"><id>\n {id_}\t</id><title>t</title></entry>'
+    assert ids(read_atom(entry)) == [id_]
 
 
-@pytest.mark.parametrize(
-    ("links", "link"),
-    [
-        ('<link href="a"/>', "http://feeds.example/dir/a"),
-        ('<link rel="ALTERNATE" href="a#b"/>', "http://feeds.example/dir/a#b"),
-        ('<link rel="related alternate" href="a"/>', "http://feeds.example/dir/a"),
-        ('<link rel="self" href="a"/><link rel="alternate" href="b"/>', "http://feeds.example/dir/b"),
-        ('<link href=""/><link/><link href="b"/>', "http://feeds.example/dir/b"),
-        ('<link rel="via" href="a"/>', None),
-    ],
-)
-def test_link_of_an_entry_is_its_first_alternate(links: str, link: str | None) -> None:
-    entry = read_entry(links)
-    assert entry.link == link
-    assert entry.enclosures == []
-
-
-@pytest.mark.parametrize("type_", ["", 'type=""', 'type=" "', 'type="text"'])
-def test_content_without_a_type_is_text(type_: str) -> None:
-    entry = read_entry(f"<content {type_}>x</content>")
-    assert (entry.content, entry.content_type) == ("x", "text")
-
-
-@pytest.mark.parametrize("source", ["", " "])
-def test_content_with_an_empty_source_is_no_enclosure(source: str) -> None:
-    assert read_entry(f'<content src="{source}">x</content>').enclosures == []
-
-
+DIV = '<div xmlns="http://www.w3.org/1999/xhtml"><b>a</b></div>'
 NO_LENGTHS = ("", "-1", "1.5", "1k", "٣", "²", "9" * 5000)
 
 
-@pytest.mark.parametrize(("length", "expected"), [(" 12 ", 12), ("007", 7), *((n, None) for n in NO_LENGTHS)])
-def test_length_of_an_enclosure_is_a_number_or_says_nothing(length: str, expected: int | None) -> None:
-    (enclosure,) = read_entry(f'<link rel="enclosure" href="a" length="{length}"/>').enclosures
-    assert enclosure["length"] == expected
+def link(url: str | None) -> dict[str, Any]:
+    return {"link": url and f"http://feeds.example/dir/{url}", "enclosures": []}
+
+
+def content(text: str | None, media_type: str | None) -> dict[str, Any]:
+    return {"content": text, "content_type": media_type, "enclosures": []}
+
+
+def enclosure(length: int | None) -> dict[str, Any]:
+    return {"enclosures": [{"url": "http://feeds.example/dir/a", "type": None, "length": length}]}
+
+
+@pytest.mark.parametrize(
+    ("inside", "fields"),
+    [
+        # the first alternate
+        *(('<link href="a"/>', link("a")), ('<link rel="ALTERNATE" href="a#b"/>', link("a#b"))),
+        *(
+            ('<link rel="related alternate" href="a"/>', link("a")),
+            ('<link rel="via" href="a"/>', link(None)),
+        ),
+        ('<link rel="self" href="a"/><link rel="alternate" href="b"/>', link("b")),
+        ('<link href=""/><link/><link href="b"/>', link("b")),
+        # RFC 4287, 4.1.3.3, 6: content of other media types is base64, with white space anywhere.
+        ('<content type="image/png"> iVBO\n Rw0K </content>', content("iVBORw0K", "image/png;base64")),
+        ('<content type="application/json">{"a": 1}</content>', content('{"a": 1}', "application/json")),
+        (
+            '<content type="application/json">eyJhIjogMX0=</content>',
+            content("eyJhIjogMX0=", "application/json;base64"),
+        ),
+        *(
+            (f'<content type="{media_type}">abcd</content>', content("abcd", media_type))
+            for media_type in ("text/markdown", "TEXT/plain", "markdown", "image/svg+xml")
+        ),
+        ('<content type="image/png"> </content>', content(None, None)),
+        *((f"<content {each}>x</content>", content("x", "text")) for each in ("", 'type=""', 'type="text"')),
+        *((f'<content {each}=" ">x</content>', content("x", "text")) for each in ("type", "src")),
+        ('<content src="">x</content>', content("x", "text")),
+        # a type in another case
+        (f'<content type="XHTML">{DIV}</content>', content("<b>a</b>", "xhtml")),
+        (f'<content type=" xhtml ">{DIV}</content>', content("<b>a</b>", "xhtml")),
+        (f'<content type="HTML">{DIV}</content>', content("<div><b>a</b></div>", "html")),
+        (f'<content type="Text/HTML">{DIV}</content>', content("<div><b>a</b></div>", "Text/HTML")),
+        (f'<summary type=" XHTML ">{DIV}</summary>', {"summary": "<b>a</b>"}),
+        # Markup without a namespace gets no other one.
+        ('<content type="xhtml"><p>a<br/></p></content>', content("<p>a<br/></p>", "xhtml")),
+        # A length is a number or says nothing.
+        *(
+            (f'<link rel="enclosure" href="a" length="{length}"/>', enclosure(expected))
+            for length, expected in ((" 12 ", 12), ("007", 7), *((each, None) for each in NO_LENGTHS))
+        ),
+    ],
+)
+def test_children_of_an_entry_are_its_fields(inside: str, fields: dict[str, Any]) -> None:
+    entry = read_entry(inside)
+    assert {name: getattr(entry, name) for name in fields} == fields
 
 
 def test_authors_of_the_feed_are_not_shared_between_entries() -> None:
@@ -87,7 +100,7 @@ def test_authors_of_the_feed_are_not_shared_between_entries() -> None:
 )
 def test_problem_names_its_entry_and_the_date_that_cannot_be_read(namespace: str, name: str) -> None:
     entry = f"<entry><id>urn:1</id><title>t</title><{name}>soon\x7f\u202e</{name}></entry>"
-    document = read(f'<feed xmlns="{namespace}">{entry}</feed>'.encode(), LOCATION)
+    document = read(f'<feed xmlns="{namespace}">{entry}</feed>'.encode(), URL)
     detail = rf"its atom:{name} is not a date: 'soon\x7f\u202e'"
     assert document.problems == [Problem("unreadable-date", "urn:1", detail)]
 
@@ -95,27 +108,6 @@ def test_problem_names_its_entry_and_the_date_that_cannot_be_read(namespace: str
 def test_problem_of_an_entry_without_a_name_says_its_position() -> None:
     document = read_atom("<entry><id>1</id><title>t</title></entry><entry/>")
     assert {problem.entry for problem in document.problems} == {"entry 2"}
-
-
-# RFC 4287, 4.1.3.3, 6: content of other media types is base64, with white space anywhere.
-@pytest.mark.parametrize(
-    ("media_type", "content", "expected"),
-    [
-        ("image/png", " iVBO\n Rw0K ", ("iVBORw0K", "image/png;base64")),
-        ("application/json", '{"a": 1}', ('{"a": 1}', "application/json")),
-        ("application/json", "eyJhIjogMX0=", ("eyJhIjogMX0=", "application/json;base64")),
-        ("text/markdown", "abcd", ("abcd", "text/markdown")),
-        ("TEXT/plain", "abcd", ("abcd", "TEXT/plain")),
-        ("markdown", "abcd", ("abcd", "markdown")),
-        ("image/svg+xml", "abcd", ("abcd", "image/svg+xml")),
-        ("image/png", " ", (None, None)),
-    ],
-)
-def test_base64_is_marked_in_the_content_type(
-    media_type: str, content: str, expected: tuple[str | None, str | None]
-) -> None:
-    entry = read_entry(f"<content type='{media_type}'>{content}</content>")
-    assert (entry.content, entry.content_type) == expected
 
 
 def test_first_child_that_has_a_value_counts() -> None:
@@ -130,32 +122,12 @@ def test_first_child_that_has_a_value_counts() -> None:
     assert entry.updated == "2003-12-14T00:00:00Z"
 
 
-@pytest.mark.parametrize(
-    ("type_", "content", "content_type"),
-    [
-        *(("XHTML", "<b>a</b>", "xhtml"), (" xhtml ", "<b>a</b>", "xhtml")),
-        *(("HTML", "<div><b>a</b></div>", "html"), ("Text/HTML", "<div><b>a</b></div>", "Text/HTML")),
-    ],
-)
-def test_type_may_be_in_another_case(type_: str, content: str, content_type: str) -> None:
-    inside = '<div xmlns="http://www.w3.org/1999/xhtml"><b>a</b></div>'
-    entry = read_entry(
-        f'<content type="{type_}">{inside}</content><summary type="{type_}">{inside}</summary>'
-    )
-    assert (entry.content, entry.content_type) == (content, content_type)
-    assert entry.summary in (content, "<div><b>a</b></div>")
-
-
-def test_xhtml_without_its_namespace_gets_no_other_one() -> None:
-    assert read_entry('<content type="xhtml"><p>a<br/></p></content>').content == "<p>a<br/></p>"
-
-
 # --- Atom 0.3
 
 
 def read_old_entry(inside: str) -> Entry:
     body = f'<feed version="0.3" xmlns="http://purl.org/atom/ns#"><entry>{inside}</entry></feed>'.encode()
-    (entry,) = read(body, LOCATION).entries
+    (entry,) = read(body, URL).entries
     return entry
 
 

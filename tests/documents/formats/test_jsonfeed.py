@@ -2,25 +2,25 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fhcrawl.documents import Entry, FeedDocument
+from fhcrawl.documents.formats.jsonfeed import parse
 from fhcrawl.exceptions import NotAFeedError
-from tests.documents.test_json_text import VALUES
-from tests.feeds import read
+from tests.feeds import ids, kinds, read
 
 LOCATION = "http://feeds.example/dir/feed.json"
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text(max_size=5), inside, max_size=3),
+    max_leaves=8,
+)
 VERSION = "https://jsonfeed.org/version/1.1"
 
 
 def read_json(**members: Any) -> FeedDocument:
     return read(json.dumps({"version": VERSION, "items": [], **members}).encode(), LOCATION)
-
-
-def read_item(**members: Any) -> Entry:
-    (item,) = read_json(items=[{"id": "1", **members}]).entries
-    return item
 
 
 def test_feed_without_anything_is_an_empty_one() -> None:
@@ -52,21 +52,13 @@ def test_bytes_that_are_not_utf_8_lose_nothing_else() -> None:
 )
 def test_id_is_a_string_as_it_is_written(id_: str, read_as: str) -> None:
     body = f'{{"version": "{VERSION}", "items": [{{"id": {id_}}}]}}'
-    assert [item.id for item in read(body.encode(), LOCATION).entries] == [read_as]
+    assert ids(read(body.encode(), LOCATION)) == [read_as]
 
 
 @pytest.mark.parametrize("id_", [None, "", " ", True, [], {}])
 def test_item_without_an_id_is_a_problem_whatever_else_it_has(id_: object) -> None:
     document = read_json(items=[{"id": id_, "url": "http://example.org/", "title": "t"}])
-    assert [item.id for item in document.entries] == [None]
-    assert [problem.kind for problem in document.problems] == ["no-id"]
-
-
-@pytest.mark.parametrize("nothing", [None, "", False])
-def test_next_url_that_is_nothing_leads_nowhere(nothing: object) -> None:
-    document = read_json(next_url=nothing)
-    assert ("next" in document.links, "next" in document.other_links) == (False, False)
-    assert read_json(next_url=["/2"]).other_links == {"next": [""]}
+    assert (ids(document), kinds(document)) == ([None], ["no-id"])
 
 
 def test_next_url_is_paging() -> None:
@@ -74,22 +66,25 @@ def test_next_url_is_paging() -> None:
         "next": "http://feeds.example/dir/feed.json?page=2",
         "self": "http://feeds.example/self",
     }
+    for nothing in (None, "", False):
+        assert read_json(next_url=nothing) == FeedDocument("json")
+    assert read_json(next_url=["/2"]).other_links == {"next": [""]}
 
 
 @pytest.mark.parametrize(
-    ("members", "content", "content_type"),
+    ("members", "fields"),
     [
-        ({"content_html": "<p>a</p> ", "content_text": "b"}, "<p>a</p> ", "html"),
-        ({"content_text": " b "}, " b ", "text"),
-        ({"content_html": " ", "content_text": "b"}, "b", "text"),
-        ({"summary": "s"}, None, None),
+        ({"content_html": "<p> ", "content_text": "b"}, {"content": "<p> ", "content_type": "html"}),
+        ({"content_text": " b "}, {"content": " b ", "content_type": "text"}),
+        ({"content_html": " ", "content_text": "b"}, {"content": "b", "content_type": "text"}),
+        ({"summary": "s"}, {"content": None, "content_type": None}),
+        ({"url": "a", "external_url": "http://e.example/"}, {"link": "http://feeds.example/dir/a"}),
+        ({"external_url": "http://e.example/"}, {"link": "http://e.example/"}),
     ],
 )
-def test_content_is_html_before_text(
-    members: dict[str, str], content: str | None, content_type: str | None
-) -> None:
-    item = read_item(**members)
-    assert (item.content, item.content_type) == (content, content_type)
+def test_members_of_an_item_are_its_fields(members: dict[str, str], fields: dict[str, str | None]) -> None:
+    [item] = read_json(items=[{"id": "1", **members}]).entries
+    assert {name: getattr(item, name) for name in fields} == fields
 
 
 @pytest.mark.parametrize(
@@ -109,11 +104,6 @@ def test_authors_are_the_items_or_else_the_feeds(
 ) -> None:
     document = read_json(**feed, items=[{"id": "1", **item}])
     assert [entry.authors for entry in document.entries] == [authors]
-
-
-def test_link_is_the_url_or_else_the_external_url() -> None:
-    assert read_item(url="a", external_url="http://elsewhere.example/").link == "http://feeds.example/dir/a"
-    assert read_item(external_url="http://elsewhere.example/").link == "http://elsewhere.example/"
 
 
 def test_date_that_cannot_be_read_is_a_problem_and_null_is_none() -> None:
@@ -145,37 +135,70 @@ def test_values_of_any_type_raise_nothing_and_give_no_empty_string(
 
 
 @pytest.mark.parametrize(
-    ("members", "ids", "problems"),
+    ("members", "problems"),
     [
-        ('"items": [{"id": "1"}, {"id": "2"}], "items": [{"id": "3"}]', ["3"], ["entry-lost"]),
-        ('"items": [{"id": "1"}], "items": [], "items": [{"id": "3"}]', ["3"], ["entry-lost"]),
-        ('"items": 1, "items": [{"id": "3"}]', ["3"], []),
-        ('"items": [], "items": [{"id": "3"}]', ["3"], []),
-        ('"items": [{"id": "3", "items": [1], "_x": {"items": [1]}}]', ["3"], []),
+        ('"items": [{"id": "1"}, {"id": "2"}], "items": [{"id": "3"}]', ["entry-lost"]),
+        ('"items": [{"id": "1"}], "items": [], "items": [{"id": "3"}]', ["entry-lost"]),
+        *(('"items": 1, "items": [{"id": "3"}]', []), ('"items": [], "items": [{"id": "3"}]', [])),
+        ('"items": [{"id": "3", "items": [1], "_x": {"items": [1]}}]', []),
     ],
 )
 @pytest.mark.parametrize("size", [0, 8 * 1024**2], ids=["small", "large"])
-def test_items_that_others_replace_are_said_to_be_lost(
-    members: str, ids: list[str], problems: list[str], size: int
-) -> None:
+def test_items_that_others_replace_are_said_to_be_lost(members: str, problems: list[str], size: int) -> None:
     document = read(f'{{"version": "{VERSION}", {members}}}{" " * size}'.encode(), LOCATION)
-    assert [entry.id for entry in document.entries] == ids
-    assert [problem.kind for problem in document.problems] == problems
+    assert (ids(document), kinds(document)) == (["3"], problems)
 
 
 @pytest.mark.parametrize("version", ["1", "1.0", "1.1"])
 def test_version_without_its_url_needs_an_item(version: str) -> None:
     document = read_json(version=version, items=[{"id": "1", "content_html": "a"}, {"id": "2"}])
-    assert [entry.id for entry in document.entries] == ["1", "2"]
-    assert [problem.kind for problem in document.problems] == ["nonstandard"]
+    assert (ids(document), kinds(document)) == (["1", "2"], ["nonstandard"])
     for items in ([], [{"id": "1"}], [{"content_html": "a"}], ["1"]):
         with pytest.raises(NotAFeedError):
             read_json(version=version, items=items)
 
 
+# --- the text of JSON
+
+
+MEMBERS = st.dictionaries(st.sampled_from(("a", "items", "version", "\\", '"')), VALUES)
+TEXTS = st.text(alphabet='{}[],:"\\ 1aeéu\n\N{GRINNING FACE}', max_size=20)
+
+
+@given(members=MEMBERS)
+def test_members_are_those_of_the_object(members: dict[str, Any]) -> None:
+    parsed = parse(json.dumps(members).encode())
+    has_items = isinstance(members.get("items"), list)
+    assert parsed.members.keys() == members.keys() - ({"items"} if has_items else set())
+    assert (parsed.items is not None) == has_items
+
+
+@given(text=TEXTS.map("{{{}".format) | TEXTS.map('{{"items":{}'.format))
+@example('{"items":[1,]}')
+@example('{"items":[1 2]}')
+@example('{"items":[1],}')
+@example('{"a":[}')
+@example("{" + '"a":[' * 50_000)
+def test_what_is_no_json_is_an_error(text: str) -> None:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        with pytest.raises(NotAFeedError) as caught:
+            parse(text.encode("utf-8", "surrogatepass"))
+        assert caught.value.kind == "not-json"
+
+
+def test_what_stands_behind_too_many_items_is_read() -> None:
+    body = f'{{"version":"{VERSION}","items":[1,2,3,4],"title":"t"}}'
+    document = read(body.encode(), LOCATION, max_entries=2)
+    assert (document.title, len(document.entries), kinds(document)[-1]) == ("t", 2, "too-many")
+
+
+# --- Ghost
+
+
 API = "https://example.org/ghost/api/content/posts/"
 URL = f"{API}?key=k&limit=100&page=1&include=authors,tags&formats=html"
-PUBLISHED, UPDATED = "2024-01-01T00:00:00.000+00:00", "2024-01-02T01:00:00.000+01:00"
 
 
 def read_page(*posts: Any, url: str = URL, **pagination: Any) -> FeedDocument:
@@ -184,83 +207,74 @@ def read_page(*posts: Any, url: str = URL, **pagination: Any) -> FeedDocument:
     return read(json.dumps(page).encode(), url)
 
 
-def read_post(**members: Any) -> Entry:
-    document = read_page({"id": "5f1", **members})
-    [entry] = document.entries
-    assert document.problems == []
-    return entry
-
-
 def test_post_of_ghost() -> None:
-    entry = read_post(
-        uuid="c1",
-        url="https://example.org/a/",
-        title="A & B",
-        html="<p>Text</p>",
-        excerpt="Text",
-        custom_excerpt="Short",
-        published_at=PUBLISHED,
-        updated_at=UPDATED,
-        feature_image="https://example.org/content/images/a.png",
-        authors=[{"name": "A"}, {"name": "B"}, {"name": "A"}, {"name": None}, "C"],
-        tags=[{"name": "News"}],
-    )
-    assert (entry.id, entry.link, entry.title) == ("5f1", "https://example.org/a/", "A & B")
-    assert (entry.content, entry.content_type) == ("<p>Text</p>", "html")
-    assert (entry.summary, entry.summary_type, entry.title_type) == ("Short", "text", "text")
-    assert entry.published == "2024-01-01T00:00:00.000Z"
-    assert entry.updated == "2024-01-02T00:00:00.000Z"
-    assert entry.authors == ["A", "B"]
-    assert entry.categories == ["News"]
-    assert [each["url"] for each in entry.enclosures] == ["https://example.org/content/images/a.png"]
-
-
-def test_post_of_ghost_without_its_fields() -> None:
-    assert read_post(title=None, html=None, custom_excerpt=None, excerpt="Text").summary == "Text"
-    entry = read_post(authors=None, tags=3, feature_image="", html="")
-    assert (entry.title, entry.content, entry.content_type, entry.enclosures) == (None, None, None, [])
+    post = {
+        "id": "5f1",
+        "uuid": "c1",
+        "url": "https://example.org/a/",
+        "title": "A & B",
+        "html": "<p>Text</p>",
+        "excerpt": "Text",
+        "custom_excerpt": "Short",
+        "published_at": "2024-01-01T00:00:00.000+00:00",
+        "updated_at": "2024-01-02T01:00:00.000+01:00",
+        "feature_image": "https://example.org/images/a.png",
+        "authors": [{"name": "A"}, {"name": "B"}, {"name": "A"}, {"name": None}, "C"],
+        "tags": [{"name": "News"}],
+    }
+    document = read_page(post, {"id": "5f2", "html": None, "excerpt": "E", "authors": None, "tags": 3})
+    assert document.problems == []
+    assert document.entries == [
+        Entry(
+            id="5f1",
+            link="https://example.org/a/",
+            title="A & B",
+            content="<p>Text</p>",
+            content_type="html",
+            summary="Short",
+            published="2024-01-01T00:00:00.000Z",
+            updated="2024-01-02T00:00:00.000Z",
+            authors=["A", "B"],
+            categories=["News"],
+            enclosures=[{"url": "https://example.org/images/a.png", "type": "image/*", "length": None}],
+            title_type="text",
+            summary_type="text",
+        ),
+        Entry(id="5f2", summary="E", summary_type="text"),
+    ]
+    assert read_page({"id": "5f3", "feature_image": "", "html": ""}).entries == [Entry(id="5f3")]
 
 
 @pytest.mark.parametrize(
     ("url", "following"),
     [
         (URL, URL.replace("page=1", "page=2")),
-        (f"{API}?key=k", f"{API}?key=k&page=2"),
-        (API, f"{API}?page=2"),
-        (f"{API}?page=1#top", f"{API}?page=2"),
-        (f"{API}?homepage=1&page=", f"{API}?homepage=1&page=2"),
+        *((f"{API}?key=k", f"{API}?key=k&page=2"), (API, f"{API}?page=2")),
+        *((f"{API}?page=1#top", f"{API}?page=2"), (f"{API}?homepage=1&page=", f"{API}?homepage=1&page=2")),
     ],
 )
 def test_next_page_of_ghost_has_the_other_parameters(url: str, following: str) -> None:
     document = read_page({"id": "1"}, url=url, next=2, total=120)
-    assert document.links == {"next": following}
-    assert document.total == 120
+    assert (document.links, document.total) == ({"next": following}, 120)
 
 
 @pytest.mark.parametrize("following", [None, "x", -1, [2], ""])
 def test_last_page_of_ghost(following: Any) -> None:
     document = read_page({"id": "1"}, next=following, total=None)
-    assert document.links == {}
-    assert document.total is None
+    assert (document.links, document.total) == ({}, None)
 
 
 def test_faults_of_a_post_of_ghost_are_its_own() -> None:
     document = read_page("x", {"id": 1, "title": "A"}, {"id": "b", "updated_at": "x"}, {"id": "c"})
-    assert [entry.id for entry in document.entries] == [None, "1", "b", "c"]
-    assert [(problem.kind, problem.entry) for problem in document.problems] == [
-        ("no-id", "item 1"),
-        ("unreadable-date", "b"),
-    ]
+    assert ids(document) == [None, "1", "b", "c"]
+    problems = [(problem.kind, problem.entry) for problem in document.problems]
+    assert problems == [("no-id", "item 1"), ("unreadable-date", "b")]
 
 
-@pytest.mark.parametrize(
-    "members",
-    [
-        {"posts": []},
-        {"posts": {}, "meta": {"pagination": {"page": 1}}},
-        {"meta": {"pagination": {"page": 1}}},
-    ],
-)
+META = {"meta": {"pagination": {"page": 1}}}
+
+
+@pytest.mark.parametrize("members", [{"posts": []}, {"posts": {}, **META}, META])
 def test_other_json_is_no_page_of_ghost(members: dict[str, Any]) -> None:
     with pytest.raises(NotAFeedError):
         read(json.dumps(members).encode(), URL)

@@ -2,11 +2,12 @@ import pytest
 
 from fhcrawl.documents.xml import elements, namespaces, repair
 from fhcrawl.documents.xml.namespaces import canonical
-from tests.feeds import read
-
-URL = "http://feeds.example/"
+from tests.feeds import URL, ids, kinds, read
 
 CONTENT = "http://purl.org/rss/1.0/modules/content/"
+
+
+UNKNOWN = ("", "urn:example", "https://elsewhere.example/", "http://purl.org/rss/1.1/")
 
 
 @pytest.mark.parametrize(
@@ -22,30 +23,18 @@ CONTENT = "http://purl.org/rss/1.0/modules/content/"
         ("http://www.itunes.com/DTDs/PodCast-1.0.dtd", "http://www.itunes.com/dtds/podcast-1.0.dtd"),
         ("http://search.yahoo.com/mrss", "http://search.yahoo.com/mrss/"),
         ("http://purl.org/rss/1.0", "http://purl.org/rss/1.0/"),
+        *((uri, uri) for uri in UNKNOWN),
     ],
 )
 def test_other_spelling_of_a_known_namespace_names_it(written: str, meant: str) -> None:
     assert canonical(written) == meant
 
 
-@pytest.mark.parametrize("uri", ["", "urn:example", "https://elsewhere.example/", "http://purl.org/rss/1.1/"])
-def test_unknown_namespace_stays_as_it_is(uri: str) -> None:
-    assert canonical(uri) == uri
-
-
 def test_canonical_uris_have_different_spellings() -> None:
     uris = {*namespaces.KNOWN.values(), *namespaces.RSS, *namespaces.RSS_090}
     assert set(namespaces.CANONICAL.values()) == uris
-
-
-@pytest.mark.parametrize("uri", [elements.ATOM, elements.OLD_ATOM, elements.FH, elements.XHTML])
-def test_namespaces_of_the_readers_are_canonical(uri: str) -> None:
-    assert uri[1:-1] in namespaces.KNOWN.values()
-
-
-def kinds(body: str) -> tuple[list[str | None], list[str]]:
-    document = read(body.encode(), URL)
-    return [entry.id for entry in document.entries], [problem.kind for problem in document.problems]
+    of_readers = (elements.ATOM, elements.OLD_ATOM, elements.FH, elements.XHTML)
+    assert {uri[1:-1] for uri in of_readers} <= uris
 
 
 @pytest.mark.parametrize("end", ["</feed>", "<oops></feed>", ""])
@@ -54,24 +43,26 @@ def kinds(body: str) -> tuple[list[str | None], list[str]]:
 )
 def test_atom_root_in_another_spelling_or_without_a_namespace_is_read(root: str, end: str) -> None:
     entry = "<entry><id>a</id><title>t</title></entry><entry><id>b</id><title/></entry>"
-    assert kinds(f'<?xml version="1.0"?>\n<!-- <feed> -->\n{root}{entry}{end}') == (["a", "b"], ["repaired"])
+    document = read(f'<?xml version="1.0"?>\n<!-- <feed> -->\n{root}{entry}{end}'.encode(), URL)
+    assert (ids(document), kinds(document)) == (["a", "b"], ["repaired"])
 
 
-def test_namespaces_in_text_are_text() -> None:
-    said = '<a xmlns="https://www.w3.org/2005/Atom">'
-    item = f"<item><guid>a</guid><title><![CDATA[{said}]]></title></item>"
-    body = f"<rss><channel><!-- {said} -->{item}</channel></rss>"
-    document = read(body.encode(), URL)
-    assert ([entry.title for entry in document.entries], document.problems) == ([said], [])
+TEXT = '<a xmlns="https://www.w3.org/2005/Atom">'
 
 
 @pytest.mark.parametrize(
-    "uri", ["http://search.yahoo.com/mrss", "http://www.itunes.com/DTDs/Podcast-1.0.dtd"]
+    ("uri", "inside", "title"),
+    [
+        # those of authors are no fault; those in text are text
+        ("http://search.yahoo.com/mrss", "<m:title>t</m:title>", "t"),
+        ("http://www.itunes.com/DTDs/Podcast-1.0.dtd", "<m:title>t</m:title>", "t"),
+        ("urn:m", f"<!-- {TEXT} --><title><![CDATA[{TEXT}]]></title>", TEXT),
+    ],
 )
-def test_spellings_of_their_authors_are_no_fault(uri: str) -> None:
-    body = f'<rss xmlns:m="{uri}"><channel><item><guid>a</guid><m:title>t</m:title></item></channel></rss>'
+def test_other_spelling_is_no_fault_where_it_names_nothing_else(uri: str, inside: str, title: str) -> None:
+    body = f'<rss xmlns:m="{uri}"><channel><item><guid>a</guid>{inside}</item></channel></rss>'
     document = read(body.encode(), URL)
-    assert ([entry.title for entry in document.entries], document.problems) == (["t"], [])
+    assert ([entry.title for entry in document.entries], document.problems) == ([title], [])
 
 
 def test_root_that_is_cut_off_after_many_attributes_is_read() -> None:

@@ -5,25 +5,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from lxml import etree
 
 from fhcrawl.documents import FeedDocument
 from fhcrawl.documents.model import Entry
-from fhcrawl.documents.xml.parsing import repaired
+from fhcrawl.documents.xml.parsing import repaired, resolve_entities
+from fhcrawl.exceptions import NotAFeedError
 from tests.documents.test_detection import name_of, read_feed
-from tests.feeds import read, said
+from tests.feeds import ATOM, ids, read, read_atom, said
 
 DATA = Path(__file__).parents[2] / "data"
 BROKEN = sorted(path for path in (DATA / "repaired").iterdir() if path.suffix != ".json")
 SOUND = sorted(path for path in (DATA / "documents").iterdir() if path.suffix in {".atom", ".rss"})
 LOCATION = "http://feeds.example/dir/"
-ATOM = "http://www.w3.org/2005/Atom"
 LIBXML2_FAULT = re.compile(r"(left out: ).+")
-
-
-def read_atom(inside: str, start: str = "", attributes: str = "") -> FeedDocument:
-    return read(f'{start}<feed xmlns="{ATOM}"{attributes}>{inside}</feed>'.encode(), LOCATION)
 
 
 def entry(number: int, title: str = "t") -> str:
@@ -34,12 +31,8 @@ def between(title: str) -> FeedDocument:
     return read_atom(entry(1) + entry(2, title) + entry(3))
 
 
-def kinds(document: FeedDocument) -> list[tuple[str, str]]:
+def problems(document: FeedDocument) -> list[tuple[str, str]]:
     return [(problem.kind, problem.entry) for problem in document.problems]
-
-
-def ids(document: FeedDocument) -> list[str | None]:
-    return [entry.id for entry in document.entries]
 
 
 @pytest.mark.parametrize("path", BROKEN, ids=name_of)
@@ -77,7 +70,7 @@ def test_fault_of_a_text_loses_no_entry(title: str, expected: str) -> None:
     assert document.fault is None
     assert ids(document) == ["urn:1", "urn:2", "urn:3"]
     assert document.entries[1].title == expected
-    assert kinds(document) == [("repaired", "")]
+    assert problems(document) == [("repaired", "")]
 
 
 def test_attributes_are_repaired_too() -> None:
@@ -104,8 +97,8 @@ DECLARATIONS = (' version="1.0" encoding=""?', " version=1.0?", ' encoding="utf-
 
 @pytest.mark.parametrize("declaration", [f"<?xml{each}>" for each in DECLARATIONS])
 def test_declaration_that_is_none_loses_nothing(declaration: str) -> None:
-    document = read_atom(entry(1), declaration)
-    assert (ids(document), document.fault, kinds(document)) == (["urn:1"], None, [("repaired", "")])
+    document = read_atom(entry(1), before=declaration)
+    assert (ids(document), document.fault, problems(document)) == (["urn:1"], None, [("repaired", "")])
 
 
 def test_undeclared_prefix_means_what_feeds_mean_by_it() -> None:
@@ -116,19 +109,21 @@ def test_undeclared_prefix_means_what_feeds_mean_by_it() -> None:
     document = read(body.encode(), LOCATION)
     assert document.links == {"next": LOCATION + "2"}
     assert [(entry.authors, entry.content) for entry in document.entries] == [(["Anne"], "x")]
-    assert kinds(document) == [("repaired", "")]
+    assert problems(document) == [("repaired", "")]
 
 
-@pytest.mark.parametrize("inside", ["<x:y/>", '<link x:y="1"/>', "<link\tx:y = '1'/>"])
-def test_unknown_prefix_loses_nothing(inside: str) -> None:
+@pytest.mark.parametrize(
+    ("inside", "said"),
+    [
+        *((each, "(x)") for each in ("<x:y/>", '<link x:y="1"/>', "<link\tx:y = '1'/>")),
+        ('<x:y xmlns:x="urn:x"/><x:z/>', "not qualified names"),
+    ],
+)
+def test_unknown_prefix_loses_nothing(inside: str, said: str) -> None:
     document = read_atom(entry(1) + inside + entry(2))
     assert (ids(document), document.fault) == (["urn:1", "urn:2"], None)
-    assert "(x)" in document.problems[0].detail
-
-
-def test_prefix_that_is_declared_elsewhere_only_loses_no_entry() -> None:
-    document = read_atom(entry(1) + '<x:y xmlns:x="urn:x"/><x:z/>' + entry(2))
-    assert (ids(document), document.fault, kinds(document)[0]) == (["urn:1", "urn:2"], None, ("repaired", ""))
+    assert document.problems[0].kind == "repaired"
+    assert said in document.problems[0].detail
 
 
 # Entries that have left a complete feed are deleted: nobody's guess may say so.
@@ -154,7 +149,7 @@ def test_tag_soup_loses_no_entry_and_none_of_its_text(title: str, expected: str)
     document = between(title)
     assert (ids(document), document.fault) == (["urn:1", "urn:2", "urn:3"], None)
     assert [each.title for each in document.entries] == ["t", expected, "t"]
-    assert kinds(document) == [("repaired", "entry 2")]
+    assert problems(document) == [("repaired", "entry 2")]
     assert "balanced" in document.problems[0].detail
 
 
@@ -162,7 +157,7 @@ def item(inside: str) -> Entry:
     body = f"<rss><channel><item><guid>0</guid></item><item>{inside}</item></channel></rss>"
     document = read(body.encode(), LOCATION)
     assert (len(document.entries), document.fault) == (2, None)
-    assert ("repaired", "entry 2") in kinds(document)
+    assert ("repaired", "entry 2") in problems(document)
     return document.entries[1]
 
 
@@ -182,28 +177,38 @@ def test_attributes_without_quotes_are_kept() -> None:
     assert found.link is None
 
 
-def test_attributes_of_the_entry_itself_are_mended() -> None:
-    body = f"<feed xmlns='{ATOM}'><entry a=1><id>urn:1</id><title>t</title></entry></feed>"
-    assert ids(read(body.encode(), LOCATION)) == ["urn:1"]
+def test_entries_behind_a_mended_one_are_repaired() -> None:
+    document = read_atom(
+        entry(1, "<b>") + entry(2, "a & b") + entry(3, "<x:y/>") + entry(4, "</b>").replace(">", " a=1>", 1)
+    )
+    assert (ids(document), document.fault) == (["urn:1", "urn:2", "urn:3", "urn:4"], None)
+    assert problems(document)[:3] == [("repaired", ""), ("repaired", "entry 1"), ("repaired", "entry 4")]
 
 
 @pytest.mark.parametrize("title", ["<b xmlns:a=''><i></b>", "<b>" * 300 + "</i>"])
 def test_entry_that_stays_malformed_loses_itself(title: str) -> None:
     document = between(title)
     assert (ids(document), document.fault) == (["urn:1", "urn:3"], None)
-    assert kinds(document) == [("entry-lost", "entry 2")]
+    assert problems(document) == [("entry-lost", "entry 2")]
+
+
+HOSTILE = """
+& < ]]> <!-- <![CDATA[ <? <!DOCTYPE·[ <entry> <entry· <a·b=' &# &a ·= <!ENTITY· ·x:y <x:y· ·xmlns:a \0
+<!DOCTYPE·a·[<!ENTITY·]· <?xml·
+"""
+IN_ENTRY = ("<b>", "</b>", "<b></i>", "<b ", "<b a='", '<b a="1"', "<title>", "<x:y>", "<b a=1 ", "<")
 
 
 @pytest.mark.parametrize(
-    ("start", "piece"),
+    ("start", "piece", "end"),
     [
-        *(("<b>", piece) for piece in ("<b>", "</b>", "<b></i>", "<b ", "<b a='", '<b a="1"', "<title>")),
-        *(("<b>", piece) for piece in ("<x:y>", "<b a=1 ", "<")),
-        ("<", "a"),
+        *(("", piece.replace("·", " "), "") for piece in HOSTILE.split()),
+        *(("<b>", piece, "</entry></feed>") for piece in IN_ENTRY),
+        ("<", "a", "</entry></feed>"),
     ],
 )
-def test_balancing_takes_time_in_proportion(start: str, piece: str) -> None:
-    body = f'<feed xmlns="{ATOM}"><entry>{start}{piece * (100_000 // len(piece))}</entry></feed>'.encode()
+def test_repairing_takes_time_in_proportion(start: str, piece: str, end: str) -> None:
+    body = f'<feed xmlns="{ATOM}"><entry>{start}{piece * (200_000 // len(piece))}{end}'.encode()
     begin = time.process_time()
     read(body, LOCATION)
     assert time.process_time() - begin < 5
@@ -221,25 +226,16 @@ def test_any_soup_in_an_entry_leaves_the_others_alone(inside: str) -> None:
     assert [document.entries[number].title for number in (0, 2)] == ["t", "t"]
 
 
-def test_entries_behind_a_mended_one_are_repaired() -> None:
-    document = read_atom(entry(1, "<b>") + entry(2, "a & b") + entry(3, "<x:y/>") + entry(4, "</b>"))
-    assert (ids(document), document.fault) == (["urn:1", "urn:2", "urn:3", "urn:4"], None)
-    assert kinds(document)[:3] == [("repaired", ""), ("repaired", "entry 1"), ("repaired", "entry 4")]
-
-
 @pytest.mark.parametrize("prefix", ["", "a:", "A-1:"])
 def test_broken_entry_is_found_under_any_prefix(prefix: str) -> None:
     colon = f":{prefix[:-1]}" if prefix else ""
-    one, two = (
-        f"<{prefix}entry><{prefix}id>{n}{junk}</{prefix}id></{prefix}entry>"
-        for n, junk in ((1, "<b>"), (2, ""))
-    )
+    one, two = (f"<P:entry><P:id>{text}</P:id></P:entry>".replace("P:", prefix) for text in ("1<b>", "2"))
     body = f"<{prefix}feed xmlns{colon}='{ATOM}'>{one}{two}</{prefix}feed>"
     assert ids(read(body.encode(), LOCATION)) == ["1", "2"]
 
 
 def test_tags_of_entries_in_text_are_none() -> None:
-    text = "<![CDATA[</entry><entry>]]><!-- <entry> --><x a='</entry>'/>".replace("<x a='</entry>'/>", "")
+    text = "<![CDATA[</entry><entry>]]><!-- <entry> -->"
     document = read_atom(entry(1, text) + entry(2, "<b>") + entry(3, text))
     assert (ids(document), document.fault) == (["urn:1", "urn:2", "urn:3"], None)
 
@@ -257,3 +253,73 @@ def test_feed_whose_entries_cannot_be_told_apart_keeps_its_fault(inside: str) ->
     document = read_atom(inside)
     assert document.fault
     assert set(ids(document)) <= {"urn:1", "urn:2", "urn:3"}
+
+
+@pytest.mark.parametrize("path", BROKEN, ids=name_of)
+def test_broken_feed_that_is_cut_at_any_byte_never_looks_whole(path: Path) -> None:
+    body = path.read_bytes()
+    whole = read_feed(path)
+    root = re.search(rb"<(feed|a:feed|rss)[^>]*>", body)
+    assert root
+    for cut in range(root.end(), body.rindex(b">")):
+        document = read(body[:cut], LOCATION + path.name)
+        assert document.fault, body[:cut]
+        assert document.links.items() <= whole.links.items()
+        assert document.entries == whole.entries[: len(document.entries)]
+        assert {problem.kind for problem in document.problems} <= {"repaired"}
+
+
+@pytest.mark.parametrize("path", SOUND, ids=name_of)
+def test_nothing_of_a_well_formed_document_is_repaired_wherever_it_is_cut(path: Path) -> None:
+    body = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    try:
+        etree.fromstring(body, etree.XMLParser(resolve_entities=False))
+    except etree.XMLSyntaxError:
+        body = body[:0]
+    text = body.decode("latin-1" if "latin" in path.name else "utf-8")
+    for cut in range(len(text) + 1):
+        assert repaired(text[:cut])[:2] == (resolve_entities(text[:cut], is_lenient=True)[0], [])
+
+
+@pytest.mark.parametrize("page", ["<html><body>a & b</body></html>", "<!DOCTYPE html><html>&nbsp;</html>"])
+def test_page_that_repairs_would_make_well_formed_is_no_feed(page: str) -> None:
+    with pytest.raises(NotAFeedError) as caught:
+        read(page.encode(), LOCATION)
+    assert caught.value.kind == "html"
+
+
+MARKUP = (
+    "& ; < > <entry> </entry> <![CDATA[ ]]> <!-- --> &nbsp; &#0; <x:y> </x:y> <id> </id> <? ?> ]> </feed>"
+)
+PIECES = st.lists(
+    st.sampled_from([*MARKUP.split(), " ", "\x00", "\ufffe", "<!DOCTYPE feed ["]), max_size=30
+).map("".join)
+
+
+@example("<&#0; ")
+@example("]&#0;]&#1;>")
+@given(inside=PIECES)
+def test_repaired_text_needs_no_repair(inside: str) -> None:
+    once = repaired(inside)
+    assert repaired(once[0]) == (once[0], [], [])
+
+
+@given(inside=PIECES.filter(lambda inside: "</feed>" not in inside))
+def test_feed_without_an_end_never_looks_whole(inside: str) -> None:
+    assert read(f'<feed xmlns="{ATOM}">{entry(1)}{inside}'.encode(), LOCATION).fault
+
+
+@pytest.mark.parametrize("element", ["id", "a:id"])
+def test_ids_that_differ_in_characters_that_xml_forbids_stay_apart(element: str) -> None:
+    characters = ("1\x01", "1\x02", "1\0", "1&#3;", "1&#x4;", "<![CDATA[1\x05]]>", " <![CDATA[1\x06]]>")
+    entries = [
+        f"<entry xmlns:a='{ATOM}'><{element}>{each}</{element}><title>&#1;t</title></entry>"
+        for each in characters
+    ]
+    document = read_atom("".join(entries))
+    assert len(set(ids(document))) == len(entries)
+    assert {each.title for each in document.entries} == {"t"}
+    assert problems(document) == [("repaired", "")]
+    assert problems(read_atom("<entry><id>&#1;</id><title>t</title></entry>")) == [("repaired", "")]
+    # References in a CDATA section are text.
+    assert ids(read_atom("<entry><id><![CDATA[1&#1;]]></id><title>&</title></entry>")) == ["1&#1;"]
