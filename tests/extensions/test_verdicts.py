@@ -18,7 +18,7 @@ from tests.feeds import E, atom
 from tests.projects import Process, Project, read_export
 from tests.server import FeedServer
 from tests.store.test_leases import FEED, NOW, read
-from tests.stores import begin_walk, write_part
+from tests.stores import begin_walk, commit, write_part
 
 
 def stored(project: Project) -> dict[str, tuple[str | None, list[dict[str, str]] | None]]:
@@ -341,7 +341,7 @@ def test_export_that_was_cut_off_counts_before_more_is_appended(
         store = left.enter_context(closing(Store.open(project.database.url)))
         run = store.begin_run()
         begin_walk(store, FEED, run, NOW)
-        store.documents.commit(*read(run, "a"))
+        commit(store, *read(run, "a"))
         number = store.exports.begin(run)
         changes = store.exports.read_changes(number)
         lines = b"".join(json.dumps(entry).encode() + b"\n" for entry in changes)

@@ -21,7 +21,7 @@ from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch, Ord
 from fhcrawl.store import Store, VerdictRecord, WalkStart
 from fhcrawl.store.schema import entries, versions
 from tests.databases import Database
-from tests.stores import begin_walk, write_part
+from tests.stores import begin_walk, commit, write_part
 
 FEED, OTHER = "http://example.org/index", "http://example.org/other"
 NOW = "2004-01-01T00:00:00Z"
@@ -60,7 +60,7 @@ def refuse_all_writes(store: Store, run: int, why: str | None = None) -> None:
     result, batch = read(run, "late")
     documents = store.documents
     writes = (
-        partial(documents.commit, result, batch),
+        partial(commit, store, result, batch),
         partial(documents.note_failure, result),
         partial(documents.note_confirmation, result),
     )
@@ -96,13 +96,13 @@ def test_feeds_that_begin_together_are_refused_one_by_one(one: Store, two: Store
 def test_run_whose_feed_was_taken_over_writes_nothing(one: Store, two: Store, database: Database) -> None:
     first, second = one.begin_run(), two.begin_run()
     begin_walk(one, FEED, first, NOW)
-    one.documents.commit(*read(first, "before"))
+    commit(one, *read(first, "before"))
     database.execute(f"UPDATE runs SET expires = 1 WHERE id = {first}")
     begin_walk(two, FEED, second, NOW)
     refuse_all_writes(one, first, "has taken over the feed")
     two.close()
     with pytest.raises(LeaseError):
-        one.documents.commit(*read(first, "after"))
+        commit(one, *read(first, "after"))
     assert [entry["title"] for entry in one.entries.read()] == ["before"]
     assert list(one.exports.read_changes(one.exports.begin(first))) == []
 
@@ -111,7 +111,7 @@ def test_run_that_was_silent_goes_on_if_nobody_has_taken_its_feed(one: Store, da
     run = one.begin_run()
     begin_walk(one, FEED, run, NOW)
     database.execute("UPDATE runs SET expires = 1")
-    one.documents.commit(*read(run, "after"))
+    commit(one, *read(run, "after"))
     assert [entry["title"] for entry in one.entries.read()] == ["after"]
 
 
@@ -131,7 +131,7 @@ def test_lease_is_renewed_when_due(one: Store, database: Database, monkeypatch: 
     assert expires() > 1
     database.execute("UPDATE runs SET expires = 1")
     later += 31
-    one.documents.commit(*read(run))
+    commit(one, *read(run))
     assert expires() > 1
 
 
@@ -242,7 +242,7 @@ def test_delivery_that_was_taken_for_dead_delivers_nothing_and_leaves_those_of_o
 def begin_delivery(store: Store) -> tuple[int, int]:
     run = store.begin_run()
     begin_walk(store, FEED, run, NOW)
-    store.documents.commit(*read(run, "a"))
+    commit(store, *read(run, "a"))
     return run, store.exports.begin(run)
 
 
@@ -266,7 +266,7 @@ def test_store_without_a_run_writes_nothing(one: Store) -> None:
 def begun(store: Store, *titles: str) -> int:
     run = store.begin_run()
     store.walks.begin([FEED, OTHER], run, NOW)
-    store.documents.commit(*read(run, *titles))
+    commit(store, *read(run, *titles))
     return run
 
 
@@ -292,7 +292,7 @@ def test_feed_that_a_run_has_finished_is_another_ones(one: Store, two: Store, da
     known = two.walks.begin([FEED, OTHER], second, NOW)
     assert not isinstance(known[FEED], LeaseError)
     assert isinstance(known[OTHER], LeaseError)
-    two.documents.commit(*read(second, "b"))
+    commit(two, *read(second, "b"))
     with pytest.raises(LeaseError):
         begin_walk(one, FEED, first, NOW)
     # The end of the first run is nothing to the feed any more.
@@ -314,7 +314,7 @@ def test_run_writes_nothing_more_to_a_feed_that_it_has_finished_with(one: Store)
     assert titles(one, run) == ["a"]
     # Its own, if it begins anew.
     begin_walk(one, FEED, run, NOW)
-    one.documents.commit(*read(run, "b"))
+    commit(one, *read(run, "b"))
     assert titles(one, run) == ["b"]
 
 
@@ -341,7 +341,7 @@ def test_feed_is_deleted_with_all_that_is_stored_of_it_unless_a_crawl_has_it(
     assert [feed.feed for feed in two.feeds.read()] == [OTHER]
     # It begins anew.
     begin_walk(two, FEED, second := two.begin_run(), NOW)
-    two.documents.commit(*read(second, "c"))
+    commit(two, *read(second, "c"))
     assert titles(two, second) == ["c"]
 
 
@@ -363,7 +363,7 @@ def test_feed_is_nobodys_while_its_changes_are_delivered(one: Store, two: Store)
     assert [entry["title"] for entry in one.exports.read_changes(number)] == ["a"]
     one.exports.end(number)
     begin_walk(two, FEED, second, NOW)
-    two.documents.commit(*read(second, "b"))
+    commit(two, *read(second, "b"))
     assert titles(one, first) == []
     assert titles(two, second) == ["b"]
 

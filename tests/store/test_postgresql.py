@@ -24,7 +24,7 @@ from tests.feeds import E, atom
 from tests.pipelines import faulty
 from tests.projects import Project
 from tests.server import FeedServer
-from tests.stores import begin_walk
+from tests.stores import begin_walk, commit
 
 pytestmark = pytest.mark.postgresql_only("round trips, collations, lost connections")
 
@@ -207,11 +207,11 @@ class TestRoundTrips:
         store = Store.open(url)
         begin_walk(store, INDEX, store.begin_run(), NOW)
         fetch = Fetch(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, ChainPosition(1, 0), NOW)
-        store.documents.commit(DocumentResult(fetch), CommitBatch())
+        commit(store, DocumentResult(fetch), CommitBatch())
         for names in ("abc", "bd"):
             parts = [ListedDocument(name, f"http://example.org/{name}") for name in names]
             before = wire.trips
-            store.documents.commit(DocumentResult(fetch, parts=parts), CommitBatch())
+            commit(store, DocumentResult(fetch, parts=parts), CommitBatch())
             assert wire.trips - before == 2
         steps = [store.documents.find(INDEX, name) for name in "abcd"]
         assert [step and step.position for step in steps] == [None, ChainPosition(1, -2)] * 2

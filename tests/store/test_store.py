@@ -14,7 +14,7 @@ from fhcrawl.logical_feed.results import CommitBatch, DocumentFailure, DocumentR
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import ChainEnd, DocumentRef, Store
 from tests.databases import Database
-from tests.stores import begin_walk
+from tests.stores import begin_walk, commit
 
 FEED = "http://example.org/index"
 NOW = "2004-01-01T00:00:00Z"
@@ -77,7 +77,7 @@ def test_password_of_the_url_is_not_shown() -> None:
 def test_failing_database_is_a_store_error(store: Store, database: Database) -> None:
     database.execute("ALTER TABLE documents RENAME TO elsewhere")
     with pytest.raises(StoreError, match=r"The store failed: .*documents"):
-        store.documents.commit(*read("a1"))
+        commit(store, *read("a1"))
 
 
 def test_unknown_feed_is_a_store_error(store: Store) -> None:
@@ -95,30 +95,30 @@ def ref(key: str, step: int, run: int | None = None) -> DocumentRef:
 
 def test_end_of_a_chain_is_the_first_document_that_is_not_processed(store: Store) -> None:
     assert (end(store), store.documents.find(FEED, "a3")) == (None, None)
-    store.documents.commit(*read("a3", "a2", step=-1))
+    commit(store, *read("a3", "a2", step=-1))
     assert end(store) == ChainEnd(ref("a2", -2), loop=False)
-    store.documents.commit(*read("a2", "a1", step=-2))
+    commit(store, *read("a2", "a1", step=-2))
     store.documents.note_failure(lost("a1", GONE, step=-3))
     assert end(store) == ChainEnd(ref("a1", -3, 1), loop=False)
-    store.documents.commit(*read("a1", step=-3))
+    commit(store, *read("a1", step=-3))
     assert end(store) == ChainEnd(None, loop=False)
     # One of processed documents that loops ends where it leads back.
-    store.documents.commit(*read("a1", "a2", step=-3))
+    commit(store, *read("a1", "a2", step=-3))
     assert end(store) == ChainEnd(ref("a1", -3, 1), loop=True)
 
 
 def test_archive_keeps_the_place_that_the_chain_gave_it(store: Store) -> None:
-    store.documents.commit(*read("a3", "a2", step=-1))
-    store.documents.commit(*read("a2", step=-7))
+    commit(store, *read("a3", "a2", step=-1))
+    commit(store, *read("a2", step=-7))
     step = store.documents.find(FEED, "a2")
     assert step is not None
     assert step.position == ChainPosition(1, -2)
 
 
 def test_what_a_document_said_before_it_was_lost_still_holds(store: Store, database: Database) -> None:
-    store.documents.commit(*read("a2", "a1"))
+    commit(store, *read("a2", "a1"))
     store.documents.note_failure(lost("a2", GONE))
-    store.documents.commit(*read("a1"))
+    commit(store, *read("a1"))
     rows = database.rows("SELECT key, behind_id IS NULL FROM documents ORDER BY key")
     assert rows == [("a1", True), ("a2", False)]
 
@@ -139,7 +139,7 @@ LATE = DocumentFailure(State.FAILED, ReasonKind.TIMEOUT, "times out")
 def test_gap_is_known_since_it_was_first_seen(
     store: Store, failures: list[tuple[DocumentFailure, str]], since: tuple[str, str]
 ) -> None:
-    store.documents.commit(*read(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
+    commit(store, *read(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
     for failure, fetched in failures:
         store.documents.note_failure(lost("a1", failure, fetched=fetched))
     [feed] = store.feeds.read()
@@ -153,8 +153,8 @@ def test_feed_that_was_never_read_says_so(store: Store) -> None:
 
 
 def test_feed_whose_chain_loops_is_incomplete(store: Store) -> None:
-    store.documents.commit(*read(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
-    store.documents.commit(*read("a1", "a1"))
+    commit(store, *read(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
+    commit(store, *read("a1", "a1"))
     [feed] = store.feeds.read()
     assert (feed.verdict, [reason.kind for reason in feed.reasons]) == (Verdict.INCOMPLETE, ["loop"])
 
@@ -169,9 +169,9 @@ def test_many_feeds_do_not_fill_the_memory(store: Store, monkeypatch: pytest.Mon
 
 
 def test_document_that_was_read_as_something_else_is_not_known_as_an_archive(store: Store) -> None:
-    store.documents.commit(*read("a1", step=0, role=Role.SUBSCRIPTION))
+    commit(store, *read("a1", step=0, role=Role.SUBSCRIPTION))
     assert (end(store, "a1"), end(store, "a1", 1)) == (None, ChainEnd(None, loop=True))
-    store.documents.commit(*read("index", "a1", step=0, role=Role.SUBSCRIPTION))
+    commit(store, *read("index", "a1", step=0, role=Role.SUBSCRIPTION))
     assert end(store, "a1") == ChainEnd(ref("a1", -1, 1), loop=False)
 
 
