@@ -154,21 +154,15 @@ def test_files_of_the_store_are_refused_before_anything_is_written(
 
 @pytest.mark.in_process
 @pytest.mark.sqlite_only("its store is a file")
-def test_file_of_the_store_that_a_function_names_is_not_replaced(
-    server: FeedServer, stored: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_of_the_store_that_a_function_names_is_not_replaced(server: FeedServer, stored: Project) -> None:
     server.serve("/index", atom([E("2")]))
     options = {"format": "csv", "overwrite": True, "uri_params": "tests.exporters.test_storages.named"}
-    monkeypatch.setitem(NAMED, "place", str(stored.folder / "hard"))
-    feeds = f"FEEDS={json.dumps({'%(place)s': options})}"
+    feeds = f"FEEDS={json.dumps({str(stored.folder / '%(place)s'): options})}"
     run = stored.crawl(server.url("/index"), output=None, args=("-s", feeds))
     assert (run.exit_code, "is a file of the store" in run.log) == (1, True)
     assert set(stored.logical_feed()) == {"1", "2"}
 
 
-NAMED: dict[str, str] = {}
-
-
 def named(params: dict[str, Any], spider: object) -> dict[str, Any]:
     """Return the placeholders of a place, as `uri_params`."""
-    return {**params, **NAMED}
+    return {**params, "place": "hard"}
