@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.in_process, pytest.mark.full_lane("many crawls")]
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 DAY = "2003-01-{:02}T00:00:00Z"
+# What says where a version came from, and what no feed of another kind can say.
 OF_THE_WAY = {"feed", "document", "document_updated", "change"}
 
 

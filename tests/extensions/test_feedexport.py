@@ -92,7 +92,10 @@ def crawl_without_log(project: Project, server: FeedServer, *args: str) -> subpr
         (("-O", "a.jsonl"), "a.jsonl is unchanged. The complete history: `fhcrawl export -o a.jsonl`"),
         (("-o", "b:xml"), "b was not written. The complete history: `fhcrawl export -o b:xml`"),
         (("-o", "-:jsonl"), "nothing was written. The complete history: `fhcrawl export -o -:jsonl`"),
-        (("-o", "b", "-o", "c"), "nothing was written. The complete history: `fhcrawl export -o FILE`"),
+        (
+            ("-o", "b.csv", "-o", "c.csv"),
+            "nothing was written. The complete history: `fhcrawl export -o FILE`",
+        ),
         # What a scheduled crawl appends to, and a file for the changes of each run.
         (("-o", "a.jsonl"), ""),
         (("-o", "%(time)s.jsonl"), ""),

@@ -168,6 +168,9 @@ def test_many_plain_feeds_are_one_line_at_the_end_of_a_crawl() -> None:
     # A few are listed, and so are those of a store.
     assert "plain feeds" not in "".join(lines_of(of_run(*feeds[:MOST_PLAIN]), 132))
     assert len([line for line in lines_of(of_store(*feeds), 132) if line.startswith("Title ")]) == number
+    # Where all reasons are listed, each has its own.
+    seamless = [line for line in lines_of(of_store(*feeds, most_reasons=None)) if "seamless" in line]
+    assert seamless == [f"{f.feed} says nothing; seamless since 20{f.feed[-2:]}" for f in feeds]
 
 
 def test_reasons_have_advice_below_them_and_each_advice_is_said_once() -> None:
@@ -274,14 +277,6 @@ def test_look_is_that_of_the_file(tty_file: TextIO, monkeypatch: pytest.MonkeyPa
         monkeypatch.setenv("NO_COLOR", no_colour)
         monkeypatch.setenv("TERM", terminal)
         assert Look.of(tty_file) == (76, False)
-
-
-def test_each_plain_feed_says_since_when_it_is_seamless_where_all_reasons_are_listed() -> None:
-    lines = lines_of(of_store(plain(11), plain(12), most_reasons=None))
-    assert [line.partition(" ")[2] for line in lines if "seamless" in line] == [
-        "says nothing; seamless since 2011",
-        "says nothing; seamless since 2012",
-    ]
 
 
 def test_whatever_makes_the_exit_code_1_is_said_in_a_sentence() -> None:

@@ -28,21 +28,15 @@ FIELDS: dict[str, object] = {**dict.fromkeys(items.FIELDS), "authors": [], "cate
 
 
 @pytest.fixture
-def stores(database: Database) -> Iterator[list[Store]]:
-    stores = [Store.open(database.url) for _ in range(2)]
-    yield stores
-    for store in stores:
-        store.close()
+def one(database: Database) -> Iterator[Store]:
+    with closing(Store.open(database.url)) as store:
+        yield store
 
 
 @pytest.fixture
-def one(stores: list[Store]) -> Store:
-    return stores[0]
-
-
-@pytest.fixture
-def two(stores: list[Store]) -> Store:
-    return stores[1]
+def two(database: Database) -> Iterator[Store]:
+    with closing(Store.open(database.url)) as store:
+        yield store
 
 
 def read(run: int, *contents: str) -> tuple[DocumentResult, CommitBatch]:
