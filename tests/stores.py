@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from fhcrawl.exporters.storages import FileFeedStorage, WrittenFile
+from fhcrawl.logical_feed.results import CommitBatch, DocumentResult
 from fhcrawl.store import Store, WalkStart
 
 
@@ -27,3 +28,13 @@ def begin_walk(store: Store, feed: str, run: int, now: str) -> WalkStart:
     if isinstance(known, Exception):
         raise known
     return known
+
+
+def commit(store: Store, result: DocumentResult, batch: CommitBatch) -> None:
+    """Commit a document, and wait for it."""
+    answers: list[int | Exception] = []
+    store.documents.send(result, batch, answers.append)
+    store.wait()
+    [answer] = answers
+    if isinstance(answer, Exception):
+        raise answer

@@ -263,44 +263,40 @@ class Documents(Repository):
 
     # -- commits: all raise LeaseError if another crawl has taken the feed over -------------------
 
-    def commit(self, result: DocumentResult, batch: CommitBatch) -> int:
-        """Store a document with its entries; return how many a complete feed does not have any more."""
-        return self._write_and_wait(result, batch, Commit.write)
-
     def send(
         self, result: DocumentResult, batch: CommitBatch, done: Callable[[int | Exception], None]
     ) -> None:
-        """Do what `commit` does, without waiting for PostgreSQL's answer; later calls see the result.
+        """Store a document with its entries, without waiting for PostgreSQL's answer; later calls see it.
 
-        :param done: called with what `commit` returns or raises, during this call or another one of this
-            store, or by the event loop; `Store.wait` waits for it
+        :param done: called with the error, or with the number of entries that a complete feed does not have
+            any more, during this call or another one of this store, or by the event loop; `Store.wait`
+            waits for it
         """
         self._write(result, batch, Commit.write, done)
 
     def note_failure(self, result: DocumentResult) -> None:
         """Store that a document could not be fetched or read; its links to older documents are kept."""
-        self._write_and_wait(result, CommitBatch(), Commit.write_failure)
+        self._write_and_wait(result, Commit.write_failure)
 
     def note_confirmation(self, result: DocumentResult) -> None:
         """Store that a subscription document was requested, and is unchanged."""
-        self._write_and_wait(result, CommitBatch(), Commit.write_confirmation)
+        self._write_and_wait(result, Commit.write_confirmation)
 
     def note_check(self, result: DocumentResult) -> None:
         """Store that a document was rechecked, and is unchanged or could not be read."""
-        self._write_and_wait(result, CommitBatch(), Commit.write_check)
+        self._write_and_wait(result, Commit.write_check)
 
     def note_doubt(self, result: DocumentResult) -> None:
         """Store that a feed's server sends 304 for a document that has changed."""
-        self._write_and_wait(result, CommitBatch(), Commit.write_doubt)
+        self._write_and_wait(result, Commit.write_doubt)
 
-    def _write_and_wait(self, result: DocumentResult, batch: CommitBatch, write: Callable[[Commit], T]) -> T:
-        answers: list[T | Exception] = []
-        self._write(result, batch, write, answers.append)
+    def _write_and_wait(self, result: DocumentResult, write: Callable[[Commit], None]) -> None:
+        answers: list[Exception | None] = []
+        self._write(result, CommitBatch(), write, answers.append)
         self._database.wait()
         [answer] = answers
-        if isinstance(answer, Exception):
+        if answer is not None:
             raise answer
-        return answer
 
     def _write(
         self,

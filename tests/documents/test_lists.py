@@ -14,7 +14,7 @@ from fhcrawl.documents.lists import (
     NAMESPACE,
     URI_LIST,
     DocumentList,
-    _prefix_with,
+    _id_prefix,
     read_snapshot,
     snapshot_page,
     snapshot_prefix,
@@ -91,7 +91,7 @@ def test_index_beyond_a_bound_is_an_error(index: dict[str, Any]) -> None:
 
 
 def entity(snapshot_id: str, page: int, position: int) -> str:
-    return f"{_prefix_with(snapshot_id)}{page}:{position}"
+    return f"{_id_prefix(snapshot_id)}{page}:{position}"
 
 
 def test_identity_is_made_of_the_index_and_the_positions() -> None:
@@ -126,7 +126,7 @@ KEYS = st.tuples(st.text(max_size=5), st.integers(0, 20), st.integers(0, 20))
 def test_two_entities_never_have_one_identity(one: tuple[str, int, int], other: tuple[str, int, int]) -> None:
     assert (entity(*one) == entity(*other)) == (one == other)
     assert entity(*one).isascii()
-    prefix = snapshot_prefix(f"{_prefix_with(one[0])}{one[1]}")
+    prefix = snapshot_prefix(f"{_id_prefix(one[0])}{one[1]}")
     assert prefix is not None
     prefixed, behind = entity(*other).startswith(prefix), entity(*other)[len(prefix) :]
     assert (prefixed and behind.count(":") == 1) == (one[0] == other[0])

@@ -22,16 +22,11 @@ DETAILS = {"title_type": "text", "summary_type": None, "base": "http://example.o
 ORIGINAL = "<item xmlns:i='http://www.itunes.com/dtds/podcast-1.0.dtd'><i:season>2</i:season></item>"
 
 
-def settings_with(**given: Any) -> Settings:
+def columns(**given: Any) -> Any:
+    """The columns of a crawl with settings, which may be added twice."""
     found = Settings()
     found.setmodule(ours)
     found.setdict(given, "project")
-    return found
-
-
-def columns(**given: Any) -> Any:
-    """The columns of a crawl with settings, which may be added twice."""
-    found = settings_with(**given)
     add_settings(found)
     once = found[EXPORTED]
     add_settings(found)
@@ -73,10 +68,7 @@ def test_settings_choose_columns(given: dict[str, Any], expected: Any) -> None:
         ({"FHCRAWL_PROFILES": "pod"}, "There is no profile 'pod'; did you mean 'podcast'"),
         ({"FHCRAWL_ADDED_FIELDS": "original"}, "and no built-in field"),
         ({"FHCRAWL_ADDED_FIELDS": "duration"}, "and no built-in field"),
-        (
-            {"FHCRAWL_EXTENSIONS_ENABLED": 1, "FHCRAWL_KEEP_XML_ENABLED": 0},
-            "set FHCRAWL_KEEP_XML_ENABLED=1",
-        ),
+        ({"FHCRAWL_EXTENSIONS_ENABLED": 1, "FHCRAWL_KEEP_XML_ENABLED": 0}, "set FHCRAWL_KEEP_XML_ENABLED=1"),
     ],
 )
 def test_unknown_names_are_refused_with_the_nearest(given: dict[str, Any], said: str) -> None:
@@ -98,14 +90,9 @@ def test_rows_have_what_is_chosen_and_nothing_else() -> None:
     tree = {"itunes": {"season": [{"value": "2", "attrs": {}, "children": {}}]}}
     assert rows(["extensions"], []) == {**ENTRY, "extensions": tree}
     assert rows(["extensions"], [], original=None) == {**ENTRY, "extensions": None}
-
-
-def test_field_that_a_pipeline_has_added_stays_unless_a_profile_is_chosen() -> None:
+    # A pipeline has added it.
     assert rows(["season"], [], season="own")["season"] == "own"
     assert rows(["season"], ["podcast"], season="own")["season"] == 2
-
-
-def test_fields_alone_need_no_originals() -> None:
     assert not Rows(FIELDS, []).need_details
     assert Rows(["base"], []).need_details
 
@@ -183,12 +170,9 @@ def test_episode_has_all_columns() -> None:
     }
 
 
-def test_entry_that_is_no_episode_has_empty_columns() -> None:
+def test_columns_of_a_file_are_of_the_same_file_or_empty() -> None:
     empty: dict[str, Any] = {name: [] if name == "transcripts" else None for name in PROFILES["podcast"]}
     assert values("podcast", "", enclosures=[enclosure("http://x/c.pdf", "application/pdf", 1)]) == empty
-
-
-def test_columns_of_a_file_are_of_the_same_file() -> None:
     files = [enclosure("http://x/a.mp3?q=1", None, None), enclosure("http://x/b.mp3", None, 5)]
     found = values("podcast", "", enclosures=files)
     assert (found["audio_url"], found["audio_length"]) == ("http://x/a.mp3?q=1", None)
@@ -198,10 +182,7 @@ def test_columns_of_a_file_are_of_the_same_file() -> None:
     ("profile", "inner", "column", "value"),
     [
         *(("podcast", f"<i:duration>{text}</i:duration>", "duration", value) for text, value in DURATIONS),
-        *(
-            ("podcast", f"<i:explicit>{written}</i:explicit>", "explicit", value)
-            for written, value in EXPLICIT
-        ),
+        *(("podcast", f"<i:explicit>{text}</i:explicit>", "explicit", value) for text, value in EXPLICIT),
         # The first one of the kind counts.
         ("podcast", "<i:season>two</i:season><p:season>2</p:season>", "season", 2),
         ("news", "", "link", "http://example.org/1"),

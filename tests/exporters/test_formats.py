@@ -46,17 +46,16 @@ class Failing(io.BytesIO):
         return super().write(octets)
 
 
-def write_some(file: io.BytesIO, pieces: int) -> None:
-    with xml_file(file) as output, output.element("a"):
-        for _ in range(pieces):
-            output.write(etree.fromstring(f"<b>{'x' * 3000}</b>"))
-
-
 # lxml keeps some of it until the end of the document, and says nothing of an error then.
 @pytest.mark.parametrize(("left", "pieces"), [(0, 0), (0, 1), (0, 4), (5000, 4), (12_000, 4)])
 def test_error_in_any_piece_of_an_xml_document_is_one(left: int, pieces: int) -> None:
+    def write() -> None:
+        with xml_file(Failing(left)) as output, output.element("a"):
+            for _ in range(pieces):
+                output.write(etree.fromstring(f"<b>{'x' * 3000}</b>"))
+
     with pytest.raises(OSError, match="full"):
-        write_some(Failing(left), pieces)
+        write()
 
 
 def test_lists_count_for_what_parquet_has_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,34 +79,19 @@ def with_duckdb(path: Path) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-PANDAS: dict[str, Callable[[Path], Any]] = {
-    "jsonl": lambda path: pd.read_json(path, lines=True),
-    "json": pd.read_json,
-    "csv": pd.read_csv,
-    "parquet": pd.read_parquet,
-    "xml": lambda path: pd.read_xml(path, parser="lxml"),
-}
-POLARS: dict[str, Callable[[Path], Any]] = {
-    # docs/howto/columns.md says so: polars looks at the first 100 lines otherwise.
-    "jsonl": lambda path: pl.read_ndjson(path, infer_schema_length=None),
-    "json": lambda path: pl.read_json(path, infer_schema_length=None),
-    "csv": lambda path: pl.read_csv(path, infer_schema_length=None),
-    "parquet": pl.read_parquet,
-}
-
-
-def with_pandas(path: Path) -> list[dict[str, Any]]:
-    return list(PANDAS[path.suffix[1:]](path).to_dict("records"))
-
-
-def with_polars(path: Path) -> list[dict[str, Any]]:
-    return list(POLARS[path.suffix[1:]](path).to_dicts())
-
-
-READERS: dict[str, Callable[[Path], list[dict[str, Any]]]] = {
+# docs/howto/columns.md says so: polars looks at the first 100 lines otherwise.
+ALL: dict[str, Any] = {"infer_schema_length": None}
+READERS: dict[str, Callable[[Path], Any]] = {
     **{f"duckdb {name}": with_duckdb for name in ("jsonl", "json", "csv", "parquet")},
-    **{f"pandas {name}": with_pandas for name in PANDAS},
-    **{f"polars {name}": with_polars for name in POLARS},
+    "pandas jsonl": lambda path: pd.read_json(path, lines=True).to_dict("records"),
+    "pandas json": lambda path: pd.read_json(path).to_dict("records"),
+    "pandas csv": lambda path: pd.read_csv(path).to_dict("records"),
+    "pandas parquet": lambda path: pd.read_parquet(path).to_dict("records"),
+    "pandas xml": lambda path: pd.read_xml(path, parser="lxml").to_dict("records"),
+    "polars jsonl": lambda path: pl.read_ndjson(path, **ALL).to_dicts(),
+    "polars json": lambda path: pl.read_json(path, **ALL).to_dicts(),
+    "polars csv": lambda path: pl.read_csv(path, **ALL).to_dicts(),
+    "polars parquet": lambda path: pl.read_parquet(path).to_dicts(),
 }
 
 

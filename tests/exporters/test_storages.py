@@ -39,14 +39,10 @@ def test_last_line_without_an_end_gets_one(server: FeedServer, project: Project)
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        *(
-            ("all.csv", "name,price\nx,1\n", "different columns"),
-            ("all.json", "[]\n", "json files cannot be extended"),
-        ),
-        *(
-            ("all.xml", "<items/>\n", "xml files cannot be extended"),
-            ("all.parquet", "PAR1", "parquet files cannot be extended"),
-        ),
+        ("all.csv", "name,price\nx,1\n", "different columns"),
+        ("all.json", "[]\n", "json files cannot be extended"),
+        ("all.xml", "<items/>\n", "xml files cannot be extended"),
+        ("all.parquet", "PAR1", "parquet files cannot be extended"),
     ],
 )
 def test_what_nothing_can_be_appended_to_is_refused_before_the_first_request(
@@ -84,9 +80,9 @@ def options(**given: Any) -> dict[str, Any]:
     return {"format": "csv", "encoding": "utf-8", "fields": ["a", "b"], "item_export_kwargs": {}, **given}
 
 
-def test_header_of_a_file(tmp_path: Path) -> None:
+def test_header_and_last_line_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
-    storages.check_appending(path, options())
+    assert storages.check_appending(path, options()) == b""
     for content in ("", "a,b", '\ufeff"a",b\r\n1,2\r\n'):
         path.write_text(content)
         storages.check_appending(path, options())
@@ -98,13 +94,8 @@ def test_header_of_a_file(tmp_path: Path) -> None:
     # What the user says of the columns, and what is compressed, is the user's.
     storages.check_appending(path, options(item_export_kwargs={"delimiter": ";"}))
     storages.check_appending(path, options(postprocessing=["scrapy.extensions.postprocessing.GzipPlugin"]))
-
-
-def test_line_end_is_only_added_to_lines(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    assert storages.check_appending(path, options()) == b""
-    for content, end in ((b"", b""), (b"a,b\n", b""), (b"a,b\r\n", b""), (b"a,b", b"\n")):
-        path.write_bytes(content)
+    for octets, end in ((b"", b""), (b"a,b\n", b""), (b"a,b\r\n", b""), (b"a,b", b"\n")):
+        path.write_bytes(octets)
         assert storages.check_appending(path, options()) == end
     assert storages.check_appending(path, options(format="pickle")) == b""
     assert storages.check_appending(path, options(format="jsonl", encoding="utf-16")) == b""
@@ -163,21 +154,15 @@ def test_files_of_the_store_are_refused_before_anything_is_written(
 
 @pytest.mark.in_process
 @pytest.mark.sqlite_only("its store is a file")
-def test_file_of_the_store_that_a_function_names_is_not_replaced(
-    server: FeedServer, stored: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_of_the_store_that_a_function_names_is_not_replaced(server: FeedServer, stored: Project) -> None:
     server.serve("/index", atom([E("2")]))
     options = {"format": "csv", "overwrite": True, "uri_params": "tests.exporters.test_storages.named"}
-    monkeypatch.setitem(NAMED, "place", str(stored.folder / "hard"))
-    feeds = f"FEEDS={json.dumps({'%(place)s': options})}"
+    feeds = f"FEEDS={json.dumps({str(stored.folder / '%(place)s'): options})}"
     run = stored.crawl(server.url("/index"), output=None, args=("-s", feeds))
     assert (run.exit_code, "is a file of the store" in run.log) == (1, True)
     assert set(stored.logical_feed()) == {"1", "2"}
 
 
-NAMED: dict[str, str] = {}
-
-
 def named(params: dict[str, Any], spider: object) -> dict[str, Any]:
     """Return the placeholders of a place, as `uri_params`."""
-    return {**params, **NAMED}
+    return {**params, "place": "hard"}

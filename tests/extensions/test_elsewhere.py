@@ -54,14 +54,6 @@ def test_changes_of_a_crawl_arrive(server: FeedServer, project: Project, place: 
     assert project.crawl(server.url("/index")).items == []
 
 
-def test_each_run_can_have_a_name_of_its_own(server: FeedServer, project: Project, place: Place) -> None:
-    """The documentation says so, for what cannot append."""
-    for number in ("1", "2"):
-        server.serve("/index", atom([E(number)]))
-        crawl(project, server, place, "-o", f"{place.root}/%(run)s.jsonl", "-a", f"run={number}")
-    assert [ids(place.read(f"{number}.jsonl")) for number in ("1", "2")] == [["1"], ["2"]]
-
-
 def test_postprocessing_is_scrapys(server: FeedServer, project: Project, place: Place) -> None:
     server.serve("/index", atom([E("1")]))
     plugins = ["scrapy.extensions.postprocessing.GzipPlugin"]

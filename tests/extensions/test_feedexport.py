@@ -79,6 +79,11 @@ def test_export_appends_or_overwrites(
     )
 
 
+def crawl_without_log(project: Project, server: FeedServer, *args: str) -> subprocess.CompletedProcess[str]:
+    quiet = ("-s", "FHCRAWL_SUMMARY_ENABLED=1", "-s", "LOG_ENABLED=0")
+    return project.scrapy("crawl", "history", "-a", f"feed={server.url('/index')}", *args, *quiet)
+
+
 @pytest.mark.in_process
 @pytest.mark.parametrize(
     ("args", "said"),
@@ -92,7 +97,8 @@ def test_export_appends_or_overwrites(
             "nothing was written. The complete history: `fhcrawl export -o FILE`",
         ),
         # What a scheduled crawl appends to, and a file for the changes of each run.
-        *((("-o", "a.jsonl"), ""), (("-o", "%(time)s.jsonl"), "")),
+        (("-o", "a.jsonl"), ""),
+        (("-o", "%(time)s.jsonl"), ""),
     ],
 )
 def test_crawl_without_a_log_says_why_a_file_is_not_written(
@@ -100,8 +106,7 @@ def test_crawl_without_a_log_says_why_a_file_is_not_written(
 ) -> None:
     server.serve("/index", atom([E("1")], head="<fh:complete/>"))
     project.crawl(server.url("/index"), output=None, args=("-o", "a.jsonl"))
-    quiet = ("-s", "FHCRAWL_SUMMARY_ENABLED=1", "-s", "LOG_ENABLED=0")
-    run = project.scrapy("crawl", "history", "-a", f"feed={server.url('/index')}", *args, *quiet)
+    run = crawl_without_log(project, server, *args)
     assert (run.returncode, run.stderr) == (0, said and f"Nothing new since the last export: {said}\n")
     assert len(read_export(project.folder / "a.jsonl")) == 1
 
@@ -110,21 +115,13 @@ def test_crawl_without_a_log_says_why_a_file_is_not_written(
 def test_crawl_that_exports_changes_of_earlier_crawls_says_so(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E(each) for each in "12"], head="<fh:complete/>"))
     project.crawl(server.url("/index"), output=None)
-    quiet = ("-s", "FHCRAWL_SUMMARY_ENABLED=1", "-s", "LOG_ENABLED=0")
-    run = project.scrapy("crawl", "history", "-a", f"feed={server.url('/index')}", "-o", "a.jsonl", *quiet)
+    run = crawl_without_log(project, server, "-o", "a.jsonl")
     said = "2 entries were exported, including changes that earlier crawls did not export."
     assert (run.returncode, run.stderr.splitlines()[-1:]) == (0, [said])
     server.serve("/index", atom([E(each) for each in "123"], head="<fh:complete/>"))
-    run = project.scrapy("crawl", "history", "-a", f"feed={server.url('/index')}", "-o", "a.jsonl", *quiet)
+    run = crawl_without_log(project, server, "-o", "a.jsonl")
     assert "earlier crawls" not in run.stderr
     assert sorted(row["id"] for row in read_export(project.folder / "a.jsonl")) == ["1", "2", "3"]
-
-
-def test_export_to_stdout(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("1")]))
-    done = project.scrapy("crawl", "history", "-a", f"feed={server.url('/index')}", "-o", "-:jsonlines")
-    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["1"]
-    assert project.crawl(server.url("/index")).items == []
 
 
 LONG = "x" * 100_000
@@ -197,26 +194,20 @@ def test_file_without_entries_is_stored_if_scrapys_setting_says_so(
         assert (run.exit_code, (project.folder / name).read_text()) == (0, content)
 
 
-def test_nothing_is_left_in_temporary_or_hidden_files(server: FeedServer, project: Project) -> None:
+def test_links_stay_and_nothing_temporary_is_left(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("1")]))
-    temporary = project.folder / "temporary"
-    temporary.mkdir()
-    project.crawl(server.url("/index"), args=("-o", "second.csv"), TMPDIR=str(temporary))
+    temporary, elsewhere = project.folder / "temporary", project.folder / "elsewhere"
+    for folder in (temporary, elsewhere):
+        folder.mkdir()
+    (elsewhere / "real.csv").touch()
+    (project.folder / "link.csv").symlink_to(elsewhere / "real.csv")
+    project.crawl(server.url("/index"), args=("-o", "link.csv"), TMPDIR=str(temporary))
     for command in ("export", "report"):
         assert project.scrapy(command, "-o", f"{command}.jsonl", TMPDIR=str(temporary)).returncode == 0
-    assert not list(temporary.iterdir())
+    assert (project.folder / "link.csv").is_symlink()
+    assert len(read_export(elsewhere / "real.csv")) == 1
+    assert not [*temporary.iterdir(), *elsewhere.glob(".*")]
     assert {path.name for path in project.folder.glob(".*")} <= {".scrapy"}  # of a store on SQLite
-
-
-def test_export_over_a_symlink_keeps_it(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("1")]))
-    elsewhere = project.folder / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "real.jsonl").touch()
-    (project.folder / "out.jsonl").symlink_to(elsewhere / "real.jsonl")
-    project.crawl(server.url("/index"), output=None, args=("-o", "out.jsonl"))
-    assert (project.folder / "out.jsonl").is_symlink()
-    assert len(read_export(elsewhere / "real.jsonl")) == 1
 
 
 def test_export_to_a_pipe_writes_into_it(server: FeedServer, project: Project) -> None:
@@ -247,17 +238,19 @@ def test_what_stdout_does_not_take_does_not_count_as_exported(server: FeedServer
     assert project.crawl(server.url("/index")).changes == {"1": "new"}
 
 
-def test_open_files_are_written_into(server: FeedServer, project: Project) -> None:
+def test_stdout_and_open_files_are_written_into(server: FeedServer, project: Project) -> None:
     """What a shell writes as >(gzip > x.gz), and /dev/stdout."""
-    server.serve("/index", atom([E("1")]))
     feed = f"feed={server.url('/index')}"
-    crawl = project.scrapy("crawl", "history", "-a", feed, "-o", "/dev/stdout:jsonl")
-    assert json.loads(crawl.stdout)["id"] == "1"
+    for ids, place in (("1", "-:jsonlines"), ("21", "/dev/stdout:jsonl")):
+        server.serve("/index", atom([E(each) for each in ids]))
+        crawl = project.scrapy("crawl", "history", "-a", feed, "-o", place)
+        assert [json.loads(line)["id"] for line in crawl.stdout.splitlines()] == [ids[0]]
     export = project.scrapy("export", "-o", "/dev/stdout:jsonl")
-    assert json.loads(export.stdout)["id"] == "1"
+    assert [json.loads(line)["id"] for line in export.stdout.splitlines()] == ["1", "2"]
     reader, writer = os.pipe()
+    command = [sys.executable, "-m", "scrapy", "export", "-o", f"/dev/fd/{writer}:jsonl"]
     done = subprocess.run(
-        [sys.executable, "-m", "scrapy", "export", "-o", f"/dev/fd/{writer}:jsonl"],
+        command,
         cwd=project.folder,
         env=project.environment(),
         pass_fds=[writer],
@@ -268,7 +261,7 @@ def test_open_files_are_written_into(server: FeedServer, project: Project) -> No
     os.close(writer)
     assert done.returncode == 0, done.stderr
     with open(reader, "rb") as file:  # noqa: PTH123 - it has no path
-        assert json.loads(file.read())["id"] == "1"
+        assert file.read() == export.stdout.encode()
 
 
 def test_what_an_open_file_has_stays(server: FeedServer, project: Project) -> None:

@@ -27,20 +27,18 @@ class Held:
 
     def __init__(self, server: FeedServer) -> None:
         self.urls = [server.url("/gap"), server.url("/long")]
-        self._released = threading.Event()
+        released = threading.Event()
+        self.release = released.set
         server.serve("/gap", atom([E("1")], prev="/gone", title="With a gap"))
         server.serve("/long", atom([E("3"), E("2")], prev="/a1", title="Long\x85ago"))
         head, old = "<fh:archive/>", "2002-05-01T00:00:00Z"
         server.serve("/a1", atom([E("1", updated=old)], prev="/a2", updated=old, head=head))
         server.serve("/a2", atom([E("0", updated=old)], head=head, updated=old))
-        server.on_request = self._hold
 
-    def _hold(self, path: str) -> None:
-        if path == "/a2":
-            assert self._released.wait(120)
+        def hold(path: str) -> None:
+            assert path != "/a2" or released.wait(120)
 
-    def release(self) -> None:
-        self._released.set()
+        server.on_request = hold
 
 
 @pytest.fixture
@@ -126,8 +124,14 @@ def test_terminal_ends_with_a_table_and_advice(held: Held, project: Project) -> 
 
 
 @shown
-def test_export_that_was_not_written_has_the_last_word(server: FeedServer, project: Project) -> None:
+def test_export_has_the_last_word(server: FeedServer, project: Project) -> None:
     server.serve("/one", atom([E("1")], head="<fh:complete/>"))
+    first, again = (watch(project, [server.url("/one")]).wait() for _ in range(2))
+    assert "Nothing new" not in " ".join(first)
+    said = "Nothing new since the last export: out.jsonl is unchanged."
+    assert f"1 feed: 1 complete {said}" in " ".join(" ".join(again).split())
+    server.serve("/one", atom([E("1"), E("2")], head="<fh:complete/>"))
+    (project.folder / "out.jsonl").unlink()
     (project.folder / "out.jsonl").mkdir()
     failure = FAILURES["feedexport/failed_count/"]
     lines = watch(project, [server.url("/one")]).wait(code=1)
@@ -137,15 +141,6 @@ def test_export_that_was_not_written_has_the_last_word(server: FeedServer, proje
     run = project.scrapy(*command([server.url("/one")]))
     assert run.returncode == 1
     assert run.stderr.splitlines()[-1].endswith(f"ERROR: {failure}")
-
-
-@shown
-def test_terminal_says_why_there_is_no_export(server: FeedServer, project: Project) -> None:
-    server.serve("/one", atom([E("1")], head="<fh:complete/>"))
-    first, again = (watch(project, [server.url("/one")]).wait() for _ in range(2))
-    assert "Nothing new" not in " ".join(first)
-    said = "Nothing new since the last export: out.jsonl is unchanged."
-    assert f"1 feed: 1 complete {said}" in " ".join(" ".join(again).split())
 
 
 @shown
@@ -164,26 +159,21 @@ def test_problems_are_seen_when_the_log_is_a_file(held: Held, project: Project) 
     assert "\x1b" not in log
 
 
-@pytest.mark.parametrize(("term", "enabled"), [("dumb", 1), ("xterm-256color", 0)])
+@pytest.mark.parametrize(("term", "enabled"), [("dumb", 1), ("xterm-256color", 0), ("in background", 1)])
 @shown
 def test_terminal_without_display_has_lines(held: Held, project: Project, term: str, enabled: int) -> None:
     held.release()
-    terminal = watch(project, held.urls, f"FHCRAWL_PROGRESS_ENABLED={enabled}", term=term)
+    if term == "in background":
+        # It leaves the terminal to others.
+        crawl = [sys.executable, "-c", IN_BACKGROUND, sys.executable, "-m", "scrapy", *command(held.urls)]
+        env = project.environment(TERM="xterm-256color")
+        options = {"cwd": project.folder, "env": env, "start_new_session": True}
+        terminal = Terminal(partial(subprocess.Popen, crawl, **options))
+    else:
+        terminal = watch(project, held.urls, f"FHCRAWL_PROGRESS_ENABLED={enabled}", term=term)
     terminal.wait()
     assert b"\x1b" not in terminal.raw
     assert b"INFO: Feeds: 2 of 2 done, 0 in progress; documents: 4 (" in terminal.raw
-
-
-@shown
-def test_crawl_in_the_background_leaves_the_terminal_to_others(held: Held, project: Project) -> None:
-    held.release()
-    crawl = [sys.executable, "-c", IN_BACKGROUND, sys.executable, "-m", "scrapy", *command(held.urls)]
-    env = project.environment(TERM="xterm-256color")
-    options = {"cwd": project.folder, "env": env, "start_new_session": True}
-    terminal = Terminal(partial(subprocess.Popen, crawl, **options))
-    terminal.wait()
-    assert b"\x1b" not in terminal.raw
-    assert b"INFO: Feeds: 2 of 2 done" in terminal.raw
 
 
 @shown
@@ -212,14 +202,6 @@ def test_no_terminal_means_plain_lines_at_an_interval(held: Held, project: Proje
     assert missing[1].startswith("  What to do: ")
 
 
-@shown
-def test_no_interval_means_no_lines(held: Held, project: Project) -> None:
-    held.release()
-    run = project.crawl(*held.urls, settings={"LOGSTATS_INTERVAL": 0})
-    assert "Feeds: " not in run.log
-    assert "The feeds of this run:" in run.log
-
-
 @pytest.mark.parametrize("table", ["feeds", "entries"])
 def test_feed_that_the_store_refuses_is_done(server: FeedServer, project: Project, table: str) -> None:
     server.serve("/one", atom([E("1")]))
@@ -236,7 +218,9 @@ def test_feed_that_the_store_refuses_is_done(server: FeedServer, project: Projec
 def test_dates_and_counts_are_those_of_the_store(server: FeedServer, project: Project) -> None:
     server.serve("/dates", atom([E("1", updated=None), E("2", updated="2010-01-01T00:00:00Z"), E("3")]))
     server.serve("/none", atom([E("1", updated=None)], updated=None))
-    run = project.crawl(server.url("/dates"), server.url("/none"))
+    # Without an interval there are no lines.
+    run = project.crawl(server.url("/dates"), server.url("/none"), settings={"LOGSTATS_INTERVAL": 0})
+    assert "Feeds: " not in run.log
     table = run.log.partition("INFO: The feeds of this run:\n")[2].splitlines()
     assert " 2003-12-13 to 2010-01-01  unknown" in table[1]
     assert table[2].split()[-3:] == ["-", "unknown", server.url("/none")]

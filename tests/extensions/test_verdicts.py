@@ -18,7 +18,7 @@ from tests.feeds import E, atom
 from tests.projects import Process, Project, read_export
 from tests.server import FeedServer
 from tests.store.test_leases import FEED, NOW, read
-from tests.stores import begin_walk, write_part
+from tests.stores import begin_walk, commit, write_part
 
 
 def stored(project: Project) -> dict[str, tuple[str | None, list[dict[str, str]] | None]]:
@@ -52,6 +52,75 @@ def test_every_feed_has_its_verdict_everywhere_after_a_run(server: FeedServer, p
         assert all(f"{reason['url']} {reason['detail']}" in line for reason in reasons)
 
 
+QUICK = {"RETRY_TIMES": 0, "ROBOTSTXT_OBEY": 0}
+
+
+def counted(project: Project) -> list[int]:
+    """The number of rows in the tables that know of feeds."""
+    return [project.database.rows(f"SELECT count(*) FROM {name}")[0][0] for name in ("feeds", "documents")]
+
+
+def test_feed_that_could_never_be_read_is_not_read(server: FeedServer, project: Project) -> None:
+    server.serve("/page", "<!DOCTYPE html><html><body>parked</body></html>", content_type="text/html")
+    kinds = {
+        server.url("/gone"): "http-404",
+        server.url("/page"): "html",
+        "http://127.0.0.1:9/feed": "connection-refused",
+    }
+    project.scrapy("subscribe", *kinds)
+    run = project.crawl(*kinds, settings=QUICK)
+    # Exit code 1, since nothing of what was given could be read.
+    assert (run.exit_code, run.stats["fhcrawl/feed/unknown"]) == (1, 3)
+    for feed in project.feeds():
+        first, cause = feed["reasons"]
+        assert (feed["verdict"], first["kind"]) == ("unknown", "not-read")
+        assert (first["url"], first["detail"]) == (feed["feed"], "has never been read")
+        assert cause["kind"] == kinds[feed["feed"]]
+        assert f"{feed['feed']}: not read, entries: 0; {feed['feed']} has never been read; " in run.log
+    assert "3 feeds: 3 not read" in run.log
+    assert "What to do: check in a browser whether there is a feed at this URL" in run.log
+    # Most are not subscribed: to them, `unsubscribe` would answer with an error.
+    assert "remove a subscription to the wrong one with `fhcrawl unsubscribe`" in run.log
+    assert "3 feeds: 3 not read" in project.scrapy("feeds").stdout
+    # In the view of gaps, the cause counts alone.
+    assert len(project.database.rows("SELECT kind FROM gaps")) == 3
+
+
+def test_feed_that_could_never_be_read_leaves_nothing_behind(server: FeedServer, project: Project) -> None:
+    server.serve("/one", atom([E("1")]))
+    feeds = [server.url("/gone"), server.url("/one"), server.url("/gone2")]
+    run = project.crawl(*feeds, settings=QUICK)
+    assert (run.exit_code, run.stats["fhcrawl/feed/unknown"]) == (0, 3)
+    assert counted(project) == [1, 1]
+    assert [feed["feed"] for feed in project.feeds()] == [server.url("/one")]
+    # Nothing stands in the way of reading it later.
+    server.serve("/gone", atom([E("2")], head="<fh:complete/>"))
+    assert project.crawl(server.url("/gone")).changes == {"2": "new"}
+
+
+def test_feed_that_is_done_early_leaves_nothing_behind(server: FeedServer, project: Project) -> None:
+    """While another feed is being read, the one that is done is released."""
+    seen: list[list[int]] = []
+    server.serve("/one", atom([E("1")], prev="/a1"))
+    server.serve("/a1", atom([E("0")]), delay=4)
+    server.on_request = lambda path: seen.append(counted(project)) if path == "/a1" else None
+    project.crawl(
+        server.url("/gone"), server.url("/one"), settings={**QUICK, "CONCURRENT_REQUESTS_PER_DOMAIN": 2}
+    )
+    assert seen
+    assert counted(project) == [1, 2]
+
+
+def test_run_with_due_remembers_when_to_ask_again(server: FeedServer, project: Project) -> None:
+    (project.folder / "feeds.txt").write_text(server.url("/gone"))
+    args = ("-a", "feeds=feeds.txt", "-a", "due=1")
+    project.crawl(args=args, settings=QUICK)
+    assert project.verdict() == ("unknown", ["not-read", "http-404"])
+    server.asked()
+    project.crawl(args=args, settings=QUICK)
+    assert server.asked() == []
+
+
 @pytest.mark.parametrize("known", [False, True])
 def test_run_that_dies_leaves_no_verdict(server: FeedServer, project: Project, known: bool) -> None:
     server.serve("/index", atom([E("1")], head="<fh:complete/>"))
@@ -72,25 +141,21 @@ def test_run_that_dies_leaves_no_verdict(server: FeedServer, project: Project, k
     assert stored(project) == {"index": ("complete", [])}
 
 
-UNREAD = "No feed could be read."
-
-
 def test_run_that_could_read_no_feed_fails(server: FeedServer, project: Project) -> None:
     server.serve("/page", "<html><body>parked</body></html>")
     server.serve("/index", atom([E("2")], prev="/a1"), headers={"ETag": '"1"'})
     server.serve("/a1", atom([E("1")]))
     unread = [server.url("/missing"), server.url("/page"), "http://127.0.0.1:9/feed"]
-    quick = {"RETRY_TIMES": 0, "ROBOTSTXT_OBEY": 0}
-    run = project.crawl(*unread, settings=quick)
+    run = project.crawl(*unread, settings=QUICK)
     assert (run.exit_code, run.stats["fhcrawl/feed/unread"]) == (1, 3)
-    assert [warning for warning in run.warnings() if warning.endswith(UNREAD)]
+    assert [warning for warning in run.warnings() if warning.endswith("No feed could be read.")]
     # One is enough, whether it is new or what it was.
     for documents in ("processed", "unchanged"):
-        run = project.crawl(*unread, server.url("/index"), settings=quick)
+        run = project.crawl(*unread, server.url("/index"), settings=QUICK)
         assert (run.exit_code, run.stats[f"fhcrawl/document/{documents}"] > 0) == (0, True)
         assert "fhcrawl/feed/unread" not in run.stats
     server.answers["/index"].status = 503
-    assert project.crawl(server.url("/index"), settings=quick).exit_code == 1
+    assert project.crawl(server.url("/index"), settings=QUICK).exit_code == 1
     assert project.scrapy("subscribe", server.url("/new")).returncode == 0
     assert project.scrapy("crawl", "history", "-a", "due=1").returncode == 1
     # Now nothing is due.
@@ -117,8 +182,10 @@ WAIT = 90
 class Slow:
     """Feeds of which the archives of `slow` and `later` wait until they are let go; `one` is quick."""
 
+    names = ("slow", "one", "later")
+
     def __init__(self, server: FeedServer, project: Project) -> None:
-        for name in ("slow", "one", "later"):
+        for name in self.names:
             server.serve(f"/{name}", atom([E(f"{name} 2")], prev=f"/{name}-a1", title=name))
             server.serve(f"/{name}-a1", atom([E(f"{name} 1")]))
         self.server, self.project = server, project
@@ -134,6 +201,13 @@ class Slow:
 
     def let_go(self, name: str) -> None:
         self.gates[f"/{name}-a1"].set()
+
+    def end(self, *names: str, code: int = 0) -> None:
+        """Let feeds go, and wait for the end of the process."""
+        for name in names:
+            self.let_go(name)
+        assert self.process is not None
+        assert self.process.wait(WAIT) == code, self.log()
 
     def urls(self, *names: str) -> str:
         return " ".join(self.server.url(f"/{name}") for name in names)
@@ -206,7 +280,7 @@ def test_feeds_that_are_done_do_not_wait_for_a_slow_one(
     assert "/one: complete, entries: 2" in slow.log()
     # A later run has them, though the first is still at its slow feed.
     server.serve("/one", atom([E("one 3"), E("one 2", "revised", "2004-01-01T00:00:00Z")], prev="/one-a1"))
-    run = project.crawl(*slow.urls("slow", "one", "later").split(), output=None, args=("-o", "all.jsonl"))
+    run = project.crawl(*slow.urls(*slow.names).split(), output=None, args=("-o", "all.jsonl"))
     assert run.exit_code == 0
     assert {name: count for name, count in run.stats.items() if "/feed/" in name} == {
         "fhcrawl/feed/leased": 1,
@@ -216,46 +290,41 @@ def test_feeds_that_are_done_do_not_wait_for_a_slow_one(
     first.send_signal(signal.SIGKILL)
     first.wait()
     slow.let_go("slow")
-    project.crawl(*slow.urls("slow", "one", "later").split(), output=None, args=("-o", "all.jsonl"))
+    project.crawl(*slow.urls(*slow.names).split(), output=None, args=("-o", "all.jsonl"))
     assert ids(path) == sorted(["later 1", "later 2", "one 1", "one 2", "one 2", "one 3", "slow 1", "slow 2"])
     assert {line["id"]: line["change"] for line in read_export(path)}["one 2"] == "updated"
     assert [feed["verdict"] for feed in project.feeds()] == ["complete"] * 3
-    assert project.crawl(*slow.urls("slow", "one", "later").split()).items == []
+    assert project.crawl(*slow.urls(*slow.names).split()).items == []
 
 
 def test_deliveries_of_a_run_are_one_export(project: Project, slow: Slow) -> None:
     (project.folder / "new.csv").write_text("what was there before\n")
     places = ("-O", "new.csv", "-O", "parts/%(batch_id)d.json", "-O", "-:csv")
-    first = slow.start("slow", "one", "later", args=places)
+    slow.start("slow", "one", "later", args=places)
     for number, name in enumerate(("later", "slow"), 1):
         slow.wait_for_exported(number)
         assert len(read_export(project.folder / "new.csv")) == 2 * number
         slow.let_go(name)
-    first.wait(WAIT)
-    assert first.returncode == 0, slow.log()
+    slow.end()
     expected = [f"{name} {number}" for name in ("one", "later", "slow") for number in (1, 2)]
     assert [row["id"] for row in read_export(project.folder / "new.csv")] == expected
     stdout = (project.folder / "stdout").read_text()
     assert [row["id"] for row in csv.DictReader(stdout.splitlines())] == expected
     parts = [json.loads((project.folder / "parts" / f"{number}.json").read_text()) for number in (1, 2, 3)]
     assert [line["id"] for part in parts for line in part] == expected
-    assert slow.log().count("fhcrawl/feed/complete': 3") == 1
-    assert [slow.log().count(f"/{name}: complete, entries: 2") for name in ("one", "later", "slow")] == [
-        1
-    ] * 3
+    verdicts = ["fhcrawl/feed/complete': 3", *(f"/{name}: complete, entries: 2" for name in slow.names)]
+    assert [slow.log().count(verdict) for verdict in verdicts] == [1] * 4
 
 
 def test_delivery_that_fails_is_tried_again(project: Project, slow: Slow) -> None:
     in_the_way = project.folder / "folder"
     in_the_way.touch()
-    first = slow.start("slow", "one", args=("-O", "folder/out.jsonl", "-O", "other.jsonl"))
+    slow.start("slow", "one", args=("-O", "folder/out.jsonl", "-O", "other.jsonl"))
     slow.wait_for(lambda: "nothing was marked as exported; it will be tried again later" in slow.log())
     assert not (project.folder / "other.jsonl").exists()
     in_the_way.unlink()
     slow.wait_for_exported(1)
-    slow.let_go("slow")
-    first.wait(WAIT)
-    assert first.returncode == 1
+    slow.end("slow", code=1)
     for name in ("folder/out.jsonl", "other.jsonl"):
         assert ids(project.folder / name) == ["one 1", "one 2", "slow 1", "slow 2"]
 
@@ -268,12 +337,10 @@ def test_delivery_that_the_store_could_not_end_is_not_overwritten(
     (project.folder / ".scrapy").mkdir()
     Store.open(project.database.url).close()
     project.database.refuse("deliveries", "1 = 1", "it restarts", "DELETE")
-    first = slow.start("slow", "one", args=("-O", place))
+    slow.start("slow", "one", args=("-O", place))
     slow.wait_for(lambda: "nothing was marked as exported; it will be tried again later" in slow.log())
     project.database.mend("deliveries")
-    slow.let_go("slow")
-    first.wait(WAIT)
-    assert first.returncode == 1
+    slow.end("slow", code=1)
     run = project.crawl(*slow.urls("slow", "one").split(), output="next.jsonl")
     exported = [entry for path in project.folder.glob("[!.]*.jsonl") for entry in ids(path)]
     assert sorted(exported) == ["one 1", "one 2", "slow 1", "slow 2"], run.log
@@ -287,8 +354,7 @@ def test_feeds_of_a_crawl_that_goes_on_are_released_when_all_is_done(project: Pr
     slow.wait_for(lambda: "/slow-a1" in slow.server.asked())
     first.send_signal(signal.SIGTERM)
     slow.wait_for(lambda: "Closing spider (shutdown)" in slow.log())
-    slow.let_go("slow")
-    first.wait(WAIT)
+    slow.end("slow")
     again = ("-o", "all.jsonl", *job, "-s", "DOWNLOAD_DELAY=1")
     run = project.crawl(slow.server.url("/slow"), output=None, args=again)
     assert "fhcrawl/feed/leased" not in run.stats
@@ -298,14 +364,12 @@ def test_feeds_of_a_crawl_that_goes_on_are_released_when_all_is_done(project: Pr
 def test_export_that_waits_for_its_file_holds_up_no_feed(project: Project, slow: Slow) -> None:
     path = project.folder / "all.jsonl"
     with locked(path):
-        first = slow.start("slow", "one", "later", args=("-o", "all.jsonl"))
+        slow.start("slow", "one", "later", args=("-o", "all.jsonl"))
         slow.wait_for(lambda: project.database.rows("SELECT count(*) FROM deliveries") == [(1,)])
         slow.let_go("later")
         slow.wait_for_released("one", "later")
         assert "nothing was marked as exported" not in slow.log()
-    slow.let_go("slow")
-    first.wait(WAIT)
-    assert first.returncode == 0, slow.log()
+    slow.end("slow")
     assert len(ids(path)) == 6
 
 
@@ -316,14 +380,13 @@ def test_export_without_changes_waits_for_its_files_alive_and_in_order(project: 
     expires = "SELECT coalesce(max(expires), 0) FROM runs WHERE id IN (SELECT run FROM deliveries)"
     with locked(project.folder / "a.jsonl"):
         settings = ("-s", "FEED_STORE_EMPTY=1", "-s", "FHCRAWL_LEASE_SECONDS=3")
-        again = slow.start("slow", args=("-o", "b.jsonl", "-o", "a.jsonl", *settings))
+        slow.start("slow", args=("-o", "b.jsonl", "-o", "a.jsonl", *settings))
         slow.wait_for(lambda: project.database.rows(expires) != [(0,)])
         begun = project.database.rows(expires)
         slow.wait_for(lambda: project.database.rows(expires) > begun)
         with locked(project.folder / "b.jsonl"):
             pass
-    again.wait(WAIT)
-    assert again.returncode == 0, slow.log()
+    slow.end()
     assert (project.folder / "a.jsonl").read_bytes() == b""
 
 
@@ -341,7 +404,7 @@ def test_export_that_was_cut_off_counts_before_more_is_appended(
         store = left.enter_context(closing(Store.open(project.database.url)))
         run = store.begin_run()
         begin_walk(store, FEED, run, NOW)
-        store.documents.commit(*read(run, "a"))
+        commit(store, *read(run, "a"))
         number = store.exports.begin(run)
         changes = store.exports.read_changes(number)
         lines = b"".join(json.dumps(entry).encode() + b"\n" for entry in changes)
@@ -366,13 +429,12 @@ def test_what_is_not_exported_yet_is_exported_by_the_run_that_has_the_feed(
 ) -> None:
     """Nothing can be appended to JSON, and 0 is only at the end."""
     slow.let_go("later")
-    first = slow.start("slow", "one", "later", args=("-o", place), seconds=seconds)
+    slow.start("slow", "one", "later", args=("-o", place), seconds=seconds)
     slow.wait_for_released("one", "later")
     run = project.crawl(slow.urls("one"), output="second.jsonl")
     assert run.changes == {"one 1": "new", "one 2": "new"}
     assert not (project.folder / place).exists()
-    slow.let_go("slow")
-    first.wait(WAIT)
+    slow.end("slow")
     text = (project.folder / place).read_text()
     lines = json.loads(text) if seconds else [json.loads(line) for line in text.splitlines()]
     assert sorted(line["id"] for line in lines) == ["later 1", "later 2", "slow 1", "slow 2"]

@@ -23,18 +23,6 @@ HOSTILE = (
 NEVER = {"etag": None, "last_modified": None, "body_digest": None, "verdict": None, "reasons": None}
 
 
-def many_feeds(project: Project, count: int) -> None:
-    # Of seven feeds, one has a gap, one is paged, one says nothing of its past, and one was never read. The
-    # first has a long chain with two gaps' worth of lost entries, and a title that would like to be markup.
-    (project.folder / ".scrapy").mkdir()
-    Store.open(project.database.url).close()
-    with project.database.connected(no_parameters=False) as connection, connection.begin():
-        for number in range(count):
-            for table, rows in _feed(number + 1, 12 if number else 2000).items():
-                if rows:
-                    connection.execute(schema.metadata.tables[table].insert(), rows)
-
-
 def _feed(number: int, archives: int) -> dict[str, list[dict[str, Any]]]:
     root = f"https://feeds.example/{number}"
     kind = (["archived"] * 4 + ["paged", "single", None])[number % 7]
@@ -54,21 +42,22 @@ def _feed(number: int, archives: int) -> dict[str, list[dict[str, Any]]]:
     }
     documents = [_document(number, root, step, links, kind) for step in range(links + 1)]
     entries = [_entry(number, root, step) for step in range((links + 1) * 4)] if kind else []
-    coverage = [_coverage(number)] if kind == "single" else []
-    return {"feeds": [feed], "documents": documents, "entries": entries, "coverage": coverage}
-
-
-def _coverage(number: int) -> dict[str, Any]:
-    earlier = [["2026-01-01T00:00:00Z", "2026-01-20T00:00:00Z", 3, 1]] if number % 2 else []
-    known = {
+    span = {
+        "since": "2026-02-01T00:00:00Z",
+        "until": CRAWLED,
         "known": "x" * 4 * MARK,
         "shown": 4,
         "depth": 0,
-        "since": "2026-02-01T00:00:00Z",
-        "until": CRAWLED,
     }
-    known |= {"entries": 9, "seconds": 9, "burst_entries": 0, "burst_seconds": 1, "burst": None}
-    return {**known, "feed_id": number, "earlier": json.dumps(earlier)}
+    rates = {"depth": 0, "entries": 9, "seconds": 9, "burst_entries": 0, "burst_seconds": 1, "burst": None}
+    earlier = [["2026-01-01T00:00:00Z", "2026-01-20T00:00:00Z", 3, 1]] if number % 2 else []
+    coverage = [{"feed_id": number, **span, **rates, "earlier": json.dumps(earlier)}] * (kind == "single")
+    return {
+        "feeds": [feed],
+        "documents": documents,
+        "entries": entries,
+        "coverage": coverage if kind == "single" else [],
+    }
 
 
 def _document(number: int, root: str, step: int, links: int, kind: str | None) -> dict[str, Any]:
@@ -135,8 +124,16 @@ def few(tmp_path_factory: pytest.TempPathFactory, new_project: NewProject) -> Pa
 
 
 def report_on(count: int, factory: pytest.TempPathFactory, new_project: NewProject) -> Path:
+    # Of seven feeds, one has a gap, one is paged, one says nothing of its past, and one was never read. The
+    # first has a long chain with two gaps' worth of lost entries, and a title that would like to be markup.
     with new_project(factory.mktemp("many")) as project:
-        many_feeds(project, count)
+        (project.folder / ".scrapy").mkdir()
+        Store.open(project.database.url).close()
+        with project.database.connected(no_parameters=False) as connection, connection.begin():
+            for number in range(count):
+                for table, rows in _feed(number + 1, 12 if number else 2000).items():
+                    if rows:
+                        connection.execute(schema.metadata.tables[table].insert(), rows)
         return report(project)
 
 

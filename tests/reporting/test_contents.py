@@ -38,12 +38,9 @@ def shown(chain: list[Document]) -> list[tuple[int, int, int]]:
     return [(s.first.id, s.last.id, s.count) for s in page.stretches(chain)]
 
 
-def test_documents_of_which_the_same_is_said_are_summed_up() -> None:
+def test_documents_are_summed_up_unless_one_is_a_gap() -> None:
     assert shown([document(n) for n in range(2000)]) == [(0, 0, 1), (1, 1998, 1998), (1999, 1999, 1)]
     assert [count for _, _, count in shown([document(n) for n in range(3)])] == [1] * 3
-
-
-def test_gap_is_never_summed_up_with_what_was_read() -> None:
     chain = [document(n) for n in range(20)]
     chain[10] = document(10, lost=2)
     chain[19] = document(19, "missing", reason="http-404")
@@ -113,6 +110,8 @@ def test_feed_that_could_never_be_read_is_not_read() -> None:
     never_read = replace(stored("http://x/", Verdict.UNKNOWN, reasons), kind=None, crawled=None)
     section = page.Section(never_read, details())
     assert (section.status, section.gaps) == ("not-read", reasons[1:])
+    # It stays the same.
+    assert section.anchor == "feed-37844e1d35c3"
 
 
 def test_worst_feeds_come_first() -> None:
@@ -132,37 +131,24 @@ def test_worst_feeds_come_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("feed", "summary"),
+    ("reasons", "summary"),
     [
-        (stored("http://x/0", Verdict.INCOMPLETE, [reason(ReasonKind.HTTP_404)]), "An archive is http-404"),
-        (
-            stored("http://x/0", Verdict.INCOMPLETE, [reason(ReasonKind.HTTP_404, 7)] * 2),
-            "The feed is http-404; and 1 more gap",
-        ),
-        (
-            stored("http://x/0", Verdict.INCOMPLETE, [reason(ReasonKind.HTTP_404)] * 1001),
-            "An archive is http-404; and 1,000 more gaps",
-        ),
-        (stored("http://x/0", Verdict.LOSSY, [reason(ReasonKind.PAGED)]), "The feed is paged"),
-        (
-            stored("http://x/0", Verdict.COMPLETE, []),
-            "Its chain of 2 documents was read to its oldest document",
-        ),
-        (
-            replace(stored("http://x/0", Verdict.COMPLETE, []), kind=Kind.COMPLETE),
-            "The feed says that its document has all of its entries",
-        ),
+        ([reason(ReasonKind.HTTP_404)], "An archive is http-404"),
+        ([reason(ReasonKind.HTTP_404, 7)] * 2, "The feed is http-404; and 1 more gap"),
+        ([reason(ReasonKind.HTTP_404)] * 1001, "An archive is http-404; and 1,000 more gaps"),
+        ([reason(ReasonKind.PAGED)], "The feed is paged"),
+        ([], "Its chain of 2 documents was read to its oldest document"),
     ],
 )
-def test_summary_of_a_feed_is_a_sentence(feed: Feed, summary: str) -> None:
+def test_summary_of_a_feed_is_a_sentence(reasons: list[Reason], summary: str) -> None:
     chain = [document(0)._replace(role="subscription"), document(1)]
+    feed = stored("http://x/0", Verdict.INCOMPLETE if reasons else Verdict.COMPLETE, reasons)
     assert page.Section(feed, details(chain=chain)).summary == summary
-
-
-def test_only_document_of_an_archived_feed_is_no_chain() -> None:
-    feed = stored("http://x/0", Verdict.COMPLETE, [])
-    said = page.Section(feed, details(chain=[document(0)])).summary
-    assert said == "Its only document was read; there are no older ones"
+    if not reasons:
+        only = page.Section(feed, details(chain=chain[1:]))
+        assert only.summary == "Its only document was read; there are no older ones"
+        complete = page.Section(replace(feed, kind=Kind.COMPLETE), details(chain=chain))
+        assert complete.summary == "The feed says that its document has all of its entries"
 
 
 @pytest.mark.parametrize(
@@ -183,9 +169,3 @@ def test_time_before_a_gap_is_not_known(
     known = details(months={"2003-12": 1, "2004-02": 1}, first="2003-12-13T00:00:00Z", gap_before=gap_before)
     section = page.Section(feed, known)
     assert section.gap_before == unknown_before
-
-
-def test_anchor_of_a_feed_stays() -> None:
-    feed = stored("http://x/", Verdict.UNKNOWN, [])
-    section = page.Section(feed, details())
-    assert section.anchor == "feed-37844e1d35c3"

@@ -4,7 +4,7 @@ import io
 import re
 from collections import Counter
 from dataclasses import replace
-from typing import TextIO
+from typing import Any, TextIO
 
 import pytest
 from rich.cells import cell_len
@@ -21,15 +21,9 @@ from fhcrawl.reporting.summary import MOST_FEEDS, Counts
 MISSING = DocumentFailure(State.MISSING, ReasonKind.HTTP_404, "is missing (404)")
 
 
-def result(
-    feed: str,
-    url: str,
-    role: Role = Role.ARCHIVE,
-    failure: DocumentFailure | None = None,
-    updated: str | None = None,
-) -> DocumentResult:
+def result(feed: str, url: str, role: Role = Role.ARCHIVE, **known: Any) -> DocumentResult:
     fetch = Fetch(feed, url, url, url, role, ChainPosition(1, 0), "2026-01-01T00:00:00Z")
-    return DocumentResult(fetch, failure=failure, updated=updated)
+    return DocumentResult(fetch, **known)
 
 
 def ask(progress: Progress, feed: str, url: str, role: Role = Role.ARCHIVE) -> None:
@@ -75,6 +69,13 @@ def test_entries_are_counted_of_each_feed_and_all() -> None:
     assert progress.counts_of("a") == Counts(1, 2, 1, 1)
     assert progress.total == Counts(2, 5, 2, 1)
     assert progress.counts_of("c") is None
+    said = line(progress, Rate(2, 1))
+    assert said == (
+        "Feeds: 2 of 2 done, 0 in progress; documents: 2 (120/min); "
+        "entries: 5 new, 2 updated, 1 deleted (60/min)"
+    )
+    progress.problems = 2
+    assert line(progress, Rate(2, 1)) == f"{said}; problems: 2"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,8 @@ def test_broken_document_is_a_problem_and_read_if_it_has_entries(
 ) -> None:
     progress = Progress(1)
     ask(progress, "a", "a", Role.SUBSCRIPTION)
-    broken = result("a", "a", Role.SUBSCRIPTION, DocumentFailure(State.INVALID, kind, "is cut off"))
+    failure = DocumentFailure(State.INVALID, kind, "is cut off")
+    broken = result("a", "a", Role.SUBSCRIPTION, failure=failure)
     progress.commit(broken, CommitBatch(counts=Counter(["fhcrawl/entry/new"] * new)), 0)
     assert (progress.problems, progress.counts_of("a")) == (1, Counts(documents, new))
     # A limit is no problem.
@@ -130,9 +132,7 @@ def test_share_of_a_known_number_of_entries_is_shown_with_the_time_left() -> Non
     now = 60.0
     assert walk.done(now) == "25%, 0:03:00 left"
     assert line(progress, Rate(2, 1)).endswith("/min); 25%, 0:03:00 left")
-    terminal, file = console(100)
-    terminal.print(shown_progress.running(progress, Rate(2, 1), now, ConsoleDimensions(100, 25)))
-    assert "25%, 0:03:00 left ━━━" in file.getvalue()
+    assert "25%, 0:03:00 left ━━━" in "\n".join(printed(progress, Rate(2, 1), now, 100))
     # The number says nothing any more once so many have been read.
     progress.expect("a", 200, 200)
     assert walk.done(now) == ""
@@ -182,27 +182,15 @@ def test_rate_is_that_of_the_last_seconds() -> None:
     assert progress.rate(100 + WINDOW_SECONDS * 6).documents < 1
 
 
-def test_line_for_the_log() -> None:
-    progress = Progress(3)
-    ask(progress, "a", "a")
-    progress.total = Counts(1200, 3, 2, 1)
-    said = line(progress, Rate(2, 1))
-    assert said == (
-        "Feeds: 0 of 3 done, 1 in progress; documents: 1,200 (120/min); "
-        "entries: 3 new, 2 updated, 1 deleted (60/min)"
-    )
-    progress.problems = 2
-    assert line(progress, Rate(2, 1)) == f"{said}; problems: 2"
-
-
-WIDTHS = [60, 80, 132, 200]
 HOSTILE = "[bold]素晴らしい[/bold]\x1b[31m\r\n\u202e:smile:" + "x" * 300
 UNFIT = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
-def console(width: int, **kwargs: object) -> tuple[Console, io.StringIO]:
+def printed(progress: Progress, rate: Rate, now: float, width: int, height: int = 24) -> list[str]:
     file = io.StringIO()
-    return Console(file=file, width=width, markup=False, highlight=False, emoji=False, **kwargs), file  # type: ignore[arg-type]
+    console = Console(file=file, width=width, markup=False, highlight=False, emoji=False)
+    console.print(shown_progress.running(progress, rate, now, ConsoleDimensions(width, height)))
+    return file.getvalue().splitlines()
 
 
 def running(width: int, feeds: int, height: int = 24) -> list[str]:
@@ -212,12 +200,10 @@ def running(width: int, feeds: int, height: int = 24) -> list[str]:
         progress.note_request(url, url, "subscription")
         progress.note_download(url)
     progress.problems = 3
-    shown, file = console(width)
-    shown.print(shown_progress.running(progress, Rate(1.5, 20), 3723, ConsoleDimensions(width, height)))
-    return file.getvalue().splitlines()
+    return printed(progress, Rate(1.5, 20), 3723, width, height)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", [60, 80, 132, 200])
 @pytest.mark.parametrize("feeds", [1, 30, 2000])
 def test_running_display_is_small_and_fits(width: int, feeds: int) -> None:
     lines = running(width, feeds)

@@ -31,13 +31,8 @@ FOUND = Counts(5, 432, 1, 2)
 
 
 def feed(number: int, title: str | None = None, **fields: object) -> Feed:
-    known: dict[str, object] = {
-        "kind": Kind.ARCHIVED,
-        "verdict": Verdict.COMPLETE,
-        "reasons": [],
-        "entries": 3,
-    }
-    known |= {"absent": 0, "renamed": 0, "documents": {"processed": 7, "missing": 1}}
+    known: dict[str, object] = {"kind": Kind.ARCHIVED, "verdict": Verdict.COMPLETE, "reasons": []}
+    known |= {"entries": 3, "absent": 0, "renamed": 0, "documents": {"processed": 7, "missing": 1}}
     known |= dict.fromkeys(("crawled", "checked"), "2026-01-01T00:00:00Z")
     known |= {"oldest": "2003-12-13T18:30:02Z", "newest": "2024-05-01T00:00:00.5Z"}
     known |= dict.fromkeys(("subscribed", "due"))
@@ -55,32 +50,17 @@ def gap(number: int, *reasons: Reason) -> Feed:
 
 def plain(number: int) -> Feed:
     url = f"http://example.org/{number}"
-    return feed(
-        number,
-        kind=Kind.SINGLE,
-        verdict=Verdict.UNKNOWN,
-        reasons=[
-            reason("no-history", url, f"says nothing; seamless since 20{number}"),
-            *([reason("holes", url, f"may have lost some; {number}")] if number % 2 else []),
-        ],
-        oldest=f"20{number:02}-01-01T00:00:00Z",
-        newest=f"20{number:02}-06-01T00:00:00Z",
-    )
+    reasons = [reason("no-history", url, f"says nothing; seamless since 20{number}")]
+    reasons += [reason("holes", url, f"may have lost some; {number}")] * (number % 2)
+    times = {"oldest": f"20{number:02}-01-01T00:00:00Z", "newest": f"20{number:02}-06-01T00:00:00Z"}
+    return feed(number, kind=Kind.SINGLE, verdict=Verdict.UNKNOWN, reasons=reasons, **times)
 
 
 def unreachable(number: int) -> Feed:
     url = f"http://example.org/{number}"
-    return feed(
-        number,
-        "",
-        kind=None,
-        verdict=Verdict.UNKNOWN,
-        reasons=[reason("not-read", url, "has never been read"), reason("http-404", url)],
-        entries=0,
-        documents={"missing": 1},
-        oldest=None,
-        newest=None,
-    )
+    reasons = [reason("not-read", url, "has never been read"), reason("http-404", url)]
+    known = {"kind": None, "entries": 0, "documents": {"missing": 1}, "oldest": None, "newest": None}
+    return feed(number, "", verdict=Verdict.UNKNOWN, reasons=reasons, **known)
 
 
 def of_run(*feeds: Feed, counts: Counts | None = FOUND) -> Summary:
@@ -188,6 +168,9 @@ def test_many_plain_feeds_are_one_line_at_the_end_of_a_crawl() -> None:
     # A few are listed, and so are those of a store.
     assert "plain feeds" not in "".join(lines_of(of_run(*feeds[:MOST_PLAIN]), 132))
     assert len([line for line in lines_of(of_store(*feeds), 132) if line.startswith("Title ")]) == number
+    # Where all reasons are listed, each has its own.
+    seamless = [line for line in lines_of(of_store(*feeds, most_reasons=None)) if "seamless" in line]
+    assert seamless == [f"{f.feed} says nothing; seamless since 20{f.feed[-2:]}" for f in feeds]
 
 
 def test_reasons_have_advice_below_them_and_each_advice_is_said_once() -> None:
@@ -210,14 +193,12 @@ def test_reasons_have_advice_below_them_and_each_advice_is_said_once() -> None:
         f"What to do: {ReasonKind.PAGED.advice}",
     ]
     assert "`fhcrawl unsubscribe`" in ReasonKind.NOT_READ.advice
-
-
-def test_feed_that_failed_is_one_line_with_one_advice() -> None:
+    # A feed that failed has one line, with the advice on its cause.
     host = reason("no-host", "http://example.org/2", "cannot be fetched: host name not found")
     failed = replace(unreachable(2), reasons=[unreachable(2).reasons[0], host])
     lines = lines_of(of_run(failed))
-    said = "http://example.org/2 cannot be fetched: host name not found"
-    assert lines[lines.index("") :] == ["", said, f"What to do: {ReasonKind.NO_HOST.advice}"]
+    sentence = "http://example.org/2 cannot be fetched: host name not found"
+    assert lines[lines.index("") :] == ["", sentence, f"What to do: {ReasonKind.NO_HOST.advice}"]
 
 
 def test_few_feeds_that_are_counted_are_all_named() -> None:
@@ -230,13 +211,17 @@ def test_few_feeds_that_are_counted_are_all_named() -> None:
         assert lines[place + 3].startswith("What to do:")
 
 
-def test_reasons_beyond_a_bound_are_counted() -> None:
+def test_reasons_and_feeds_beyond_a_bound_are_counted() -> None:
     feeds = gap(1, *(reason("http-404", f"{LONG}{n}") for n in range(MOST_REASONS + 5)))
     for summary in (of_run(feeds), of_store(feeds)):
         lines = lines_of(summary, 80)
         assert "and 5 more: `fhcrawl feeds --wide` lists them" in lines
         assert len([line for line in lines if " is not there" in line]) == MOST_REASONS
     assert len([x for x in lines_of(of_store(feeds, most_reasons=None)) if "not there" in x]) == 25
+    summary = of_run(*(feed(n) for n in range(MOST_FEEDS + 3)), counts=None)
+    *_table, more, footer = lines_of(summary)
+    assert more == "and 3 more feeds: `fhcrawl feeds` lists them"
+    assert footer == f"{MOST_FEEDS + 3:,} feeds: {MOST_FEEDS + 3:,} complete"
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
@@ -247,13 +232,6 @@ def test_url_of_a_sentence_is_cut_in_its_middle_and_never_wrapped(width: int) ->
     assert f"{LONG}gone.atom".startswith(begin)
     assert f"{LONG}gone.atom".endswith(end)
     assert bool(end) == (width < 200)
-
-
-def test_feeds_beyond_a_bound_are_counted() -> None:
-    summary = of_run(*(feed(n) for n in range(MOST_FEEDS + 3)), counts=None)
-    *_table, more, footer = lines_of(summary)
-    assert more == "and 3 more feeds: `fhcrawl feeds` lists them"
-    assert footer == f"{MOST_FEEDS + 3:,} feeds: {MOST_FEEDS + 3:,} complete"
 
 
 def test_feed_that_is_not_in_the_store_has_a_line() -> None:
@@ -301,34 +279,26 @@ def test_look_is_that_of_the_file(tty_file: TextIO, monkeypatch: pytest.MonkeyPa
         assert Look.of(tty_file) == (76, False)
 
 
-def test_each_plain_feed_says_since_when_it_is_seamless_where_all_reasons_are_listed() -> None:
-    lines = lines_of(of_store(plain(11), plain(12), most_reasons=None))
-    assert [line.partition(" ")[2] for line in lines if "seamless" in line] == [
-        "says nothing; seamless since 2011",
-        "says nothing; seamless since 2012",
-    ]
-
-
 def test_whatever_makes_the_exit_code_1_is_said_in_a_sentence() -> None:
     for begin, said in FAILURES.items():
         assert failures(["fhcrawl/feed/complete", f"{begin}Somewhere"]) == [said]
     assert failures(["fhcrawl/feed/complete"]) == []
 
 
-def test_advice_where_no_feed_was_found_is_that_on_unreachable_feeds() -> None:
-    unreachable, captured, missing, password, failed, known, left, holes = (
-        Reason(ReasonKind(kind), "http://example.org/a", "", "")
-        for kind in (
-            *("not-read", "only-captures", "http-404", "http-401"),
-            *("timeout", "private-address", "limit", "holes"),
-        )
-    )
-    assert list(with_kind_of_advice([unreachable, missing])) == [(missing, ReasonKind.NOT_READ)]
-    # The cause says it all.
-    for there in (password, known, failed):
-        assert list(with_kind_of_advice([unreachable, there])) == [(there, there.kind)]
-    assert list(with_kind_of_advice([captured, missing])) == [(missing, ReasonKind.ONLY_CAPTURES)]
-    for others in ([], [left], [holes]):
-        reasons = [unreachable, *others]
-        assert list(with_kind_of_advice(reasons)) == [(one, one.kind) for one in reasons]
-    assert list(with_kind_of_advice([missing])) == [(missing, ReasonKind.HTTP_404)]
+@pytest.mark.parametrize(
+    ("kinds", "advice"),
+    [
+        (["not-read", "http-404"], {"http-404": "not-read"}),
+        # The cause says it all.
+        *((["not-read", cause], {cause: cause}) for cause in ("http-401", "timeout", "private-address")),
+        (["only-captures", "http-404"], {"http-404": "only-captures"}),
+        (["not-read"], {"not-read": "not-read"}),
+        *((["not-read", other], {"not-read": "not-read", other: other}) for other in ("limit", "holes")),
+        (["http-404"], {"http-404": "http-404"}),
+    ],
+)
+def test_advice_where_no_feed_was_found_is_that_on_unreachable_feeds(
+    kinds: list[str], advice: dict[str, str]
+) -> None:
+    given = with_kind_of_advice([reason(kind) for kind in kinds])
+    assert [(found.kind, kind) for found, kind in given] == [*advice.items()]

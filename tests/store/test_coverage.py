@@ -1,5 +1,6 @@
 """What crawls store of the time for which plain feeds are covered."""
 
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -28,13 +29,8 @@ def document(newest: int, shown: int = 4, **links: str) -> str:
 def crawl(url: str, number: int, body: str, **engine: int) -> Feed:
     with clock_at(day(number).rstrip("Z")):
         Engine(url, {FEED: body}, **engine).crawl(FEED)  # type: ignore[arg-type]
-        return stored(url)
-
-
-def stored(url: str) -> Feed:
-    store = Store.open(url)
-    [feed] = store.feeds.read()
-    store.close()
+        with closing(Store.open(url)) as store:
+            [feed] = store.feeds.read()
     return feed
 
 
@@ -108,9 +104,8 @@ def test_feeds_that_promise_their_history_have_no_spans(url: str) -> None:
 
 def test_feed_is_deleted_with_its_spans(url: str) -> None:
     crawl(url, 1, document(4))
-    store = Store.open(url)
-    store.subscriptions.delete([FEED])
-    store.close()
+    with closing(Store.open(url)) as store:
+        store.subscriptions.delete([FEED])
     assert crawl(url, 5, document(4)).spans == [Span(day(5), day(5))]
 
 

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,7 @@ from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch, Ord
 from fhcrawl.store import Store, VerdictRecord, WalkStart
 from fhcrawl.store.schema import entries, versions
 from tests.databases import Database
-from tests.stores import begin_walk, write_part
+from tests.stores import begin_walk, commit, write_part
 
 FEED, OTHER = "http://example.org/index", "http://example.org/other"
 NOW = "2004-01-01T00:00:00Z"
@@ -29,21 +28,15 @@ FIELDS: dict[str, object] = {**dict.fromkeys(items.FIELDS), "authors": [], "cate
 
 
 @pytest.fixture
-def stores(database: Database) -> Iterator[list[Store]]:
-    stores = [Store.open(database.url) for _ in range(2)]
-    yield stores
-    for store in stores:
-        store.close()
+def one(database: Database) -> Iterator[Store]:
+    with closing(Store.open(database.url)) as store:
+        yield store
 
 
 @pytest.fixture
-def one(stores: list[Store]) -> Store:
-    return stores[0]
-
-
-@pytest.fixture
-def two(stores: list[Store]) -> Store:
-    return stores[1]
+def two(database: Database) -> Iterator[Store]:
+    with closing(Store.open(database.url)) as store:
+        yield store
 
 
 def read(run: int, *contents: str) -> tuple[DocumentResult, CommitBatch]:
@@ -58,15 +51,11 @@ def read(run: int, *contents: str) -> tuple[DocumentResult, CommitBatch]:
 
 def refuse_all_writes(store: Store, run: int, why: str | None = None) -> None:
     result, batch = read(run, "late")
-    documents = store.documents
-    writes = (
-        partial(documents.commit, result, batch),
-        partial(documents.note_failure, result),
-        partial(documents.note_confirmation, result),
-    )
-    for write in writes:
+    with pytest.raises(LeaseError, match=why):
+        commit(store, result, batch)
+    for write in (store.documents.note_failure, store.documents.note_confirmation):
         with pytest.raises(LeaseError, match=why):
-            write()
+            write(result)
 
 
 def test_feed_belongs_to_one_run_until_that_has_ended(one: Store, two: Store) -> None:
@@ -96,23 +85,15 @@ def test_feeds_that_begin_together_are_refused_one_by_one(one: Store, two: Store
 def test_run_whose_feed_was_taken_over_writes_nothing(one: Store, two: Store, database: Database) -> None:
     first, second = one.begin_run(), two.begin_run()
     begin_walk(one, FEED, first, NOW)
-    one.documents.commit(*read(first, "before"))
+    commit(one, *read(first, "before"))
     database.execute(f"UPDATE runs SET expires = 1 WHERE id = {first}")
     begin_walk(two, FEED, second, NOW)
     refuse_all_writes(one, first, "has taken over the feed")
     two.close()
     with pytest.raises(LeaseError):
-        one.documents.commit(*read(first, "after"))
+        commit(one, *read(first, "after"))
     assert [entry["title"] for entry in one.entries.read()] == ["before"]
     assert list(one.exports.read_changes(one.exports.begin(first))) == []
-
-
-def test_run_that_was_silent_goes_on_if_nobody_has_taken_its_feed(one: Store, database: Database) -> None:
-    run = one.begin_run()
-    begin_walk(one, FEED, run, NOW)
-    database.execute("UPDATE runs SET expires = 1")
-    one.documents.commit(*read(run, "after"))
-    assert [entry["title"] for entry in one.entries.read()] == ["after"]
 
 
 def test_lease_is_renewed_when_due(one: Store, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,8 +112,10 @@ def test_lease_is_renewed_when_due(one: Store, database: Database, monkeypatch: 
     assert expires() > 1
     database.execute("UPDATE runs SET expires = 1")
     later += 31
-    one.documents.commit(*read(run))
+    # Nobody has taken its feed in between.
+    commit(one, *read(run, "after"))
     assert expires() > 1
+    assert [entry["title"] for entry in one.entries.read()] == ["after"]
 
 
 CRAWL = f"""
@@ -242,7 +225,7 @@ def test_delivery_that_was_taken_for_dead_delivers_nothing_and_leaves_those_of_o
 def begin_delivery(store: Store) -> tuple[int, int]:
     run = store.begin_run()
     begin_walk(store, FEED, run, NOW)
-    store.documents.commit(*read(run, "a"))
+    commit(store, *read(run, "a"))
     return run, store.exports.begin(run)
 
 
@@ -250,7 +233,9 @@ def deliver(store: Store, number: int, path: Path) -> None:
     storages.deliver(store, number, [write_part(path)])
 
 
-def test_runs_that_nothing_belongs_to_are_forgotten(one: Store, database: Database) -> None:
+def test_runs_begin_before_they_write_and_are_forgotten_in_the_end(one: Store, database: Database) -> None:
+    with pytest.raises(StoreError, match="No crawl has begun"):
+        begin_walk(one, FEED, 1, NOW)
     for _ in range(3):
         begin_walk(one, FEED, one.begin_run(), NOW)
         one.close()
@@ -258,15 +243,10 @@ def test_runs_that_nothing_belongs_to_are_forgotten(one: Store, database: Databa
     assert database.rows("SELECT id FROM runs ORDER BY id") == [(3,), (4,)]
 
 
-def test_store_without_a_run_writes_nothing(one: Store) -> None:
-    with pytest.raises(StoreError, match="No crawl has begun"):
-        begin_walk(one, FEED, 1, NOW)
-
-
 def begun(store: Store, *titles: str) -> int:
     run = store.begin_run()
     store.walks.begin([FEED, OTHER], run, NOW)
-    store.documents.commit(*read(run, *titles))
+    commit(store, *read(run, *titles))
     return run
 
 
@@ -283,16 +263,12 @@ def titles(store: Store, run: int, only_released: bool = False) -> list[str]:
 
 def test_feed_that_a_run_has_finished_is_another_ones(one: Store, two: Store, database: Database) -> None:
     first, second = begun(one, "a"), two.begin_run()
-    with pytest.raises(LeaseError, match="is reading it"):
-        begin_walk(two, FEED, second, NOW)
-    with pytest.raises(LeaseError):
-        two.walks.forget(FEED, NOW)
     release(one, first)
     two.walks.forget(FEED, NOW)
     known = two.walks.begin([FEED, OTHER], second, NOW)
     assert not isinstance(known[FEED], LeaseError)
     assert isinstance(known[OTHER], LeaseError)
-    two.documents.commit(*read(second, "b"))
+    commit(two, *read(second, "b"))
     with pytest.raises(LeaseError):
         begin_walk(one, FEED, first, NOW)
     # The end of the first run is nothing to the feed any more.
@@ -305,16 +281,14 @@ def test_feed_that_a_run_has_finished_is_another_ones(one: Store, two: Store, da
 
 def test_run_writes_nothing_more_to_a_feed_that_it_has_finished_with(one: Store) -> None:
     run = begun(one, "a")
+    assert [feed.feed for feed in one.feeds.read(run, [FEED])] == [FEED]
     release(one, run)
+    assert list(one.feeds.read(run, [FEED])) == []
     refuse_all_writes(one, run)
-    answers: list[int | Exception] = []
-    one.documents.send(*read(run, "b"), answers.append)
-    one.wait()
-    assert isinstance(answers[0], LeaseError)
     assert titles(one, run) == ["a"]
     # Its own, if it begins anew.
     begin_walk(one, FEED, run, NOW)
-    one.documents.commit(*read(run, "b"))
+    commit(one, *read(run, "b"))
     assert titles(one, run) == ["b"]
 
 
@@ -341,16 +315,8 @@ def test_feed_is_deleted_with_all_that_is_stored_of_it_unless_a_crawl_has_it(
     assert [feed.feed for feed in two.feeds.read()] == [OTHER]
     # It begins anew.
     begin_walk(two, FEED, second := two.begin_run(), NOW)
-    two.documents.commit(*read(second, "c"))
+    commit(two, *read(second, "c"))
     assert titles(two, second) == ["c"]
-
-
-def test_feed_is_said_once(one: Store) -> None:
-    run = begun(one, "a")
-    assert [feed.feed for feed in one.feeds.read(run, [FEED])] == [FEED]
-    release(one, run)
-    assert list(one.feeds.read(run, [FEED])) == []
-    assert [feed.feed for feed in one.feeds.read(run)] == [OTHER]
 
 
 def test_feed_is_nobodys_while_its_changes_are_delivered(one: Store, two: Store) -> None:
@@ -363,7 +329,7 @@ def test_feed_is_nobodys_while_its_changes_are_delivered(one: Store, two: Store)
     assert [entry["title"] for entry in one.exports.read_changes(number)] == ["a"]
     one.exports.end(number)
     begin_walk(two, FEED, second, NOW)
-    two.documents.commit(*read(second, "b"))
+    commit(two, *read(second, "b"))
     assert titles(one, first) == []
     assert titles(two, second) == ["b"]
 

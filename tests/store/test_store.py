@@ -14,7 +14,7 @@ from fhcrawl.logical_feed.results import CommitBatch, DocumentFailure, DocumentR
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import ChainEnd, DocumentRef, Store
 from tests.databases import Database
-from tests.stores import begin_walk
+from tests.stores import begin_walk, commit
 
 FEED = "http://example.org/index"
 NOW = "2004-01-01T00:00:00Z"
@@ -45,20 +45,24 @@ GONE = DocumentFailure(State.MISSING, ReasonKind.HTTP_404, "is missing (404)")
 
 
 @pytest.mark.sqlite_only("a file")
-def test_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("statements", "why"),
+    [
+        (None, "The store cannot be opened: sqlite:"),
+        (
+            "PRAGMA encoding = 'UTF-16le'; CREATE TABLE something (text TEXT)",
+            "has the unsupported encoding UTF-16le: use a new file",
+        ),
+        ("CREATE TABLE store (schema_version INTEGER)", "not created completely"),
+    ],
+)
+def test_file_that_is_no_store_is_refused(tmp_path: Path, statements: str | None, why: str) -> None:
     path = tmp_path / "store.sqlite"
-    path.write_text("This is no database, and never was one." * 100)
-    with pytest.raises(StoreError, match="The store cannot be opened: sqlite:"):
-        Store.open(f"sqlite:///{path}")
-
-
-@pytest.mark.sqlite_only("a file")
-def test_file_of_another_encoding_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "utf16.sqlite"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA encoding = 'UTF-16le'")
-        connection.execute("CREATE TABLE something (text TEXT)")
-    with pytest.raises(StoreError, match="has the unsupported encoding UTF-16le: use a new file"):
+    path.write_text("This is no database, and never was one." * 100 if statements is None else "")
+    if statements is not None:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript(statements)
+    with pytest.raises(StoreError, match=why):
         Store.open(f"sqlite:///{path}")
 
 
@@ -74,15 +78,12 @@ def test_password_of_the_url_is_not_shown() -> None:
     assert "secret" not in str(refused.value)
 
 
-def test_failing_database_is_a_store_error(store: Store, database: Database) -> None:
-    database.execute("ALTER TABLE documents RENAME TO elsewhere")
-    with pytest.raises(StoreError, match=r"The store failed: .*documents"):
-        store.documents.commit(*read("a1"))
-
-
-def test_unknown_feed_is_a_store_error(store: Store) -> None:
+def test_unknown_feed_and_failing_database_are_store_errors(store: Store, database: Database) -> None:
     with pytest.raises(StoreError, match=r"The feed http://example\.org/other is not in the store"):
         store.entries.find_winners("http://example.org/other", ["1"], NOW)
+    database.execute("ALTER TABLE documents RENAME TO elsewhere")
+    with pytest.raises(StoreError, match=r"The store failed: .*documents"):
+        commit(store, *read("a1"))
 
 
 def end(store: Store, key: str = "a3", walk: int = 2) -> ChainEnd | None:
@@ -95,30 +96,27 @@ def ref(key: str, step: int, run: int | None = None) -> DocumentRef:
 
 def test_end_of_a_chain_is_the_first_document_that_is_not_processed(store: Store) -> None:
     assert (end(store), store.documents.find(FEED, "a3")) == (None, None)
-    store.documents.commit(*read("a3", "a2", step=-1))
+    commit(store, *read("a3", "a2", step=-1))
     assert end(store) == ChainEnd(ref("a2", -2), is_loop=False)
-    store.documents.commit(*read("a2", "a1", step=-2))
+    commit(store, *read("a2", "a1", step=-2))
     store.documents.note_failure(lost("a1", GONE, step=-3))
     assert end(store) == ChainEnd(ref("a1", -3, 1), is_loop=False)
-    store.documents.commit(*read("a1", step=-3))
+    commit(store, *read("a1", step=-3))
     assert end(store) == ChainEnd(None, is_loop=False)
     # One of processed documents that loops ends where it leads back.
-    store.documents.commit(*read("a1", "a2", step=-3))
+    commit(store, *read("a1", "a2", step=-3))
     assert end(store) == ChainEnd(ref("a1", -3, 1), is_loop=True)
-
-
-def test_archive_keeps_the_place_that_the_chain_gave_it(store: Store) -> None:
-    store.documents.commit(*read("a3", "a2", step=-1))
-    store.documents.commit(*read("a2", step=-7))
+    # An archive keeps the place that the chain gave it.
+    commit(store, *read("a2", step=-7))
     step = store.documents.find(FEED, "a2")
     assert step is not None
     assert step.position == ChainPosition(1, -2)
 
 
 def test_what_a_document_said_before_it_was_lost_still_holds(store: Store, database: Database) -> None:
-    store.documents.commit(*read("a2", "a1"))
+    commit(store, *read("a2", "a1"))
     store.documents.note_failure(lost("a2", GONE))
-    store.documents.commit(*read("a1"))
+    commit(store, *read("a1"))
     rows = database.rows("SELECT key, behind_id IS NULL FROM documents ORDER BY key")
     assert rows == [("a1", True), ("a2", False)]
 
@@ -139,7 +137,7 @@ LATE = DocumentFailure(State.FAILED, ReasonKind.TIMEOUT, "times out")
 def test_gap_is_known_since_it_was_first_seen(
     store: Store, failures: list[tuple[DocumentFailure, str]], since: tuple[str, str]
 ) -> None:
-    store.documents.commit(*read(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
+    commit(store, *read(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
     for failure, fetched in failures:
         store.documents.note_failure(lost("a1", failure, fetched=fetched))
     [feed] = store.feeds.read()
@@ -147,14 +145,11 @@ def test_gap_is_known_since_it_was_first_seen(
     assert [(reason.kind, reason.since) for reason in feed.reasons] == [since]
 
 
-def test_feed_that_was_never_read_says_so(store: Store) -> None:
+def test_feed_that_was_never_read_is_unknown_and_one_whose_chain_loops_incomplete(store: Store) -> None:
     [feed] = store.feeds.read()
     assert (feed.verdict, [reason.kind for reason in feed.reasons]) == (Verdict.UNKNOWN, ["known"])
-
-
-def test_feed_whose_chain_loops_is_incomplete(store: Store) -> None:
-    store.documents.commit(*read(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
-    store.documents.commit(*read("a1", "a1"))
+    commit(store, *read(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
+    commit(store, *read("a1", "a1"))
     [feed] = store.feeds.read()
     assert (feed.verdict, [reason.kind for reason in feed.reasons]) == (Verdict.INCOMPLETE, ["loop"])
 
@@ -169,9 +164,9 @@ def test_many_feeds_do_not_fill_the_memory(store: Store, monkeypatch: pytest.Mon
 
 
 def test_document_that_was_read_as_something_else_is_not_known_as_an_archive(store: Store) -> None:
-    store.documents.commit(*read("a1", step=0, role=Role.SUBSCRIPTION))
+    commit(store, *read("a1", step=0, role=Role.SUBSCRIPTION))
     assert (end(store, "a1"), end(store, "a1", 1)) == (None, ChainEnd(None, is_loop=True))
-    store.documents.commit(*read("index", "a1", step=0, role=Role.SUBSCRIPTION))
+    commit(store, *read("index", "a1", step=0, role=Role.SUBSCRIPTION))
     assert end(store, "a1") == ChainEnd(ref("a1", -1, 1), is_loop=False)
 
 

@@ -1,6 +1,7 @@
 """Subscriptions in the store, and which of them are due."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -21,9 +22,8 @@ COMPLETE = VerdictRecord(URL, Verdict.COMPLETE, [])
 
 @pytest.fixture
 def store(database: Database) -> Iterator[Store]:
-    opened = Store.open(database.url)
-    yield opened
-    opened.close()
+    with closing(Store.open(database.url)) as opened:
+        yield opened
 
 
 def set_due(store: Store, url: str, due: str) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from lxml import etree
-from sqlalchemy import create_engine
 
 from fhcrawl.store import Store
 from tests.databases import Database
@@ -29,15 +28,13 @@ def read_head(database: Database) -> str:
     return head.original
 
 
-def test_head_is_all_of_the_document_but_its_entries(database: Database) -> None:
+def test_head_is_all_but_the_entries_and_replaced_by_another_one(database: Database) -> None:
     crawl(database, atom([E("1")], head="<subtitle>one</subtitle><x:y xmlns:x='urn:x' z='1'>two</x:y>"))
     head = read_head(database)
     assert "<subtitle>one</subtitle>" in head
     assert '<x:y xmlns:x="urn:x" z="1">two</x:y>' in head
     assert "entry" not in head
-
-
-def test_new_head_replaces_the_one_before_but_for_update_times_and_entries(database: Database) -> None:
+    # Update times and entries do not count.
     crawl(database, atom([E("1")], title="one"))
     before = read_head(database)
     database.refuse("heads", "NEW.feed_id > 0", "unchanged heads are not written")
@@ -70,12 +67,8 @@ def test_archives_have_no_head_of_the_feed(database: Database) -> None:
 
 def test_head_and_document_are_committed_together(database: Database) -> None:
     crawl(database, atom([E("1")], title="one"))
-    engine = create_engine(database.url.replace("postgresql:", "postgresql+psycopg:"))
-    with engine.begin() as connection:
-        connection.exec_driver_sql("DROP TABLE heads")
-    engine.dispose()
-    run = Engine(database.url, {FEED: atom([E("1"), E("2")], title="two")})
-    run.crawl(FEED)
+    database.execute("DROP TABLE heads")
+    crawl(database, atom([E("1"), E("2")], title="two"))
     with closing(Store.open(database.url)) as store:
         assert [entry["id"] for entry in store.entries.read()] == ["1"]
 
@@ -97,16 +90,13 @@ def test_winning_version_is_kept_whole(database: Database) -> None:
     ):
         crawl(database, noted(E("1", text, f"{year}-01-01T00:00:00Z"), note))
         assert notes(database) == [kept]
-
-
-def test_what_has_no_field_is_no_change_but_is_kept(database: Database) -> None:
-    crawl(database, noted(E("1"), "first"))
-    assert crawl(database, noted(E("1"), "second")) == []
-    assert notes(database) == ["second"]
+    # What has no field is no change, but is kept.
+    assert crawl(database, noted(E("1", "new", LATER), "fourth")) == []
+    assert notes(database) == ["fourth"]
 
 
 @pytest.mark.parametrize(("text", "kept"), [("text", "first"), ("other", None)])
 def test_setting_keeps_nothing_new_or_outdated(database: Database, text: str, kept: str | None) -> None:
     crawl(database, noted(E("1"), "first"))
-    crawl(database, noted(E("1", text, "2004-01-01T00:00:00Z"), "second"), FHCRAWL_KEEP_XML_ENABLED=0)
+    crawl(database, noted(E("1", text, LATER), "second"), FHCRAWL_KEEP_XML_ENABLED=0)
     assert notes(database) == [kept]
