@@ -111,9 +111,7 @@ class Crawler:
 
 @settings(max_examples=20, deadline=None)
 @given(st.randoms(use_true_random=True), st.sampled_from([12, 60]))
-def test_nothing_is_gone_that_was_published_and_pages_on_which_two_walks_agree_were_the_feed(
-    random: Random, quiet: int
-) -> None:
+def test_what_two_walks_conclude_is_true_of_the_publisher(random: Random, quiet: int) -> None:
     actions = (*[""] * quiet, *ACTIONS)
     agreed = gone = 0
     for _ in range(200):
