@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents.model import Entry
 
+    # Reads a child of an entry, with the base of its URLs; True if it must be read after all others.
     FieldReader = Callable[[Entry, _Element, str], bool | None]
     Placed = tuple[_Element, str]  # an element, and the base URL around it
 

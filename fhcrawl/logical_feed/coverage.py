@@ -337,7 +337,7 @@ def next_captures(
     if every:
         return unread[::-1]
     unread_times = [times[number] for number in unread]
-    chosen = {index for gap in _gaps(reads.values(), live) for index in _captures_in_gap(unread_times, *gap)}
+    chosen = {index for gap in _gaps(reads.values(), live) for index in _captures_in_gap(unread_times, gap)}
     return [unread[index] for index in sorted(chosen, reverse=True)]
 
 
@@ -402,18 +402,31 @@ def _with_coverages(
             yield capture, coverage
 
 
-# Yield the times that no read covers: begin, end, the reads around them, and where to look first.
-def _gaps(
-    reads: Iterable[CaptureRead], live: Coverage | None
-) -> Iterator[tuple[str, str, str, str, str | None]]:
+class _Gap(NamedTuple):
+    """A time that no read covers.
+
+    :param left_read, right_read: times of the captures that were read before and after it
+    :param join_time: a capture of this time probably has entries in common with that of `right_read`
+    """
+
+    begin: str
+    end: str
+    left_read: str
+    right_read: str
+    join_time: str | None
+
+
+def _gaps(reads: Iterable[CaptureRead], live: Coverage | None) -> Iterator[_Gap]:
     compared = list(_with_coverages(reads, live))
     left = MIN_TIME
     for read, covered in compared:
         if covered.since == read.time:
             join_time = _earliest_join(read, compared[-1][1].depth)
-            yield from ((*ends, left, read.time, join_time) for ends in _without_live(left, read.time, live))
+            for begin, end in _without_live(left, read.time, live):
+                yield _Gap(begin, end, left, read.time, join_time)
         left = read.time
-    yield from ((*ends, left, MAX_TIME, None) for ends in _without_live(left, MAX_TIME, live))
+    for begin, end in _without_live(left, MAX_TIME, live):
+        yield _Gap(begin, end, left, MAX_TIME, None)
 
 
 def _without_live(since: str, until: str, live: Coverage | None) -> Iterator[tuple[str, str]]:
@@ -434,20 +447,20 @@ def _earliest_join(read: CaptureRead, depth: int) -> str | None:
     return shift(read.time[:TO_THE_SECOND], -elapsed(read.oldest, read.time) * (1 - shared_entries / shown))
 
 
-def _captures_in_gap(
-    times: Sequence[str], begin: str, end: str, left_read: str, right_read: str, join_time: str | None
-) -> list[int]:
-    inside = range(bisect_right(times, begin), bisect_left(times, end))
-    if begin == MIN_TIME or end == MAX_TIME:
-        return [*inside[: begin == MIN_TIME], *inside[len(inside) - (end == MAX_TIME) :]]
+# The indexes of the captures to read next in a gap: one that halves it, or those at its ends.
+def _captures_in_gap(times: Sequence[str], gap: _Gap) -> list[int]:
+    is_first, is_last = gap.begin == MIN_TIME, gap.end == MAX_TIME
+    inside = range(bisect_right(times, gap.begin), bisect_left(times, gap.end))
+    if is_first or is_last:
+        return [*inside[:is_first], *inside[len(inside) - is_last :]]
     # Captures beside the gap join it to the spans that the feed's own reads cover.
-    earlier = range(bisect_right(times, left_read), inside.start)[-1:]
-    later = range(inside.stop, bisect_left(times, right_read))[:1]
-    if not inside and begin != left_read and end != right_read:
+    earlier = range(bisect_right(times, gap.left_read), inside.start)[-1:]
+    later = range(inside.stop, bisect_left(times, gap.right_read))[:1]
+    if not inside and gap.begin != gap.left_read and gap.end != gap.right_read:
         return []  # the reads did not join, so these do not either
     if later:
         return [*later]
     places = [*earlier, *inside]
-    if places and join_time and join_time > left_read:
-        return [min(max(bisect_left(times, join_time), places[0]), places[-1])]
+    if places and gap.join_time and gap.join_time > gap.left_read:
+        return [min(max(bisect_left(times, gap.join_time), places[0]), places[-1])]
     return places[len(places) // 2 :][:1]

@@ -269,7 +269,7 @@ def identity(entry: Entry, document: FeedDocument, ids: str | None = None) -> st
     """
     if ids == "link" and entry.link is not None:
         return entry.link
-    if ids == "digest" and (by_digest := _digest_of(entry)) is not None:
+    if ids == "digest" and (by_digest := _id_from_content(entry)) is not None:
         return by_digest
     # RFC 4287, 4.2.6.1: "Instances of atom:id elements can be compared to determine whether an entry or
     # feed is the same as one seen before. Processors MUST compare atom:id elements on a
@@ -284,10 +284,10 @@ def identity(entry: Entry, document: FeedDocument, ids: str | None = None) -> st
     # A link to the site does not identify an item.
     if entry.link is not None and not _is_same_page(entry.link, document.site):
         return entry.link
-    return _digest_of(entry) or entry.link
+    return _id_from_content(entry) or entry.link
 
 
-def _digest_of(entry: Entry) -> str | None:
+def _id_from_content(entry: Entry) -> str | None:
     text = entry.summary if entry.title or entry.summary else entry.content
     return model.digest(entry.title, entry.published, text and _without_media_queries(text))
 

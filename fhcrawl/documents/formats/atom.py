@@ -110,6 +110,7 @@ def _link(entry: Entry, element: _Element, base: str) -> None:
         entry.enclosures.append(enclosure(url, element.get("type"), element.get("length")))
 
 
+# A `modules.FieldReader`.
 def _updated(entry: Entry, element: _Element, base: str) -> bool | None:
     return not elements.has_attribute(element, PLACEHOLDER) and modules.updated(entry, element, base)
 
