@@ -27,7 +27,7 @@ from tests.benchmarks.measuring import (
 )
 from tests.benchmarks.server import Site, serving_feeds
 
-AIM = 1.5
+AIM = 1.4
 POLLS = "polls.json"
 CONTESTANTS = {"a": "plain Scrapy spider", "b": "fhcrawl"}
 UNCHANGED = "downloader/response_status_count/304"
