@@ -125,6 +125,15 @@ def test_archive_that_takes_the_place_of_skipped_ones_keeps_its_own(database: Da
     assert run("3", atom([E("1", "older", None)], updated=None)) == ([index, a1], {"3"})
 
 
+def test_archive_that_failed_is_fetched_again_and_does_not_count_as_skipped(database: Database) -> None:
+    index, a1 = "http://example.org/index", "http://example.org/a1"
+    for number, archive in (("2", 404), ("3", atom([E("1")]))):
+        engine = Engine(database.url, {index: atom([E(number), E("1.5")], prev=a1), a1: archive})
+        changes = engine.crawl(index) or []
+        assert "deltafetch/skipped" not in engine.stats
+    assert {change["id"] for change in changes} == {"1", "3"}
+
+
 @pytest.mark.quick_lane
 @pytest.mark.parametrize("k", [1, 5])
 def test_run_after_a_kill_fetches_only_what_is_missing(server: FeedServer, project: Project, k: int) -> None:
