@@ -106,7 +106,7 @@ RSS_SET = {
 }
 PAGES = {
     "index": atom(9, [9, 8, 7], self="index", next="2", last="1"),
-    "2": atom(9, [6, 5, 4], self="2", first="index", previous="index", next="1", last="1"),
+    "2": atom(10, [6, 5, 4], self="2", first="index", previous="index", next="1", last="1"),
     "1": atom(9, [3, 2, 1], self="1", first="index", previous="2"),
 }
 WHOLE = {"index": atom(9, [9, 8], COMPLETE, self="index")}
