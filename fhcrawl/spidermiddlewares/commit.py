@@ -165,7 +165,7 @@ class CommitMiddleware(Component):
         yield from following
         yield from _entry_items(pending, document, result, versions)
 
-    def log_loss(self, fetch: Fetch, failure: DocumentFailure, which: str = "") -> None:
+    def record_loss(self, fetch: Fetch, failure: DocumentFailure, which: str = "") -> None:
         _log(failure, "%s%s %s", fetch.requested_url, which, failure.detail)
         self.record_failure(DocumentResult(fetch, failure=failure))
 

@@ -550,7 +550,7 @@ class Captures:
             self.extension.fail(error)
 
     def _record_failure(self, fetch: Fetch, failure: DocumentFailure) -> None:
-        CommitMiddleware.of(self._crawler).log_loss(fetch, failure, f" at {fetch.fetched}")
+        CommitMiddleware.of(self._crawler).record_loss(fetch, failure, f" at {fetch.fetched}")
 
 
 def _is_in_files(fetch: Fetch) -> bool:

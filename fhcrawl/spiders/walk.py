@@ -180,7 +180,7 @@ class Walk:
         last, digest = context.last_reading, context.body_digest
         is_not_modified = response.status == requests.NOT_MODIFIED
         if is_not_modified and (last is None or not _was_conditional(response)):
-            self._commits.log_loss(fetch, UNEXPECTED_304)
+            self._commits.record_loss(fetch, UNEXPECTED_304)
         elif is_not_modified and digest is None:
             self._commits.record_check(reading.unchanged_result(fetch, response))
             chain_end = self._store.documents.find_end(fetch.feed, fetch.key, fetch.role, fetch.run)
@@ -206,7 +206,7 @@ class Walk:
             yield from self._parse_list(fetch, response, document)
             return
         if reading.is_snapshot(fetch, response):
-            self._commits.log_loss(fetch, NO_SNAPSHOT)
+            self._commits.record_loss(fetch, NO_SNAPSHOT)
             return
         limit = self._crawler.settings.getint("FHCRAWL_MAX_ARCHIVES")
         subscription = reading.find_subscription(fetch, response, document, limit)
@@ -218,7 +218,7 @@ class Walk:
             return
         name = self._find_name(fetch, context_of(response))
         if name == fetch.feed:
-            yield from self._yield_entries(fetch, response, document)
+            yield from self._read_document(fetch, response, document)
         else:
             yield from self._crawl_as(name, fetch, response)
 
@@ -231,7 +231,7 @@ class Walk:
             raise NotAFeedError(ReasonKind.NOT_A_FEED, "it is not the document that the API returns")
         return document
 
-    def _yield_entries(self, fetch: Fetch, response: Response, document: FeedDocument) -> Output:
+    def _read_document(self, fetch: Fetch, response: Response, document: FeedDocument) -> Output:
         context = context_of(response)
         read_earlier, walk_number = self._store.documents.read_earlier, context.walk.number
         is_first_walk = walk_number <= FIRST_WALK
@@ -244,10 +244,10 @@ class Walk:
         newer = None if fetch.is_check else self._find_repeated(result, document, versions, context.is_probe)
         is_end = None if newer is None else reading.is_end(response, result, newer.role)
         if is_end:
-            yield from self._yield_entries(fetch, response, reading.empty_document())
+            yield from self._read_document(fetch, response, reading.empty_document())
             return
         if is_end is not None:
-            self._commits.log_loss(fetch, reading.REPEATS)
+            self._commits.record_loss(fetch, reading.REPEATS)
             return
         if fetch.is_check:
             next_requests = self._next_recheck(context, result.failure)
@@ -363,9 +363,9 @@ class Walk:
     # Records that a feed has no numbered pages, unless a later request may find some.
     def _not_a_page(self, fetch: Fetch, response: Response, failure: DocumentFailure) -> Output:
         if failure.kind is ReasonKind.CUT_OFF or failure.state is State.KNOWN:
-            self._commits.log_loss(fetch, replace(failure, state=State.KNOWN))
+            self._commits.record_loss(fetch, replace(failure, state=State.KNOWN))
         else:
-            yield from self._yield_entries(fetch, response, reading.empty_document())
+            yield from self._read_document(fetch, response, reading.empty_document())
 
     def _give_up(self, fetch: Fetch, request: Request, failure: DocumentFailure) -> Iterator[Request]:
         context = context_of(request)
@@ -381,7 +381,7 @@ class Walk:
             if fallback.archive is not None:
                 yield requests.archive_again(fetch, context.walk, fallback.archive)
             return
-        self._commits.log_loss(fetch, failure)
+        self._commits.record_loss(fetch, failure)
         if failure.state is not State.KNOWN:
             yield from requests.at_other_url(fetch, context, failure)
 
@@ -424,7 +424,7 @@ class Walk:
         except NotAFeedError as error:
             yield from self._lose_recheck(fetch, response, reading.parse_failure(response, error))
         else:
-            yield from self._yield_entries(fetch, response, document)
+            yield from self._read_document(fetch, response, document)
 
     def _lose_recheck(
         self, fetch: Fetch, request: Request | Response, failure: DocumentFailure
@@ -471,7 +471,7 @@ class Walk:
             document = reading.snapshot_page(fetch, self._reader.read(response))
         except NotAFeedError as error:
             failure = reading.parse_failure(response, error)
-            self._commits.log_loss(fetch, failure)
+            self._commits.record_loss(fetch, failure)
             yield from self._next_part(fetch, context_of(response))
             return
         result, versions = reading.read_document(fetch, response, document)
