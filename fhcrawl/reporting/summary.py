@@ -38,7 +38,7 @@ WIDEST_TITLE = 60
 SHORTEST_URL = 40
 DAY, MONTH, YEAR = len("2003-12-13"), len("2003-12"), len("2003")
 # Select Graphic Rendition: ECMA-48, 8.3.117.
-BOLD, DIM, RED = "1", "2", "1;31"
+BOLD, RED = "1", "1;31"
 COLOURS = dict(zip(WORDS, (RED, RED, "33", "33", "32"), strict=True))
 
 
