@@ -1,3 +1,4 @@
+import re
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 
 from fhcrawl.documents.dates import FOREIGN_MONTHS, MONTHS_OF_LANGUAGES, read, shift, utc
 
+CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
 OFFSETS = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 # Two days away from the ends, so that every time has one in UTC.
 DATETIMES = st.datetimes(datetime(1000, 1, 3), datetime(9999, 12, 29), timezones=OFFSETS)  # noqa: DTZ001
@@ -163,10 +165,32 @@ def test_zone_is_read_by_name_or_number(zone: str, space: str, expected: str) ->
 
 
 @given(time=DATETIMES)
-def test_any_time_is_the_same_moment_in_utc(time: datetime) -> None:
-    moment = time.astimezone(timezone.utc).replace(tzinfo=None)
-    assert utc(time.isoformat()) == f"{moment.isoformat()}Z"
-    assert utc(format_datetime(time)) == f"{moment.replace(microsecond=0).isoformat()}Z"
+def test_iso_form_of_any_time_is_the_same_moment_in_utc(time: datetime) -> None:
+    expected = time.astimezone(timezone.utc).replace(tzinfo=None).isoformat() + "Z"
+    assert utc(time.isoformat()) == expected
+
+
+@given(time=DATETIMES.filter(lambda time: time.year >= 1000))
+def test_mail_form_of_any_time_is_the_same_moment_in_utc(time: datetime) -> None:
+    whole = time.replace(microsecond=0)
+    expected = whole.astimezone(timezone.utc).replace(tzinfo=None).isoformat() + "Z"
+    assert utc(format_datetime(whole)) == expected
+
+
+NEARLY_TIMES = st.one_of(
+    st.text(),
+    st.from_regex(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:?\d\d)?", fullmatch=True),
+    st.from_regex(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{1,5} \d\d?:\d\d(:\d\d)? \S{0,6}", fullmatch=True),
+    st.lists(st.sampled_from(["Tue, ", "3", "Jun", "2003", "99", ":", "39", "+", "GMT", " ", "T", "Z"])).map(
+        "".join
+    ),
+)
+
+
+@given(text=NEARLY_TIMES)
+def test_any_text_gives_none_or_the_one_form_which_stays_as_it_is(text: str) -> None:
+    time = utc(text)
+    assert time is None or (CANONICAL.fullmatch(time) and utc(time) == time)
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import codecs
 import json
 import re
 from pathlib import Path
@@ -5,26 +6,32 @@ from typing import Any
 from xml.parsers import expat
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fhcrawl.documents import FeedDocument
 from fhcrawl.exceptions import NotAFeedError
-from tests.feeds import ATOM, ids, read, said
+from tests.feeds import read, said
 
 DATA = Path(__file__).parent.parent / "data" / "documents"
 FEEDS = sorted(path for path in DATA.iterdir() if path.suffix != ".json")
-LOCATION = "http://feeds.example/dir/"
 XML_FEEDS = [path for path in FEEDS if path.suffix in {".atom", ".rdf", ".rss"}]
+LOCATION = "http://feeds.example/dir/"
+KINDS = {"empty", "html", "not-xml", "not-json", "not-a-feed", "opml", "too-large"}
+ATOM = "http://www.w3.org/2005/Atom"
+
 # What libxml2 calls a fault differs from version to version; the expectations only say that it found one.
 LIBXML2_FAULT = re.compile(r".+, line \d+, column \d+", re.DOTALL)
+UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
 
 
 def read_feed(path: Path) -> FeedDocument:
     return read(path.read_bytes(), LOCATION + path.name)
 
 
-def read_or_refuse(body: bytes) -> FeedDocument | NotAFeedError:
+def read_or_refuse(body: bytes, charset: str | None) -> FeedDocument | NotAFeedError:
     try:
-        return read(body, LOCATION)
+        return read(body, LOCATION, None if charset is None else f"application/xml; charset={charset}")
     except NotAFeedError as error:
         return error
 
@@ -42,11 +49,8 @@ def test_feed_gives_what_the_file_beside_it_says(path: Path) -> None:
     assert json.loads(json.dumps(document)) == json.loads(path.with_suffix(".json").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("folder", ["documents", "lists", "multipart", "repaired"])
-def test_every_expectation_belongs_to_one_document(folder: str) -> None:
-    paths = [path for path in (DATA.parent / folder).iterdir() if path.name != "README.md"]
-    documents = sorted(path.stem for path in paths if path.suffix != ".json")
-    assert sorted(path.stem for path in paths if path.suffix == ".json") == documents
+def test_every_expectation_belongs_to_one_feed() -> None:
+    assert sorted(path.stem for path in DATA.glob("*.json")) == [path.stem for path in FEEDS]
 
 
 @pytest.mark.parametrize(
@@ -164,24 +168,96 @@ def test_feed_cut_at_any_byte_has_the_entries_before_the_cut_and_claims_nothing_
 def test_feed_cut_inside_its_first_tag_says_nothing(path: Path) -> None:
     body = path.read_bytes()
     for cut in range(1, Outline(body).root_end):
-        outcome = read_or_refuse(body[:cut])
+        outcome = read_or_refuse(body[:cut], None)
         if isinstance(outcome, NotAFeedError):
             assert outcome.kind in {"empty", "not-xml", "not-a-feed", "opml"}
         else:
-            assert outcome == FeedDocument(outcome.format, fault=outcome.fault)
+            nothing = FeedDocument(outcome.format, None, None, {}, False, False, [], [], outcome.fault)
+            assert outcome == nothing
             assert outcome.fault
 
 
-CUT = "<rss><channel><item><guid>1</guid></item><item><guid>2</guid><description><![CDATA[{}two"
-XHTML = (
-    f'<feed xmlns="{ATOM}"><entry><id>1</id><title>one</title><content type="application/xhtml+xml">'
-    '<html xmlns="http://www.w3.org/1999/xhtml"><body/></html></content></entry> A & B </feed>'
-)
-HTML = ("<html><body>", "<!DOCTYPE html>", "<head>", "<body class='x'>")
-
-
-@pytest.mark.parametrize("body", [*map(CUT.format, HTML), XHTML])
-def test_broken_feed_with_html_in_its_content_is_still_a_feed(body: str) -> None:
+@pytest.mark.parametrize("html", ["<html><body>", "<!DOCTYPE html>", "<head>", "<body class='x'>"])
+def test_cut_feed_with_html_in_its_content_is_still_a_feed(html: str) -> None:
+    body = (
+        "<rss><channel><item><guid>1</guid><title>one</title></item>"
+        f"<item><guid>2</guid><description><![CDATA[{html}two"
+    )
     document = read(body.encode(), LOCATION)
-    assert ids(document) == ["1"]
-    assert bool(document.fault) == body.startswith("<rss>")
+    assert [entry.id for entry in document.entries] == ["1"]
+    assert document.fault
+
+
+def test_broken_feed_with_xhtml_in_its_content_is_still_a_feed() -> None:
+    body = (
+        f'<feed xmlns="{ATOM}"><entry><id>urn:1</id><title>one</title><content type="application/xhtml+xml">'
+        '<html xmlns="http://www.w3.org/1999/xhtml"><body/></html></content></entry> A & B </feed>'
+    )
+    assert [entry.id for entry in read(body.encode(), LOCATION).entries] == ["urn:1"]
+
+
+MARKUP = b'< > & </ /> " ]]> <![CDATA[ <!-- --> <? </entry> </item> </feed> <entry> <item> <channel> <html>'
+TEXT = b"&nbsp; &#0; &#x10FFFF; http://[ //[x#y # : 2003-12-13T18:30:02Z - 99999 xmlns='' x:"
+TOKENS = st.sampled_from(
+    [
+        *(*MARKUP.split(), *TEXT.split(), b" xml:base='//['", b"<!DOCTYPE feed [<!ENTITY a 'b'>]>"),
+        *(b"\x00", b"\xff", codecs.BOM_UTF8, codecs.BOM_UTF16_LE),
+    ]
+)
+EDIT = st.tuples(st.integers(0, 4000), st.integers(0, 40), st.one_of(TOKENS, st.binary(max_size=8)))
+URL_PARTS = "http:// // [ ] # / .. : ? @ %zz x html xhtml"
+ATTRIBUTE_PARTS = st.sampled_from(["9" * 3000, "٣", " ", *URL_PARTS.split()])
+CHARSETS = st.sampled_from([None, "utf-8", "iso-8859-1", "utf-16", "us-ascii", "x-unknown", ""])
+
+
+def edited(body: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
+    for position, removed, added in edits:
+        start = position % (len(body) + 1)
+        body = body[:start] + added + body[start + removed :]
+    return body
+
+
+def check_promises_of_the_model(document: FeedDocument) -> None:
+    for entry in document.entries:
+        strings = [entry.id, entry.title, entry.link, entry.summary, entry.content, entry.content_type]
+        assert "" not in [*strings, *entry.authors, *entry.categories]
+        assert (entry.content is None) == (entry.content_type is None)
+        assert all(time is None or UTC.fullmatch(time) for time in (entry.published, entry.updated))
+        assert all(enclosure["url"] for enclosure in entry.enclosures)
+    assert document.updated is None or UTC.fullmatch(document.updated)
+    assert document.title != ""
+    assert not any("#" in url for url in document.links.values())
+
+
+def check(body: bytes, charset: str | None) -> None:
+    outcome = read_or_refuse(body, charset)
+    if isinstance(outcome, NotAFeedError):
+        assert outcome.kind in KINDS
+        assert str(outcome)
+    else:
+        check_promises_of_the_model(outcome)
+
+
+@settings(max_examples=400)
+@given(body=st.binary(max_size=200), charset=CHARSETS)
+def test_arbitrary_bytes_raise_nothing_but_not_a_feed(body: bytes, charset: str | None) -> None:
+    check(body, charset)
+
+
+@pytest.mark.full_lane("reads a thousand documents")
+@settings(max_examples=1000)
+@given(path=st.sampled_from(FEEDS), edits=st.lists(EDIT, min_size=1, max_size=4), charset=CHARSETS)
+def test_mutated_feeds_raise_nothing_but_not_a_feed(
+    path: Path, edits: list[tuple[int, int, bytes]], charset: str | None
+) -> None:
+    check(edited(path.read_bytes(), edits), charset)
+
+
+@settings(max_examples=400)
+@given(path=st.sampled_from(FEEDS), data=st.data())
+def test_mutated_attributes_raise_nothing_but_not_a_feed(path: Path, data: st.DataObject) -> None:
+    body = path.read_bytes()
+    values = [match.span(1) for match in re.finditer(rb'="([^"<>]*)"', body)]
+    start, end = data.draw(st.sampled_from(values or [(len(body), len(body))]))
+    value = "".join(data.draw(st.lists(ATTRIBUTE_PARTS, max_size=6)))
+    check(body[:start] + value.encode() + body[end:], None)
