@@ -425,7 +425,7 @@ def repaired(text: str) -> tuple[str, list[str], list[Problem]]:
     text, unresolved, description = resolve_entities(text, is_lenient=True)
     # The texts of entities may need repairs too.
     text, more = repair.with_references(text)
-    return text, list(filter(None, [*repairs, description, *more])), unresolved
+    return text, list(dict.fromkeys(filter(None, [*repairs, description, *more]))), unresolved
 
 
 def _with_balanced_entries(text: str, problems: list[Problem]) -> Parsed | None:

@@ -236,11 +236,26 @@ def with_prolog(text: str) -> tuple[str, list[str]]:
     if (declaration := DECLARATION.match(text)) and not SOUND_DECLARATION.match(text):
         text = text[declaration.end() :]
         repairs.append("an invalid XML declaration is dropped")
-    start = prolog_end(text)
+    prolog, start = _prolog_without_references(text)
+    if len(prolog) < start:
+        text, start = prolog + text[start:], len(prolog)
+        repairs.append(DROPPED)
     if lower := LOWER_DOCTYPE.match(text, start):
         text = text[:start] + DOCTYPE + text[lower.end() :]
         repairs.append("a document type declaration in lower case is read")
     return text, repairs
+
+
+# References that are dropped later would hide the document type declaration after them.
+def _prolog_without_references(text: str) -> tuple[str, int]:
+    pieces, position = [], 0
+    while match := MISC.match(text, position) or NUMBER.match(text, position):
+        if match.re is MISC:
+            pieces.append(match[0])
+        elif _repair_number(match[1], match[0])[0]:
+            break
+        position = match.end()
+    return "".join(pieces), position
 
 
 def with_references(text: str) -> tuple[str, list[str]]:
