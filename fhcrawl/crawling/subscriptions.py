@@ -79,7 +79,7 @@ class FeedOptions:
     :param probe: request page 2 once, to see whether a feed of unknown software has numbered pages
     :param merge_renamed: delete entries under ids that they had before
     :param web_archive: URL of the web archive whose captures of the feed are read
-    :param ids: what identifies entries, one of `versions.IDS`; None: the stored value, or `id`
+    :param ids: what identifies entries, one of `results.IDS`; None: the stored value, or `id`
     """
 
     next: str | None = None
@@ -394,7 +394,7 @@ def _parse_options(values: dict[str, Any], feed: str, where: str) -> FeedOptions
 
 
 def ids_of(value: object, where: str) -> str | None:
-    """Return what identifies the entries of a feed, one of `versions.IDS`; None for None."""
+    """Return what identifies the entries of a feed, one of `results.IDS`; None for None."""
     if value is None or value in IDS:
         return value
     raise ArgumentError(f"{where} must be {', '.join(IDS[:-1])} or {IDS[-1]}, not {value}")

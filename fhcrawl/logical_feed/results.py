@@ -384,7 +384,7 @@ class Fetch:
     :param fetched: ISO 8601 in UTC, as `retry_after`; of a capture, when it was captured
     :param latest: latest time that counts, comparable; default: a day after `fetched`
     :param location: URL to request from now on, after permanent redirects; None: `requested_url`
-    :param special: whether the user's hosts had special addresses: see `crawling.given_hosts`
+    :param special: whether the user's hosts had special addresses: `WalkContext.special_hosts`
     :param freshness_lifetime: seconds for which the server declares a subscription document fresh
     :param is_check: an archive or page that was read before is requested again, to see whether it has changed
     :param has_joined: the walk's subscription document reaches back to what was read before: see `joins`

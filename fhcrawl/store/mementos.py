@@ -8,7 +8,6 @@ from fhcrawl.logical_feed.coverage import WINDOW, CaptureRead, split_marks
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.database import Repository
-from fhcrawl.store.schema import timemaps
 from fhcrawl.store.statements import Capture, execute, execute_all, insertion, overwritten, read_coverage
 
 if TYPE_CHECKING:
@@ -71,6 +70,9 @@ WHERE mementos.state IN ('{UNREAD}', '{AGAIN}') AND mementos.time < excluded.tim
 """
 
 
+TIMEMAP = ("feed_id", "archive", "url", "depth")
+
+
 class TimeMap(NamedTuple):
     """The captures of a URL in a web archive (RFC 7089, 1.2)."""
 
@@ -103,10 +105,12 @@ class Mementos(Repository):
         return [TimeMap._make(row) for row in self._select(of_archive, feed, archive=archive)]
 
     def add_timemap(self, feed: str, archive: str, url: str, depth: int) -> TimeMap:
-        row = {"archive": archive, "url": url, "depth": depth}
         with self._database.transaction() as connection:
-            new = timemaps.insert().values(feed_id=self._leased_feed_id(connection, feed), **row)
-            [timemap_id] = connection.execute(new).inserted_primary_key or (0,)
+            row = {"feed_id": self._leased_feed_id(connection, feed), "archive": archive}
+            execute(connection, insertion("timemaps", TIMEMAP), {**row, "url": url, "depth": depth})
+            # Nobody else adds one: the feed is locked.
+            newest = "SELECT max(id) FROM timemaps WHERE feed_id = :feed_id"
+            timemap_id: int = execute(connection, newest, row).scalar_one()
         return TimeMap(timemap_id, url, depth, None)
 
     def add(

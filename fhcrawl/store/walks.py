@@ -75,8 +75,8 @@ class WalkStart:
         read again even if it is unchanged
     :param crawled: when that document was last read
     :param received: when its body last came, rather than a 304
-    :param special: whether the hosts that the user gave had special addresses: see `crawling.given_hosts`
-    :param ids, former_ids: what identifies entries (`versions.IDS`); what did until now, if this has changed
+    :param special: whether the user's hosts had special addresses: `WalkContext.special_hosts`
+    :param ids, former_ids: what identifies entries (`results.IDS`); what did until now, if this has changed
     :param is_listed: its publisher has a list of its entries (`Listing`)
     """
 
