@@ -29,6 +29,44 @@ def crawled(server: FeedServer, project: Project) -> FeedServer:
     return server
 
 
+def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
+    one, two = project.feeds()
+    for feed in (one, two):
+        assert feed["checked"] <= feed["crawled"] < feed["due"]
+    since = two["reasons"][0].pop("since")
+    assert since >= two["crawled"]
+    nothing = ["description", "link", "language", "image", "owner", "copyright", "generator", "subscribed"]
+    nothing += ["not_modified_ignored", "complete_as_of", "sitemap"]
+    usual: dict[str, object] = {
+        **dict.fromkeys(nothing),
+        **{name: [] for name in ("authors", "categories", "duplicates", "spans", "holes")},
+        **dict.fromkeys(("absent", "renamed"), 0),
+        "kind": "archived",
+        "newest": "2003-12-13T18:30:02Z",
+    }
+    times = ("checked", "crawled", "due")
+    assert one == usual | {name: one[name] for name in times} | {
+        "feed": crawled.url("/one"),
+        "title": "One\x85feed",
+        "verdict": "complete",
+        "reasons": [],
+        "entries": 3,
+        "documents": {"processed": 2},
+        "obtained": ["links"],
+        "oldest": "2001-01-01T00:00:00Z",
+    }
+    assert two == usual | {name: two[name] for name in times} | {
+        "feed": crawled.url("/two"),
+        "title": "Example Feed",
+        "verdict": "incomplete",
+        "reasons": [{"kind": "http-404", "url": crawled.url("/gone"), "detail": "is missing (404)"}],
+        "entries": 1,
+        "documents": {"missing": 1, "processed": 1},
+        "obtained": [],
+        "oldest": "2003-12-13T18:30:02Z",
+    }
+
+
 @pytest.mark.quick_lane
 def test_feeds_as_table(crawled: FeedServer, project: Project) -> None:
     lines = project.scrapy("feeds").stdout.splitlines()

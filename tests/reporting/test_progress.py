@@ -186,6 +186,19 @@ HOSTILE = "[bold]素晴らしい[/bold]\x1b[31m\r\n\u202e:smile:" + "x" * 300
 UNFIT = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
+def test_line_for_the_log() -> None:
+    progress = Progress(3)
+    ask(progress, "a", "a")
+    progress.total = Counts(1200, 3, 2, 1)
+    said = line(progress, Rate(2, 1))
+    assert said == (
+        "Feeds: 0 of 3 done, 1 in progress; documents: 1,200 (120/min); "
+        "entries: 3 new, 2 updated, 1 deleted (60/min)"
+    )
+    progress.problems = 2
+    assert line(progress, Rate(2, 1)) == f"{said}; problems: 2"
+
+
 def printed(progress: Progress, rate: Rate, now: float, width: int, height: int = 24) -> list[str]:
     file = io.StringIO()
     console = Console(file=file, width=width, markup=False, highlight=False, emoji=False)

@@ -108,6 +108,16 @@ def test_missing_archive_is_a_gap_until_it_heals(server: FeedServer, project: Pr
 
 
 @pytest.mark.real_crawl
+def test_subscription_document_that_cannot_be_had_is_a_gap(server: FeedServer, project: Project) -> None:
+    run = project.crawl(server.url("/nothing"))
+    assert run.exit_code == 1
+    assert run.items == []
+    missing = {"fhcrawl/document/missing": 1, "fhcrawl/feed/unknown": 1}
+    assert run.stats == {**missing, "fhcrawl/feed/unread": 1}
+    assert f"{server.url('/nothing')} is missing (404)" in run.log
+
+
+@pytest.mark.real_crawl
 def test_archive_that_robots_txt_forbids_is_a_gap(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("2")], prev="/secret/a1"))
     server.serve("/robots.txt", "User-agent: *\nDisallow: /secret/", content_type="text/plain")
@@ -121,9 +131,6 @@ def test_archive_that_robots_txt_forbids_is_a_gap(server: FeedServer, project: P
 
 # Settings, the document and its archive, what is counted, and the verdict.
 GAPS = {
-    "a subscription document that cannot be had": """
-        crawl /nothing; code 1; exports; stat fhcrawl/document/missing 1; stat fhcrawl/feed/unknown 1
-        stat fhcrawl/feed/unread 1; logs /nothing is missing (404)""",
     "larger than allowed": """
         /index 2 prev:/a1; /a1 raw LONG; crawl /index DOWNLOAD_MAXSIZE=3000
         stat fhcrawl/document/refused 1; verdict incomplete too-large
