@@ -21,6 +21,7 @@ from twisted.python.failure import Failure
 
 from fhcrawl import signals as our_signals
 from fhcrawl.core.components import COMPONENTS
+from fhcrawl.crawling.context import feed_of
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed.results import CommitBatch, DocumentResult
 from fhcrawl.pipelines import ItemPipelineManager
@@ -134,12 +135,18 @@ class Engine:
             document = self._documents[request.url]
             if isinstance(document, int):
                 requests += _fail(spider, TextResponse(request.url, status=document, request=request))
-                continue
-            response = TextResponse(request.url, body=document.encode(), request=request)
-            try:
-                await self._scrape(spider, response, requests)
-            except Exception:  # as Scrapy's scraper: a bug in one callback is logged, and the crawl goes on
-                logger.exception("Spider error processing %s", request)
+            else:
+                await self._answer(
+                    spider, TextResponse(request.url, body=document.encode(), request=request), requests
+                )
+            if feed_of(request) not in map(feed_of, requests):
+                requests += spider.follow(request)
+
+    async def _answer(self, spider: HistorySpider, response: TextResponse, requests: deque[Request]) -> None:
+        try:
+            await self._scrape(spider, response, requests)
+        except Exception:  # as Scrapy's scraper: a bug in one callback is logged, and the crawl goes on
+            logger.exception("Spider error processing %s", response.request)
 
     async def _scrape(self, spider: HistorySpider, response: TextResponse, requests: deque[Request]) -> None:
         async for output in self._output(spider, response):

@@ -27,7 +27,7 @@ from fhcrawl.utils.addresses import registered_domain
 from fhcrawl.utils.text import PrintableFormatter
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable
+    from collections.abc import Callable, Coroutine, Iterable
 
     from scrapy import Request, Spider
     from scrapy.core.downloader import Slot
@@ -216,9 +216,11 @@ class Scheduler(scheduler.Scheduler):
     def open(self, spider: Spider) -> Deferred[None] | None:
         self._engine = spider.crawler.engine
         self._under_way = StoreExtension.of(spider.crawler).under_way
+        # The requests that follow when a feed has no request left.
+        self._follow: Callable[[Request], Iterable[Request]] | None = getattr(spider, "follow", None)
         opened = super().open(spider)
         # Requests from a JOBDIR were not counted: feeds are done only when the crawl ends.
-        self._counts_all = not self.has_pending_requests()
+        self._counts_all = not super().has_pending_requests()
         return opened
 
     def enqueue_request(self, request: Request) -> bool:
@@ -228,17 +230,27 @@ class Scheduler(scheduler.Scheduler):
         return waits
 
     def next_request(self) -> Request | None:
+        self.note_ended()
         request = super().next_request()
         if request is not None:
             self._under_way.note_taken(request)
         return request
 
+    # The engine asks this before it ends the crawl.
+    def has_pending_requests(self) -> bool:
+        self.note_ended()
+        return super().has_pending_requests()
+
     def note_ended(self) -> None:
-        self._under_way.note_ended(requests_in_progress(self._engine))
+        last_requests = self._under_way.note_ended(requests_in_progress(self._engine))
+        if self._follow is not None and self._engine is not None and not is_closing(self._engine):
+            for request in chain.from_iterable(map(self._follow, last_requests)):
+                self._engine.crawl(request)
 
     def done(self) -> list[str]:
         """Return the feeds that have been done since the last call; none if requests came from a JOBDIR."""
-        return self._under_way.pop_done(requests_in_progress(self._engine)) if self._counts_all else []
+        self.note_ended()
+        return self._under_way.pop_done() if self._counts_all else []
 
 
 UNREACHABLE = (ReasonKind.NO_HOST, ReasonKind.CONNECTION_REFUSED)

@@ -209,13 +209,13 @@ class UnderWay:
         if feed is not None:
             self._in_progress[request] = feed
 
-    def note_ended(self, in_progress: Container[Request]) -> None:
-        for request in [request for request in self._in_progress if request not in in_progress]:
-            self._end(self._in_progress.pop(request))
+    def note_ended(self, in_progress: Container[Request]) -> list[Request]:
+        """Return the last request of each feed that has none left now."""
+        ended = [request for request in self._in_progress if request not in in_progress]
+        return [request for request in ended if self._end(self._in_progress.pop(request))]
 
     # Each feed is returned once.
-    def pop_done(self, in_progress: Container[Request]) -> list[str]:
-        self.note_ended(in_progress)
+    def pop_done(self) -> list[str]:
         # A feed may have new requests since then: those for captures.
         feeds = [feed for feed in dict.fromkeys(self._done) if feed not in self._counts]
         self._done = []
@@ -233,8 +233,10 @@ class UnderWay:
         finally:
             self._end(feed)
 
-    def _end(self, feed: str) -> None:
+    def _end(self, feed: str) -> bool:
         self._counts[feed] -= 1
-        if not self._counts[feed]:
+        is_last = not self._counts[feed]
+        if is_last:
             del self._counts[feed]
             self._done.append(feed)
+        return is_last

@@ -95,7 +95,6 @@ class VerdictsExtension(Component):
         scheduler = None if engine is None else engine.scheduler
         if not isinstance(scheduler, Scheduler):
             return
-        scheduler.note_ended()
         # Captures are read when all walks have ended.
         if getattr(self._crawler.spider, "has_captures_left", False):
             return

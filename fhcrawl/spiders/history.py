@@ -175,6 +175,13 @@ class HistorySpider(Spider):
             with extension.under_way.begun(feed):
                 yield from self.first(start, options)
 
+    def follow(self, request: Request) -> Iterator[Request]:
+        """Yield the requests that follow the last request of a feed."""
+        try:
+            yield from self._with_callbacks(self.walk.begin_rechecks(request))
+        except StoreError as error:
+            StoreExtension.of(self.crawler).fail(error)
+
     # Scrapy passes the request's cb_kwargs to the callbacks; `context_of` reads them.
     def parse(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
         return self._with_callbacks(self.walk.step(response))

@@ -19,7 +19,7 @@ A response passes `Walk.step`, a failed request `Walk.fail`. Both look up the ro
 | purpose  | document                            | follows                                   |
 |----------|-------------------------------------|-------------------------------------------|
 | walk     | of the chain: subscription, archive | the older document; at the end, the       |
-|          | or page; or a list of documents     | publisher's list or sitemap; a recheck    |
+|          | or page; or a list of documents     | publisher's list or sitemap               |
 | recheck  | of the chain, read before           | the next document to be rechecked         |
 | doubt    | found changed, with old validators  | nothing: a 304 is wrong                   |
 | part     | named by a list                     | the next part                             |
@@ -28,6 +28,8 @@ A response passes `Walk.step`, a failed request `Walk.fail`. Both look up the ro
 | sitemap  | a sitemap of the feed's site        | the next sitemap                          |
 | timemap  | a web archive's list of captures    | the next page of it, or a capture         |
 | capture  | an old copy of a document           | the next capture                          |
+
+When the last of these requests has ended, the rechecks begin; they leave out what this crawl has read.
 
 Documents of one feed are processed one after another, in the order in which their responses arrive.
 """
@@ -72,7 +74,7 @@ from fhcrawl.logical_feed.chain import as_newer_page
 from fhcrawl.logical_feed.listings import LONGEST_URL, MOST_PAGES, ListCheck, Listing, SitemapCheck
 from fhcrawl.logical_feed.platforms import NOT_FOUND
 from fhcrawl.logical_feed.results import DocumentResult, State, has_news, is_of_host, joins, latest_time
-from fhcrawl.reasons import ReasonKind
+from fhcrawl.reasons import OF_HOST, ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.store.documents import NewerDocument
 from fhcrawl.utils import addresses
@@ -102,6 +104,8 @@ logger = logging.getLogger(__name__)
 CHALLENGED_AGAIN = 24 * 60 * 60
 # A walk can end after the fetch of such a document.
 ENDING = (Role.SUBSCRIPTION, Role.PAGE)
+# These requests are made when the walk has ended.
+AFTER_WALK = (Purpose.RECHECK, Purpose.TIMEMAP, Purpose.CAPTURE)
 # Relation of the Link header to WordPress's API; 304 responses do not have it.
 API_RELATION = "https://api.w.org/"
 DEFAULT_PAGE_SIZE = 10
@@ -138,6 +142,8 @@ class Walk:
         # Feeds that other URLs have led to; and the new feeds that have moved, by their present location.
         self.renamed: set[str] = set()
         self._locations: dict[str, str] = {}
+        # Feeds whose rechecks have begun.
+        self._rechecked: set[str] = set()
         # The spider adds those of captures if it reads any.
         self.rows = {
             Purpose.WALK: Row(self._parse, self._give_up),
@@ -192,7 +198,6 @@ class Walk:
                 yield from self.end(fetch, response, is_unchanged=True)
             else:
                 yield requests.known_older_document(fetch, response, last.older_document)
-                yield from self._first_recheck(fetch, context)
         else:
             yield from self._parse_document(fetch, response)
 
@@ -282,8 +287,6 @@ class Walk:
         elif result.failure is None:
             links = None if result.kind == Kind.COMPLETE.value else [entry.link for entry in document.entries]
             yield from self.end(fetch, response, links)
-        if is_subscription and result.failure is None and link is not None:
-            yield from self._first_recheck(fetch, context_of(response))
 
     def end(
         self,
@@ -387,20 +390,35 @@ class Walk:
 
     # -- documents that were read before ------------------------------------------------------------------
 
-    def _first_recheck(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
-        budget = self._recheck_budget
-        if not budget.days or (context.last_reading is not None and context.last_reading.is_new):
+    def begin_rechecks(self, last_request: Request) -> Iterator[Request]:
+        """Yield the first recheck of a feed whose walk has ended; `last_request` was the last one of it."""
+        context = context_of(last_request)
+        walk, skipped = context.walk, self._extension.skipped_feeds
+        if context.purpose in AFTER_WALK or walk.feed in self._rechecked or walk.feed in skipped:
             return
-        rows, walk = self._store.documents.read_chain(fetch.feed)
+        self._rechecked.add(walk.feed)
+        yield from self._recheck(self._due_rechecks(walk), walk)
+
+    def _due_rechecks(self, walk: WalkContext) -> list[int]:
+        if not self._recheck_budget.days:
+            return []
+        rows, doubted_walk = self._store.documents.read_chain(walk.feed)
+        if not any(row.read_walk == walk.number for row in rows) or any(
+            row.run == walk.run and row.state != State.KNOWN.value and row.reason in OF_HOST for row in rows
+        ):
+            return []
+        rows = [row for row in rows if row.is_checkable]
+        # What this crawl has read is not requested again.
+        read = [index for index, row in enumerate(rows) if row.run == walk.run]
         # Recheck out of turn if an archive has lost an entry, which may be gone, or if links from several
         # walks form a loop, which may not exist; but not documents whose last request failed.
         seen = [absences.Seen(row.changed_walk, row.checked_walk) for row in rows]
-        doubted = [] if walk is None else absences.unconfirmed(seen, walk)
-        doubted = [index for index in doubted if rows[index].is_there]
-        failed = [index for index, row in enumerate(rows) if not row.is_there]
-        last_requests = [row.fetched for row in rows]
-        due = absences.due_rechecks(last_requests, fetch.fetched, budget, doubted, failed)
-        yield from self._recheck([rows[index].id for index in due], context.walk)
+        doubted = [] if doubted_walk is None else absences.unconfirmed(seen, doubted_walk)
+        doubted = [index for index in doubted if rows[index].is_there and index not in read]
+        not_first = [*read, *(index for index, row in enumerate(rows) if not row.is_there)]
+        last_requests, time_now = [row.fetched for row in rows], now()
+        due = absences.due_rechecks(last_requests, time_now, self._recheck_budget, doubted, not_first)
+        return [rows[index].id for index in due if index not in read]
 
     def _next_recheck(self, context: RequestContext, failure: DocumentFailure | None) -> Iterator[Request]:
         if isinstance(context.task, Recheck) and (failure is None or not is_of_host(failure)):

@@ -201,16 +201,17 @@ class Documents(Repository):
     # -- documents to be requested again ----------------------------------------------------------
 
     def read_chain(self, feed: str) -> tuple[list[Row[Any]], int | None]:
-        """Return the documents that can be checked in a feed's chain, newest first, and the walk in doubt.
+        """Return the documents of a feed's chain but the first, newest first, and the walk in doubt.
 
-        :return: rows with `id`, `fetched`, `is_there` (whether the last request succeeded), `changed_walk`
-            and `checked_walk`; the last walk that has seen an archive without an entry, which may be gone, or
+        :return: rows with `is_checkable`, `is_there` (whether the last request succeeded), and `read_walk`,
+            the last walk that has read the subscription document; the last walk that has seen an archive without an entry, which may be gone, or
             a change of a document, if the links are a loop, which may not exist
         """
         subscription = "documents.id = (SELECT subscription_id FROM feeds WHERE feeds.id = :feed_id)"
         chain = f"""{with_chain(subscription, with_gaps=True)}
             SELECT documents.*, checked = fetched AS is_there,
                 documents.state = 'processed' AND documents.checked IS NOT NULL AS is_checkable,
+                (SELECT checked_walk FROM documents WHERE {subscription}) AS read_walk,
                 (SELECT max(walk) FROM absences
                     WHERE feed_id = :feed_id AND role = 'archive' AND gone IS NULL) AS missed
             FROM documents JOIN chain ON chain.id = documents.id WHERE documents.role <> 'subscription'
@@ -220,7 +221,7 @@ class Documents(Repository):
         if all(row.behind_id is not None for row in rows):
             doubts += [row.changed_walk for row in rows]
         walk = max((walk for walk in doubts if walk is not None), default=None)
-        return [row for row in rows if row.is_checkable], walk
+        return rows, walk
 
     def find_checked(self, document_id: int) -> CheckedDocument | None:
         """Return a processed document by its id; None if it is not there, or not processed any more."""

@@ -87,7 +87,7 @@ def open_scheduler(tmp_path: Path) -> Iterator[Callable[[], Scheduler]]:
         stores.append(StoreExtension.of(crawler).store)
         spider = HistorySpider.from_crawler(crawler, feed=FEED)
         crawler.spider = spider
-        crawler.engine = cast("Any", SimpleNamespace(_slot=SimpleNamespace(inprogress=set())))
+        crawler.engine = cast("Any", SimpleNamespace(_slot=SimpleNamespace(inprogress=set(), closing=True)))
         scheduler = Scheduler.from_crawler(crawler)
         scheduler.open(spider)
         return scheduler
