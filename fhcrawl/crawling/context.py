@@ -50,6 +50,8 @@ WAS_PUBLIC = "fhcrawl_was_public"
 INDEX_SLOT = "/index"
 # The size of a response in octets before it was decompressed.
 RECEIVED = "fhcrawl_received"
+# The response to an earlier request of the crawl for the same document.
+RESPONSE = "fhcrawl_response"
 
 
 @dataclass(frozen=True)

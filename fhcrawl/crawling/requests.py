@@ -14,6 +14,7 @@ from fhcrawl.crawling.context import (
     DELTAFETCH_ENABLED,
     DELTAFETCH_KEY,
     INDEX_SLOT,
+    RESPONSE,
     CaptureRequest,
     Doubt,
     Fallback,
@@ -250,6 +251,23 @@ def known_older_document(fetch: Fetch, response: Response, older: DocumentRef) -
         documents=1,
         platform=older.platform,
     )
+
+
+def with_response(request: Request, response: Response) -> Request:
+    """Return a request that gets the response to an earlier one, if both are for the same document."""
+    meta = request_of(response).meta
+    urls = [*meta.get("redirect_urls", ()), response.url]
+    if request.url not in urls:
+        return request
+    first = urls.index(request.url)
+    redirects = {
+        "redirect_urls": urls[first:-1],
+        "redirect_reasons": meta.get("redirect_reasons", [])[first:],
+    }
+    # A response with its request, which has callbacks, could not be stored in a JOBDIR.
+    meta = {**request.meta, **(redirects if urls[first:-1] else {}), RESPONSE: response.replace(request=None)}
+    answered: Request = request.replace(meta=meta)
+    return answered
 
 
 def part(part: DocumentRef, walk: WalkContext, documents: int = 1) -> Request:

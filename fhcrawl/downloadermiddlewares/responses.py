@@ -19,6 +19,7 @@ from scrapy.utils.gz import gzip_magic_number
 
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import (
+    RESPONSE,
     CaptureRequest,
     context_of,
     find_context,
@@ -276,16 +277,19 @@ def _secured(request: Request, response: Response, target: str) -> str:
 class ValidatorsMiddleware:
     """Sends ETag and Last-Modified only to the URL whose response had them.
 
-    After a 304 that names another charset, the document is requested without conditions.
+    After a 304 that names another charset, the document is requested without conditions. A document that was
+    read under another feed's name in this crawl is not requested again.
     """
 
-    def process_request(self, request: Request) -> None:
+    def process_request(self, request: Request) -> Response | None:
+        response: Response | None = request.meta.pop(RESPONSE, None)
         context = find_context(request)
-        if context is None or context.last_reading is None:
-            return
+        if response is not None or context is None or context.last_reading is None:
+            return response
         for name in requests.VALIDATED:
             request.headers.pop(name, None)
         request.headers.update(requests.conditions(request))
+        return None
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
         if response.status != requests.NOT_MODIFIED or not requests.conditions(request):

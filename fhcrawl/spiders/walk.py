@@ -677,7 +677,8 @@ class Walk:
         user_options = walk.options if may_have_headers else replace(walk.options, headers={})
         stored_options = self._store.subscriptions.read_options([name]).get(name, {})
         options = FeedOptions(**{**stored_options, **user_options.plain()})
-        yield from self._begin_elsewhere(name, options, is_under_way)
+        for request in self._begin_elsewhere(name, options, is_under_way):
+            yield requests.with_response(request, response)
 
 
 def _was_conditional(response: Response) -> bool:

@@ -204,8 +204,9 @@ class Documents(Repository):
         """Return the documents of a feed's chain but the first, newest first, and the walk in doubt.
 
         :return: rows with `is_checkable`, `is_there` (whether the last request succeeded), and `read_walk`,
-            the last walk that has read the subscription document; the last walk that has seen an archive without an entry, which may be gone, or
-            a change of a document, if the links are a loop, which may not exist
+            the last walk that has read the subscription document; the last walk that has seen an archive
+            without an entry, which may be gone, or a change of a document, if the links are a loop, which may
+            not exist
         """
         subscription = "documents.id = (SELECT subscription_id FROM feeds WHERE feeds.id = :feed_id)"
         chain = f"""{with_chain(subscription, with_gaps=True)}
