@@ -67,7 +67,7 @@ SPARE = 0.5
 
 
 def mark(entry_id: str, published: str | None, updated: str | None, digest: str) -> str:
-    """Return digests that identify a shown entry: of its id, of its times or else its content, and of this."""
+    """Return digests that identify a shown entry: of its id, its times or else its content, and that."""
     times = f"{published} {updated}" if published or updated else digest
     octets = (
         hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest()

@@ -34,7 +34,7 @@ def at(days: float) -> str:
 
 
 def marks(shown: str) -> list[str]:
-    """Of entries such as `P 5 4'`, the newest first; each ' is a change of its times, and " of its content."""
+    """Of entries such as `P 5 4'`, the newest first; each ' changes its times, and " its content."""
     return [mark(entry.rstrip("'\""), BEGIN, entry, entry.replace("'", "")) for entry in shown.split()]
 
 
