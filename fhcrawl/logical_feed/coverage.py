@@ -41,7 +41,7 @@ from fhcrawl.documents.dates import elapsed, shift
 from fhcrawl.logical_feed.chain import TO_THE_SECOND, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 # Complete and archived feeds provide their complete history (RFC 5005, 2 and 4).
 COVERED_KINDS = (Kind.SINGLE, Kind.PAGED)
@@ -201,15 +201,16 @@ def coverage_after(
         return Coverage("".join(marks), len(marks), time, time)
     earlier_marks = split_marks(before.known)
     earlier_ids = {entry[:ID] for entry in earlier_marks}
-    earlier_places = _places(marks, earlier_marks, _identify_by_time)
-    same_contents = _places(marks, earlier_marks, _identify_by_content)
+    times, earlier_times = ([entry[:TIMED] for entry in each] for each in (marks, earlier_marks))
+    contents, earlier_contents = ([e[:ID] + e[TIMED:] for e in each] for each in (marks, earlier_marks))
+    earlier_places, same_contents = _places(times, earlier_times), _places(contents, earlier_contents)
     is_new = [entry[:ID] not in earlier_ids for entry in marks]
     gone_marks = [entry for entry in earlier_marks if entry[:ID] not in mark_by_id][: len(marks) + REMEMBERED]
     depth = max(before.depth, _depth(earlier_places, is_new))
     is_seamless = not is_lossy and (
         _number_joined(earlier_places) > depth
         or _has_only_other_times(before, same_contents, sum(is_new), depth)
-        or _shows_all_again(before, earlier_marks, marks, depth)
+        or _shows_all_again(before, earlier_times, times, depth)
     )
     burst_entries = new_entries = sum(is_new)
     if not before.is_doubtful and time >= before.until and is_seamless:
@@ -223,20 +224,10 @@ def coverage_after(
     return replace(coverage, known="".join([*marks, *gone_marks]), shown=len(marks), depth=depth)
 
 
-def _identify_by_time(entry: str) -> str:
-    return entry[:TIMED]
-
-
-def _identify_by_content(entry: str) -> str:
-    return entry[:ID] + entry[TIMED:]
-
-
 # The places at which the last read, or one before it, showed the same entries; None for others.
-def _places(
-    marks: Iterable[str], earlier_marks: Iterable[str], identify: Callable[[str], str]
-) -> list[int | None]:
-    place_by_key = {identify(entry): place for place, entry in enumerate(earlier_marks)}
-    return [place_by_key.get(identify(entry)) for entry in marks]
+def _places(marks: Iterable[str], earlier_marks: Iterable[str]) -> list[int | None]:
+    place_by_mark = {entry: place for place, entry in enumerate(earlier_marks)}
+    return [place_by_mark.get(entry) for entry in marks]
 
 
 # The greatest number of earlier entries above a new one. New entries at the end prove nothing: all earlier
@@ -272,10 +263,9 @@ def _has_only_other_times(
 # No entry has been dropped at the end of the document, unless a new entry was added below all others, which
 # has not happened before. Entries beyond the WINDOW are unknown.
 def _shows_all_again(before: Coverage, earlier_marks: Sequence[str], marks: list[str], depth: int) -> bool:
-    past = [*map(_identify_by_time, earlier_marks[: before.shown])]
-    shown = [*map(_identify_by_time, marks)]
-    is_whole = max(len(past), len(shown)) < WINDOW
-    return is_whole and past[-1] == shown[-1] and set(past) <= set(shown) and depth < len(past)
+    past = earlier_marks[: before.shown]
+    is_whole = max(len(past), len(marks)) < WINDOW
+    return is_whole and past[-1] == marks[-1] and set(past) <= set(marks) and depth < len(past)
 
 
 # A clock that was ahead has not seen the future: spans end before this read.
