@@ -329,7 +329,8 @@ class _Reading:
         held = absences.encode(result.versions, older_url, unsettled)
         is_comparable = earlier is not None and result.failure is None
         # These entries must be compared again even if the document does not change.
-        validators = None if unsettled else (*requests.validators(self.response), None)
+        is_conditional = self.document.entries and not unsettled
+        validators = (*requests.validators(self.response), None) if is_conditional else None
         lost_ids = self._lost_ids(result, earlier, held) if is_comparable and earlier is not None else {}
         is_missing_page = self.context.is_probe and not result.versions
         return replace(result, held=None if is_missing_page else held, lost=lost_ids, validators=validators)
@@ -346,19 +347,18 @@ class _Reading:
         return None if result.lost_entries or self.is_repaired else earlier.removed(held)
 
     def _with_subscription_fields(self, result: DocumentResult, shared: list[Version]) -> DocumentResult:
-        document, earlier, older = self.document, self.earlier, result.older_document
+        document, earlier = self.document, self.earlier
         # RFC 5005, 2; an incomplete or invalid document deletes no entries.
         is_intact = result.failure is None and not self.invalid_entries and not self.is_repaired
-        # The same bytes, if they only link to the first page, do not prove that the pages are unchanged.
-        has_pages = older is not None and older.role is Role.PAGE
-        is_index = has_pages and not (document.entries or document.updated)
         body_digest = requests.body_digest(self.response, self.walk)
         shared_ids = {version.id for version in shared}
         present = frozenset(version.id for version in result.versions)
         return replace(
             result,
             update_schedule=None if document.update_schedule is None else asdict(document.update_schedule),
-            validators=None if is_index else (*requests.validators(self.response), body_digest),
+            # The same document without entries does not prove that there are none. Its server may have sent
+            # it with the ETag of a document that has some, and it may only link to the pages that have.
+            validators=(*requests.validators(self.response), body_digest) if document.entries else None,
             present=present if document.complete and is_intact else None,
             shown=self.marks if result.kind in COVERED_KINDS and result.failure is None else None,
             total=document.total,

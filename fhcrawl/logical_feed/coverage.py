@@ -7,7 +7,9 @@ entry that the earlier one showed: all newer entries are above it. That holds un
    entries it shows may vary; it always shows one that is not pinned.
 2. Pinned entries come above all others. So an entry above a new one proves nothing.
 3. An entry that moves to another place has another time than before; if entries have no times, another
-   content. So an entry with another time, or an edited one without a time, proves nothing.
+   content. So an entry with another time, or an edited one without a time, proves nothing, unless the
+   document still shows all that new entries have not pushed out, more than half of what it showed, in the
+   same order and with the same content: the publisher has given these entries other times.
 4. A backdated entry comes below some of the entries that are shown, but below no more of them than any
    entry before it: the greatest number that was seen is `depth`, with pinned entries. So more than `depth`
    entries have to be found again. Or all that was shown is still shown, and the last entry is
@@ -45,9 +47,9 @@ if TYPE_CHECKING:
 COVERED_KINDS = (Kind.SINGLE, Kind.PAGED)
 # Of a document with more entries, only the newest are compared.
 WINDOW = 256
-# Octets of digests, and characters of both in base64.
-ID_SIZE, TIME_SIZE = 6, 3
-ID, MARK = 8, 12
+# Octets of digests, and characters of the first, of the first two, and of all three in base64.
+ID_SIZE, TIME_SIZE, CONTENT_SIZE = 6, 3, 3
+ID, TIMED, MARK = 8, 12, 16
 # Entries that are no longer shown return when newer ones are deleted: so many are remembered.
 REMEMBERED = 32
 MOST_SPANS = 50
@@ -65,11 +67,11 @@ SPARE = 0.5
 
 
 def mark(entry_id: str, published: str | None, updated: str | None, digest: str) -> str:
-    """Return digests that identify a shown entry: of its id, and of its times or else its content."""
+    """Return digests that identify a shown entry: of its id, its times or else its content, and that."""
     times = f"{published} {updated}" if published or updated else digest
     octets = (
         hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest()
-        for text, size in ((entry_id, ID_SIZE), (times, TIME_SIZE))
+        for text, size in ((entry_id, ID_SIZE), (times, TIME_SIZE), (digest, CONTENT_SIZE))
     )
     return b64encode(b"".join(octets)).decode()
 
@@ -198,14 +200,17 @@ def coverage_after(
     if before is None:
         return Coverage("".join(marks), len(marks), time, time)
     earlier_marks = split_marks(before.known)
-    place_by_mark = {entry: place for place, entry in enumerate(earlier_marks)}
     earlier_ids = {entry[:ID] for entry in earlier_marks}
-    earlier_places = [place_by_mark.get(entry) for entry in marks]
+    times, earlier_times = ([entry[:TIMED] for entry in each] for each in (marks, earlier_marks))
+    contents, earlier_contents = ([e[:ID] + e[TIMED:] for e in each] for each in (marks, earlier_marks))
+    earlier_places, same_contents = _places(times, earlier_times), _places(contents, earlier_contents)
     is_new = [entry[:ID] not in earlier_ids for entry in marks]
     gone_marks = [entry for entry in earlier_marks if entry[:ID] not in mark_by_id][: len(marks) + REMEMBERED]
     depth = max(before.depth, _depth(earlier_places, is_new))
     is_seamless = not is_lossy and (
-        _number_joined(earlier_places) > depth or _shows_all_again(before, earlier_marks, marks, depth)
+        _number_joined(earlier_places) > depth
+        or _has_only_other_times(before, same_contents, sum(is_new), depth)
+        or _shows_all_again(before, earlier_times, times, depth)
     )
     burst_entries = new_entries = sum(is_new)
     if not before.is_doubtful and time >= before.until and is_seamless:
@@ -217,6 +222,12 @@ def coverage_after(
     if burst_entries and burst_entries / seconds >= before.worst_rate(time):
         coverage = replace(coverage, burst_entries=burst_entries, burst_seconds=seconds, burst=time)
     return replace(coverage, known="".join([*marks, *gone_marks]), shown=len(marks), depth=depth)
+
+
+# The places at which the last read, or one before it, showed the same entries; None for others.
+def _places(marks: Iterable[str], earlier_marks: Iterable[str]) -> list[int | None]:
+    place_by_mark = {entry: place for place, entry in enumerate(earlier_marks)}
+    return [place_by_mark.get(entry) for entry in marks]
 
 
 # The greatest number of earlier entries above a new one. New entries at the end prove nothing: all earlier
@@ -239,6 +250,14 @@ def _number_joined(earlier_places: list[int | None]) -> int:
             break
         number, place_below = number + 1, place
     return number
+
+
+def _has_only_other_times(
+    before: Coverage, same_contents: list[int | None], new_entries: int, depth: int
+) -> bool:
+    places = [place for place in same_contents if place is not None]
+    shows_rest = places == sorted(places) and len(places) + new_entries >= before.shown
+    return shows_rest and _number_joined(same_contents) > max(depth, before.shown // 2)
 
 
 # No entry has been dropped at the end of the document, unless a new entry was added below all others, which

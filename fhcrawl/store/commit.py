@@ -27,7 +27,6 @@ from fhcrawl.store.statements import (
     CHANGE_OF_ENTRY,
     CONTENT,
     COVERAGE_COLUMNS,
-    DETAILS,
     JSON_FIELDS,
     ORDER,
     TIMES,
@@ -65,13 +64,17 @@ OF_ENTRY = "feed_id = :feed_id AND KEY(id) = KEY(:id)"
 # An entry that changes during its delivery needs another delivery.
 OVERWRITE_CHANGE = "ON CONFLICT (feed_id, KEY(id)) DO UPDATE SET delivery = NULL"
 OVERWRITE_ENTRY = f"ON CONFLICT (feed_id, KEY(id)) DO UPDATE SET {overwritten(entries.columns.keys()[2:])}"
-# A version with the stored content. Without enclosures, the stored ones are kept.
+# A version with the stored content. Exports contain the stored times, so other ones do not replace them.
+# Without enclosures, the stored ones are kept.
 CONFIRM_ENTRY = f"""
-UPDATE entries SET {assigned((*TIMES, *ORDER, "digest", DETAILS))},
+UPDATE entries SET {assigned((*ORDER, "document_time"))},
+    {", ".join(f"{name} = coalesce({name}, :{name})" for name in ("published", "updated"))},
     enclosures = coalesce(nullif(:enclosures, '[]'), enclosures),
     original = coalesce(UTF8(:original), original)
 WHERE {OF_ENTRY}
 """
+# Of a version that the same document contains with an older time: no export contains that one.
+WRITE_TIMES = f"UPDATE entries SET {assigned(TIMES)} WHERE {OF_ENTRY}"
 KEEP_VERSION = "ON CONFLICT (feed_id, KEY(id), digest) DO NOTHING"
 VERSION_COLUMNS = ", ".join(versions.columns.keys())
 BEHIND = id_of_document("behind_key")
@@ -610,8 +613,9 @@ class Commit(FeedWriter):
             self._execute_all(insertion("renames", ("feed_id", "id", "since")), new_rows)
         confirmed = [each for each in batch.confirmed.values() if not self._is_superseded(each[0])]
         columns = entries.columns.keys()
-        rows = (zip(columns, _entry_row(self.feed_id, *each), strict=True) for each in confirmed)
-        self._execute_all(CONFIRM_ENTRY, map(dict, rows))
+        rows = [dict(zip(columns, _entry_row(self.feed_id, *each), strict=True)) for each in confirmed]
+        self._execute_all(CONFIRM_ENTRY, rows)
+        self._execute_all(WRITE_TIMES, [row for row in rows if row["id"] in batch.accepted])
         self._note_uncounted(self._winners, (*batch.accepted, *batch.confirmed))
 
     # Whether the entry has another content, or a newer version, than the one that was confirmed.
@@ -664,6 +668,7 @@ def _entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[
         fields["document_updated"],
         version.digest,
         *version.stored_order,
+        fields["document_updated"],
         version.original,
         fields.get(PIPELINE_FIELDS),
         _details(fields),

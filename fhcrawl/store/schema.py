@@ -152,7 +152,7 @@ entries = Table(
     Column("enclosures", Text, comment="a JSON list of objects"),
     Column("operation", Text),
     Column("document", Text, comment="URL of the document of this version"),
-    Column("document_updated", Text),
+    Column("document_updated", Text, comment="update time of that document"),
     Column("digest", Text, nullable=False, comment="of the content; '' if deleted"),
     Column("order_overrides", Integer, nullable=False, comment="what versions are compared by"),
     Column("order_time", Text, nullable=False),
@@ -160,6 +160,7 @@ entries = Table(
     Column("order_walk", Integer, nullable=False),
     Column("order_step", Integer, nullable=False),
     Column("order_position", Integer, nullable=False),
+    Column("document_time", Text, comment="update time of the document that was last read with this version"),
     Column("original", Text, comment="the entry's own XML or JSON; NULL if it is not kept"),
     Column("added", Text, comment="fields that pipelines have added: a JSON object; NULL for none"),
     Column("details", Text, nullable=False, comment="optional fields: a JSON object"),
@@ -371,7 +372,7 @@ def create_views(connection: Connection) -> None:
 
 
 # Of the tables and the views.
-VERSION = 5
+VERSION = 6
 # Each step changes the tables of one version, its key, into those of the next. The views are dropped before
 # the steps and created again after them, so the step for a change of a view does nothing. Released steps
 # never change.

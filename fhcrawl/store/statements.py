@@ -184,7 +184,7 @@ def execute_among(
 
 def counted_time(table: str) -> str:
     """Return the time to sort entries or versions by: theirs, else their document's; '' after `:latest`."""
-    entry_time, document_time = f"{table}.order_time", f"rtrim({table}.document_updated, 'Z')"
+    entry_time, document_time = f"{table}.order_time", f"rtrim({table}.document_time, 'Z')"
     return f"""CASE WHEN {entry_time} <> '' AND {entry_time} <= :latest THEN {entry_time}
         WHEN {document_time} <= :latest THEN {document_time} ELSE '' END"""
 
@@ -198,7 +198,7 @@ def by_counted_order(table: str, direction: str = "ASC") -> str:
 CHANGE_OF_ENTRY = "changes.feed_id = entries.feed_id AND KEY(changes.id) = KEY(entries.id)"
 WINNERS = f"""
 SELECT entries.id, {", ".join(f"entries.{name}" for name in ORDER)}, entries.digest, changes.id IS NOT NULL,
-    changes.exported_digest, entries.document_updated, nullif(entries.enclosures, '[]')
+    changes.exported_digest, entries.document_time, nullif(entries.enclosures, '[]')
 FROM entries LEFT JOIN changes ON {CHANGE_OF_ENTRY}
 WHERE entries.feed_id = :feed_id
 """

@@ -34,8 +34,8 @@ def at(days: float) -> str:
 
 
 def marks(shown: str) -> list[str]:
-    """Of entries such as `P 5 4'`, the newest first; each ' is a change of its times."""
-    return [mark(entry.rstrip("'"), BEGIN, entry, "") for entry in shown.split()]
+    """Of entries such as `P 5 4'`, the newest first; each ' changes its times, and " its content."""
+    return [mark(entry.rstrip("'\""), BEGIN, entry, entry.replace("'", "")) for entry in shown.split()]
 
 
 def reads(*documents: tuple[float, str]) -> Coverage:
@@ -68,7 +68,16 @@ def numbers(newest: int, shown: int = 3) -> str:
         # All entries are shown: a backdated one pushes none out.
         *((True, ["5 4 3 1", "5 4 3 2 1"]), (True, ["5 4 3 1", "6 5 4 3 2½ 2 1"])),
         # Nothing proves that it goes on.
-        *((False, ["5 4 3", "8 7 6"]), (False, ["1", "2"]), (False, ["5", "5'"])),
+        *((False, ["5 4 3", "8 7 6"]), (False, ["1", "2"]), (False, ["5", '5"'])),
+        # All entries have other times, but the same order and content.
+        *((True, ["5 4 3", shown]) for shown in ("5' 4' 3'", "5 4 3'", "6 5' 4'", "7 6 5' 4' 3'")),
+        *(
+            (True, ["5", "5'"]),
+            (True, ["5 4 3", "5' 4' 3'", "6 5'' 4''"]),
+            (True, ["P 5 4 3 2", "P' 6 5' 4' 3'"]),
+        ),
+        *((False, ["5 4 3", shown]) for shown in ("5' 4'", "7 6 5'", "4' 5' 3'", "5' 4' 3\"", "5' 4' 6")),
+        *((False, ["5 4 3", "8' 7' 6'"]), (False, ["P Q R 5 4", "P' Q' R' 7 6"])),
         # Of an update-ordered feed: 6 came before 5 changed.
         (False, ["5 4", "8 5'"]),
         *((False, ["P 5 4", "P 9 8"]), (False, ["P 5 4", "P 5'"]), (False, ["Z 5 4", "9 8 Z'"])),
@@ -113,6 +122,7 @@ class Publisher:
     has_times: bool
     moves: bool
     number_shown: int = 3
+    builds: int = 0
     entries: list[Entry] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=count)
 
@@ -125,7 +135,7 @@ class Publisher:
         return [self._mark(entry) for entry in self.shown()]
 
     def _mark(self, entry: Entry) -> str:
-        updated = f"{entry.version}" if self.has_times else None
+        updated = f"{entry.version} {self.builds}" if self.has_times else None
         return mark(f"{entry.number}", None, updated, f"{entry.version}")
 
     def _top(self) -> float:
@@ -165,11 +175,15 @@ class Publisher:
             is_full = sum(entry.is_pinned for entry in self.entries) == MOST_PINNED
             entry.is_pinned = not entry.is_pinned and not is_full
 
+    def build(self, _number: int) -> None:
+        """Give all entries other times."""
+        self.builds += 1
+
     def resize(self, number: int) -> None:
         self.number_shown = number % 6 + 1
 
 
-OPERATIONS = ("publish", "publish", "backdate", "update", "delete", "pin", "resize", "read", "read")
+OPERATIONS = ("publish", "publish", "backdate", "update", "delete", "pin", "build", "resize", "read", "read")
 operations = st.lists(st.tuples(st.sampled_from(OPERATIONS), st.integers(0, 11)), max_size=40)
 
 

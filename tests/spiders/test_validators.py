@@ -117,6 +117,28 @@ def test_checked_archive_has_the_validators_of_its_last_response(server: FeedSer
     assert sent(server)[-1] == ("/old", '"3"')
 
 
+class TestOfADocumentWithoutEntries:
+    def test_are_not_sent(self, server: FeedServer, reader: Reader) -> None:
+        """It came with the ETag of what was to come."""
+        reader.crawl(1, "2", "1", etag='"1"')
+        reader.crawl(2, etag='"2"')
+        reader.crawl(3, etag='"2"')
+        sent(server)
+        assert reader.crawl(4, "3", "2", "1", etag='"2"').changes == {"3": "new"}
+        reader.again(5)
+        assert sent(server) == [("/feed",), ("/feed", '"2"')]
+        feed = reader.feed
+        assert (feed.entries, feed.holes, feed.absent) == (3, [], 0)
+
+    def test_are_not_sent_for_an_archive(self, server: FeedServer, reader: Reader) -> None:
+        server.serve("/old", atom([]), etag='"1"')
+        reader.crawl(1, "2", **{"prev-archive": "/old"})
+        server.serve("/old", atom([E("1")]), etag='"1"')
+        sent(server)
+        assert reader.again(3).changes == {"1": "new"}
+        assert sent(server) == [("/feed", '"1"'), ("/old",)]
+
+
 class TestFalse304:
     def test_is_found_in_eight_days_and_not_believed_again(self, server: FeedServer, reader: Reader) -> None:
         reader.crawl(1, "1")

@@ -1,5 +1,6 @@
 """What a document changes in the store."""
 
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -84,6 +85,41 @@ def test_entry_that_is_again_what_was_exported_is_no_change(url: str) -> None:
     assert live(url) == {"1": ("old", YEARS[2005])}
 
 
+def test_unchanged_entry_keeps_its_first_times_and_gets_missing_ones(url: str) -> None:
+    def rss(day: int, text: str, *dates: str) -> str:
+        items = "".join(
+            f"<item><guid>{n}</guid><description>{text}</description>{date}</item>"
+            for n, date in enumerate(dates, 1)
+        )
+        build = f"<lastBuildDate>{day:02} Jan 2025 12:00:00 GMT</lastBuildDate>"
+        return f"<rss version='2.0'><channel><title>-</title>{build}{items}</channel></rss>"
+
+    def times() -> list[tuple[str | None, ...]]:
+        with closing(Store.open(url)) as store:
+            rows = sorted(store.entries.read(), key=lambda entry: str(entry["id"]))
+        return [
+            tuple(row[name] and row[name][8:10] for name in ("published", "document_updated")) for row in rows
+        ]
+
+    def dated(*days: int) -> list[str]:
+        return [f"<pubDate>{day:02} Jan 2025 10:00:00 GMT</pubDate>" if day else "" for day in days]
+
+    assert crawl(url, rss(3, "old", *dated(1, 0)))[0] == {"1": "new", "2": "new"}
+    assert times() == [("01", "03"), (None, "03")]
+    for day in (4, 5):
+        assert crawl(url, rss(day, "old", *dated(day, 2)))[0] == {}
+        assert times() == [("01", "03"), ("02", "03")]
+    assert crawl(url, rss(6, "new", *dated(6, 6)))[0] == {"1": "updated", "2": "updated"}
+    assert times() == [("06", "06"), ("06", "06")]
+
+
+def test_update_time_of_an_unchanged_entry_counts_for_its_order(url: str) -> None:
+    crawl(url, atom([E("1", "old", YEARS[2003])]))
+    crawl(url, atom([E("1", "old", YEARS[2005])]))
+    assert crawl(url, atom([E("1", "older", YEARS[2004])]))[0] == {}
+    assert live(url) == {"1": ("old", YEARS[2003])}
+
+
 def texts(*words: str) -> list[E]:
     pairs = (word.partition("@") for word in words)
     return [E("1", text, YEARS[int(year)]) for text, _, year in pairs]
@@ -94,7 +130,8 @@ def texts(*words: str) -> list[E]:
     [
         (["old@2004", "new@2005"], ("new", YEARS[2005])),
         (["new@2005", "old@2004"], ("new", YEARS[2005])),
-        (["old@2004"], ("old", YEARS[2004])),
+        # It is no change: the store keeps what was exported.
+        (["old@2004"], ("old", YEARS[2003])),
         (["new@2004", "new@2005"], ("new", YEARS[2005])),
         (["new@2004", "new@2005", "old@2006"], ("old", YEARS[2006])),
         (["old@2004", "new@2005", "old@2006"], ("old", YEARS[2006])),
