@@ -25,7 +25,6 @@ from fhcrawl.utils.datadir import SCRAPYD_JOB
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from pathlib import Path
 
     from scrapy import Spider
@@ -55,8 +54,9 @@ class FeedExporter(feedexport.FeedExporter):
 
     Items are not exported as they are scraped, because a later document may contain a newer version. When the
     spider closes, the changes of this run are exported, and those that earlier runs committed and did not
-    export: of the feeds that the spider was given, else of all subscribed feeds, crawled or not. They are marked as exported when every file is renamed; if the process dies before
-    that, the next one completes the export.
+    export: of the requested feeds, or without any, of all subscribed feeds, whether they were crawled or not.
+    They are marked as exported when every file is renamed; if the process dies before that, the next one
+    completes the export.
 
     FHCRAWL_EXPORT_SECONDS: if every target can take more than one delivery, the changes of feeds that are
     done are exported at this interval, in the same way. Files are locked only during a delivery.
@@ -137,9 +137,9 @@ class FeedExporter(feedexport.FeedExporter):
         if self._early_export is not None:
             await self._early_export
         await self._export(spider, is_last=True)
-        extension = StoreExtension.of(self.crawler)
+        extension, requested = StoreExtension.of(self.crawler), getattr(spider, "requested", ())
         with contextlib.suppress(FhcrawlError):
-            self.unexported = extension.store.exports.count_unexported(extension.run, _requested(spider))
+            self.unexported = extension.store.exports.count_unexported(extension.run, requested)
         await super().close_spider(spider)
 
     async def _export(self, spider: Spider, is_last: bool) -> None:
@@ -148,9 +148,9 @@ class FeedExporter(feedexport.FeedExporter):
         number, count = None, 0
         try:
             self._open_slots(spider)
-            # Walks of these feeds cannot begin while they are exported; a worker may have no end.
+            # Not earlier: a walk of a feed cannot begin while it is exported. A worker may never end.
             if is_last or not getattr(spider, "crawls_subscribed", True):
-                extension.store.exports.adopt(extension.run, _requested(spider))
+                extension.store.exports.adopt(extension.run, getattr(spider, "requested", ()))
             number = extension.store.exports.begin(extension.run, only_released=not is_last)
             count = await self._write_changes(extension.store, number, spider, is_last)
         except Exception as error:  # noqa: BLE001 - any error makes the export incomplete
@@ -306,10 +306,6 @@ class FeedExporter(feedexport.FeedExporter):
         self.crawler.stats.inc_value(f"feedexport/failed_count/{storage}")
         sentence = error if isinstance(error, ExportError) else f"The export could not be written: {error}"
         logger.error("%s", sentence)
-
-
-def _requested(spider: Spider) -> Collection[str]:
-    return getattr(spider, "requested", ())
 
 
 def _written(slot: FeedSlot) -> WrittenFile | None:

@@ -223,9 +223,8 @@ class Exports(Repository):
         with self._database.transaction() as connection:
             rows = execute(connection, pending, values).all()
             # A living run exports its changes itself.
-            runs = {row.run for row in rows}
-            dead_runs = {other for other in runs if leases.living_owner(connection, other) is None}
-            values["feeds"] = [row.id for row in rows if row.run in dead_runs]
+            dead = {r for r in {row.run for row in rows} if leases.living_owner(connection, r) is None}
+            values["feeds"] = [row.id for row in rows if row.run in dead]
             execute(connection, adoption, values)
 
     def count_unexported(self, run: int, urls: Collection[str] = ()) -> int:
