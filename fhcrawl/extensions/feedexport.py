@@ -53,9 +53,10 @@ class FeedExporter(feedexport.FeedExporter):
     """Exports from the store: the winning version of each changed entry.
 
     Items are not exported as they are scraped, because a later document may contain a newer version. When the
-    spider closes, the changes of this run are exported, and those that earlier runs of its feeds committed
-    and did not export. They are marked as exported when every file is renamed; if the process dies before
-    that, the next one completes the export.
+    spider closes, the changes of this run are exported, and those that earlier runs committed and did not
+    export: of the requested feeds, or without any, of all subscribed feeds, whether they were crawled or not.
+    They are marked as exported when every file is renamed; if the process dies before that, the next one
+    completes the export.
 
     FHCRAWL_EXPORT_SECONDS: if every target can take more than one delivery, the changes of feeds that are
     done are exported at this interval, in the same way. Files are locked only during a delivery.
@@ -77,8 +78,8 @@ class FeedExporter(feedexport.FeedExporter):
         # The slots of the current delivery, with those of full batches.
         self._delivery_slots: list[FeedSlot] = []
         self._has_failed = self._has_warned = False
-        # The number of changes that were exported in this run.
-        self.exported = 0
+        # The numbers of changes that were exported in this run, and that are left for the next one.
+        self.exported = self.unexported = 0
         self._export_loop: AsyncioLoopingCall | LoopingCall | None = None
         self._early_export: asyncio.Task[None] | None = None
 
@@ -136,6 +137,9 @@ class FeedExporter(feedexport.FeedExporter):
         if self._early_export is not None:
             await self._early_export
         await self._export(spider, is_last=True)
+        extension, requested = StoreExtension.of(self.crawler), getattr(spider, "requested", ())
+        with contextlib.suppress(FhcrawlError):
+            self.unexported = extension.store.exports.count_unexported(extension.run, requested)
         await super().close_spider(spider)
 
     async def _export(self, spider: Spider, is_last: bool) -> None:
@@ -144,6 +148,9 @@ class FeedExporter(feedexport.FeedExporter):
         number, count = None, 0
         try:
             self._open_slots(spider)
+            # Not earlier: a walk of a feed cannot begin while it is exported. A worker may never end.
+            if is_last or not getattr(spider, "crawls_subscribed", True):
+                extension.store.exports.adopt(extension.run, getattr(spider, "requested", ()))
             number = extension.store.exports.begin(extension.run, only_released=not is_last)
             count = await self._write_changes(extension.store, number, spider, is_last)
         except Exception as error:  # noqa: BLE001 - any error makes the export incomplete

@@ -191,7 +191,7 @@ class VerdictsExtension(Component):
         if exporter is not None:
             if self._exported_nothing():
                 summary.note = exporter.nothing_new
-            summary.note_exported(exporter.exported)
+            summary.note_exported(exporter.exported, exporter.unexported)
         progress = self._crawler.get_extension(ProgressExtension)
         if progress is not None and progress.tell(summary):
             return

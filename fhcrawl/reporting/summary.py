@@ -353,11 +353,14 @@ class Summary:
     def has_news(self) -> bool:
         return bool(self._changes.entries or self._earlier or self._has_gaps or self.failures)
 
-    def note_exported(self, number: int) -> None:
+    def note_exported(self, number: int, unexported: int) -> None:
         self._earlier = max(0, number - self._changes.entries)
         if self._earlier:
             entries = "1 entry was" if number == 1 else f"{number:,} entries were"
             self.note = f"{entries} exported, including changes that earlier crawls did not export."
+        if unexported:
+            changes = "1 change is" if unexported == 1 else f"{unexported:,} changes are"
+            self.note = f"{self.note} {changes} not exported yet.".lstrip()
 
     def add(self, feed: Feed, verdict: Verdict, reasons: list[Reason], counts: Counts | None = None) -> None:
         fetched = 0 if counts is None else counts.documents

@@ -67,7 +67,7 @@ class HistorySpider(Spider):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._requested = feeds
+        self.requested = feeds
         self.only_due = due
         self.deltafetch_reset = deltafetch_reset
         self.warc = warc
@@ -108,7 +108,7 @@ class HistorySpider(Spider):
         """The feeds of the arguments, or the subscribed feeds; only those that are due with `due`."""
         due_at = now() if self.only_due else None
         stored = StoreExtension.of(self.crawler).store.subscriptions
-        feeds = subscriptions.choose(stored, self._requested, due_at)
+        feeds = subscriptions.choose(stored, self.requested, due_at)
         return subscriptions.with_web_archive(feeds, self.settings)
 
     @cached_property
@@ -119,13 +119,13 @@ class HistorySpider(Spider):
         extension = StoreExtension.of(self.crawler)
         try:
             feeds, stored = self.feeds, extension.store.subscriptions
-            self.idle_reason = "" if feeds else subscriptions.why_none(stored, self._requested, self.only_due)
+            self.idle_reason = "" if feeds else subscriptions.why_none(stored, self.requested, self.only_due)
         except StoreError as error:
             extension.fail(error)
             return
         if self.idle_reason:
             logger.info("%s", self.idle_reason)
-        for sentence in self._requested.refused:
+        for sentence in self.requested.refused:
             logger.error("%s", sentence)
             self.crawler.stats.inc_value(REFUSED)
         await self._open_captures()
@@ -146,7 +146,7 @@ class HistorySpider(Spider):
             await asyncio.sleep(0)
 
     def _add_titles(self, stored: Subscriptions, starts: list[WalkStart]) -> None:
-        titles = self._requested.titles
+        titles = self.requested.titles
         stored.add_titles({start.feed: titles[start.feed] for start in starts if start.feed in titles})
 
     def first(self, start: WalkStart, options: FeedOptions) -> Iterator[Request]:

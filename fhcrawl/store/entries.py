@@ -29,7 +29,7 @@ from fhcrawl.store.statements import (
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from sqlalchemy import Connection, Row
 
@@ -200,8 +200,38 @@ def _all_fields(row: Row[Any]) -> dict[str, Any]:
     return {**fields, **details, ORIGINAL: row.original, "former_ids": former_ids}
 
 
+def _among(urls: Collection[str]) -> str:
+    return "KEY(url) = ANY(KEYS(:urls))" if urls else "subscribed IS NOT NULL"
+
+
 class Exports(Repository):
     """The deliveries: `store.exports`."""
+
+    def adopt(self, run: int, urls: Collection[str] = ()) -> None:
+        """Give a run the feeds of dead runs with changes to export, and count its crawl of them as finished.
+
+        :param urls: of the feeds; without any, the subscribed feeds
+        """
+        values: dict[str, object] = {"run": run, "urls": list(urls)}
+        # In the order of `Walks.begin`, so that two crawls do not deadlock.
+        pending = f"""SELECT id, run FROM feeds WHERE run <> :run AND {_among(urls)} AND EXISTS (
+            SELECT 1 FROM changes WHERE changes.feed_id = feeds.id AND changes.delivery IS NULL)
+            ORDER BY id FOR UPDATE"""
+        # An interrupted delivery is settled first (`storages.recover`): its file may have these changes.
+        adoption = f"""UPDATE feeds SET run = :run, released = 1
+            WHERE id = ANY(:feeds) AND NOT {leases.IS_DELIVERED_BY_ITS_RUN}"""
+        with self._database.transaction() as connection:
+            rows = execute(connection, pending, values).all()
+            # A living run exports its changes itself.
+            dead = {r for r in {row.run for row in rows} if leases.living_owner(connection, r) is None}
+            values["feeds"] = [row.id for row in rows if row.run in dead]
+            execute(connection, adoption, values)
+
+    def count_unexported(self, run: int, urls: Collection[str] = ()) -> int:
+        """Return how many changes of a run's feeds, and of those of `adopt`, are not exported yet."""
+        of_feeds = f"SELECT id FROM feeds WHERE run = :run OR {_among(urls)}"
+        query = f"SELECT count(*) FROM changes WHERE feed_id IN ({of_feeds})"
+        return int(self._scalar(query, run=run, urls=list(urls)))
 
     def begin(self, run: int, only_released: bool = False) -> int:
         """Begin to export the changes of a run's feeds, or those it has finished with; return a number."""

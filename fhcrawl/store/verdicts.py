@@ -70,7 +70,7 @@ STATES = """
 SELECT feed_id, state, count(*) AS number, count(CASE WHEN role = 'part' THEN 1 END) AS parts
 FROM documents WHERE feed_id = ANY(:feeds) GROUP BY feed_id, state ORDER BY feed_id, state
 """
-# Live entries; those of them that are gone, and those that are live under another id too.
+# Live entries; those of them that are gone, and those that are live under another id too; changes.
 COUNTS = f"""
 SELECT feed_id, 'live' AS name, count(*) AS number, min(coalesce(published, updated)) AS oldest,
     max(coalesce(published, updated)) AS newest
@@ -79,6 +79,8 @@ UNION ALL
 SELECT absences.feed_id, 'absent', count(*), NULL, NULL
 FROM absences JOIN entries ON entries.feed_id = absences.feed_id AND KEY(entries.id) = KEY(absences.id)
 WHERE absences.feed_id = ANY(:feeds) AND gone IS NOT NULL AND digest <> '' GROUP BY absences.feed_id
+UNION ALL
+SELECT feed_id, 'unexported', count(*), NULL, NULL FROM changes WHERE feed_id = ANY(:feeds) GROUP BY feed_id
 UNION ALL
 SELECT renames.feed_id, 'renamed', count(*), NULL, NULL
 {walk_ends.BOTH_LIVE} AND renames.feed_id = ANY(:feeds) GROUP BY renames.feed_id
@@ -120,6 +122,7 @@ class Feed:
     :param sitemap: what the sitemaps of its site list
     :param obtained: how its history was obtained: `links`, `WordPress pages`, `a list`, `web archive`,
         `WARC`; [] if only its subscription document was read
+    :param unexported: number of changes that `crawl -o` has not exported yet
     """
 
     feed: str
@@ -143,6 +146,7 @@ class Feed:
     complete_as_of: str | None = None
     sitemap: SitemapReport | None = None
     obtained: list[str] = field(default_factory=list)
+    unexported: int = 0
 
     @property
     def verdict_in_words(self) -> str:
@@ -202,6 +206,7 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
             complete_as_of if feed_verdict is Verdict.COMPLETE else None,
             sitemap,
             _ways_obtained(feed, obtained[feed.id]),
+            entry_counts[feed.id, "unexported"],
         )
 
 

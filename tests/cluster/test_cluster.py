@@ -228,6 +228,27 @@ def test_killed_worker_loses_nothing(cluster: Cluster) -> None:
 
 @nightly
 @pytest.mark.timeout(600)
+def test_changes_of_a_killed_worker_are_exported_without_a_request(cluster: Cluster) -> None:
+    with hosts(2) as published:
+        cluster.command("subscribe", *published.urls)
+        cluster.command("enqueue")
+        killed = cluster.start(MAX_IDLE_TIME_BEFORE_CLOSE=0)
+        wait_until(lambda: {feed.verdict for feed in cluster.feeds().values()} == {"complete"}, killed)
+        # Once a feed is released, it has a due time.
+        wait_until(lambda: all(feed.due for feed in cluster.feeds().values()), killed)
+        killed.process.kill()
+        killed.process.wait()
+        assert cluster.exported() == []
+        asked = published.asked()
+        assert "No feed is due" in cluster.command("enqueue", "--due")
+        last = cluster.start()
+        assert last.end() == 0, last.log
+        assert cluster.exported() == published.entries
+        assert published.asked() == asked
+
+
+@nightly
+@pytest.mark.timeout(600)
 def test_host_that_is_crawled_is_not_taken_again_before_it_is_done(cluster: Cluster) -> None:
     with hosts(1, feeds=3, delay=2) as published:
         cluster.command("subscribe", *published.urls)

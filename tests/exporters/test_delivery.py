@@ -37,8 +37,8 @@ def in_two_folders(folder: Path) -> list[storages.WrittenFile]:
     return [written(folder), written(folder / "other")]
 
 
-def pending(store: Store) -> int:
-    number = store.exports.begin(1)
+def pending(store: Store, run: int = 1) -> int:
+    number = store.exports.begin(run)
     count = len(list(store.exports.read_changes(number)))
     store.exports.cancel(number)
     return count
@@ -57,6 +57,57 @@ def test_delivery_names_the_file_and_settles_the_changes(store: Store, tmp_path:
     assert (tmp_path / "out.jsonl").read_bytes() == b"line\n"
     assert pending(store) == 0
     assert store.exports.find_dead() == []
+
+
+def adopted(store: Store, run: int, *urls: str) -> int:
+    store.exports.adopt(run, urls)
+    number = store.exports.begin(run, only_released=True)
+    count = len(list(store.exports.read_changes(number)))
+    store.exports.cancel(number)
+    assert store.exports.count_unexported(run, urls) == count
+    return count
+
+
+@pytest.mark.both_stores
+def test_run_adopts_the_changes_of_given_feeds_else_of_subscribed_ones(store: Store) -> None:
+    run = store.begin_run()
+    other = "http://example.org/other"
+    assert adopted(store, run) == 0
+    assert adopted(store, run, other) == 0
+    store.subscriptions.add({other: {}}, "2020-01-01T00:00:00Z")
+    assert adopted(store, run) == 0
+    assert adopted(store, run, other, FEED) == 1
+    store.end_run()
+    next_run = store.begin_run()
+    store.subscriptions.add({FEED: {}}, "2020-01-01T00:00:00Z")
+    assert adopted(store, next_run) == 1
+    assert adopted(store, next_run) == 1
+
+
+@pytest.mark.both_stores
+def test_run_adopts_nothing_of_a_living_run(store: Store, database: Database) -> None:
+    with closing(Store.open(database.url)) as living:
+        living.exports.adopt(living.begin_run(), [FEED])
+        run = store.begin_run()
+        store.exports.adopt(run, [FEED])
+        assert pending(store, run) == 0
+    assert adopted(store, run, FEED) == 1
+
+
+@pytest.mark.both_stores
+def test_run_adopts_no_feed_whose_interrupted_delivery_is_not_settled(
+    database: Database, tmp_path: Path
+) -> None:
+    """A walk could overwrite a change that is in the delivery's file."""
+    Engine(database.url, {FEED: atom([E("1"), E("2")])}).crawl_only(FEED)
+    with closing(Store.open(database.url)) as store:
+        begin(store, written(tmp_path))
+        database.execute("UPDATE changes SET delivery = NULL WHERE id = '2'")
+        run = store.begin_run()
+        store.exports.adopt(run, [FEED])
+        assert pending(store, run) == 0
+        storages.recover(store)
+        assert adopted(store, run, FEED) == 2
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,23 @@ def test_crawl_that_exports_changes_of_earlier_crawls_says_so(server: FeedServer
     assert sorted(row["id"] for row in read_export(project.folder / "a.jsonl")) == ["1", "2", "3"]
 
 
+@pytest.mark.in_process
+def test_changes_that_are_not_exported_are_counted(server: FeedServer, project: Project) -> None:
+    for path in ("/index", "/other"):
+        server.serve(path, atom([E(each) for each in "12"], head="<fh:complete/>"))
+    project.crawl(server.url("/other"), output=None)
+    run = crawl_without_log(project, server, "-o", "/dev/full:jsonl")
+    assert run.returncode == 1
+    assert run.stderr.splitlines()[-1] == "2 changes are not exported yet."
+    assert [feed["unexported"] for feed in project.feeds()] == [2, 2]
+    run = crawl_without_log(project, server, "-o", "a.jsonl")
+    assert "not exported yet" not in run.stderr
+    assert {feed["feed"]: feed["unexported"] for feed in project.feeds()} == {
+        server.url("/index"): 0,
+        server.url("/other"): 2,
+    }
+
+
 LONG = "x" * 100_000
 
 

@@ -106,6 +106,28 @@ def test_no_request_is_made_when_nothing_is_due(server: FeedServer, project: Pro
     assert "No feed is due" in run.log
 
 
+@pytest.mark.parametrize("target", [None, "/dev/full:jsonl"], ids=["no export", "failed export"])
+def test_changes_left_are_exported_though_nothing_is_due(
+    server: FeedServer, project: Project, target: str | None
+) -> None:
+    for path in ("/a", "/b"):
+        server.serve(path, atom([E(path)], head="<fh:complete/>"))
+    subscribe(project, server, "/a")
+    run = project.crawl(output=None, args=(*DUE, *(("-o", target) if target else ())))
+    assert run.exit_code == (1 if target else 0)
+    # A feed that is not subscribed is exported when it is requested.
+    project.crawl(server.url("/b"), output=None)
+    server.asked()
+    run = project.crawl(args=DUE)
+    assert server.requests == []
+    assert (run.exit_code, run.changes) == (0, {"/a": "new"})
+    assert "1 entry was exported, including changes that earlier crawls did not export." in run.log
+    run = project.crawl(server.url("/b"), args=DUE)
+    assert server.requests == []
+    assert (run.exit_code, run.changes) == (0, {"/b": "new"})
+    assert project.crawl(args=DUE).items == []
+
+
 @pytest.mark.parametrize("is_listed", [False, True])
 def test_closing_words_say_when_a_feed_is_due(server: FeedServer, project: Project, is_listed: bool) -> None:
     paths = {"/later": 7200, "/sooner": 3600}
