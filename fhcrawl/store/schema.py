@@ -132,6 +132,7 @@ documents = Table(
     Column("checked_walk", Integer, comment="the walk that saw it then"),
     Column("changed_walk", Integer, comment="the walk that first saw it as it is here"),
     Column("held", LargeBinary, comment="digests of its link and entries: logical_feed.absences"),
+    Column("left_walk", Integer, comment="the first walk in which no document of the chain led to it"),
     UniqueConstraint("feed_id", "key").ddl_if(SQLITE),
 )
 
@@ -371,7 +372,7 @@ def create_views(connection: Connection) -> None:
 
 
 # Of the tables and the views.
-VERSION = 5
+VERSION = 6
 # Each step changes the tables of one version, its key, into those of the next. The views are dropped before
 # the steps and created again after them, so the step for a change of a view does nothing. Released steps
 # never change.
