@@ -26,11 +26,11 @@ from fhcrawl.logical_feed.results import State, absence, latest_time
 from fhcrawl.store import statements
 from fhcrawl.store.commit import FeedWriter
 from fhcrawl.store.database import Repository
-from fhcrawl.store.statements import ROWS_AT_ONCE, assigned, execute, insertion
+from fhcrawl.store.statements import ROWS_AT_ONCE, UNREAD, assigned, execute, insertion
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection, Row
 
@@ -65,7 +65,7 @@ ON CONFLICT (feed_id, key) DO NOTHING
 """
 # They are read again if a document leads to them.
 FORGET_LEFT = f"""
-UPDATE documents SET {assigned(("state", "reason", "detail", "since"))}, held = NULL, left_walk = NULL
+UPDATE documents SET {assigned((*UNREAD, "since"))}, held = NULL, left_walk = NULL
 WHERE id = :id AND feed_id = :feed_id
 """
 # A walk has read the former id, in no older version, since the last one that has read the new one. The
@@ -153,21 +153,17 @@ class _EndedWalk(FeedWriter):
             for row in self._chain
         )
 
-    def _ids_by_document(
-        self, wanted_keys: Collection[bytes] | None = None, others: Iterable[int] = ()
-    ) -> Iterator[set[bytes]]:
-        for document_id in (*(row.id for row in self._chain if row.has_content), *others):
-            keys = self._held_by(document_id)
-            yield {key for key in keys if wanted_keys is None or key in wanted_keys}
+    def _ids_by_document(self, wanted_keys: Collection[bytes] | None = None) -> Iterator[set[bytes]]:
+        for row in self._chain:
+            if row.has_content:
+                yield {key for key in self._held_by(row.id) if wanted_keys is None or key in wanted_keys}
 
     def _held_by(self, document_id: int) -> Iterator[bytes]:
         held = self._execute("SELECT held FROM documents WHERE id = :id", id=document_id).scalar()
         return ids_of(bytes(held or b""))
 
-    def _contained_ids(
-        self, wanted_keys: Collection[bytes] | None = None, others: Iterable[int] = ()
-    ) -> set[bytes]:
-        return set().union(*self._ids_by_document(wanted_keys, others))
+    def _contained_ids(self, wanted_keys: Collection[bytes] | None = None) -> set[bytes]:
+        return set().union(*self._ids_by_document(wanted_keys))
 
     def _delete_live(self, ids: list[str]) -> int:
         rows = statements.execute_among(self._connection, statements.WINNERS, self.feed_id, ids)
@@ -179,12 +175,14 @@ class _EndedWalk(FeedWriter):
 
     # Returns how many of the entries that are gone were deleted.
     def mark_gone(self, deletes: bool) -> int:
-        left_ids = [] if self._is_plain else self._note_left_documents()
+        left_ids = set() if self._is_plain else self._note_left_documents()
         absences = {
             bytes(row.key): row for row in self._execute("SELECT * FROM absences WHERE feed_id = :feed_id")
         }
         keys_below = {bytes(row.below) for row in absences.values() if row.below is not None}
-        contained = self._contained_ids(absences.keys() | keys_below, left_ids) if absences else set()
+        contained = self._contained_ids(absences.keys() | keys_below) if absences else set()
+        for document_id in left_ids:
+            contained.update(self._held_by(document_id) if absences else ())
         if self._is_plain:
             contained |= self._unproven_absences(absences, contained)
         missing_ids = dict(self._live_ids(absences.keys() - contained))
@@ -203,9 +201,7 @@ class _EndedWalk(FeedWriter):
             # An unreadable entry of this subscription document may be the missing one.
             if subscription.lost_entries or subscription.state != State.PROCESSED.value:
                 since = self._feed.walk + 1
-            # The subscription document of one walk may be an old copy from a cache.
-            is_proven = proving_walk is not None and since <= min(proving_walk, self._feed.walk - 1)
-            gone = row.gone or (now() if is_proven else None)
+            gone = row.gone or (now() if proving_walk is not None and since <= proving_walk else None)
             rows.append({"key": key, "id": entry_id, "walk": since, "looked": self._feed.walk, "gone": gone})
             if gone:
                 gone_ids[key] = entry_id
@@ -231,20 +227,20 @@ class _EndedWalk(FeedWriter):
         if left and self._is_chain_complete and self._has_all_pages:
             marks |= {row.id: walk for row in left if row.left_walk is None}
             confirmed = [row for row in left if row.left_walk not in (None, walk)]
-            self._note_lost_with(confirmed)
         mark = "UPDATE documents SET left_walk = :walk WHERE feed_id = :feed_id AND id = :id"
         self._execute_all(mark, ({"id": number, "walk": left_walk} for number, left_walk in marks.items()))
+        if confirmed:
+            self._note_lost_with(confirmed)
         return {row.id for row in left}.difference(row.id for row in confirmed)
 
     def _note_lost_with(self, documents: list[Row[Any]]) -> None:
         lost = {key: row for row in documents for key in self._held_by(row.id)}
-        for contained in self._ids_by_document(lost.keys() if documents else ()):
+        for contained in self._ids_by_document(lost.keys()):
             for key in contained & lost.keys():
                 del lost[key]
-        lost_by = ((key, {"role": row.role, "walk": row.left_walk}) for key, row in lost.items())
-        self._execute_all(NOTE_LEFT, ({"key": key, "since": now(), **values} for key, values in lost_by))
-        unread = {**statements.UNREAD, "since": now()}
-        self._execute_all(FORGET_LEFT, ({**unread, "id": row.id} for row in documents))
+        rows = ({"key": key, "role": row.role, "walk": row.left_walk} for key, row in lost.items())
+        self._execute_all(NOTE_LEFT, ({"since": now(), **row} for row in rows))
+        self._execute_all(FORGET_LEFT, ({**UNREAD, "since": now(), "id": row.id} for row in documents))
 
     def _forget_absences(self, keys: Collection[bytes]) -> None:
         self._execute_all(
@@ -280,7 +276,9 @@ class _EndedWalk(FeedWriter):
         subscription = seen.pop(self._feed.subscription_id)
         if not self._is_plain:
             # The subscription document may have changed since.
-            return agreed_walk([*seen.values(), subscription._replace(changed=0)]) if seen else None
+            agreed = agreed_walk([*seen.values(), subscription._replace(changed=0)]) if seen else None
+            # The subscription document of this walk may be an old copy from a cache.
+            return agreed and min(agreed, self._feed.walk - 1)
         # Read by the walk before, and confirmed by this one.
         return None if subscription.checked is None else subscription.checked - 1
 

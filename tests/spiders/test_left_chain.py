@@ -34,9 +34,11 @@ STALE = {
 REMOVED = {
     "the oldest document": """
         /1 404; /2 4 3; crawl; absent; crawl; crawl; absent 1 2; crawl DELETES
-        exports 1:deleted 2:deleted; crawl DELETES; exports; /1 2 1; /2 4 3 WAY:/1; crawl; crawl; exports 1 2""",
+        exports 1:deleted 2:deleted; crawl DELETES; exports
+        /1 2 1; /2 4 3 WAY:/1; crawl; crawl; exports 1 2""",
     "one between others": """
-        /2 404; /3 8 7 6 5 WAY:/1; crawl; absent; crawl; absent 3 4; crawl DELETES; exports 3:deleted 4:deleted""",
+        /2 404; /3 8 7 6 5 WAY:/1; crawl; absent; crawl; absent 3 4
+        crawl DELETES; exports 3:deleted 4:deleted""",
     "the newest one, while the feed goes on": """
         /3 404; /index 11 10 9 8 WAY:/2; crawl; absent; /index 12 11 10 9 8 WAY:/2; crawl; absent 5 6 7""",
     "one that comes back after an old copy": """
