@@ -194,7 +194,7 @@ def deletion_order(
 
 
 def absence(entry_id: str, place: ChainPosition) -> Version:
-    """Return the deletion of an entry that is missing from a complete feed; any later version restores it."""
+    """Return the deletion of an entry that no document has; any that a walk reads later restores it."""
     return Version(entry_id, order(None, None, place, 0), "")
 
 
@@ -302,9 +302,14 @@ def decide(version: Version, winner: Winner | None) -> Outcome:
         return Outcome.NEW
     if version.digest == winner.digest:
         return Outcome.DUPLICATE
-    # A capture is older than the walk that no longer saw the entry, whatever its times.
+    # A capture is older than the walk that no longer saw the entry, whatever its times. Any document that a
+    # walk reads after that is newer, wherever it is in the chain; but a tombstone is a version like others.
     is_missed = not winner.digest and not winner.order.time
-    if not version.order.is_newer(winner.order) or (is_missed and version.order.walk < FIRST_WALK):
+    if is_missed and version.order.walk < FIRST_WALK:
+        return Outcome.STALE
+    if is_missed and not winner.order.tombstone:
+        return Outcome.NEW
+    if not version.order.is_newer(winner.order):
         return Outcome.STALE
     return Outcome.UPDATED if winner.digest else Outcome.NEW
 

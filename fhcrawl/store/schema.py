@@ -132,6 +132,7 @@ documents = Table(
     Column("checked_walk", Integer, comment="the walk that saw it then"),
     Column("changed_walk", Integer, comment="the walk that first saw it as it is here"),
     Column("held", LargeBinary, comment="digests of its link and entries: logical_feed.absences"),
+    Column("left_walk", Integer, comment="the first walk in which no document of the chain led to it"),
     UniqueConstraint("feed_id", "key").ddl_if(SQLITE),
 )
 

@@ -26,7 +26,7 @@ from fhcrawl.logical_feed.results import State, absence, latest_time
 from fhcrawl.store import statements
 from fhcrawl.store.commit import FeedWriter
 from fhcrawl.store.database import Repository
-from fhcrawl.store.statements import ROWS_AT_ONCE, execute
+from fhcrawl.store.statements import ROWS_AT_ONCE, UNREAD, assigned, execute, insertion
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -51,6 +51,22 @@ FROM renames
     JOIN entries AS new ON new.feed_id = renames.feed_id AND KEY(new.id) = KEY(renames.id)
     JOIN entries AS old ON old.feed_id = renames.feed_id AND KEY(old.id) = KEY(renames.former_id)
 WHERE new.digest <> '' AND old.digest <> ''
+"""
+HOLDS = "role IN ('archive', 'page') AND held IS NOT NULL"
+# Feeds with a document to which no other one leads, or none of the chain has led.
+UNLINKED = f"""
+SELECT feed_id FROM documents
+WHERE feed_id = ANY(:feeds) AND {HOLDS} AND (left_walk IS NOT NULL
+    OR id NOT IN (SELECT behind_id FROM documents WHERE feed_id = ANY(:feeds) AND behind_id IS NOT NULL))
+"""
+NOTE_LEFT = f"""
+{insertion("absences", ("feed_id", "key", "role", "walk", "since"), looked=":walk")}
+ON CONFLICT (feed_id, key) DO NOTHING
+"""
+# They are read again if a document leads to them.
+FORGET_LEFT = f"""
+UPDATE documents SET {assigned((*UNREAD, "since"))}, held = NULL, left_walk = NULL
+WHERE id = :id AND feed_id = :feed_id
 """
 # A walk has read the former id, in no older version, since the last one that has read the new one. The
 # publisher may have returned to it: it is compared as a new one is.
@@ -88,10 +104,11 @@ class WalkEnds(Repository):
         with self._database.snapshot() as connection:
             ended_feeds = execute(
                 connection,
-                """SELECT id, EXISTS (SELECT 1 FROM renames WHERE feed_id = feeds.id) AS has_renames
+                f"""SELECT id, EXISTS (SELECT 1 FROM renames WHERE feed_id = feeds.id) AS has_renames
                 FROM feeds
                 WHERE id = ANY(:feeds) AND run = :run AND (
                     EXISTS (SELECT 1 FROM absences WHERE feed_id = feeds.id)
+                    OR feeds.id IN ({UNLINKED})
                     OR EXISTS (SELECT 1 FROM renames WHERE feed_id = feeds.id))
                 ORDER BY id""",
                 {"feeds": self._database.find_ids(connection, urls), "run": run},
@@ -139,8 +156,11 @@ class _EndedWalk(FeedWriter):
     def _ids_by_document(self, wanted_keys: Collection[bytes] | None = None) -> Iterator[set[bytes]]:
         for row in self._chain:
             if row.has_content:
-                held = self._execute("SELECT held FROM documents WHERE id = :id", id=row.id).scalar()
-                yield {key for key in ids_of(bytes(held or b"")) if wanted_keys is None or key in wanted_keys}
+                yield {key for key in self._held_by(row.id) if wanted_keys is None or key in wanted_keys}
+
+    def _held_by(self, document_id: int) -> Iterator[bytes]:
+        held = self._execute("SELECT held FROM documents WHERE id = :id", id=document_id).scalar()
+        return ids_of(bytes(held or b""))
 
     def _contained_ids(self, wanted_keys: Collection[bytes] | None = None) -> set[bytes]:
         return set().union(*self._ids_by_document(wanted_keys))
@@ -155,11 +175,14 @@ class _EndedWalk(FeedWriter):
 
     # Returns how many of the entries that are gone were deleted.
     def mark_gone(self, deletes: bool) -> int:
+        left_ids = set() if self._is_plain else self._note_left_documents()
         absences = {
             bytes(row.key): row for row in self._execute("SELECT * FROM absences WHERE feed_id = :feed_id")
         }
         keys_below = {bytes(row.below) for row in absences.values() if row.below is not None}
         contained = self._contained_ids(absences.keys() | keys_below) if absences else set()
+        for document_id in left_ids:
+            contained.update(self._held_by(document_id) if absences else ())
         if self._is_plain:
             contained |= self._unproven_absences(absences, contained)
         missing_ids = dict(self._live_ids(absences.keys() - contained))
@@ -193,6 +216,32 @@ class _EndedWalk(FeedWriter):
         self._forget_absences(gone_ids)
         return deleted
 
+    # Returns the documents to which none of the chain leads, and which still hold their entries: a later walk
+    # must confirm it. Then those of their entries are missing that no other document contains.
+    def _note_left_documents(self) -> set[int]:
+        query = f"SELECT id, role, left_walk FROM documents WHERE feed_id = :feed_id AND {HOLDS}"
+        chain_ids, walk, rows = {row.id for row in self._chain}, self._feed.walk, self._execute(query).all()
+        left = [row for row in rows if row.id not in chain_ids]
+        marks = {row.id: None for row in rows if row.id in chain_ids and row.left_walk is not None}
+        confirmed = []
+        if left and self._is_chain_complete and self._has_all_pages:
+            marks |= {row.id: walk for row in left if row.left_walk is None}
+            confirmed = [row for row in left if row.left_walk not in (None, walk)]
+        mark = "UPDATE documents SET left_walk = :walk WHERE feed_id = :feed_id AND id = :id"
+        self._execute_all(mark, ({"id": number, "walk": left_walk} for number, left_walk in marks.items()))
+        if confirmed:
+            self._note_lost_with(confirmed)
+        return {row.id for row in left}.difference(row.id for row in confirmed)
+
+    def _note_lost_with(self, documents: list[Row[Any]]) -> None:
+        lost = {key: row for row in documents for key in self._held_by(row.id)}
+        for contained in self._ids_by_document(lost.keys()):
+            for key in contained & lost.keys():
+                del lost[key]
+        rows = ({"key": key, "role": row.role, "walk": row.left_walk} for key, row in lost.items())
+        self._execute_all(NOTE_LEFT, ({"since": now(), **row} for row in rows))
+        self._execute_all(FORGET_LEFT, ({**UNREAD, "since": now(), "id": row.id} for row in documents))
+
     def _forget_absences(self, keys: Collection[bytes]) -> None:
         self._execute_all(
             "DELETE FROM absences WHERE feed_id = :feed_id AND key = :key", ({"key": key} for key in keys)
@@ -221,19 +270,22 @@ class _EndedWalk(FeedWriter):
 
     # The last walk in which all documents were as they are stored; None if that is not certain.
     def _last_agreed_walk(self) -> int | None:
-        if not self._is_chain_complete or not self._has_all_pages():
+        if not self._is_chain_complete or not self._has_all_pages:
             return None
         seen = {row.id: Seen(row.changed_walk, row.checked_walk) for row in self._chain}
         subscription = seen.pop(self._feed.subscription_id)
         if not self._is_plain:
             # The subscription document may have changed since.
-            return agreed_walk([*seen.values(), subscription._replace(changed=0)]) if seen else None
+            agreed = agreed_walk([*seen.values(), subscription._replace(changed=0)]) if seen else None
+            # The subscription document of this walk may be an old copy from a cache.
+            return agreed and min(agreed, self._feed.walk - 1)
         # Read by the walk before, and confirmed by this one.
         return None if subscription.checked is None else subscription.checked - 1
 
     # A page that no link names, and that is missing (404), is the end, or an error; and caches answer any
     # page with the first one. There are certainly no more pages only if those that were read contain all
     # entries that the publisher lists.
+    @cached_property
     def _has_all_pages(self) -> bool:
         is_linked = all(row.role != Role.PAGE.value for row in self._chain)
         # The pages of an API link to each other.

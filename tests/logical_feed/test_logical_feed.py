@@ -31,6 +31,7 @@ from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import (
     DocumentResult,
     Fetch,
+    absence,
     decide,
     deletion_order,
     digest,
@@ -171,6 +172,10 @@ def version(text: str, time: str = OLD) -> Version:
     return Version("1", order(time, None, WALK, 0).counted(LATEST), text)
 
 
+UNTIMED_TOMBSTONE = deletion_order(Tombstone("1", None), None, ChainPosition(9, 0))
+CAPTURED = version("b")._replace(order=version("b").order._replace(walk=FIRST_WALK - 1))
+
+
 class TestDecide:
     @pytest.mark.parametrize(
         ("new", "winner", "outcome"),
@@ -183,6 +188,10 @@ class TestDecide:
             (version("b"), Winner(version("a", NEW).order, "a"), Outcome.STALE),
             (version("b", NEW), Winner(version("a").order, ""), Outcome.NEW),
             (version("b"), Winner(version("a", NEW).order, ""), Outcome.STALE),
+            # Read after a later walk has missed it, in a document with an old place and without a time.
+            (version("b", ""), Winner(absence("1", ChainPosition(9, 0)).order, ""), Outcome.NEW),
+            (version("b", ""), Winner(UNTIMED_TOMBSTONE, ""), Outcome.STALE),
+            (CAPTURED, Winner(absence("1", ChainPosition(9, 0)).order, ""), Outcome.STALE),
         ],
     )
     def test_outcomes(self, new: Version, winner: Winner | None, outcome: Outcome) -> None:
