@@ -37,7 +37,7 @@ from fhcrawl.core.components import add_components, check_components
 from fhcrawl.crawling import subscriptions
 from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
-from fhcrawl.logical_feed import WORDS
+from fhcrawl.logical_feed import FAILED, WORDS
 from fhcrawl.reporting.summary import failures
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.text import LONGEST_SENTENCE, printable
@@ -283,7 +283,7 @@ class Command(command.Command, crawl.Command):
 
         verdicts = sender.get_extension(VerdictsExtension)
         words = () if verdicts is None else verdicts.verdict_words
-        failing = [word for word in WORDS if word in words and is_failure(word, self._fail_on)]
+        failing = [word for word in (*WORDS, FAILED) if word in words and is_failure(word, self._fail_on)]
         if failing:
             logger.error("--fail-on %s: some feeds are %s", self._fail_on, " or ".join(failing))
         if failing or failures(sender.stats.get_stats()):

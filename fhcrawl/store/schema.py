@@ -360,7 +360,7 @@ FROM feeds LEFT JOIN coverage
 SELECT feeds.url AS feed, feeds.title AS feed_title, MEMBER(reason, url) AS url, MEMBER(reason, kind) AS kind,
     MEMBER(reason, detail) AS detail, MEMBER(reason, since) AS since
 FROM feeds, MEMBERS(feeds.reasons) AS reason
-WHERE MEMBER(reason, kind) {IS_GAP}
+WHERE MEMBER(reason, kind) {IS_GAP} AND MEMBER(reason, last_read) IS NULL
 """,
 }
 
@@ -371,7 +371,7 @@ def create_views(connection: Connection) -> None:
 
 
 # Of the tables and the views.
-VERSION = 5
+VERSION = 6
 # Each step changes the tables of one version, its key, into those of the next. The views are dropped before
 # the steps and created again after them, so the step for a change of a view does nothing. Released steps
 # never change.
