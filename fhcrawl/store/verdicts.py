@@ -178,14 +178,12 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
         # The publisher's list proves more than the pages do.
         complete_as_of = _complete_as_of(chain) if kind is Kind.PAGED and listing is None else None
         sitemap = SitemapReport.from_json(feed.sitemap)
+        gaps = list(_gap_reasons(feed, chain, parts[feed.id], unrequested.get(feed.id)))
         feed_verdict, reasons = verdict(
             feed.url,
             kind,
             feed.crawled or feed.since,
-            [
-                *_gap_reasons(feed, chain, parts[feed.id], unrequested.get(feed.id)),
-                *_failed_reads(feed, chain),
-            ],
+            [*gaps, *_failed_reads(feed, chain)],
             Evidence(live_entries, feed.total, feed.software, listing, complete_as_of, sitemap),
             covered=covered,
             is_held_back=feed.id in own_coverage and subscriptions.is_held_back(feed, own_coverage[feed.id]),
