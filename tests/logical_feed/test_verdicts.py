@@ -1,4 +1,4 @@
-"""The order of verdicts, failed reads, and what verdicts say of the time for which a feed is covered, by its reads and by captures."""
+"""The order of verdicts, failed reads, and what verdicts say of the time for which a feed is covered."""
 
 import pytest
 
