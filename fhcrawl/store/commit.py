@@ -353,12 +353,13 @@ class Commit(FeedWriter):
         if self._stays_read and failure is not None:
             reason = {"reason": failure.kind.value, "detail": failure.detail, "since": fetch.fetched}
             self._execute(NOTE_OUTAGE, **reason)
-            self._update_feed({"polled": fetch.fetched, **pause})
-            return
-        self._write_document()
+        else:
+            self._write_document()
         if fetch.role is Role.SUBSCRIPTION:
             # If the feed has moved, this is another document than the last one that was read.
-            self._update_feed({"polled": fetch.fetched, **pause}, IS_SUBSCRIPTION)
+            self._update_feed(
+                {"polled": fetch.fetched, **pause}, *(() if self._stays_read else (IS_SUBSCRIPTION,))
+            )
         elif pause:
             self._update_feed(pause)
         mementos.write_capture(self._connection, self.feed_id, self._result)
