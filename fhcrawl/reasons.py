@@ -138,6 +138,7 @@ class ReasonKind(str, Enum):
     LIMIT = "limit", LIMITED, Retry.SOON
     DISK_FULL = "disk-full", FULL, Retry.SOON
     MOVED = "moved", "run it again: the next run checks whether the chain still leads there"
+    NOT_CRAWLED = "not-crawled", "crawl it, or run fhcrawl crawl --due if it is subscribed", Retry.SOON
     KNOWN = "known", "run it again: the next run continues from there", Retry.SOON
     PIPELINE_ERROR = "pipeline-error", OURS
     STORE_ERROR = "store-error", "free up space for the store or fix it, then run it again"
@@ -191,5 +192,8 @@ _OF_HOST = (
 )
 OF_HOST = frozenset(map(ReasonKind, _OF_HOST))
 # The publisher is not the cause: the document was not requested, or not stored.
-_OURSELVES = ("known", "limit", "disk-full", "ignored", "pipeline-error", "store-error", "error")
+_OURSELVES = (
+    *("known", "not-crawled", "limit", "disk-full", "ignored"),
+    *("pipeline-error", "store-error", "error"),
+)
 OURSELVES = frozenset(map(ReasonKind, _OURSELVES))

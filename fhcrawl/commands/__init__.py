@@ -50,16 +50,19 @@ NOT_CSV = "--excel requires CSV; use -o FILE.csv"
 FAIL_ON: dict[str, dict[str, Any]] = {
     "--fail-on": {
         "metavar": "VERDICT",
-        "choices": ("incomplete", "lossy", "unknown"),
+        "choices": ("incomplete", "lossy", "unknown", "failed"),
         "help": "exit with code 1 if a feed has this verdict or a worse one: incomplete (includes feeds that "
-        "could never be read), lossy, or unknown (anything but complete)",
+        "could never be read), lossy, or unknown (anything but complete); or failed: if the last read of a "
+        "feed failed, whatever its verdict",
     }
 }
 
 
 def is_failure(verdict: str, limit: str | None) -> bool:
-    from fhcrawl.logical_feed import WORDS
+    from fhcrawl.logical_feed import FAILED, WORDS
 
+    if FAILED in (verdict, limit):
+        return verdict == limit
     return limit is not None and WORDS.index(verdict) <= WORDS.index(limit)
 
 

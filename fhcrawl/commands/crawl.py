@@ -37,7 +37,7 @@ from fhcrawl.core.components import add_components, check_components
 from fhcrawl.crawling import subscriptions
 from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
-from fhcrawl.logical_feed import WORDS
+from fhcrawl.logical_feed import FAILED, WORDS
 from fhcrawl.reporting.summary import failures
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.text import LONGEST_SENTENCE, printable
@@ -279,14 +279,16 @@ class Command(command.Command, crawl.Command):
         return crawler
 
     def _note_failure(self, sender: Crawler) -> None:
-        from fhcrawl.extensions.verdicts import VerdictsExtension
+        from fhcrawl.extensions.verdicts import UNREAD, VerdictsExtension
 
         verdicts = sender.get_extension(VerdictsExtension)
         words = () if verdicts is None else verdicts.verdict_words
-        failing = [word for word in WORDS if word in words and is_failure(word, self._fail_on)]
+        failing = [word for word in (*WORDS, FAILED) if word in words and is_failure(word, self._fail_on)]
         if failing:
-            logger.error("--fail-on %s: some feeds are %s", self._fail_on, " or ".join(failing))
-        if failing or failures(sender.stats.get_stats()):
+            verb = "have" if self._fail_on == FAILED else "are"
+            logger.error("--fail-on %s: some feeds %s %s", self._fail_on, verb, " or ".join(failing))
+        # With --fail-on, the verdicts decide: an outage does not change them.
+        if failing or failures(sender.stats.get_stats().keys() - ({UNREAD} if self._fail_on else set())):
             self.exitcode = 1
 
 

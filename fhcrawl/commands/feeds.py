@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fhcrawl.commands import FAIL_ON, is_failure, print_lines, stored
 from fhcrawl.core import command
-from fhcrawl.logical_feed import WORDS
+from fhcrawl.logical_feed import FAILED, WORDS
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.text import json_escaped, printable
 
@@ -94,7 +94,7 @@ class Command(command.Command):
 
 def _filter_by_verdict(feeds: Iterable[Feed], word: str | None, verdicts: set[str]) -> Iterator[Feed]:
     for feed in feeds:
-        verdicts.add(feed.verdict_in_words if feed.crawled else ReasonKind.NOT_READ.value)
+        verdicts.update(feed.words if feed.crawled or feed.entries else (ReasonKind.NOT_READ.value, FAILED))
         if word is None or word in (feed.verdict.value, feed.verdict_in_words):
             yield feed
 
@@ -125,7 +125,8 @@ def as_json(
         heads = store.feeds.read_heads([feed.feed for feed in batch])
         for feed in batch:
             metadata = _metadata(heads.get(feed.feed))
-            row = {**dataclasses.asdict(feed), "duplicates": duplicates.get(feed.feed, []), **metadata}
+            row = {**dataclasses.asdict(feed), "reasons": [reason.to_row() for reason in feed.reasons]}
+            row |= {"duplicates": duplicates.get(feed.feed, []), **metadata}
             row |= changes.get(feed.feed, {})
             if has_missing:
                 row["missing"] = store.sitemaps.find_missing(feed.feed)

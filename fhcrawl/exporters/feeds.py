@@ -68,7 +68,7 @@ GAP_TITLE = "Some entries may be missing"
 # inform the user that some entries may be missing)."
 def gap_entries(feed: Feed) -> Iterator[dict[str, Any]]:
     """Yield an entry for each reason of a feed's verdict; its id is the same in each export."""
-    for reason in feed.reasons:
+    for reason in (reason for reason in feed.reasons if reason.last_read is None):
         name = "\n".join((feed.feed, reason.kind, reason.url))
         text = f"{reason.url} {reason.detail} (since {reason.since})"
         yield {

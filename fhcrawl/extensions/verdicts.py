@@ -75,7 +75,7 @@ class VerdictsExtension(Component):
 
     @property
     def verdict_words(self) -> set[str]:
-        return set(self._summary.verdicts)
+        return self._summary.words
 
     def document_read(self, result: DocumentResult) -> None:
         self._is_any_read = self._is_any_read or result.fetch.role not in CHAIN
@@ -179,7 +179,7 @@ class VerdictsExtension(Component):
 
     def _log_verdict(self, url: str, verdict: Verdict, reasons: list[Reason], entries: int) -> None:
         self._crawler.stats.inc_value(f"fhcrawl/feed/{verdict.value}")
-        level = logging.INFO if verdict is Verdict.COMPLETE else logging.WARNING
+        level = logging.WARNING if reasons else logging.INFO
         shown = shown_verdict(in_words(verdict, reasons))
         details = "".join(f"; {reason.url} {reason.detail}" for reason in reasons)
         logger.log(level, "%s: %s, entries: %d%s", url, shown, entries, details)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from fhcrawl.logical_feed.chain import FIRST_WALK, ChainPosition, Kind, Link, Role
 from fhcrawl.logical_feed.results import Outcome, Version, Winner
-from fhcrawl.logical_feed.verdicts import WORDS, Reason, Verdict, in_words, shown_verdict
+from fhcrawl.logical_feed.verdicts import FAILED, WORDS, Reason, Verdict, in_words, shown_verdict, words
 
 __all__ = [
+    "FAILED",
     "FIRST_WALK",
     "WORDS",
     "ChainPosition",
@@ -23,4 +24,5 @@ __all__ = [
     "Winner",
     "in_words",
     "shown_verdict",
+    "words",
 ]

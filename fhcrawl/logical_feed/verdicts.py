@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -19,19 +19,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a verdict is not `complete`; `detail` continues a sentence that begins with the URL."""
+    """Why a verdict is not `complete`; `detail` continues a sentence that begins with the URL.
+
+    :param last_read: when the subscription document was last read, if it could not be read again since: all
+        that was known is stored, and the verdict is as of that time
+    """
 
     kind: ReasonKind
     url: str
     detail: str
     since: str
+    last_read: str | None = None
+
+    @property
+    def is_gap(self) -> bool:
+        return self.kind.is_gap and self.last_read is None
+
+    def to_row(self) -> dict[str, str]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 class Verdict(str, Enum):
-    COMPLETE = "complete"
+    """A verdict; the worst is first. If several apply to a feed, it has the worst of them."""
+
     INCOMPLETE = "incomplete"
     LOSSY = "lossy"
     UNKNOWN = "unknown"
+    COMPLETE = "complete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +83,9 @@ class Evidence:
 
 
 # The verdicts for people, the worst first.
-WORDS = (ReasonKind.NOT_READ.value, "incomplete", "lossy", "unknown", "complete")
+WORDS = (ReasonKind.NOT_READ.value, *(verdict.value for verdict in Verdict))
+# Of feeds whose last read failed, besides their verdicts.
+FAILED = "failed"
 SAYS_NOTHING = "does not link to older entries"
 HAS_MOVED = "leads to another document: the publisher may have moved its archives during the crawl"
 NO_DOCUMENT = {
@@ -94,22 +110,25 @@ def verdict(
     covered: Covered | None = None,
     is_held_back: bool = False,
 ) -> tuple[Verdict, list[Reason]]:
-    """Return the verdict on a feed, and the reasons why it is not `complete`.
+    """Return the verdict on a feed, and the reasons why it is not `complete`, or only as of an earlier read.
 
+    :param gaps: these, and reasons of failed reads
     :param kind: kind of the last subscription document; None if none has been read
     :param since: when that document was read, or else when the feed was first crawled
     :param covered: for how long a plain feed is covered; None if neither it nor a capture was read
     :param is_held_back: a plain feed or its server requests fewer polls than its holes would need
     """
-    reasons = list(gaps)
+    reasons = sorted(gaps, key=lambda reason: not reason.is_gap)
+    has_gap = any(reason.is_gap for reason in reasons)
+    reached = [Verdict.INCOMPLETE] if has_gap else [Verdict.COMPLETE]
     if kind is None:
-        if all(reason.kind in OURSELVES for reason in reasons):
+        if not evidence.entries and all(reason.kind in OURSELVES for reason in reasons):
             return Verdict.UNKNOWN, reasons
         why = ReasonKind.ONLY_CAPTURES if evidence.entries else ReasonKind.NOT_READ
         detail = NO_DOCUMENT[why] if covered is None else f"{NO_DOCUMENT[why]}{_captured_period(covered)}"
         return Verdict.UNKNOWN, [Reason(why, feed, detail, since), *reasons, *_holes(feed, covered, False)]
     listing = evidence.listing
-    is_listed = listing is not None and listing.is_evidence and not reasons
+    is_listed = listing is not None and listing.is_evidence and not has_gap
     if kind is Kind.SINGLE and not is_listed:
         why, detail = ReasonKind.NO_HISTORY, SAYS_NOTHING
         if evidence.software is not None:
@@ -117,13 +136,13 @@ def verdict(
             if evidence.software == NUMBERED.name:
                 detail = "has older entries on numbered pages that it does not link to"
         detail += evidence.in_words if covered is None else f"{evidence.in_words}; {_coverage(covered)}"
-        plain = Reason(why, feed, detail, since)
-        return Verdict.UNKNOWN, [*reasons, plain, *_holes(feed, covered, is_held_back)]
-    if kind is Kind.PAGED and not is_listed and (reasons or not evidence.shows_all_pages):
+        reasons += [Reason(why, feed, detail, since), *_holes(feed, covered, is_held_back)]
+        reached.append(Verdict.UNKNOWN)
+    elif kind is Kind.PAGED and not is_listed and (has_gap or not evidence.shows_all_pages):
         # After a hole in the first page, a walk reads the older pages: the hole is not a reason.
-        detail = IS_PAGED + evidence.in_words
-        return Verdict.LOSSY, [*reasons, Reason(ReasonKind.PAGED, feed, detail, since)]
-    return (Verdict.INCOMPLETE if reasons else Verdict.COMPLETE), reasons
+        reasons.append(Reason(ReasonKind.PAGED, feed, IS_PAGED + evidence.in_words, since))
+        reached.append(Verdict.LOSSY)
+    return min(reached, key=list(Verdict).index), reasons
 
 
 # The text after a semicolon differs between feeds.
@@ -169,7 +188,7 @@ def _minute(time: str) -> str:
 
 
 def is_not_read(reasons: Iterable[Reason]) -> bool:
-    return any(reason.kind in NEVER_READ for reason in reasons)
+    return any(reason.kind is ReasonKind.NOT_READ for reason in reasons)
 
 
 def shown_verdict(word: str) -> str:
@@ -178,3 +197,10 @@ def shown_verdict(word: str) -> str:
 
 def in_words(verdict: Verdict, reasons: Iterable[Reason]) -> str:
     return ReasonKind.NOT_READ.value if is_not_read(reasons) else verdict.value
+
+
+def words(verdict: Verdict, reasons: Iterable[Reason]) -> set[str]:
+    """Return the verdict in words, and `FAILED` if the last read of the feed failed."""
+    reasons = list(reasons)
+    failed = any(reason.last_read or reason.kind in NEVER_READ for reason in reasons)
+    return {in_words(verdict, reasons), *([FAILED] if failed else [])}

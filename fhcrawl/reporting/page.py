@@ -76,7 +76,7 @@ class Section:
     """
 
     def __init__(self, feed: Feed, details: Details) -> None:
-        gaps = [reason for reason in feed.reasons if reason.kind.is_gap]
+        gaps = [reason for reason in feed.reasons if reason.is_gap]
         is_open = any(reason.kind in OPEN_ENDED for reason in feed.reasons)
         self.feed, self.details = feed, details
         self.anchor = f"feed-{hashlib.sha256(feed.feed.encode()).hexdigest()[:12]}"
@@ -84,7 +84,7 @@ class Section:
         self.status = feed.verdict_in_words
         self.summary = _summary(feed, details, gaps)
         self.gaps, self.more_gaps = gaps[:MOST_REASONS], len(gaps[MOST_REASONS:])
-        self.remarks = [reason for reason in feed.reasons if not reason.kind.is_gap]
+        self.remarks = [reason for reason in feed.reasons if not reason.is_gap]
         self.gap_before = details.gap_before or (details.first if is_open else None)
         self.dated = over_time(details.months)
         self.undated = sum(count for month, count in details.months.items() if not MONTH.fullmatch(month))

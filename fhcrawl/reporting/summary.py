@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
-from fhcrawl.logical_feed import WORDS, Verdict, in_words, shown_verdict
+from fhcrawl.logical_feed import FAILED, WORDS, Verdict, in_words, shown_verdict, words
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import MISSING, NEVER_READ, NO_FEED, OURSELVES, ReasonKind
 from fhcrawl.utils.text import escaped, printable
@@ -256,14 +256,16 @@ def failures(stats: Iterable[str]) -> list[str]:
 def with_kind_of_advice(reasons: list[Reason]) -> Iterator[tuple[Reason, ReasonKind]]:
     """Yield the reasons of a feed, each with the kind whose advice applies to it.
 
-    The reason that a feed could never be read is skipped if its cause is among the reasons. If the address
-    has no document, or not a feed, the advice is that for feeds that were never read.
+    The reason that a feed could never be read is skipped if its cause is among the reasons, unless the feed
+    has entries from captures, whose advice then applies to the cause. If the address has no document, or not
+    a feed, the advice is that for feeds that were never read.
     """
     unread = next((reason.kind for reason in reasons if reason.kind in NEVER_READ), None)
     no_cause = NEVER_READ | OURSELVES | {ReasonKind.HOLES}
-    has_cause = any(reason.kind not in no_cause for reason in reasons)
+    is_captured = unread is ReasonKind.ONLY_CAPTURES
+    has_cause = not is_captured and any(reason.kind not in no_cause for reason in reasons)
     for reason in reasons:
-        if unread and reason.kind.advice in {MISSING, NO_FEED}:
+        if unread and (reason.is_gap if is_captured else reason.kind.advice in {MISSING, NO_FEED}):
             yield reason, unread
         elif not has_cause or reason.kind not in NEVER_READ:
             yield reason, reason.kind
@@ -327,6 +329,7 @@ class Summary:
     :param of_run: the feeds are those of a run, with its results; else, they are those of a store
     :param most_reasons: number of reasons that are listed with each advice; None for all
     :ivar left: number of feeds that other crawls are working on
+    :ivar words: the verdicts, and `failed` if the last read of a feed failed
     :ivar idle: why there are no feeds at all
     :ivar note: a sentence for the end
     """
@@ -337,6 +340,7 @@ class Summary:
         self.failures: list[str] = []
         self.note = ""
         self.verdicts: Counter[str] = Counter()
+        self.words: set[str] = set()
         self._of_run = of_run
         self._most_reasons = most_reasons
         self._shown: Callable[[str], str] = printable if of_run else escaped
@@ -381,6 +385,7 @@ class Summary:
         )
         kinds = {reason.kind for reason in reasons}
         is_plain = bool(kinds & PLAIN) and kinds <= PLAIN | {ReasonKind.HOLES}
+        self.words |= words(verdict, reasons)
         self._add(row, is_plain and self._of_run)
         for reason, advised in with_kind_of_advice(reasons):
             since = "" if self._of_run else f", since {reason.since[:DAY]}"
@@ -389,6 +394,7 @@ class Summary:
     def add_unknown(self, url: str, kind: ReasonKind, detail: str) -> None:
         unknown = Verdict.UNKNOWN.value
         self._add(Row(self._shown(url), "", "-", 0, None, 0, None, None, False, unknown), is_plain=False)
+        self.words |= {unknown, FAILED}
         self._note(kind, url, detail, "", kind.advice)
 
     def _add(self, row: Row, is_plain: bool) -> None:

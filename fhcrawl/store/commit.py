@@ -108,6 +108,15 @@ ON CONFLICT (feed_id, KEY(key)) DO UPDATE SET {overwritten(OF_REQUEST)},
     moved_walk = CASE WHEN documents.moved_to IS NOT DISTINCT FROM excluded.moved_to
         THEN documents.moved_walk ELSE excluded.moved_walk END
 """
+# An outage takes nothing away: a subscription document that was read in full stays processed.
+WAS_READ = f"SELECT 1 FROM documents WHERE id = {SUBSCRIPTION} AND state = 'processed'"
+NOTE_OUTAGE = f"""
+UPDATE documents SET reason = :reason, detail = :detail, since = CASE
+    WHEN reason IS NOT DISTINCT FROM :reason AND since <= :since THEN since ELSE :since END
+WHERE id = {SUBSCRIPTION}
+"""
+# The document was received, and may have entries that are not stored.
+NOT_STORED = frozenset({ReasonKind.PIPELINE_ERROR, ReasonKind.STORE_ERROR, ReasonKind.ERROR})
 # A document that a link or a list names; an existing row keeps its state, unless it was read in another role,
 # such as an earlier subscription document: that state is not valid for the new role.
 OF_ROLE = ("role", "state", "walk", "step", "reason", "detail", "since")
@@ -267,11 +276,13 @@ class Commit(FeedWriter):
         self._unlisted_ids: list[int] = []
         # A page has lost its link to the older one, and must be read again.
         self._lost_older_link = False
+        # The last content of the feed is still its stored one, as far as is known.
+        self._stays_read = False
         # For how long a plain feed is covered; None if it never was read.
         self._stored_coverage: Coverage | None = None
         feed_id = database.feed_ids.get(result.fetch.feed)
         # Most documents need only the feed's id, which is in memory.
-        needing_state = (result.present, result.parts, result.shown, result.doubted_since)
+        needing_state = (result.present, result.parts, result.shown, result.doubted_since, result.failure)
         if feed_id is None or self._is_last_page or any(value is not None for value in needing_state):
             with database.lookup() as connection:
                 feed_id = database.find_id(connection, result.fetch.feed)
@@ -290,6 +301,9 @@ class Commit(FeedWriter):
             parts = "SELECT id, key FROM documents WHERE feed_id = :feed_id AND role = 'part'"
             rows = execute(connection, parts, {"feed_id": feed_id})
             self._unlisted_ids = [row.id for row in rows if row.key not in listed_keys]
+        if fetch.role is Role.SUBSCRIPTION and result.failure is not None:
+            is_processed = execute(connection, WAS_READ, {"feed_id": feed_id}).first() is not None
+            self._stays_read = is_processed and result.failure.kind not in NOT_STORED
         if self._is_last_page:
             page = find_document(connection, feed_id, fetch.key)
             if page is not None and page.behind_id is not None and page.role == Role.PAGE.value:
@@ -337,12 +351,18 @@ class Commit(FeedWriter):
 
     def write_failure(self) -> None:
         """Write that the document could not be read; the feed keeps its last subscription document's kind."""
-        self._write_document()
-        fetch = self._fetch
+        fetch, failure = self._fetch, self._result.failure
         pause = _without_none(retry_after=fetch.retry_after)
+        if self._stays_read and failure is not None:
+            reason = {"reason": failure.kind.value, "detail": failure.detail, "since": fetch.fetched}
+            self._execute(NOTE_OUTAGE, **reason)
+        else:
+            self._write_document()
         if fetch.role is Role.SUBSCRIPTION:
             # If the feed has moved, this is another document than the last one that was read.
-            self._update_feed({"polled": fetch.fetched, **pause}, IS_SUBSCRIPTION)
+            self._update_feed(
+                {"polled": fetch.fetched, **pause}, *(() if self._stays_read else (IS_SUBSCRIPTION,))
+            )
         elif pause:
             self._update_feed(pause)
         mementos.write_capture(self._connection, self.feed_id, self._result)
@@ -367,8 +387,8 @@ class Commit(FeedWriter):
                 walk=walk,
             )
         self._execute(
-            f"""UPDATE documents SET walk = :walk, checked = :time, checked_walk = :walk,
-                received = coalesce(:received, received)
+            f"""UPDATE documents SET walk = :walk, checked = :time, checked_walk = :walk, reason = NULL,
+                detail = NULL, since = NULL, received = coalesce(:received, received)
             WHERE id = {SUBSCRIPTION}""",
             walk=walk,
             time=fetch.fetched,

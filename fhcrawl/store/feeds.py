@@ -292,7 +292,7 @@ class Feeds(Repository):
 def _verdict_row(
     row: Row[Any], coverage: Coverage | None, record: VerdictRecord, limits: Limits
 ) -> dict[str, object]:
-    reasons = json.dumps([dataclasses.asdict(reason) for reason in record.reasons], ensure_ascii=False)
+    reasons = json.dumps([reason.to_row() for reason in record.reasons], ensure_ascii=False)
     stored = {"changed": row.changed, "change_seconds": row.change_seconds, "due": row.due}
     plan = subscriptions.plan_row(row, coverage, record.reasons, limits)
     return {"id": row.id, "verdict": record.verdict.value, "reasons": reasons, **stored, **plan}

@@ -362,7 +362,7 @@ FROM feeds LEFT JOIN coverage
 SELECT feeds.url AS feed, feeds.title AS feed_title, MEMBER(reason, url) AS url, MEMBER(reason, kind) AS kind,
     MEMBER(reason, detail) AS detail, MEMBER(reason, since) AS since
 FROM feeds, MEMBERS(feeds.reasons) AS reason
-WHERE MEMBER(reason, kind) {IS_GAP}
+WHERE MEMBER(reason, kind) {IS_GAP} AND MEMBER(reason, last_read) IS NULL
 """,
 }
 

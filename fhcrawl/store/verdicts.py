@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
-from fhcrawl.logical_feed import Kind, Reason, Role, Verdict, in_words
+from fhcrawl.logical_feed import Kind, Reason, Role, Verdict, in_words, words
 from fhcrawl.logical_feed.absences import LINK_OCTETS, NO_OLDER, Seen, agreed_walk
 from fhcrawl.logical_feed.coverage import COVERED_KINDS, CaptureRead, covered_by, split_marks
 from fhcrawl.logical_feed.listings import Listing, SitemapReport
@@ -118,7 +118,8 @@ class Feed:
     :param oldest, newest: when its oldest and its newest live entry were published, else updated
     :param not_modified_ignored: since when its server's 304 responses are not believed
     :param spans, holes: when a plain or paged feed was seen without a hole, and the holes; oldest first
-    :param complete_as_of: when the pages of a paged feed that is complete were the feed
+    :param complete_as_of: when a complete feed was that: when its pages were the feed, or when it was last
+        read, if the last request failed
     :param sitemap: what the sitemaps of its site list
     :param obtained: how its history was obtained: `links`, `WordPress pages`, `a list`, `web archive`,
         `WARC`; [] if only its subscription document was read
@@ -149,6 +150,11 @@ class Feed:
     unexported: int = 0
 
     @property
+    def words(self) -> set[str]:
+        """What `--fail-on` is about: the verdict as people read it, and `failed` if its last read failed."""
+        return words(self.verdict, self.reasons)
+
+    @property
     def verdict_in_words(self) -> str:
         """The verdict as people read it, `not-read` for a feed that could never be read."""
         return in_words(self.verdict, self.reasons)
@@ -176,15 +182,17 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
         # The publisher's list proves more than the pages do.
         complete_as_of = _complete_as_of(chain) if kind is Kind.PAGED and listing is None else None
         sitemap = SitemapReport.from_json(feed.sitemap)
+        gaps = list(_gap_reasons(feed, chain, parts[feed.id], unrequested.get(feed.id)))
         feed_verdict, reasons = verdict(
             feed.url,
             kind,
             feed.crawled or feed.since,
-            list(_gap_reasons(feed, chain, parts[feed.id], unrequested.get(feed.id))),
+            [*gaps, *_failed_reads(feed, chain)],
             Evidence(live_entries, feed.total, feed.software, listing, complete_as_of, sitemap),
             covered=covered,
             is_held_back=feed.id in own_coverage and subscriptions.is_held_back(feed, own_coverage[feed.id]),
         )
+        last_read = next((reason.last_read for reason in reasons if reason.last_read), None)
         yield Feed(
             feed.url,
             feed.title,
@@ -203,7 +211,7 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
             feed.not_modified_ignored,
             covered.spans if covered else [],
             covered.holes if covered else [],
-            complete_as_of if feed_verdict is Verdict.COMPLETE else None,
+            complete_as_of or last_read if feed_verdict is Verdict.COMPLETE else None,
             sitemap,
             _ways_obtained(feed, obtained[feed.id]),
             entry_counts[feed.id, "unexported"],
@@ -265,7 +273,7 @@ def _gap_reasons(
         if row.state != State.PROCESSED.value:
             yield Reason(ReasonKind(row.reason), row.url, row.detail, row.since)
     if not ends and feed.subscription_id is None:
-        yield Reason(ReasonKind.KNOWN, feed.url, NOT_FETCHED, feed.since)
+        yield Reason(ReasonKind.NOT_CRAWLED, feed.url, "is not crawled yet", feed.since)
     elif not ends:
         yield Reason(ReasonKind.LOOP, feed.url, "has a chain of documents that forms a loop", feed.since)
     # Archives that have moved since the subscription document was read.
@@ -279,6 +287,13 @@ def _gap_reasons(
         documents_have = "document that has" if unrequested.number == 1 else "documents that have"
         detail = f"links to {unrequested.number:,} more {documents_have} not been fetched yet"
         yield Reason(ReasonKind.KNOWN, unrequested.url or feed.url, detail, unrequested.since)
+
+
+# The subscription document was read, and its last request failed.
+def _failed_reads(feed: Row[Any], chain: list[Row[Any]]) -> Iterator[Reason]:
+    for row in chain:
+        if row.state == State.PROCESSED.value and row.reason is not None:
+            yield Reason(ReasonKind(row.reason), row.url, row.detail, row.since, feed.crawled)
 
 
 def _loss_reason(row: Row[Any]) -> tuple[ReasonKind, str, str]:

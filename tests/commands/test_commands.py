@@ -16,7 +16,7 @@ from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import opening
 from tests.feeds import E, atom
 from tests.projects import EXPORTED, Project, read_export
-from tests.server import FeedServer
+from tests.server import Answer, FeedServer
 from tests.terminal import Terminal
 
 
@@ -154,7 +154,6 @@ def test_exit_code_is_1_for_verdicts_of_the_user(server: FeedServer, project: Pr
     server.serve("/plain", atom([E("1")]))
     project.scrapy("subscribe", server.url("/nowhere"))
     paths = ("/whole", "/plain", "/gap", "/nowhere")
-    # A crawl that has read no feed at all has failed anyway.
     feeds = {path: [server.url("/whole"), server.url(path)] for path in paths}
     for path in paths:
         assert project.crawl(*feeds[path]).exit_code == 0
@@ -166,6 +165,56 @@ def test_exit_code_is_1_for_verdicts_of_the_user(server: FeedServer, project: Pr
     # It was never read.
     project.scrapy("subscribe", server.url("/later"))
     assert project.scrapy("feeds", server.url("/later"), "--fail-on", limit).returncode == 1
+
+
+BROKEN = {
+    "503": Answer(b"", status=503),
+    "404": Answer(b"", status=404),
+    "html": Answer(b"<!DOCTYPE html><html><body>moved</body></html>", "text/html"),
+}
+
+
+@pytest.mark.in_process
+@pytest.mark.parametrize("broken", BROKEN)
+def test_outage_takes_nothing_away(server: FeedServer, project: Project, broken: str) -> None:
+    server.serve("/feed", atom([E("3")], prev="/a1"))
+    server.serve("/a1", atom([E("2")], head="<fh:archive/>"))
+    server.serve("/plain", atom([E("1")]))
+    paths = {"/feed": "complete", "/plain": "unknown"}
+    feeds = [server.url(path) for path in paths]
+    project.crawl(*feeds)
+    read = {feed["feed"]: feed["crawled"] for feed in project.feeds()}
+    answers = dict(server.answers)
+    server.answers |= dict.fromkeys(paths, BROKEN[broken])
+    for _ in range(2):
+        assert project.crawl(*feeds, args=("--fail-on", "incomplete")).exit_code == 0
+        for path, verdict in paths.items():
+            [feed] = json.loads(project.scrapy("feeds", "--json", server.url(path)).stdout)
+            reason = feed["reasons"][0]
+            assert (feed["verdict"], reason["last_read"]) == (verdict, read[feed["feed"]])
+            assert reason["kind"] in ("http-503", "http-404", "html")
+            assert feed["complete_as_of"] == (read[feed["feed"]] if verdict == "complete" else None)
+    assert project.database.rows("SELECT * FROM gaps") == []
+    assert project.scrapy("export", "-o", "x.jsonl").stderr == ""
+    run = project.crawl(*feeds, args=("--fail-on", "failed"))
+    assert (run.exit_code, "--fail-on failed: some feeds have failed" in run.log) == (1, True)
+    assert project.scrapy("feeds", "--fail-on", "failed").returncode == 1
+    server.answers |= answers
+    project.crawl(*feeds)
+    assert project.scrapy("feeds", "--fail-on", "failed").returncode == 0
+    assert [len(feed["reasons"]) for feed in project.feeds()] == [0, 1]
+
+
+@pytest.mark.in_process
+def test_outage_hides_no_loss_of_the_last_read(server: FeedServer, project: Project) -> None:
+    """What the last read has lost, or what it did not reach, is as missing as before."""
+    server.serve("/lost", atom([E("3"), E("")], head="<fh:complete/>"))
+    server.serve("/cut", atom([E("3"), E("4")], head="<fh:complete/>")[:-60])
+    feeds = [server.url("/lost"), server.url("/cut")]
+    for outage in ({}, dict.fromkeys(("/lost", "/cut"), BROKEN["503"])):
+        server.answers |= outage
+        project.crawl(*feeds)
+        assert {feed["verdict"] for feed in project.feeds()} == {"incomplete"}
 
 
 @pytest.mark.parametrize(

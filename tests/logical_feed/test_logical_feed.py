@@ -310,8 +310,8 @@ class TestVerdict:
     @pytest.mark.parametrize(
         ("of", "expected", "reasons"),
         [
-            (Kind.PAGED, Verdict.LOSSY, ["http-404", "paged"]),
-            (Kind.SINGLE, Verdict.UNKNOWN, ["http-404", "no-history"]),
+            (Kind.PAGED, Verdict.INCOMPLETE, ["http-404", "paged"]),
+            (Kind.SINGLE, Verdict.INCOMPLETE, ["http-404", "no-history"]),
             (None, Verdict.UNKNOWN, ["not-read", "http-404"]),
         ],
     )
@@ -331,8 +331,8 @@ class TestVerdict:
             reached, [reason] = verdict("f", of, OLD, [], Evidence(4, listing=other))
             assert reached in (Verdict.LOSSY, Verdict.UNKNOWN)
             assert reason.detail.endswith(f"; {other.in_words}")
-        reached, _ = verdict("f", of, OLD, [self.GAP], Evidence(4, listing=whole))
-        assert reached in (Verdict.LOSSY, Verdict.UNKNOWN)
+        reached, why = verdict("f", of, OLD, [self.GAP], Evidence(4, listing=whole))
+        assert (reached, len(why)) == (Verdict.INCOMPLETE, 2)
 
     def test_what_else_the_publisher_says_is_no_evidence(self) -> None:
         for of, expected in ((Kind.PAGED, Verdict.LOSSY), (Kind.SINGLE, Verdict.UNKNOWN)):

@@ -1,15 +1,17 @@
-"""What verdicts say of the time for which a feed is covered, by its reads and by captures."""
+"""The order of verdicts, failed reads, and what verdicts say of the time for which a feed is covered."""
 
 import pytest
 
-from fhcrawl.logical_feed import Kind, Reason, Verdict
+from fhcrawl.logical_feed import WORDS, Kind, Reason, Verdict, in_words
 from fhcrawl.logical_feed.coverage import Covered, Hole, Span
+from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.verdicts import ASKS_FOR_LESS, NO_ORDER, SAYS_NOTHING, Evidence, verdict
 from fhcrawl.reasons import ReasonKind
 
 OLD = "2003-01-01T00:00:00Z"
 DAY_1, DAY_2, DAY_3 = (f"2026-03-{day:02}T00:00:00Z" for day in (1, 2, 3))
 HOLE = Hole(DAY_1, DAY_2, 86400, 4, 1)
+OUTAGE = Reason(ReasonKind.HTTP_5XX, "f", "cannot be fetched: HTTP status 503", DAY_3, last_read=DAY_2)
 GONE = Reason(ReasonKind.HTTP_404, "f", "is gone", OLD)
 
 
@@ -61,3 +63,47 @@ def test_only_a_hole_between_reads_of_the_feed_is_one_that_it_asks_for() -> None
         covered = Covered([Span(DAY_1, DAY_1), Span(DAY_2, DAY_3)], [HOLE], read, True)
         _, [_, hole] = verdict("f", Kind.SINGLE, OLD, [], Evidence(9), covered, is_held_back=True)
         assert hole.detail.endswith(ASKS_FOR_LESS) == is_asked_for
+
+
+# What each verdict comes from, besides the kind of the feed.
+@pytest.mark.parametrize(
+    ("kind", "gaps", "expected"),
+    [
+        (None, [GONE], "not-read"),
+        *((kind, [GONE], "incomplete") for kind in Kind),
+        *((kind, [OUTAGE, GONE], "incomplete") for kind in Kind),
+        (Kind.PAGED, [], "lossy"),
+        (Kind.PAGED, [OUTAGE], "lossy"),
+        (Kind.SINGLE, [], "unknown"),
+        (Kind.SINGLE, [OUTAGE], "unknown"),
+        (Kind.ARCHIVED, [], "complete"),
+        (Kind.ARCHIVED, [OUTAGE], "complete"),
+        (Kind.COMPLETE, [OUTAGE], "complete"),
+    ],
+)
+def test_worst_verdict_counts_and_an_outage_changes_none(
+    kind: Kind | None, gaps: list[Reason], expected: str
+) -> None:
+    reached, reasons = verdict("f", kind, OLD, gaps)
+    assert in_words(reached, reasons) == expected
+    assert WORDS == ("not-read", "incomplete", "lossy", "unknown", "complete")
+    # Gaps are first.
+    assert kind is None or [reason.is_gap for reason in reasons] == sorted(
+        (reason.is_gap for reason in reasons), reverse=True
+    )
+    assert {*gaps} <= {*reasons}
+
+
+@pytest.mark.parametrize("kind", [Kind.PAGED, Kind.SINGLE])
+def test_publishers_list_stays_evidence_in_an_outage(kind: Kind) -> None:
+    whole = Listing(1, "a", 10, total=3, held=3, known=3, unlisted=1, foreign=0, newest="", highest=9)
+    evidence = Evidence(4, listing=whole)
+    assert verdict("f", kind, OLD, [OUTAGE], evidence) == (Verdict.COMPLETE, [OUTAGE])
+
+
+def test_feed_of_captures_alone_is_not_unread() -> None:
+    reached, reasons = verdict("f", None, OLD, [GONE], Evidence(9))
+    assert (in_words(reached, reasons), reasons[0].kind) == ("unknown", "only-captures")
+    never_requested = Reason(ReasonKind.NOT_CRAWLED, "f", "is not crawled yet", OLD)
+    _, reasons = verdict("f", None, OLD, [never_requested], Evidence(9))
+    assert [reason.kind for reason in reasons] == ["only-captures", "not-crawled"]

@@ -291,7 +291,7 @@ def test_whatever_makes_the_exit_code_1_is_said_in_a_sentence() -> None:
         (["not-read", "http-404"], {"http-404": "not-read"}),
         # The cause says it all.
         *((["not-read", cause], {cause: cause}) for cause in ("http-401", "timeout", "private-address")),
-        (["only-captures", "http-404"], {"http-404": "only-captures"}),
+        (["only-captures", "no-host"], {"only-captures": "only-captures", "no-host": "only-captures"}),
         (["not-read"], {"not-read": "not-read"}),
         *((["not-read", other], {"not-read": "not-read", other: other}) for other in ("limit", "holes")),
         (["http-404"], {"http-404": "http-404"}),
