@@ -234,7 +234,7 @@ class RequestContext:
 
     @property
     def is_of_capture(self) -> bool:
-        """Whether the request is for an old copy, or for a list of them: after a restart, these are found anew."""
+        """Whether the request is for an old copy or a list of them; a continued crawl finds these again."""
         return self.purpose in (Purpose.TIMEMAP, Purpose.CAPTURE)
 
     @property

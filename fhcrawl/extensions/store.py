@@ -55,7 +55,8 @@ class StoreExtension(Component):
     """Holds the store of a crawl, and the number of its run.
 
     `unrecorded_failures` could not be written to the store. `skipped_feeds` are not read, because of another
-    crawl or an error of the store. `resumed_feeds` continue with requests from a JOBDIR. `has_released`: changes of feeds that are done may have to be exported.
+    crawl or an error of the store. `resumed_feeds` continue with requests from a JOBDIR.
+    `has_released`: changes of feeds that are done may have to be exported.
     """
 
     def __init__(self, crawler: Crawler) -> None:

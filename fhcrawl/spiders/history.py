@@ -119,8 +119,8 @@ class HistorySpider(Spider):
         extension = StoreExtension.of(self.crawler)
         try:
             feeds, stored = self.feeds, extension.store.subscriptions
-            has_feeds = bool(feeds or extension.resumed_feeds)
-            self.idle_reason = "" if has_feeds else subscriptions.why_none(stored, self._requested, self.only_due)
+            has_feeds, requested = feeds or extension.resumed_feeds, self._requested
+            self.idle_reason = "" if has_feeds else subscriptions.why_none(stored, requested, self.only_due)
         except StoreError as error:
             extension.fail(error)
             return
