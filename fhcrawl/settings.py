@@ -181,10 +181,11 @@ CONCURRENT_REQUESTS_PER_DOMAIN = 1
 CONCURRENT_REQUESTS = 64
 # scrapy.core.downloader.Downloader: it can exceed CONCURRENT_REQUESTS_PER_DOMAIN.
 DOWNLOADER = "fhcrawl.core.engine.Downloader"
-# scrapy.core.scheduler.Scheduler: it does not report when a feed is done. With another scheduler, or with
-# JOBDIR, feeds are released and changes are exported only at the end of the crawl. If a crawl with JOBDIR is
-# killed, it can leave a queue that Scrapy cannot read. In this case, delete that folder; the crawl continues
-# from the state in the store.
+# scrapy.core.scheduler.Scheduler: it does not report when a feed is done, and a crawl that continues with
+# JOBDIR would request documents twice. With another scheduler, feeds are released and changes are exported
+# only at the end of the crawl. A crawl that continues with JOBDIR makes the requests that were queued, and
+# begins the feeds that have none, or that another crawl has begun since. A crawl that is killed leaves no
+# queue: its feeds begin again, with the state in the store.
 SCHEDULER = "fhcrawl.core.engine.Scheduler"
 # scrapy.pqueues.DownloaderAwarePriorityQueue: a host with a delay must not block other hosts.
 SCHEDULER_PRIORITY_QUEUE = "fhcrawl.core.engine.PoliteQueue"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import shutil
 from collections import Counter
 from collections.abc import Mapping
 from itertools import chain
+from pathlib import Path
 from pprint import pformat
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.internet.defer import Deferred
     from typing_extensions import Self
+
+logger = logging.getLogger(__name__)
 
 
 # No signal reports that a request has left the scheduler, or that it has ended.
@@ -215,13 +220,33 @@ def _is_free(downloader: downloader.Downloader, host: str, active: int) -> bool:
 class Scheduler(scheduler.Scheduler):
     def open(self, spider: Spider) -> Deferred[None] | None:
         self._engine = spider.crawler.engine
-        self._under_way = StoreExtension.of(spider.crawler).under_way
+        extension = StoreExtension.of(spider.crawler)
+        self._under_way = extension.under_way
         # The requests that follow when a feed has no request left.
         self._follow: Callable[[Request], Iterable[Request]] | None = getattr(spider, "follow", None)
+        self.spider = spider
+        resumed = extension.resume(self._take_queued())
         opened = super().open(spider)
-        # Requests from a JOBDIR were not counted: feeds are done only when the crawl ends.
-        self._counts_all = not super().has_pending_requests()
+        # Each priority is a stack. The duplicate filter has seen these requests.
+        for request in reversed(resumed):
+            self._dqpush(request)
+            self._under_way.note_scheduled(request)
         return opened
+
+    # Scrapy writes what a queue consists of when a crawl is stopped. Without the files, a process that is
+    # killed later leaves no queue, rather than parts of one.
+    def _take_queued(self) -> list[Request]:
+        if self.dqdir is None:
+            return []
+        try:
+            with contextlib.closing(self._dq()) as queue:
+                return list(iter(queue.pop, None))
+        except Exception as error:  # noqa: BLE001 - of a damaged file, or a pickle of another version
+            logger.warning("%s cannot be read (%r): its feeds begin again", self.dqdir, error)
+            return []
+        finally:
+            shutil.rmtree(self.dqdir)
+            Path(self.dqdir).mkdir()
 
     def enqueue_request(self, request: Request) -> bool:
         waits = super().enqueue_request(request)
@@ -248,9 +273,9 @@ class Scheduler(scheduler.Scheduler):
                 self._engine.crawl(request)
 
     def done(self) -> list[str]:
-        """Return the feeds that have been done since the last call; none if requests came from a JOBDIR."""
+        """Return the feeds that have been done since the last call."""
         self.note_ended()
-        return self._under_way.pop_done() if self._counts_all else []
+        return self._under_way.pop_done()
 
 
 UNREACHABLE = (ReasonKind.NO_HOST, ReasonKind.CONNECTION_REFUSED)

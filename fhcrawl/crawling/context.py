@@ -235,6 +235,11 @@ class RequestContext:
         return OF_ROLE.get(self.role, Purpose.WALK) if self.task is None else OF_TASK[type(self.task)]
 
     @property
+    def is_of_capture(self) -> bool:
+        """Whether the request is for an old copy or a list of them; a continued crawl finds these again."""
+        return self.purpose in (Purpose.TIMEMAP, Purpose.CAPTURE)
+
+    @property
     def is_new(self) -> bool:
         """Whether the request is for a subscription document of a feed that has never been read."""
         source = self.referral if self.last_reading is None else self.last_reading

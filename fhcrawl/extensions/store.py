@@ -5,18 +5,21 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
-from fhcrawl.crawling.context import feed_of
+from fhcrawl.crawling.context import feed_of, find_context, set_walk
 from fhcrawl.exceptions import LeaseError, StoreError, UnsettledError
 from fhcrawl.exporters.storages import recover
 from fhcrawl.extensions import Component
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import Store
+from fhcrawl.store import FEEDS_AT_ONCE, Store
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.datadir import data_file
 
@@ -52,7 +55,8 @@ class StoreExtension(Component):
     """Holds the store of a crawl, and the number of its run.
 
     `unrecorded_failures` could not be written to the store. `skipped_feeds` are not read, because of another
-    crawl or an error of the store. `has_released`: changes of feeds that are done may have to be exported.
+    crawl or an error of the store. `resumed_feeds` continue with requests from a JOBDIR.
+    `has_released`: changes of feeds that are done may have to be exported.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -63,6 +67,7 @@ class StoreExtension(Component):
         self.run = self.store.begin_run(settings.getint("FHCRAWL_LEASE_SECONDS"))
         self.unrecorded_failures: dict[str, DocumentFailure] = {}
         self.skipped_feeds: set[str] = set()
+        self.resumed_feeds: set[str] = set()
         self.under_way = UnderWay()
         self.has_released = False
         self._logged_errors: set[str] = set()
@@ -140,6 +145,31 @@ class StoreExtension(Component):
                         IDS_CHANGED, feed, start.ids, start.former_ids, extra={"is_for_users": True}
                     )
                 yield start
+
+    def resume(self, requests: list[Request]) -> list[Request]:
+        """Return the requests from a JOBDIR that are to be made, as requests of this run.
+
+        The feeds of the others begin again: another run has begun to walk them since.
+        """
+        walks = [context.walk for context in map(find_context, requests) if context is not None]
+        runs = {walk.feed: walk.run for walk in sorted(walks, key=attrgetter("run"))}
+        feeds = iter(runs.items())
+        try:
+            while batch := dict(islice(feeds, FEEDS_AT_ONCE)):
+                self.resumed_feeds |= self.store.walks.resume(batch, self.run)
+        except StoreError as error:
+            self.fail(error)
+        return [request for request in requests if self._resume(request, runs)]
+
+    def _resume(self, request: Request, runs: Mapping[str, int]) -> bool:
+        context = find_context(request)
+        if context is None:
+            return True
+        walk = context.walk
+        if walk.feed not in self.resumed_feeds or walk.run != runs[walk.feed] or context.is_of_capture:
+            return False
+        set_walk(request, replace(walk, run=self.run))
+        return True
 
     def _refuse(self, feed: str, error: StoreError) -> None:
         loss = DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, f"was not crawled: {error}")

@@ -65,7 +65,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             except StoreError as error:
                 extension.fail(error)
             else:
-                extension.forget(feeds)
+                extension.forget(feed for feed in feeds if feed not in extension.resumed_feeds)
 
     def document_committed(self, result: DocumentResult) -> None:
         if self.stats and result.fetch.role is Role.ARCHIVE and result.failure is None:

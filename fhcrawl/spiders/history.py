@@ -119,7 +119,8 @@ class HistorySpider(Spider):
         extension = StoreExtension.of(self.crawler)
         try:
             feeds, stored = self.feeds, extension.store.subscriptions
-            self.idle_reason = "" if feeds else subscriptions.why_none(stored, self.requested, self.only_due)
+            has_feeds, requested = feeds or extension.resumed_feeds, self.requested
+            self.idle_reason = "" if has_feeds else subscriptions.why_none(stored, requested, self.only_due)
         except StoreError as error:
             extension.fail(error)
             return
@@ -129,7 +130,7 @@ class HistorySpider(Spider):
             logger.error("%s", sentence)
             self.crawler.stats.inc_value(REFUSED)
         await self._open_captures()
-        urls = list(feeds)
+        urls = [feed for feed in feeds if feed not in extension.resumed_feeds]
         options_by_url = ((feed, feeds[feed].plain()) for feed in urls if feed not in self.walk.renamed)
         while batch := dict(islice(options_by_url, FEEDS_AT_ONCE)):
             starts = list(extension.begin_walks(batch))

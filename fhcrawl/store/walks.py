@@ -33,6 +33,10 @@ UPDATE feeds SET verdict = NULL, reasons = NULL, retry_after = NULL, due = NULL,
     merge_renamed = NULL, run = :run
 WHERE id = ANY(:feeds)
 """
+RESUME = """
+UPDATE feeds SET verdict = NULL, reasons = NULL, due = NULL, released = NULL, run = :run
+WHERE id = ANY(:feeds)
+"""
 UNREAD_ALL = """
 UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since
 WHERE feed_id = :feed_id
@@ -175,6 +179,25 @@ class Walks(Repository):
         self._database.feed_ids.update({row.url: row.id for row in rows})
         self._database.head_digests.update({row.id: row.head_digest for row in claimed if row.head_digest})
         return {row.url: refusals.get(row.id) or starts[row.id] for row in rows}
+
+    def resume(self, runs: Mapping[str, int], run: int) -> set[str]:
+        """Claim feeds for a run that continues their walks; return those that it has.
+
+        :param runs: for each feed, `FEEDS_AT_ONCE` at most, the run that its walk is part of; if another run
+            has begun a walk since, the feed is not claimed
+        """
+        query = f"""SELECT feeds.*, {IS_DELIVERED_BY_ITS_RUN} AS is_delivered
+            FROM feeds WHERE KEY(url) = ANY(KEYS(:urls)) ORDER BY id FOR UPDATE"""
+        with self._database.transaction() as connection:
+            rows = execute(connection, query, {"urls": list(runs)}).all()
+            refusals = self._database.require_leases().refusals(connection, rows)
+            claimed = {
+                row.url: row.id
+                for row in rows
+                if row.run == runs[row.url] and not row.is_delivered and row.id not in refusals
+            }
+            execute(connection, RESUME, {"feeds": list(claimed.values()), "run": run})
+        return set(claimed)
 
     def read(self, feed: str) -> WalkStart:
         """Return the stored state of a feed whose walk has begun, without validators."""

@@ -15,6 +15,7 @@ from scrapy.utils.test import get_crawler
 
 from fhcrawl.core import engine
 from fhcrawl.core.engine import Scheduler
+from fhcrawl.crawling.context import context_of
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.spiders.history import HistorySpider
 from fhcrawl.store import Store
@@ -101,24 +102,23 @@ def request(path: str) -> Request:
     return walk_request(f"{FEED}{path}", FEED, dont_filter=True)
 
 
-def test_feed_is_not_done_while_an_earlier_process_has_left_requests(
+def test_feed_is_done_when_the_requests_of_an_earlier_process_are(
     open_scheduler: Callable[[], Scheduler],
 ) -> None:
-    """JOBDIR: nobody knows of which feeds they are before they are taken."""
     scheduler = open_scheduler()
-    scheduler.enqueue_request(request("/a2"))
+    assert list(StoreExtension.of(scheduler.spider.crawler).begin_walks({FEED: {}}))
+    for path in ("/a2", "/a1"):
+        scheduler.enqueue_request(request(path))
     scheduler.close("shutdown")
+    StoreExtension.of(scheduler.spider.crawler).store.close()
     scheduler = open_scheduler()
-    scheduler.enqueue_request(request(""))
-    for _ in range(2):
-        assert scheduler.next_request() is not None
+    for path, done in (("/a1", []), ("/a2", [FEED])):
+        taken = scheduler.next_request()
+        assert taken is not None
+        assert taken.url == f"{FEED}{path}"
+        assert context_of(taken).walk.run == 2
         scheduler.note_ended()
-        assert scheduler.done() == []
-    scheduler.close("finished")
-    scheduler = open_scheduler()
-    scheduler.enqueue_request(request(""))
-    assert scheduler.next_request() is not None
-    assert scheduler.done() == [FEED]
+        assert scheduler.done() == done
     scheduler.close("finished")
 
 
