@@ -15,6 +15,7 @@ ENDLESS = (
     "nothing, if there are no older entries; otherwise run it again, because each run reads a few "
     "more documents"
 )
+EXPORTED = "crawl the feed that it is an export of, or tell its publisher"
 FULL = "free up disk space (the log says where), then run it again; the next run continues from there"
 HTTPS = "tell its publisher to use https: links; if you trust the connection, crawl the feed by its http: URL"
 LARGE = "if you trust it, raise the limit that is named, if it is a setting; otherwise tell its publisher"
@@ -145,6 +146,7 @@ class ReasonKind(str, Enum):
     ERROR = "error", OURS
     ENTRIES_LOST = "entries-lost", LOST, Retry.NEVER
     SHARED_ID = "shared-id", SHARED, Retry.NEVER
+    ENTRIES_MISSING = "entries-missing", EXPORTED, Retry.NEVER
     NO_CURRENT = "no-current", NOT_NEWEST
     NOT_A_SNAPSHOT = "not-a-snapshot", "omit the snapshot, or give the URL of the snapshot's index"
     BEGINS_LATER = "begins-later", OLDER

@@ -109,7 +109,7 @@ def said(document: FeedDocument) -> dict[str, Any]:
     fields = asdict(document)
     del fields["head"]
     del fields["site"]
-    for name in ("update_schedule", "other_links", "total", "new_url"):
+    for name in ("update_schedule", "other_links", "total", "new_url", "declared"):
         if not fields[name]:
             del fields[name]
     for entry in fields["entries"]:

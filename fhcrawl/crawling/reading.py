@@ -44,6 +44,7 @@ from fhcrawl.logical_feed.chain import (
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE, PROBED_AGAIN, Shown, api_of, recognise
 from fhcrawl.logical_feed.results import CUT, DocumentFailure, DocumentResult, State, latest_time, order
+from fhcrawl.logical_feed.verdicts import DECLARED
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import DocumentRef
 from fhcrawl.utils.clock import now
@@ -280,7 +281,15 @@ class _Reading:
         if "dataloss" in self.response.flags:
             detail = "arrives incomplete or with a wrong checksum"
             return DocumentFailure(State.FAILED, ReasonKind.CUT_OFF, detail)
-        return _referral_failure(self.context)
+        return _referral_failure(self.context) or self._declared_failure()
+
+    def _declared_failure(self) -> DocumentFailure | None:
+        declared = self.document.declared
+        if declared is None or self.fetch.role not in chain.CHAIN:
+            return None
+        kind = DECLARED.get(declared.verdict, ReasonKind.NO_HISTORY)
+        words = "are missing" if kind.is_gap else "may be missing"
+        return DocumentFailure(State.INVALID, kind, f"says that entries {words}; {declared.reasons}")
 
     def _link_failure(self) -> DocumentFailure | None:
         document = self.document

@@ -15,6 +15,7 @@ from lxml.etree import Element, XMLSyntaxError
 
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.formats import atom, rss
+from fhcrawl.documents.model import PLACEHOLDER
 from fhcrawl.documents.modules import unsigned
 from fhcrawl.documents.xml import elements, parsing
 from fhcrawl.documents.xml.elements import XML_BASE, XML_LANG
@@ -82,9 +83,7 @@ def _entry_tree(entry: _Element) -> Tree:
     if attributes or text:
         _add_node(tree, (prefix, rules.name), Node(value=text, attrs=_with_prefixes(attributes), children={}))
     named_children = [
-        (child, _prefix_and_name(child))
-        for child in entry
-        if not elements.has_attribute(child, atom.PLACEHOLDER)
+        (child, _prefix_and_name(child)) for child in entry if not elements.has_attribute(child, PLACEHOLDER)
     ]
     vocabulary = VOCABULARIES.get(entry.tag)
     tags = NOTHING if vocabulary is None else vocabulary.fields

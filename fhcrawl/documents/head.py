@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
@@ -16,6 +17,9 @@ from fhcrawl.documents.links import head_links
 from fhcrawl.documents.model import (
     NO_CHARACTERS,
     OWN_ID,
+    REASON,
+    VERDICT,
+    DeclaredVerdict,
     FeedDocument,
     HeadSource,
     Problem,
@@ -50,6 +54,7 @@ FLAGS = (f"{FH}stateful", f"{FH}incremental")
 INCREMENTAL = {"1": True, "true": True, "0": False, "false": False}
 # Entries in these elements are not lost: a deleted entry, the entries of another feed.
 NOT_MISPLACED = (DELETED_ENTRY, f"{elements.ATOM}feed")
+MOST_REASONS = 10
 LARGEST = 1024**2  # characters; of a longer head section, the elements or members that fit are kept
 
 if TYPE_CHECKING:
@@ -140,8 +145,18 @@ def _read_history(document: FeedDocument, head: Head, base: str, link_tag: str) 
         links.add("prev-archive", url)
     document.links, document.other_links = links.first, links.others
     document.archive = ARCHIVE in head
+    document.declared = _declared_verdict(head)
     # With contradictory flags, it is not complete, because that would delete entries.
-    document.complete = COMPLETE in head or (False in flags and not document.incremental)
+    is_marked = COMPLETE in head or (False in flags and not document.incremental)
+    document.complete = is_marked and document.declared is None
+
+
+def _declared_verdict(head: Head) -> DeclaredVerdict | None:
+    for element in head.get(VERDICT, ()):
+        reasons = islice(element.iterchildren(REASON), MOST_REASONS)
+        words = "; ".join(f"{reason.get('url', '')} {reason.get('detail', '')}" for reason in reasons)
+        return DeclaredVerdict(element.get("value", ""), words)
+    return None
 
 
 # RFC 6721, 3: an at:deleted-entry must have a ref and a when; the links inside it are not the feed's.

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from w3lib.url import safe_url_string
 
+from fhcrawl.documents.model import PLACEHOLDER
 from fhcrawl.documents.xml import elements
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ def head_links(links: Iterable[_Element], base: str) -> Links:
     """Return links by relation, without fragments, which do not distinguish documents."""
     by_relation = Links()
     for link in links:
+        if elements.has_attribute(link, PLACEHOLDER):
+            continue
         href = (link.get("href") or "").strip()
         url = elements.target(link, href, base).partition("#")[0] if href else ""
         for relation in elements.relations(link):

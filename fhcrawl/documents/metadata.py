@@ -11,8 +11,9 @@ from lxml.etree import XMLSyntaxError
 
 from fhcrawl.documents import modules
 from fhcrawl.documents.formats import jsonfeed
-from fhcrawl.documents.formats.atom import PLACEHOLDER, SHORT_TYPES
+from fhcrawl.documents.formats.atom import SHORT_TYPES
 from fhcrawl.documents.formats.jsonfeed import line as json_line
+from fhcrawl.documents.model import PLACEHOLDER
 from fhcrawl.documents.xml import elements, parsing
 from fhcrawl.documents.xml.elements import ATOM, OLD_ATOM, RDF_NAMESPACES, RSS_NAMESPACES
 

@@ -11,6 +11,10 @@ from urllib.parse import quote
 
 EXPORT = "{urn:x-fhcrawl:export}"  # the namespace of what `fhcrawl export` adds to documents
 OWN_ID = f"{EXPORT}id"  # attribute: an id that is not an IRI
+# Attribute of elements that the publisher's feed does not have: those that RFC 4287 requires, a link to a
+# document that does not exist, an entry that stands for a gap. The value names their source.
+PLACEHOLDER = f"{EXPORT}stands-in"
+VERDICT, REASON = f"{EXPORT}verdict", f"{EXPORT}reason"  # elements: why an exported feed is not complete
 URN = "urn:x-fhcrawl:id:"
 # RFC 3987, 2.2: IRI = scheme ":" ihier-part …; RFC 9110, 4.2: http(s) has an authority.
 IRI = re.compile(
@@ -124,6 +128,13 @@ class Tombstone(NamedTuple):
     when: str | None
 
 
+class DeclaredVerdict(NamedTuple):
+    """The verdict on an exported feed that is not complete, and its first reasons, in words."""
+
+    verdict: str
+    reasons: str
+
+
 @dataclass(frozen=True, slots=True)
 class UpdateSchedule:
     """When a feed changes, as one of its documents declares it.
@@ -158,6 +169,7 @@ class FeedDocument:
     :param new_url: URL to which the feed has moved (itunes:new-feed-url)
     :param head: None if it is not kept, or if the format has none
     :param site: URL of the web page that an RSS channel belongs to
+    :param declared: None if the document does not say that entries are missing, or may be missing
     """
 
     format: str
@@ -177,3 +189,4 @@ class FeedDocument:
     new_url: str | None = None
     head: HeadSource | None = None
     site: str | None = None
+    declared: DeclaredVerdict | None = None

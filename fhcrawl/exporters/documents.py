@@ -17,6 +17,7 @@ import re
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import datetime, timezone
 from email.utils import format_datetime
 from itertools import chain
@@ -28,10 +29,10 @@ from lxml import etree
 from fhcrawl.documents import metadata, modules
 from fhcrawl.documents.dates import CANONICAL
 from fhcrawl.documents.formats import atom, rss
-from fhcrawl.documents.formats.atom import BASE64, CONTENT, ENTRY, OLD, PLACEHOLDER, is_base64
+from fhcrawl.documents.formats.atom import BASE64, CONTENT, ENTRY, OLD, is_base64
 from fhcrawl.documents.head import DELETED_ENTRY
 from fhcrawl.documents.metadata import MAIL, OF_THE_FEED, FeedMetadata, Person
-from fhcrawl.documents.model import EXPORT, NO_CHARACTERS, OWN_ID, iri_of
+from fhcrawl.documents.model import EXPORT, NO_CHARACTERS, OWN_ID, PLACEHOLDER, REASON, VERDICT, iri_of
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import (
     ATOM,
@@ -44,13 +45,15 @@ from fhcrawl.documents.xml.elements import (
     local_name,
 )
 from fhcrawl.documents.xml.repair import canonicalise
+from fhcrawl.logical_feed import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from lxml.etree import _Element
 
     from fhcrawl.documents import Entry
+    from fhcrawl.logical_feed.verdicts import Reason
 
     Fields = dict[str, Any]
 
@@ -240,6 +243,9 @@ class Head(NamedTuple):
     links: tuple[tuple[str, str], ...] = ()  # pairs of relation and URL
     mark: str = ""  # name of an empty element of RFC 5005: `archive` or `complete`
     source: FeedHead = FeedHead()  # the head section of the feed, whose metadata the document has
+    verdict: Verdict = Verdict.COMPLETE
+    reasons: Sequence[Reason] = ()
+    missing: str = ""  # URL of an archive that does not exist, at the end of the chain
 
     @property
     def name(self) -> str:
@@ -366,8 +372,9 @@ class DocumentFormat(ABC):
         feed = etree.Element(FEED, nsmap={"fx": EXPORT[1:-1]})
         feed.text = cleaned(head.feed)
         links = [link(rel, href) for rel, href in head.links]
-        marks = [etree.Element(f"{FH}{head.mark}", nsmap={"fh": FH[1:-1]})] if head.mark else []
-        section = [*self.head(head), feed, *links, *marks]
+        if head.missing:
+            links.append(link("prev-archive", head.missing, **{PLACEHOLDER: "gap"}))
+        section = [*self.head(head), feed, *links, *_marks(head)]
         (root, attributes), *inner = self.around
         with xml_file(file) as output, contextlib.ExitStack() as around:
             output.write_declaration()
@@ -379,6 +386,17 @@ class DocumentFormat(ABC):
                 output.write(each, with_tail=False)
             output.write("\n")
         return count
+
+
+# Archives do not change, but the verdict does: only the other documents declare it.
+def _marks(head: Head) -> Iterator[_Element]:
+    if head.verdict is not Verdict.COMPLETE and head.mark != "archive":
+        declared = etree.Element(VERDICT, {"value": head.verdict.value}, nsmap={"fx": EXPORT[1:-1]})
+        for reason in head.reasons:
+            etree.SubElement(declared, REASON, cleaned(asdict(reason)))
+        yield declared
+    elif head.mark:
+        yield etree.Element(f"{FH}{head.mark}", nsmap={"fh": FH[1:-1]})
 
 
 @contextlib.contextmanager

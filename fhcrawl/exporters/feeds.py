@@ -13,11 +13,10 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from lxml import etree
 
-from fhcrawl.documents.formats.atom import PLACEHOLDER
 from fhcrawl.documents.head import DELETED_ENTRY, deleted_id
 from fhcrawl.documents.links import head_links
 from fhcrawl.documents.lists import NAMESPACE
-from fhcrawl.documents.model import EXPORT
+from fhcrawl.documents.model import EXPORT, PLACEHOLDER
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, FH, XML_BASE
 from fhcrawl.exceptions import ExportError
@@ -25,6 +24,7 @@ from fhcrawl.exporters import documents
 from fhcrawl.exporters.documents import PARSER, READ_AGAIN, FeedHead, Head, cleaned, parsed_anew, xml_file
 from fhcrawl.exporters.storages import replacing
 from fhcrawl.items import FIELDS
+from fhcrawl.logical_feed import Verdict
 from fhcrawl.logical_feed.results import comparable, latest_time
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.locks import locked
@@ -88,11 +88,14 @@ def gap_entries(feed: Feed) -> Iterator[dict[str, Any]]:
 
 
 def write_document(file: IO[bytes], store: Store, feed: Feed, form: DocumentFormat, wanted: Selection) -> int:
-    """Write a complete feed (RFC 5005, 2), newest entry first; return the number of entry elements."""
+    """Write a complete feed (RFC 5005, 2), newest entry first; return the number of its elements.
+
+    A feed whose verdict is not `complete` is not marked as complete, but declares its verdict.
+    """
     since, latest = store.feeds.read_times(feed.feed)
     head = _head_of(store, feed, latest or since)._replace(mark="complete")
-    entries = _elements(store, feed, form, wanted, head.updated)
-    return form.write(file, head, chain(_gaps(feed, form, wanted), entries))
+    entries, gaps = _elements(store, feed, form, wanted, head.updated), _gaps(feed, form, wanted)
+    return form.write(file, head, chain(gaps, entries)) - len(gaps)
 
 
 def _elements(
@@ -110,11 +113,14 @@ def _elements(
 def _head_of(store: Store, feed: Feed, updated: str) -> Head:
     head = store.feeds.read_heads([feed.feed]).get(feed.feed)
     source = FeedHead() if head is None else FeedHead(head.original, head.document)
-    return Head(feed.feed, feed.title, updated, source=source)
+    return Head(feed.feed, feed.title, updated, source=source, verdict=feed.verdict, reasons=feed.reasons)
 
 
 def _gaps(feed: Feed, form: DocumentFormat, wanted: Selection) -> list[_Element]:
-    return [form.entry_element(fields, None) for fields in gap_entries(feed)] if wanted.gaps else []
+    gaps = [form.entry_element(fields, None) for fields in gap_entries(feed)] if wanted.gaps else []
+    for gap in gaps:
+        gap.set(PLACEHOLDER, "gap")
+    return gaps
 
 
 # RFC 5005, 4: an archive set. The archives are numbered from the oldest; their entries never change, and no
@@ -203,7 +209,7 @@ class ArchiveSet:
             head = self._head(number)
             if PREV_ARCHIVE not in _links_of(head):
                 self._begin_at(number)
-                is_complete = True
+                is_complete = _ends_with_gap(head) is (self.head.verdict is not Verdict.COMPLETE)
             is_complete = is_complete and number == self._number + 1
             self._read_archive(number, head)
         if not is_complete:
@@ -354,7 +360,10 @@ class ArchiveSet:
         # RFC 5005, 2: without archives, the subscription document contains the complete feed.
         mark = "archive" if number is not None else "" if has_older else "complete"
         links = tuple(self._links(number, has_older))
-        head = self.head._replace(updated=f"{latest}Z", links=links, mark=mark)
+        # RFC 5005, 4.2: "the end of the archive is indicated by a missing prev-archive link relation".
+        has_end = has_older or self.head.verdict is Verdict.COMPLETE
+        missing = "" if has_end else f"{self.base}missing.{self.form.name}"
+        head = self.head._replace(updated=f"{latest}Z", links=links, mark=mark, missing=missing)
         with replacing(self._path(number)) as file:
             self.form.write(file, head, (*gaps, *(element for element, _time in reversed(events))))
         return latest
@@ -377,6 +386,10 @@ class ArchiveSet:
 def _unless_future(time: str | None) -> str:
     comparable_time = comparable(time)
     return comparable_time if comparable_time <= latest_time(now()) else ""
+
+
+def _ends_with_gap(head: _Element) -> bool:
+    return any(elements.has_attribute(link, PLACEHOLDER) for link in head.iterchildren(f"{ATOM}link"))
 
 
 def _links_of(head: _Element) -> dict[str, str]:

@@ -98,6 +98,12 @@ HAS_HOLES = "may have dropped entries between two reads"
 ASKS_FOR_LESS = "the feed or its server does not allow reads as often as needed"
 NO_ORDER = "coverage unknown: the order of its entries does not show whether any were missed"
 TO_THE_DAY, TO_THE_MINUTE = len("2003-12-13"), len("2003-12-13T18:30")
+# The kinds of the reasons that are stored for documents of exports, by the verdicts that they declare.
+DECLARED = {
+    Verdict.INCOMPLETE.value: ReasonKind.ENTRIES_MISSING,
+    Verdict.LOSSY.value: ReasonKind.PAGED,
+    Verdict.UNKNOWN.value: ReasonKind.NO_HISTORY,
+}
 NO_EVIDENCE = Evidence()
 
 
@@ -127,6 +133,9 @@ def verdict(
         why = ReasonKind.ONLY_CAPTURES if evidence.entries else ReasonKind.NOT_READ
         detail = NO_DOCUMENT[why] if covered is None else f"{NO_DOCUMENT[why]}{_captured_period(covered)}"
         return Verdict.UNKNOWN, [Reason(why, feed, detail, since), *reasons, *_holes(feed, covered, False)]
+    kinds = {reason.kind for reason in reasons}
+    if declared := [word for word, declared_kind in DECLARED.items() if declared_kind in kinds]:
+        return (Verdict.INCOMPLETE if any(each.is_gap for each in kinds) else Verdict(declared[0])), reasons
     listing = evidence.listing
     is_listed = listing is not None and listing.is_evidence and not has_gap
     if kind is Kind.SINGLE and not is_listed:

@@ -11,10 +11,10 @@ from fhcrawl.documents import TOO_MANY, detection
 from fhcrawl.documents.dates import elapsed
 from fhcrawl.documents.head import FLAGS, PREV
 from fhcrawl.documents.links import HISTORY
-from fhcrawl.documents.model import IRI
+from fhcrawl.documents.model import IRI, VERDICT
 from fhcrawl.documents.xml import elements, encoding
 from fhcrawl.documents.xml.elements import ATOM, FH, OLD_ATOM, RSS_NAMESPACES
-from fhcrawl.logical_feed import Kind, Role, polling, results
+from fhcrawl.logical_feed import Kind, Role, Verdict, polling, results
 from fhcrawl.logical_feed.chain import is_archive, kind
 from fhcrawl.logical_feed.results import comparable
 from fhcrawl.reasons import ReasonKind
@@ -455,6 +455,17 @@ def says_its_history(document: Document) -> Iterator[Finding]:
     elif feed_kind is Kind.PAGED:
         fix = "Publish archives that do not change, with prev-archive links."
         yield advice("It is paged: entries can be lost while its pages change.", None, fix)
+
+
+# RFC 5005, 4.2: "Clients SHOULD warn users when they are not able to reconstruct the entire logical feed".
+@of_document("RFC 5005, 4.2")
+def nothing_missing(document: Document) -> Iterator[Finding]:
+    """The document does not declare that entries are missing, or may be missing."""
+    if (declared := document.feed.declared) is not None:
+        report = error if declared.verdict == Verdict.INCOMPLETE.value else warning
+        text = f"It is an export of a feed that is not complete ({declared.verdict}): {declared.reasons}."
+        fix = "Export it again once the feed is complete."
+        yield report(text, _line_in_head(document, VERDICT), fix)
 
 
 # -- HTTP

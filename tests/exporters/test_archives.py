@@ -307,3 +307,64 @@ def test_entry_that_comes_from_another_document_is_the_same(tmp_path: Path) -> N
     assert target.write(lambda: versions("one")) == 2
     assert target.write(lambda: versions("two")) == 2
     assert b"http://x/one" in (tmp_path / "archive-000002.atom").read_bytes()
+
+
+# -- feeds that are not complete
+
+EXPECTED = {"incomplete": "entries-missing", "lossy": "paged", "unknown": "no-history"}
+
+
+def serve_with_verdict(server: FeedServer, verdict: str) -> None:
+    newest, older = [day(5), day(4), day(3)], [day(2), day(1)]
+    link = {"incomplete": "prev-archive", "lossy": "next", "complete": "prev-archive"}.get(verdict)
+    server.serve("/index", atom(newest, links={link: server.url("/older")} if link else None))
+    if verdict in ("lossy", "complete"):
+        server.serve("/older", atom(older))
+
+
+@pytest.mark.parametrize("kind", ["atom", "rss"])
+@pytest.mark.parametrize("form", ["set", "document"])
+@pytest.mark.parametrize("verdict", ["complete", *EXPECTED])
+def test_export_claims_no_more_than_the_store(
+    server: FeedServer, project: Project, verdict: str, form: str, kind: str
+) -> None:
+    serve_with_verdict(server, verdict)
+    project.crawl(server.url("/index"), settings={"RETRY_ENABLED": 0})
+    feed, copy = server.url("/index"), server.url(f"/copy/index.{kind}")
+    if form == "set":
+        written = export(project, server, "--format", kind, "--gaps")
+        oldest = min(written)
+        end = None if verdict == "complete" else server.url(f"/copy/missing.{kind}")
+        assert head(written[oldest]).get("prev-archive") == end
+        assert b"fx:verdict" not in written[oldest]
+    else:
+        done = project.scrapy("export", "-o", f"one.{kind}", "--feed", feed, "--gaps")
+        number = 5 if verdict in ("lossy", "complete") else 3
+        assert f"{number} entries written" in done.stdout
+        server.serve(f"/copy/index.{kind}", body := (project.folder / f"one.{kind}").read_bytes())
+        assert (b"<fh:complete" in body) == (verdict == "complete")
+    # Agreeing readings are no proof.
+    for _ in range(3):
+        project.crawl(copy, settings={"RETRY_ENABLED": 0})
+    feeds = {found["feed"]: found for found in project.feeds()}
+    assert feeds[feed]["verdict"] == feeds[copy]["verdict"] == verdict
+    assert logical(project, copy) == logical(project, feed)
+    for reason in feeds[copy]["reasons"]:
+        assert reason["kind"] == EXPECTED[verdict]
+        assert all(f"{each['url']} {each['detail']}" in reason["detail"] for each in feeds[feed]["reasons"])
+    # The copy's own marker replaces the one that its source had.
+    done = project.scrapy("export", "-o", f"again.{kind}", "--feed", copy)
+    assert (project.folder / f"again.{kind}").read_bytes().count(b"<fx:verdict") == (verdict != "complete")
+
+
+def test_archives_are_written_anew_once_nothing_is_missing(server: FeedServer, project: Project) -> None:
+    serve_with_verdict(server, "incomplete")
+    project.crawl(server.url("/index"), settings={"RETRY_ENABLED": 0})
+    assert sorted(export(project, server)) == ["archive-000001.atom", "index.atom"]
+    assert sorted(export(project, server)) == ["archive-000001.atom", "index.atom"]
+    serve_with_verdict(server, "complete")
+    project.crawl(server.url("/index"))
+    written = export(project, server)
+    assert sorted(written) == ["archive-000002.atom", "archive-000003.atom", "index.atom"]
+    assert "prev-archive" not in head(written["archive-000002.atom"])
+    assert b"fx:verdict" not in written["index.atom"]

@@ -11,6 +11,11 @@ LINK_TO_2 = '<link rel="prev-archive" href="https://example.org/2"/>'
 NEXT_TO_2 = '<link rel="next-archive" href="https://example.org/2"/>'
 CURRENT = '<link rel="current" href="https://example.org/index"/>'
 ID_9 = "<id>urn:9</id>"
+DECLARED = (
+    '<fx:verdict xmlns:fx="urn:x-fhcrawl:export" value="incomplete">'
+    '<fx:reason url="@/0" detail="is missing (404)"/></fx:verdict>'
+)
+DECLARED_NOTHING = '<verdict xmlns="urn:x-fhcrawl:export"/>'
 HTML = "text/html; charset=utf-8"
 
 
@@ -61,6 +66,15 @@ CASES = [
     Case(
         "one-link", ERROR, "@/2 and to @/1", 7, LINK_TO_2, f'{LINK_TO_2}<link rel="prev-archive" href="/1"/>'
     ),
+    Case(
+        "nothing-missing",
+        ERROR,
+        "(incomplete): @/0 is missing (404)",
+        8,
+        LINK_TO_2,
+        f"{LINK_TO_2}\n{DECLARED}",
+    ),
+    Case("nothing-missing", WARNING, "not complete ()", 9, ARCHIVE, f"{ARCHIVE}{DECLARED_NOTHING}", "2"),
     Case("link-target", ERROR, "link has no URL", 9, ARCHIVE, '<link rel="prev-archive" href=""/>', "1"),
     Case("relation-name", ERROR, "'previous-archive'", 7, '"prev-archive"', '"previous-archive"'),
     Case("in-head-section", ERROR, "'prev-archive' is not in the head", 9, ID_9, f"{ID_9}{LINK_TO_2}"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.documents import head, modules
 from fhcrawl.documents.head import Vocabulary
-from fhcrawl.documents.model import EXPORT, OWN_ID, Entry, Problem, identifier
+from fhcrawl.documents.model import OWN_ID, PLACEHOLDER, Entry, Problem, identifier
 from fhcrawl.documents.modules import enclosure, person
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, XHTML
@@ -31,8 +31,6 @@ CONTENT, SUMMARY = f"{ATOM}content", f"{ATOM}summary"
 TYPES = ("text", "html", "xhtml")
 PLAIN = ("text", "html", "text/html")
 BASE64 = ";base64"  # the end of a content type
-# Marks elements that `fhcrawl export` adds because RFC 4287 requires them; the value names their source.
-PLACEHOLDER = f"{EXPORT}stands-in"
 # Media types of Atom 0.3 that have other names in RFC 4287.
 SHORT_TYPES = {"text/plain": "text", "text/html": "html", "application/xhtml+xml": "xhtml"}
 NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")

@@ -12,7 +12,7 @@ from xml.sax.saxutils import quoteattr
 
 from lxml import etree
 
-from fhcrawl.documents.model import Problem
+from fhcrawl.documents.model import PLACEHOLDER, Problem
 from fhcrawl.documents.xml import elements, encoding, repair
 from fhcrawl.documents.xml.repair import PREDEFINED, QUOTED, compiled
 from fhcrawl.exceptions import NotAFeedError
@@ -308,13 +308,18 @@ class Parsed(NamedTuple):
     keeps_head: bool = False
 
     def entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
-        """Yield the children that are entries, and remove each afterwards; other children go to `head`."""
+        """Yield the children that are entries, and remove each afterwards; other children go to `head`.
+
+        Entries that stand for gaps are skipped.
+        """
         original_of = None if self.originals is None else _serializer(parent)
         child = next(parent.iterchildren(), None)
         while child is not None:
             following = child.getnext()
             if child.tag != tag:
                 head.setdefault(child.tag, []).append(child)
+            elif elements.has_attribute(child, PLACEHOLDER):
+                elements.remove(child, parent)
             else:
                 if self.originals is not None and original_of is not None:
                     self.originals.append(original_of(child))
