@@ -215,7 +215,7 @@ def older_document(
     barren: int,
     has_joined: bool,
 ) -> Request:
-    context = context_of(response)
+    context, older = context_of(response), result.fetch.position.older_position()
     # A probe that is made again has been processed.
     meta = {**(ALWAYS if link.platform == PROBE.name else {}), **status_meta(link.platform)}
     if result.older_key is not None:
@@ -224,7 +224,8 @@ def older_document(
         context.walk,
         link.url,
         link.role,
-        result.fetch.position.older_position(),
+        # A page that a check has found has its place in the walk that reads it.
+        older._replace(walk=context.walk.number) if link.role is Role.PAGE else older,
         meta,
         via=response.url,
         documents=context.documents + 1,
@@ -250,6 +251,12 @@ def known_older_document(fetch: Fetch, response: Response, older: DocumentRef) -
         documents=1,
         platform=older.platform,
     )
+
+
+def last_page(fetch: Fetch, response: Response, url: str) -> Request:
+    """Return the request for the page that a page without `next` calls the last one."""
+    walk, place = context_of(response).walk, fetch.position.older_position()
+    return _request(walk, url, Role.LISTED, place, ALWAYS, via=response.url)
 
 
 def part(part: DocumentRef, walk: WalkContext, documents: int = 1) -> Request:

@@ -249,10 +249,12 @@ class Walk:
         if is_end is not None:
             self._commits.record_loss(fetch, reading.REPEATS)
             return
+        next_requests: Iterator[Request] = iter(())
         if fetch.is_check:
             next_requests = self._next_recheck(context, result.failure)
-        else:
-            next_requests = self._requests_after(response, document, result, earlier)
+        if not fetch.is_check or reading.has_grown(result, earlier):
+            next_requests = chain(self._requests_after(response, document, result, earlier), next_requests)
+        next_requests = chain(next_requests, self._last_page(response, document, result))
         if reading.has_hidden_news(response, result, earlier):
             next_requests = chain(next_requests, [requests.conditional(response)])
         yield from self._commits.yield_document(response, document, result, versions, next_requests)
@@ -284,6 +286,14 @@ class Walk:
             yield from self.end(fetch, response, links)
         if is_subscription and result.failure is None and link is not None:
             yield from self._first_recheck(fetch, context_of(response))
+
+    def _last_page(
+        self, response: Response, document: FeedDocument, result: DocumentResult
+    ) -> Iterator[Request]:
+        fetch, url = result.fetch, reading.other_last_page(response, document, result)
+        known = None if url is None else self._store.documents.find(fetch.feed, url)
+        if url is not None and (known is None or (known.role is Role.LISTED and known.run != fetch.run)):
+            yield requests.last_page(fetch, response, url)
 
     def end(
         self,
@@ -389,7 +399,7 @@ class Walk:
 
     def _first_recheck(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
         budget = self._recheck_budget
-        if not budget.days or (context.last_reading is not None and context.last_reading.is_new):
+        if context.last_reading is not None and context.last_reading.is_new:
             return
         rows, walk = self._store.documents.read_chain(fetch.feed)
         # Recheck out of turn if an archive has lost an entry, which may be gone, or if links from several
@@ -400,7 +410,11 @@ class Walk:
         failed = [index for index, row in enumerate(rows) if not row.is_there]
         last_requests = [row.fetched for row in rows]
         due = absences.due_rechecks(last_requests, fetch.fetched, budget, doubted, failed)
-        yield from self._recheck([rows[index].id for index in due], context.walk)
+        # With the oldest entries first, new ones come at the far end.
+        last_pages = [row.id for row in rows if row.behind_id is None and row.role == Role.PAGE.value]
+        is_oldest_first = bool(last_pages) and self._store.documents.is_oldest_first(fetch.feed)
+        first = last_pages if is_oldest_first else []
+        yield from self._recheck(list(dict.fromkeys([*first, *(rows[i].id for i in due)])), context.walk)
 
     def _next_recheck(self, context: RequestContext, failure: DocumentFailure | None) -> Iterator[Request]:
         if isinstance(context.task, Recheck) and (failure is None or not is_of_host(failure)):

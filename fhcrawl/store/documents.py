@@ -222,6 +222,23 @@ class Documents(Repository):
         walk = max((walk for walk in doubts if walk is not None), default=None)
         return [row for row in rows if row.is_checkable], walk
 
+    # Of entries that a check has found edited, the place is not the document's: they are left out.
+    def is_oldest_first(self, feed: str) -> bool:
+        """Return whether most documents of a chain have older entries than the document behind them."""
+        time = "coalesce(entries.published, entries.updated)"
+        subscription = "documents.id = (SELECT subscription_id FROM feeds WHERE feeds.id = :feed_id)"
+        spans = f"""{with_chain(subscription)},
+            spans AS (SELECT documents.id, documents.behind_id, min({time}) AS oldest, max({time}) AS newest
+                FROM chain JOIN documents ON documents.id = chain.id
+                JOIN entries ON order_walk = documents.walk AND order_step = documents.step
+                WHERE entries.feed_id = :feed_id AND digest <> '' AND {time} IS NOT NULL
+                GROUP BY documents.id, documents.behind_id)
+            SELECT count(CASE WHEN near.newest <= far.oldest AND near.oldest < far.newest THEN 1 END)
+                > count(CASE WHEN near.newest > far.oldest THEN 1 END) AS is_ascending
+            FROM spans AS near JOIN spans AS far ON far.id = near.behind_id"""
+        [row] = self._select(spans, feed)
+        return bool(row.is_ascending)
+
     def find_checked(self, document_id: int) -> CheckedDocument | None:
         """Return a processed document by its id; None if it is not there, or not processed any more."""
         return self._find_checked("documents.id = :id AND state = 'processed'", id=document_id)
