@@ -159,8 +159,9 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         self._skip(request)
         # No page is left to be read: the walk ends.
         fetch = fetch_from_response(response)
-        requests_at_end = Walk.of(self._crawler).end(fetch, response, is_unchanged=pending is None)
-        last_request = next(requests_at_end, None)
+        walk = Walk.of(self._crawler)
+        requests_at_end = walk.end(fetch, response, is_unchanged=pending is None)
+        last_request = next(walk.growing_page(context.walk), None) or next(requests_at_end, None)
         return last_request and last_request.replace(callback=request.callback, errback=request.errback)
 
     def _has_other_count(self, result: DocumentResult) -> bool:

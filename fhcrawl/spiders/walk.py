@@ -399,7 +399,7 @@ class Walk:
 
     def _first_recheck(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
         budget = self._recheck_budget
-        if context.last_reading is not None and context.last_reading.is_new:
+        if not budget.days or (context.last_reading is not None and context.last_reading.is_new):
             return
         rows, walk = self._store.documents.read_chain(fetch.feed)
         # Recheck out of turn if an archive has lost an entry, which may be gone, or if links from several
@@ -410,11 +410,12 @@ class Walk:
         failed = [index for index, row in enumerate(rows) if not row.is_there]
         last_requests = [row.fetched for row in rows]
         due = absences.due_rechecks(last_requests, fetch.fetched, budget, doubted, failed)
-        # With the oldest entries first, new ones come at the far end.
-        last_pages = [row.id for row in rows if row.behind_id is None and row.role == Role.PAGE.value]
-        is_oldest_first = bool(last_pages) and self._store.documents.is_oldest_first(fetch.feed)
-        first = last_pages if is_oldest_first else []
-        yield from self._recheck(list(dict.fromkeys([*first, *(rows[i].id for i in due)])), context.walk)
+        yield from self._recheck([rows[index].id for index in due], context.walk)
+
+    def growing_page(self, walk: WalkContext) -> Iterator[Request]:
+        """Yield the request for the last page if the oldest entries come first: new ones come there."""
+        page = self._store.documents.find_growing(walk.feed, walk.run)
+        yield from self._recheck([] if page is None else [page], walk)
 
     def _next_recheck(self, context: RequestContext, failure: DocumentFailure | None) -> Iterator[Request]:
         if isinstance(context.task, Recheck) and (failure is None or not is_of_host(failure)):

@@ -223,21 +223,22 @@ class Documents(Repository):
         return [row for row in rows if row.is_checkable], walk
 
     # Of entries that a check has found edited, the place is not the document's: they are left out.
-    def is_oldest_first(self, feed: str) -> bool:
-        """Return whether most documents of a chain have older entries than the document behind them."""
+    def find_growing(self, feed: str, run: int) -> int | None:
+        """Return the id of the last page, unless `run` has read it, if most pages have older entries first."""
         time = "coalesce(entries.published, entries.updated)"
-        subscription = "documents.id = (SELECT subscription_id FROM feeds WHERE feeds.id = :feed_id)"
-        spans = f"""{with_chain(subscription)},
+        spans = f"""{with_chain("documents.id = (SELECT subscription_id FROM feeds WHERE id = :feed_id)")},
             spans AS (SELECT documents.id, documents.behind_id, min({time}) AS oldest, max({time}) AS newest
                 FROM chain JOIN documents ON documents.id = chain.id
                 JOIN entries ON order_walk = documents.walk AND order_step = documents.step
                 WHERE entries.feed_id = :feed_id AND digest <> '' AND {time} IS NOT NULL
                 GROUP BY documents.id, documents.behind_id)
-            SELECT count(CASE WHEN near.newest <= far.oldest AND near.oldest < far.newest THEN 1 END)
-                > count(CASE WHEN near.newest > far.oldest THEN 1 END) AS is_ascending
-            FROM spans AS near JOIN spans AS far ON far.id = near.behind_id"""
-        [row] = self._select(spans, feed)
-        return bool(row.is_ascending)
+            SELECT documents.id FROM chain JOIN documents ON documents.id = chain.id
+            WHERE documents.behind_id IS NULL AND role = 'page' AND run <> :run AND (SELECT
+                count(CASE WHEN near.newest <= far.oldest AND near.oldest < far.newest THEN 1 END)
+                > count(CASE WHEN near.newest > far.oldest THEN 1 END)
+                FROM spans AS near JOIN spans AS far ON far.id = near.behind_id)"""
+        row = self._first(spans, feed, run=run)
+        return None if row is None else row.id
 
     def find_checked(self, document_id: int) -> CheckedDocument | None:
         """Return a processed document by its id; None if it is not there, or not processed any more."""
