@@ -224,7 +224,7 @@ class Documents(Repository):
 
     # Of entries that a check has found edited, the place is not the document's: they are left out.
     def find_growing(self, feed: str, run: int) -> int | None:
-        """Return the id of the last page, unless `run` has read it, if most pages have older entries first."""
+        """Return the id of the last page if most pages are oldest first, and `run` has not read it."""
         time = "coalesce(entries.published, entries.updated)"
         spans = f"""{with_chain("documents.id = (SELECT subscription_id FROM feeds WHERE id = :feed_id)")},
             spans AS (SELECT documents.id, documents.behind_id, min({time}) AS oldest, max({time}) AS newest

@@ -1,4 +1,4 @@
-"""Paged feeds with the oldest entries first, which grow at the far end, and last pages that no `next` names."""
+"""Paged feeds with the oldest entries first, which grow at the far end, and other last pages."""
 
 import pytest
 
