@@ -265,7 +265,7 @@ OTHERS = {
     "so are pages with an entry that cannot be kept": """
         /index 3 next:/p2; /p2 2 ?; crawl /index; crawl /index reset; verdict lossy entries-lost paged""",
     "so are pages that end before the one that they call the last": """
-        /index 3 next:/p2 last:/p9; /p2 2 last:/p9; crawl /index; crawl /index reset; 
+        /index 3 next:/p2 last:/p9; /p2 2 last:/p9; crawl /index; crawl /index reset;
         verdict lossy http-404 paged
         /p2 2 last:/p2; crawl /index reset; crawl /index reset; verdict complete""",
     "so are pages of which only the publisher's links say that there are more": """
