@@ -152,7 +152,8 @@ class ReasonKind(str, Enum):
     BEGINS_LATER = "begins-later", OLDER
     PAGED = (
         "paged",
-        "crawl it often: it is complete once two readings of all its pages agree (--reset reads them now)",
+        "crawl it often, newest or oldest entries first: it is complete once two readings of all its "
+        "pages agree (--reset reads them now)",
         Retry.NEVER,
         False,
     )

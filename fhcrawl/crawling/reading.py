@@ -73,6 +73,11 @@ REPEATS = DocumentFailure(
     ReasonKind.REPEATS,
     "has no entries that the previous page does not have, so the crawl ends here",
 )
+NOT_REACHED = DocumentFailure(
+    State.INVALID,
+    ReasonKind.CONTRADICTORY_LINKS,
+    "is the last page by a `last` link, but has entries that no page has to which `next` links lead",
+)
 LOST_KINDS = ("no-id", "entry-lost")
 SHARED = "another entry of the document has this id but different content; only one of them can be kept"
 # The roles of documents that each walk reads as they are at that time.
@@ -260,6 +265,8 @@ class _Reading:
             result = self._with_subscription_fields(result, shared)
         elif fetch.role is Role.CAPTURE:
             result = replace(result, shown=self.marks, oldest=self.oldest)
+        elif fetch.role is Role.LISTED and self.store is not None:
+            result = self._as_last_page(result, self.store)
         return result if self.store is None else self._with_unlinked_page(result, self.store)
 
     def _failure(self) -> DocumentFailure | None:
@@ -343,6 +350,15 @@ class _Reading:
         lost_ids = self._lost_ids(result, earlier, held) if is_comparable and earlier is not None else {}
         is_missing_page = self.context.is_probe and not result.versions
         return replace(result, held=None if is_missing_page else held, lost=lost_ids, validators=validators)
+
+    # calibre's `last` is an offset that no `next` reaches, with entries of the pages before it.
+    def _as_last_page(self, result: DocumentResult, store: Store) -> DocumentResult:
+        ids, latest = [version.id for version in result.versions], result.fetch.latest
+        is_known = result.lost_entries == 0 and store.entries.find_winners(
+            result.fetch.feed, ids, latest
+        ).keys() >= set(ids)
+        failure = result.failure or (None if is_known else NOT_REACHED)
+        return replace(result, failure=failure, older_document=None)
 
     def _lost_ids(
         self, result: DocumentResult, earlier: EarlierReading, held: bytes
@@ -581,6 +597,22 @@ def api_url(response: Response) -> str | None:
         return None
     url = api_of(response.body, response.url)
     return url if url is not None and requests.is_fetchable(url) else None
+
+
+def has_grown(result: DocumentResult, earlier: EarlierReading | None) -> bool:
+    """Return whether a page that was the last one links to an older page now."""
+    link = result.older_document
+    is_linked = link is not None and link.role is Role.PAGE and link.platform is None
+    return is_linked and result.failure is None and earlier is not None and earlier.was_last
+
+
+def other_last_page(response: Response, document: FeedDocument, result: DocumentResult) -> str | None:
+    """Return the URL that a page without an older one calls the last page, unless it is its own."""
+    fetch = result.fetch
+    if fetch.role is Role.LISTED or result.older_document is not None or result.failure is not None:
+        return None
+    quirks = requests.quirks_of(context_of(response).walk.options)
+    return last_page(document, (fetch.requested_url, fetch.url), quirks)
 
 
 # Weak validators may stay the same if insignificant text differs (RFC 9110, 8.8.1), and an entry may have

@@ -216,7 +216,7 @@ def older_document(
     barren: int,
     has_joined: bool,
 ) -> Request:
-    context = context_of(response)
+    context, older = context_of(response), result.fetch.position.older_position()
     # A probe that is made again has been processed.
     meta = {**(ALWAYS if link.platform == PROBE.name else {}), **status_meta(link.platform)}
     if result.older_key is not None:
@@ -225,7 +225,8 @@ def older_document(
         context.walk,
         link.url,
         link.role,
-        result.fetch.position.older_position(),
+        # A page that a check has found has its place in the walk that reads it.
+        older._replace(walk=context.walk.number) if link.role is Role.PAGE else older,
         meta,
         via=response.url,
         documents=context.documents + 1,
@@ -255,19 +256,21 @@ def known_older_document(fetch: Fetch, response: Response, older: DocumentRef) -
 
 def with_response(request: Request, response: Response) -> Request:
     """Return a request that gets the response to an earlier one, if both are for the same document."""
-    meta = request_of(response).meta
-    urls = [*meta.get("redirect_urls", ()), response.url]
-    if request.url not in urls:
-        return request
-    first = urls.index(request.url)
-    redirects = {
-        "redirect_urls": urls[first:-1],
-        "redirect_reasons": meta.get("redirect_reasons", [])[first:],
-    }
-    # A response with its request, which has callbacks, could not be stored in a JOBDIR.
-    meta = {**request.meta, **(redirects if urls[first:-1] else {}), RESPONSE: response.replace(request=None)}
-    answered: Request = request.replace(meta=meta)
-    return answered
+    earlier_meta = request_of(response).meta
+    urls = [*earlier_meta.get("redirect_urls", ()), response.url]
+    if request.url in urls:
+        first = urls.index(request.url)
+        reasons = earlier_meta.get("redirect_reasons", [])[first:]
+        # A response with its request, which has callbacks, could not be stored in a JOBDIR.
+        request.meta[RESPONSE] = response.replace(request=None)
+        request.meta.update({"redirect_urls": urls[first:-1], "redirect_reasons": reasons} if reasons else {})
+    return request
+
+
+def last_page(fetch: Fetch, response: Response, url: str) -> Request:
+    """Return the request for the page that a page without `next` calls the last one."""
+    walk, place = context_of(response).walk, fetch.position.older_position()
+    return _request(walk, url, Role.LISTED, place, ALWAYS, via=response.url)
 
 
 def part(part: DocumentRef, walk: WalkContext, documents: int = 1) -> Request:

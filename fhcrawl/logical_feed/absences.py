@@ -116,6 +116,10 @@ class EarlierReading:
         self._place_now = ChainPosition(walk, place.step)
         self.unsettled: set[str] = set()
 
+    @property
+    def was_last(self) -> bool:
+        return self._encoded.startswith(NO_OLDER)
+
     def had_content(self, version: Version) -> bool:
         return _short_digest(version.digest) in self._contents.get(digest_of_id(version.id), ())
 

@@ -254,10 +254,12 @@ class Walk:
         if is_end is not None:
             self._commits.record_loss(fetch, reading.REPEATS)
             return
+        next_requests: Iterator[Request] = iter(())
         if fetch.is_check:
             next_requests = self._next_recheck(context, result.failure)
-        else:
-            next_requests = self._requests_after(response, document, result, earlier)
+        if not fetch.is_check or reading.has_grown(result, earlier):
+            next_requests = chain(self._requests_after(response, document, result, earlier), next_requests)
+        next_requests = chain(next_requests, self._last_page(response, document, result))
         if reading.has_hidden_news(response, result, earlier):
             next_requests = chain(next_requests, [requests.conditional(response)])
         yield from self._commits.yield_document(response, document, result, versions, next_requests)
@@ -288,6 +290,14 @@ class Walk:
             links = None if result.kind == Kind.COMPLETE.value else [entry.link for entry in document.entries]
             yield from self.end(fetch, response, links)
 
+    def _last_page(
+        self, response: Response, document: FeedDocument, result: DocumentResult
+    ) -> Iterator[Request]:
+        fetch, url = result.fetch, reading.other_last_page(response, document, result)
+        known = None if url is None else self._store.documents.find(fetch.feed, url)
+        if url is not None and (known is None or (known.role is Role.LISTED and known.run != fetch.run)):
+            yield requests.last_page(fetch, response, url)
+
     def end(
         self,
         fetch: Fetch,
@@ -300,7 +310,7 @@ class Walk:
         :param links: those of entries of the feed; None if it shows all of its entries
         """
         walk = context_of(response).walk
-        if fetch.role not in ENDING:
+        if fetch.role not in ENDING or fetch.feed in self._rechecked:
             return
         check = self._begin_list_check(fetch, response, is_unchanged) if walk.options.platforms else None
         if check is not None:
@@ -400,8 +410,6 @@ class Walk:
         yield from self._recheck(self._due_rechecks(walk), walk)
 
     def _due_rechecks(self, walk: WalkContext) -> list[int]:
-        if not self._recheck_budget.days:
-            return []
         rows, doubted_walk = self._store.documents.read_chain(walk.feed)
         if not any(row.read_walk == walk.number for row in rows) or any(
             row.run == walk.run and row.state != State.KNOWN.value and row.reason in OF_HOST for row in rows
@@ -418,7 +426,10 @@ class Walk:
         not_first = [*read, *(index for index, row in enumerate(rows) if not row.is_there)]
         last_requests, time_now = [row.fetched for row in rows], now()
         due = absences.due_rechecks(last_requests, time_now, self._recheck_budget, doubted, not_first)
-        return [rows[index].id for index in due if index not in read]
+        document_ids = [rows[index].id for index in due if index not in read]
+        # With the oldest entries first, new ones come on the last page.
+        growing = self._store.documents.find_growing(walk.feed, walk.run)
+        return document_ids if growing is None else list(dict.fromkeys([growing, *document_ids]))
 
     def _next_recheck(self, context: RequestContext, failure: DocumentFailure | None) -> Iterator[Request]:
         if isinstance(context.task, Recheck) and (failure is None or not is_of_host(failure)):

@@ -224,6 +224,24 @@ class Documents(Repository):
         walk = max((walk for walk in doubts if walk is not None), default=None)
         return rows, walk
 
+    # Of entries that a check has found edited, the place is not the document's: they are left out.
+    def find_growing(self, feed: str, run: int) -> int | None:
+        """Return the id of the last page if most pages are oldest first, and `run` has not read it."""
+        time = "coalesce(entries.published, entries.updated)"
+        spans = f"""{with_chain("documents.id = (SELECT subscription_id FROM feeds WHERE id = :feed_id)")},
+            spans AS (SELECT documents.id, documents.behind_id, min({time}) AS oldest, max({time}) AS newest
+                FROM chain JOIN documents ON documents.id = chain.id
+                JOIN entries ON order_walk = documents.walk AND order_step = documents.step
+                WHERE entries.feed_id = :feed_id AND digest <> '' AND {time} IS NOT NULL
+                GROUP BY documents.id, documents.behind_id)
+            SELECT documents.id FROM chain JOIN documents ON documents.id = chain.id
+            WHERE documents.behind_id IS NULL AND role = 'page' AND run <> :run AND (SELECT
+                count(CASE WHEN near.newest <= far.oldest AND near.oldest < far.newest THEN 1 END)
+                > count(CASE WHEN near.newest > far.oldest THEN 1 END)
+                FROM spans AS near JOIN spans AS far ON far.id = near.behind_id)"""
+        row = self._first(spans, feed, run=run)
+        return None if row is None else row.id
+
     def find_checked(self, document_id: int) -> CheckedDocument | None:
         """Return a processed document by its id; None if it is not there, or not processed any more."""
         return self._find_checked("documents.id = :id AND state = 'processed'", id=document_id)

@@ -8,7 +8,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.logical_feed import Kind, Reason, Role, Verdict, in_words, words
-from fhcrawl.logical_feed.absences import LINK_OCTETS, NO_OLDER, Seen, agreed_walk
+from fhcrawl.logical_feed.absences import LINK_OCTETS, NO_OLDER, Seen, agreed_walk, digest_of_id
 from fhcrawl.logical_feed.coverage import COVERED_KINDS, CaptureRead, covered_by, split_marks
 from fhcrawl.logical_feed.listings import Listing, SitemapReport
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
@@ -46,7 +46,7 @@ SELECT documents.id, documents.feed_id, documents.url, documents.role, documents
     documents.since, documents.fetched, documents.moved_to, documents.moved_walk, documents.checked,
     documents.checked_walk, documents.changed_walk, documents.held IS NOT NULL AS has_content,
     {SHOWS_ENTRIES} AS shows_entries,
-    substr(documents.held, 1, {len(NO_OLDER)}) = :names_none AS names_none,
+    substr(documents.held, 1, {LINK_OCTETS}) AS older_digest,
     (SELECT older.role FROM documents AS older WHERE older.id = documents.behind_id) AS older_role
 FROM documents JOIN chain ON chain.id = documents.id
 WHERE documents.role <> 'part' OR documents.behind_id IS NULL OR documents.state <> 'processed'
@@ -162,8 +162,9 @@ class Feed:
 
 def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
     feed_ids = [feed.id for feed in feeds]
-    values: dict[str, object] = {"feeds": feed_ids, "not_fetched": NOT_FETCHED, "names_none": NO_OLDER}
+    values: dict[str, object] = {"feeds": feed_ids, "not_fetched": NOT_FETCHED}
     chains = _by_feed(execute(connection, CHAINS, values))
+    last_pages = _other_last_pages(connection, chains)
     states = _by_feed(execute(connection, STATES, values))
     have_parts = any(row.parts for of_feed in states.values() for row in of_feed)
     parts = _by_feed(execute(connection, PARTS, values) if have_parts else ())
@@ -180,9 +181,18 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
         covered = coverage.get(feed.id) if kind is None or kind in COVERED_KINDS else None
         listing = Listing.of_walk(feed.listing, feed.walk)
         # The publisher's list proves more than the pages do.
-        complete_as_of = _complete_as_of(chain) if kind is Kind.PAGED and listing is None else None
+        complete_as_of = None
+        if kind is Kind.PAGED and listing is None:
+            complete_as_of = _complete_as_of(chain, last_pages[feed.id])
         sitemap = SitemapReport.from_json(feed.sitemap)
-        gaps = list(_gap_reasons(feed, chain, parts[feed.id], unrequested.get(feed.id)))
+        gaps = [
+            *_gap_reasons(feed, chain, parts[feed.id], unrequested.get(feed.id)),
+            *(
+                Reason(ReasonKind(row.reason), row.url, row.detail, row.since)
+                for row in last_pages[feed.id]
+                if row.reason
+            ),
+        ]
         feed_verdict, reasons = verdict(
             feed.url,
             kind,
@@ -227,14 +237,24 @@ def _ways_obtained(feed: Row[Any], rows: list[Row[Any]]) -> list[str]:
 
 
 # From the last change of a document until the earliest of the last checks, all documents were unchanged.
-def _complete_as_of(chain: list[Row[Any]]) -> str | None:
+def _complete_as_of(chain: list[Row[Any]], last_pages: list[Row[Any]]) -> str | None:
     for row in chain:
-        if None in (row.checked, row.names_none) or (row.behind_id is None) != row.names_none:
+        has_older = row.older_digest not in (None, NO_OLDER) and (row.behind_id is not None or not last_pages)
+        if None in (row.checked, row.older_digest) or (row.behind_id is not None) != has_older:
             return None
-    if all(row.role != Role.PAGE.value for row in chain):
+    if all(row.role != Role.PAGE.value for row in chain) and not last_pages:
         return None
     walk = agreed_walk([Seen(row.changed_walk, row.checked_walk) for row in chain])
     return None if walk is None else str(min(row.checked for row in chain))
+
+
+# The documents that a page without `next` calls the last one, though it is another.
+def _other_last_pages(connection: Connection, chains: ByFeed) -> ByFeed:
+    ends = (row for rows in chains.values() for row in rows if row.behind_id is None)
+    digests = {row.feed_id: row.older_digest for row in ends if row.older_digest not in (None, NO_OLDER)}
+    documents = "SELECT * FROM documents WHERE feed_id = ANY(:feeds)"
+    rows = execute(connection, documents, {"feeds": list(digests)}) if digests else ()
+    return _by_feed(row for row in rows if digest_of_id(row.url) == digests[row.feed_id])
 
 
 def _by_feed(rows: Iterable[Row[Any]]) -> ByFeed:

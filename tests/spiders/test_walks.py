@@ -265,10 +265,11 @@ OTHERS = {
     "so are pages with an entry that cannot be kept": """
         /index 3 next:/p2; /p2 2 ?; crawl /index; crawl /index reset; verdict lossy entries-lost paged""",
     "so are pages that end before the one that they call the last": """
-        /index 3 next:/p2 last:/p9; /p2 2 last:/p9; crawl /index; crawl /index reset; verdict lossy paged
+        /index 3 next:/p2 last:/p9; /p2 2 last:/p9; crawl /index; crawl /index reset;
+        verdict lossy http-404 paged
         /p2 2 last:/p2; crawl /index reset; crawl /index reset; verdict complete""",
     "so are pages of which only the publisher's links say that there are more": """
-        /index 1 first:/index last:/p9; crawl /index; crawl /index reset; verdict lossy paged""",
+        /index 1 first:/index last:/p9; crawl /index; crawl /index reset; verdict lossy http-404 paged""",
     "so are pages that were guessed": """
         /feed/ 2 rss wordpress; /feed/?paged=2 1 rss wordpress; crawl /feed/; crawl /feed/ reset
         verdict lossy paged""",
