@@ -427,6 +427,8 @@ class Walk:
         last_requests, time_now = [row.fetched for row in rows], now()
         due = absences.due_rechecks(last_requests, time_now, self._recheck_budget, doubted, not_first)
         document_ids = [rows[index].id for index in due if index not in read]
+        if all(row.role != Role.PAGE.value for row in rows):
+            return document_ids
         # With the oldest entries first, new ones come on the last page.
         growing = self._store.documents.find_growing(walk.feed, walk.run)
         return document_ids if growing is None else list(dict.fromkeys([growing, *document_ids]))
