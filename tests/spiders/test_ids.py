@@ -26,29 +26,38 @@ def json_feed(*ids: str) -> str:
     return f'raw {{"version":"https://jsonfeed.org/version/1.1","title":"T","items":[{items}]}}'
 
 
-SHARED = "incomplete shared-id"
+SHARED = "entries with different content share this id"
 
 
 @pytest.mark.parametrize(
-    ("document", "entries", "verdict"),
+    ("document", "entries", "is_shared"),
     [
         # One guid, or one link, and other content.
-        (channel(item("A", "g", text="Autumn."), item("A", "g", text="Disorder.")), 1, SHARED),
-        (channel(item("A", "g", day=1), item("A", "g", day=2)), 1, SHARED),
-        (channel(item("A", link="/a"), item("B", link="/a"), item("C", link="/c")), 2, SHARED),
-        ("1=a 1=b complete", 1, SHARED),
-        (json_feed("5", '"5"'), 1, "unknown shared-id no-history"),
-        # The same item twice; two versions of an entry.
-        (channel(item("A", "g"), item("A", "g")), 1, "complete"),
-        ("1=a@2003 1=b@2004 complete", 1, "complete"),
+        (channel(item("A", "g", text="Autumn."), item("A", "g", text="Disorder.")), 2, True),
+        (channel(item("A", "g", day=1), item("A", "g", day=2)), 2, True),
+        (channel(item("A", link="/a"), item("B", link="/a"), item("C", link="/c")), 3, True),
+        (channel(*(item("A", "g", f"/{n}") for n in range(8)), item("B", "h")), 9, True),
+        # A shared id whose link is shared too.
+        (channel(*(item(each, "g", "/1") for each in "ABC"), item("A", "g", "/2")), 4, True),
+        (channel(*(item("A", "g", f"/{n}", text) for n in "12" for text in "ab")), 4, True),
+        ("1=a 1=b complete", 2, True),
+        # The same item twice, among others; two versions of an entry.
+        (channel(item("A", "g"), item("B", "g"), item("A", "g")), 2, True),
+        (channel(item("A", "g"), item("A", "g")), 1, False),
+        ("1=a@2003 1=b@2004 complete", 1, False),
+        # No time orders the second and the third.
+        ("1=a@2003 1=b@2004 1=a@2004 complete", 2, True),
         # The channel's own link is no id.
-        (channel(item("A", link=SITE), item("B", link=SITE), item("C", link=f"{SITE}/")), 3, "complete"),
-        (channel(item("A", link=f"{SITE}#1"), item("B", link=f"{SITE}#2")), 2, "complete"),
+        (channel(item("A", link=SITE), item("B", link=SITE), item("C", link=f"{SITE}/")), 3, False),
+        (channel(item("A", link=f"{SITE}#1"), item("B", link=f"{SITE}#2")), 2, False),
     ],
 )
-def test_entries_that_share_an_id_are_a_reason(play: Play, document: str, entries: int, verdict: str) -> None:
-    said = f"{'logs' if 'shared' in verdict else 'lacks'} has this id"
-    play(f"/f {document}; crawl /f; {said}; verdict {verdict}; crawl; verdict {verdict}; stored /f={entries}")
+def test_entries_that_share_an_id_are_told_apart(
+    play: Play, document: str, entries: int, is_shared: bool
+) -> None:
+    said = f"{'logs' if is_shared else 'lacks'} {SHARED}"
+    play(f"/f {document}; crawl /f; {said}; verdict complete; stored /f={entries}")
+    play(f"crawl; exports; lacks {SHARED}; verdict complete; stored /f={entries}")
 
 
 G, H = item("A", "g", "/1"), item("B", "h", "/2")
