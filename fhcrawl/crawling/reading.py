@@ -430,6 +430,8 @@ class _Reading:
                 (entry_id, (_digest(entry), entry.published), entry.updated)
                 for entry_id, (_publisher_id, entry) in zip(ids, entries, strict=True)
             )
+            if found == self.shared_ids:
+                return
             self.shared_ids = frozenset(found)
             for entry_id, (publisher_id, entry) in zip(ids, entries, strict=True):
                 if results.tell_apart(publisher_id, entry, found) != entry_id:

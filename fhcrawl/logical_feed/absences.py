@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 #
 # A document that is read again is compared with its previous content, to find the entries that have changed.
 # The ids are the publisher's, so that an id that becomes shared changes nothing: an entry with a shared id is
-# contained as long as any entry with this id is. The digests are short: a publisher who makes them collide only
-# hides a change of their own entry.
+# contained as long as any entry with this id is. The digests are short: a publisher who makes them collide
+# only hides a change of their own entry.
 
 # Octets of the digest of an id, and of a content. The digest of the URL of the older document comes first.
 ID_OCTETS, CONTENT_OCTETS = 8, 4

@@ -312,8 +312,8 @@ def _id_from_content(entry: Entry) -> str | None:
 
 # An id is shared if a document has two entries with it whose content differs, and no update time says which
 # one is newer (RFC 4287, 4.1.1: "Their atom:updated timestamps SHOULD be different"). The link may be shared
-# as well: an id with the suffix of a link can be a shared id too. So the ids of a feed's entries depend on the
-# set of shared ids alone, and this set does not depend on the order in which documents are read.
+# as well: an id with the suffix of a link can be a shared id too. So the ids of a feed's entries depend on
+# the set of shared ids alone, and this set does not depend on the order in which documents are read.
 def tell_apart(publisher_id: str, entry: Distinct, shared_ids: Container[str]) -> str:
     """Return the id of an entry: the publisher's, with a suffix if other entries of the feed have it too."""
     if publisher_id not in shared_ids:

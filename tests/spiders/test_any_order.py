@@ -11,7 +11,6 @@ from fhcrawl.logical_feed import ChainPosition, Outcome, Winner
 from fhcrawl.logical_feed import Version as LogicalVersion
 from fhcrawl.logical_feed.results import CommitBatch, decide, deletion_order, latest_time
 from fhcrawl.logical_feed.results import order as logical_order
-from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import Store
 from tests.databases import NewDatabase, examples
 from tests.engine import Engine
