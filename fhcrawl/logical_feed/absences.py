@@ -17,7 +17,7 @@ from fhcrawl.logical_feed.chain import ChainPosition
 from fhcrawl.logical_feed.results import order
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from fhcrawl.logical_feed.results import Order, Version
 
@@ -68,6 +68,13 @@ def _contents_by_id(encoded: bytes) -> dict[bytes, set[bytes]]:
     for begin in range(LINK_OCTETS, len(encoded), ENTRY_OCTETS):
         contents[encoded[begin : begin + ID_OCTETS]].add(encoded[begin + ID_OCTETS : begin + ENTRY_OCTETS])
     return contents
+
+
+def has_other_content(encoded: bytes, digests: Mapping[str, str]) -> bool:
+    """Return whether a document has an entry with one of some ids, but with other content."""
+    contents, expected = _contents_by_id(encoded), {digest_of_id(i): d for i, d in digests.items()}
+    shown = contents.keys() & expected.keys()
+    return any(contents[key] != {_short_digest(expected[key])} for key in shown)
 
 
 def ids_with_other_content(versions: Collection[Version], newer: bytes) -> set[str] | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fhcrawl.documents import model
 from fhcrawl.documents.lists import NAMESPACE
 from fhcrawl.logical_feed import FIRST_WALK, ChainPosition, Role
+from fhcrawl.logical_feed.absences import has_other_content
 from fhcrawl.logical_feed.chain import EARLIEST_WALK
 from fhcrawl.logical_feed.coverage import coverage_after, doubted, mark_of_id
 from fhcrawl.logical_feed.results import (
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed import Version, Winner
     from fhcrawl.logical_feed.coverage import Coverage
-    from fhcrawl.logical_feed.results import DocumentResult
+    from fhcrawl.logical_feed.results import DocumentResult, Fetch
     from fhcrawl.store.database import Database
 
 ENDS_EARLIER = DocumentFailure(State.KNOWN, ReasonKind.KNOWN, "no longer leads to a page")
@@ -235,7 +236,7 @@ class FeedWriter:
             insert = f"INSERT INTO versions ({VERSION_COLUMNS})"
             execute_among(self._connection, query, self.feed_id, ids, insert, KEEP_VERSION)
 
-    def share_ids(self, new_ids: frozenset[str], shared_ids: Container[str], latest: str) -> None:
+    def share_ids(self, new_ids: frozenset[str], shared_ids: Container[str], fetch: Fetch) -> None:
         """Note that ids are shared; stored entries that have one get the id that tells them apart."""
         insert = insertion("shared_ids", ("feed_id", "id"))
         self._execute_all(f"{insert} ON CONFLICT DO NOTHING", [{"id": shared_id} for shared_id in new_ids])
@@ -250,9 +251,22 @@ class FeedWriter:
         for statement in MOVE_ENTRY:
             self._execute_all(statement, moved)
         ids = [row["id"] for row in moved]
-        before = winners(execute_among(self._connection, WINNERS, self.feed_id, ids), latest)
+        before = winners(execute_among(self._connection, WINNERS, self.feed_id, ids), fetch.latest)
         self._delete_entries([absence(i, ChainPosition(EARLIEST_WALK, 0)) for i in ids], before)
         self._write_changes({row["new_id"]: None for row in moved if before[row["id"]].digest}, [])
+        # Entries that have been replaced by another one with their id are in documents that are read again.
+        digests = {entry_id: winner.digest for entry_id, winner in before.items()}
+        held = """SELECT id, held FROM documents
+            WHERE feed_id = :feed_id AND role <> 'subscription' AND held IS NOT NULL"""
+        self._execute_all(
+            """UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since
+            WHERE feed_id = :feed_id AND id = :id""",
+            [
+                {**UNREAD, "since": fetch.fetched, "id": row.id}
+                for row in self._execute(held)
+                if has_other_content(bytes(row.held), digests)
+            ],
+        )
 
     # The changes to export: `exported` has the digest that the last export contained, by id; None for no
     # export. The entries in `revoked` are as they were exported.

@@ -282,7 +282,7 @@ class Documents(Repository):
         with self._database.transaction() as connection:
             feed_id = self._leased_feed_id(connection, fetch.feed)
             writer = FeedWriter(feed_id, fetch.position, self.keeps_versions).bind_to(connection)
-            writer.share_ids(new_ids, result.shared_ids, fetch.latest)
+            writer.share_ids(new_ids, result.shared_ids, fetch)
 
     def note_failure(self, result: DocumentResult) -> None:
         """Store that a document could not be fetched or read; its links to older documents are kept."""

@@ -64,17 +64,16 @@ G, H = item("A", "g", "/1"), item("B", "h", "/2")
 BOTH = item("A", link=SITE, day=1), item("B", link=SITE, day=2)
 FIRST = [item(str(n), f"g{n}") for n in range(3)]
 IDS = {
-    "an example and the number are in the reason": f"""
-        /f {channel(item("A", "g"), *(item(str(n), "game-7") for n in range(3)))}; crawl /f
-        detail has entries that could not be kept: 2
-        detail several entries have the same id, such as game-7""",
+    "an example and the number are logged once": f"""
+        /f {channel(item("A", "g"), *(item(str(n), f"game-{n % 2}") for n in range(4)))}; crawl /f
+        logs game-0: {SHARED}; logs (and 1 more); stat fhcrawl/entry/shared 4; crawl; lacks {SHARED}""",
     "seen alone in a later document they have the same ids": f"""
         /f {channel(*BOTH, head="")}; crawl /f; /f {channel(BOTH[1], head="")}; crawl; exports""",
     # The choice is kept; the archive is checked, since its former ids are in no document any more.
     "the user chooses what identifies the entries": f"""
         /f {channel(G, item("A", "g", "/2"), head=ARCHIVED)}
         /old {channel(item("B", "g", "/3"), item("C", "g", "/4"), head="")}; crawl /f
-        verdict incomplete shared-id shared-id; lacks identified; crawl ids=link; stat fhcrawl/entry/new 4
+        verdict complete; lacks identified; crawl ids=link; stat fhcrawl/entry/new 4
         logs its entries are now identified by their link, and no longer by their id; verdict complete
         crawl; exports; asked /f /old
         /f {channel(item("A", "g", "/1", "edited"), head="")}; crawl; stat fhcrawl/entry/updated 1""",
@@ -89,14 +88,17 @@ def test_ids(play: Play, script: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("before", "after", "holes"),
     [
-        (FIRST, [item("A", "g"), item("B", "g"), *FIRST]),
-        # The one that was there is replaced.
-        ([item("A", "g"), *FIRST], [item("B", "g"), item("A", "g"), *FIRST]),
-        (FIRST, ["<item><author>nobody</author></item>", *FIRST]),
+        (FIRST, [item("A", "g"), item("B", "g"), *FIRST], 0),
+        ([item("A", "g"), *FIRST], [item("B", "g"), item("A", "g"), *FIRST], 0),
+        # All that were shown become entries with a shared id.
+        ([item("A", "g")], [item("B", "g"), item("A", "g")], 0),
+        (FIRST, ["<item><author>nobody</author></item>", *FIRST], 1),
     ],
 )
-def test_lost_entry_ends_the_span_of_a_plain_feed(play: Play, before: list[str], after: list[str]) -> None:
-    play(f"/f {channel(*before, head='')}; crawl /f; /f {channel(*after, head='')}; crawl; holes 1")
-    play("crawl; holes 1")
+def test_lost_entry_ends_the_span_of_a_plain_feed(
+    play: Play, before: list[str], after: list[str], holes: int
+) -> None:
+    play(f"/f {channel(*before, head='')}; crawl /f; /f {channel(*after, head='')}; crawl; holes {holes}")
+    play(f"crawl; holes {holes}")
