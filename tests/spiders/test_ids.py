@@ -69,13 +69,13 @@ IDS = {
         logs game-0: {SHARED}; logs (and 1 more); stat fhcrawl/entry/shared 4; crawl; lacks {SHARED}""",
     "seen alone in a later document they have the same ids": f"""
         /f {channel(*BOTH, head="")}; crawl /f; /f {channel(BOTH[1], head="")}; crawl; exports""",
-    # The choice is kept; the archive is checked, since its former ids are in no document any more.
+    # The choice is kept.
     "the user chooses what identifies the entries": f"""
         /f {channel(G, item("A", "g", "/2"), head=ARCHIVED)}
         /old {channel(item("B", "g", "/3"), item("C", "g", "/4"), head="")}; crawl /f
         verdict complete; lacks identified; crawl ids=link; stat fhcrawl/entry/new 4
         logs its entries are now identified by their link, and no longer by their id; verdict complete
-        crawl; exports; asked /f /old
+        crawl; exports; asked /f
         /f {channel(item("A", "g", "/1", "edited"), head="")}; crawl; stat fhcrawl/entry/updated 1""",
     "other ids are no hole": f"""
         /f {channel(G, H, head="")}; crawl /f; crawl ids=link; verdict unknown no-history""",
