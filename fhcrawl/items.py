@@ -47,6 +47,8 @@ class EntryItem(MutableMapping[str, Any]):
     :param base: URL against which relative references in `content` (or in `summary`, without content) are
         resolved: the `xml:base` in effect, else `document`
     :param language: language of the text: the `xml:lang` in effect, else the language of the feed
+    :param shared_id: the id that the publisher gave to several entries; `id` is this, `#` and a digest of the
+        link, else of title, `published` and text
 
     The following are not fields of the item, but of exports that select them:
 
@@ -76,6 +78,7 @@ class EntryItem(MutableMapping[str, Any]):
     summary_type: str | None = None
     base: str | None = None
     language: str | None = None
+    shared_id: str | None = None
 
     def __getitem__(self, name: str) -> Any:
         if name in vars(self) and name not in INTERNAL:

@@ -65,11 +65,6 @@ UNREAD = (
     "check in a browser whether there is a feed at this URL; if not, correct the URL, "
     "and remove a subscription to the wrong one with `fhcrawl unsubscribe`"
 )
-SHARED = (
-    "tell its publisher; or choose another way to identify its entries: crawl it with --ids digest or "
-    "--ids link, "
-    'or set ids = "digest" for it in a list (docs/howto/odd-publishers.md)'
-)
 SUBSCRIPTIONS = "save it to a file, and crawl the feeds that it lists: fhcrawl crawl --feeds FILE"
 
 
@@ -145,7 +140,6 @@ class ReasonKind(str, Enum):
     STORE_ERROR = "store-error", "free up space for the store or fix it, then run it again"
     ERROR = "error", OURS
     ENTRIES_LOST = "entries-lost", LOST, Retry.NEVER
-    SHARED_ID = "shared-id", SHARED, Retry.NEVER
     ENTRIES_MISSING = "entries-missing", EXPORTED, Retry.NEVER
     NO_CURRENT = "no-current", NOT_NEWEST
     NOT_A_SNAPSHOT = "not-a-snapshot", "omit the snapshot, or give the URL of the snapshot's index"

@@ -79,7 +79,10 @@ NOT_REACHED = DocumentFailure(
     "is the last page by a `last` link, but has entries that no page has to which `next` links lead",
 )
 LOST_KINDS = ("no-id", "entry-lost")
-SHARED = "another entry of the document has this id but different content; only one of them can be kept"
+SHARED = (
+    "entries with different content share this id; from now on, those of this feed are told apart by their "
+    "link, else by title, date and text"
+)
 # The roles of documents that each walk reads as they are at that time.
 OBSERVED = (Role.SUBSCRIPTION, Role.PAGE, Role.LISTED)
 
@@ -185,15 +188,17 @@ def read_document(
     fetch: Fetch,
     response: Response,
     document: FeedDocument,
+    shared_ids: frozenset[str],
     earlier: EarlierReading | None = None,
     store: Store | None = None,
 ) -> tuple[DocumentResult, list[Version | None]]:
     """Return the result of a document, and the version of each entry; None for entries that are skipped.
 
+    :param shared_ids: ids that several entries of the feed are known to have
     :param earlier: what was stored of the document before
     :param store: only for a document of the chain: to find its older page if no link names it
     """
-    read = _Reading(fetch, response, document, earlier, store)
+    read = _Reading(fetch, response, document, shared_ids, earlier, store)
     return read.result(), read.versions
 
 
@@ -203,6 +208,7 @@ class _Reading:
         fetch: Fetch,
         response: Response,
         document: FeedDocument,
+        shared_ids: frozenset[str],
         earlier: EarlierReading | None,
         store: Store | None,
     ) -> None:
@@ -211,6 +217,8 @@ class _Reading:
         self.fetch = fetch
         self.response = response
         self.document = document
+        self.shared_ids = shared_ids
+        self.new_shared_ids: dict[str, str] = {}  # each with the id that the publisher gave
         self.earlier = earlier
         self.store = store
         self.own_urls = (fetch.requested_url, fetch.url)
@@ -234,13 +242,16 @@ class _Reading:
         self._read_entries(since)
         requests.note_growth(self.response, sum(_inherited(entry, fetch.url) for entry in document.entries))
         versions = [version for version in self.versions if version is not None]
-        shared = self._find_shared_ids()
         deletions = self._deletions()
         if self.invalid_entries:
             counts["fhcrawl/entry/invalid"] = self.invalid_entries
-        if shared:
-            counts["fhcrawl/entry/shared"] = len(shared)
-            document.problems.extend(Problem(ReasonKind.SHARED_ID, version.id, SHARED) for version in shared)
+        if number := sum(version.shared_id is not None for version in versions):
+            counts["fhcrawl/entry/shared"] = number
+        document.problems.extend(
+            Problem("shared-id", entry_id, SHARED)
+            for entry_id, publisher_id in self.new_shared_ids.items()
+            if entry_id == publisher_id
+        )
         uncounted = [v.claimed.time for v in (*versions, *deletions) if v.claimed is not None]
         result = DocumentResult(
             fetch,
@@ -250,8 +261,9 @@ class _Reading:
             moved_to=self._moved_to(),
             older_document=older_link,
             failure=failure,
-            lost_entries=self.invalid_entries + len(shared),
-            shared_id=shared[0].id if shared else None,
+            lost_entries=self.invalid_entries,
+            shared_ids=self.shared_ids,
+            new_shared_ids=frozenset(self.new_shared_ids),
             versions=versions,
             deletions=deletions,
             uncounted=None if fetch.role is Role.CAPTURE else min(uncounted, default=None),
@@ -262,7 +274,7 @@ class _Reading:
         if fetch.role in chain.CHAIN and not is_immutable:
             result = self._with_chain_fields(result)
         if fetch.role is Role.SUBSCRIPTION:
-            result = self._with_subscription_fields(result, shared)
+            result = self._with_subscription_fields(result)
         elif fetch.role is Role.CAPTURE:
             result = replace(result, shown=self.marks, oldest=self.oldest)
         elif fetch.role is Role.LISTED and self.store is not None:
@@ -371,12 +383,11 @@ class _Reading:
             return {}
         return None if result.lost_entries or self.is_repaired else earlier.removed(held)
 
-    def _with_subscription_fields(self, result: DocumentResult, shared: list[Version]) -> DocumentResult:
-        document, earlier = self.document, self.earlier
+    def _with_subscription_fields(self, result: DocumentResult) -> DocumentResult:
+        document = self.document
         # RFC 5005, 2; an incomplete or invalid document deletes no entries.
         is_intact = result.failure is None and not self.invalid_entries and not self.is_repaired
         body_digest = requests.body_digest(self.response, self.walk)
-        shared_ids = {version.id for version in shared}
         present = frozenset(version.id for version in result.versions)
         return replace(
             result,
@@ -388,12 +399,7 @@ class _Reading:
             shown=self.marks if result.kind in COVERED_KINDS and result.failure is None else None,
             total=document.total,
             head=document.head,
-            breaks_span=bool(self.invalid_entries)
-            or any(
-                earlier is None or not earlier.had_content(version)
-                for version in result.versions
-                if version.id in shared_ids
-            ),
+            breaks_span=bool(self.invalid_entries),
         )
 
     # -- entries ------------------------------------------------------------------------------------------
@@ -403,51 +409,58 @@ class _Reading:
         is_observed, is_shown = fetch.role in OBSERVED, fetch.role in (Role.SUBSCRIPTION, Role.CAPTURE)
         # Versions with an update time, of whatever walk, are newer than those without one.
         is_dated_by_api = self._is_dated_by_api()
-        for position, entry in enumerate(document.entries):
-            entry_id = results.identity(entry, document, ids)
-            if entry_id is None or (snapshot_time and is_before(entry.updated, snapshot_time)):
+        publisher_ids = [
+            None
+            if snapshot_time and is_before(entry.updated, snapshot_time)
+            else results.identity(entry, document, ids)
+            for entry in document.entries
+        ]
+        self._find_new_shared_ids(publisher_ids)
+        for position, (publisher_id, entry) in enumerate(zip(publisher_ids, document.entries, strict=True)):
+            if publisher_id is None:
                 self.versions.append(None)
                 continue
-            digest = entry.digest or results.digest(entry)
+            entry_id = results.tell_apart(publisher_id, entry, self.shared_ids)
+            digest = _digest(entry)
             claimed = (
                 order(entry.updated, document.updated, fetch.position, position, is_observed)
                 if earlier is None
-                else earlier.order(entry_id, digest, entry.updated, document.updated, position)
+                else earlier.order(publisher_id, digest, entry.updated, document.updated, position)
             )
             if is_dated_by_api and not claimed.time:
                 claimed = claimed._replace(overrides=EARLIEST_WALK)
             if claimed.time > fetch.latest and fetch.role is Role.PAGE:
                 claimed = claimed.with_overrides_of_earlier_walks()
-            self.versions.append(_version(fetch, entry_id, claimed, digest, entry.original))
+            version = _version(fetch, entry_id, claimed, digest, entry.original)
+            self.versions.append(
+                version if entry_id == publisher_id else version._replace(shared_id=publisher_id)
+            )
             if is_shown and position < coverage.WINDOW:
                 self.marks.append(coverage.mark(entry_id, entry.published, entry.updated, digest))
                 self.oldest = entry.published or entry.updated or self.oldest
 
     # RFC 4287, 4.1.1: "If multiple atom:entry elements with the same atom:id value appear in an Atom Feed
-    # Document, they represent the same entry. Their atom:updated timestamps SHOULD be different."
-    def _find_shared_ids(self) -> list[Version]:
+    # Document, they represent the same entry." Publishers give different entries the same id.
+    def _find_new_shared_ids(self, publisher_ids: list[str | None]) -> None:
         # An event's id is its entity's, which can have more events.
         if self.document.format == "multipart":
-            return []
-        shared: list[Version] = []
-        first_by_id: dict[str, tuple[Version, Entry]] = {}
-        contents_by_id: dict[str, dict[tuple[str, str | None], set[str | None]]] = {}
-        for version, entry in zip(self.versions, self.document.entries, strict=True):
-            if version is None:
-                continue
-            first_version, first_entry = first_by_id.setdefault(version.id, (version, entry))
-            if first_version is version:
-                continue
-            contents = contents_by_id.setdefault(
-                version.id, {(first_version.digest, first_entry.published): {first_entry.updated}}
+            return
+        entries = [(i, e) for i, e in zip(publisher_ids, self.document.entries, strict=True) if i is not None]
+        # First ids are shared, then ids with links.
+        for _ in range(2):
+            ids = [
+                results.tell_apart(publisher_id, entry, self.shared_ids) for publisher_id, entry in entries
+            ]
+            found = self.shared_ids | results.find_shared_ids(
+                (entry_id, (_digest(entry), entry.published), entry.updated)
+                for entry_id, (_publisher_id, entry) in zip(ids, entries, strict=True)
             )
-            content = version.digest, entry.published
-            if content not in contents:
-                times = set().union(*contents.values())
-                if entry.updated is None or None in times or entry.updated in times:
-                    shared.append(version)
-            contents.setdefault(content, set()).add(entry.updated)
-        return shared
+            if found == self.shared_ids:
+                return
+            self.shared_ids = frozenset(found)
+            for entry_id, (publisher_id, entry) in zip(ids, entries, strict=True):
+                if results.tell_apart(publisher_id, entry, found) != entry_id:
+                    self.new_shared_ids.setdefault(entry_id, publisher_id)
 
     # RFC 6721
     def _deletions(self) -> list[Version]:
@@ -660,6 +673,11 @@ def _inherited(entry: Entry, url: str) -> int:
     enclosures = sum(len(enclosure["url"]) for enclosure in entry.enclosures) if entry.enclosures else 0
     base = 0 if entry.base is None or entry.base == url else len(entry.base)
     return base + len(entry.link or "") + sum(map(len, entry.authors)) + enclosures
+
+
+def _digest(entry: Entry) -> str:
+    entry.digest = entry.digest or results.digest(entry)
+    return entry.digest
 
 
 # Times after the date of a capture are never used. A walk compares times with the machine's clock, which may

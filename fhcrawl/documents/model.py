@@ -65,7 +65,7 @@ class Enclosure(TypedDict):
 
 
 # Fields of an entry that do not count as its content.
-DETAILS = ("title_type", "summary_type", "base", "language")
+DETAILS = ("title_type", "summary_type", "base", "language", "shared_id")
 
 
 @dataclass(slots=True)

@@ -17,14 +17,16 @@ from fhcrawl.logical_feed.chain import ChainPosition
 from fhcrawl.logical_feed.results import order
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from fhcrawl.logical_feed.results import Order, Version
 
 # -- contents: digests of a document's link, and of each entry's id and content ---------------------------
 #
 # A document that is read again is compared with its previous content, to find the entries that have changed.
-# The digests are short: a publisher who makes them collide only hides a change of their own entry.
+# The ids are the publisher's, so that an id that becomes shared changes nothing: an entry with a shared id is
+# contained as long as any entry with this id is. The digests are short: a publisher who makes them collide
+# only hides a change of their own entry.
 
 # Octets of the digest of an id, and of a content. The digest of the URL of the older document comes first.
 ID_OCTETS, CONTENT_OCTETS = 8, 4
@@ -46,8 +48,8 @@ def encode(versions: Iterable[Version], older_url: str | None, unsettled: Contai
     :param unsettled: ids of entries that must count as changed when the document is read next
     """
     return digest_of_id(older_url or "") + b"".join(
-        digest_of_id(version.id)
-        + (UNKNOWN_CONTENT if version.id in unsettled else _short_digest(version.digest))
+        digest_of_id(version.publisher_id)
+        + (UNKNOWN_CONTENT if version.publisher_id in unsettled else _short_digest(version.digest))
         for version in versions
     )
 
@@ -68,12 +70,20 @@ def _contents_by_id(encoded: bytes) -> dict[bytes, set[bytes]]:
     return contents
 
 
+def has_other_content(encoded: bytes, digests: Mapping[str, str]) -> bool:
+    """Return whether a document has an entry with one of some ids, but with other content."""
+    contents, expected = _contents_by_id(encoded), {digest_of_id(i): d for i, d in digests.items()}
+    shown = contents.keys() & expected.keys()
+    return any(contents[key] != {_short_digest(expected[key])} for key in shown)
+
+
 def ids_with_other_content(versions: Collection[Version], newer: bytes) -> set[str] | None:
     """Return the ids of the entries of a page whose content differs from the newer page's entry with that id.
 
     :return: None if the newer page does not have all ids of the page, or the page has none
     """
-    newer_contents, digests = _contents_by_id(newer), [digest_of_id(version.id) for version in versions]
+    newer_contents = _contents_by_id(newer)
+    digests = [digest_of_id(version.publisher_id) for version in versions]
     if not digests or not newer_contents.keys() >= set(digests):
         return None
     pairs = zip(versions, digests, strict=True)
@@ -121,10 +131,10 @@ class EarlierReading:
         return self._encoded.startswith(NO_OLDER)
 
     def had_content(self, version: Version) -> bool:
-        return _short_digest(version.digest) in self._contents.get(digest_of_id(version.id), ())
+        return _short_digest(version.digest) in self._contents.get(digest_of_id(version.publisher_id), ())
 
     def had_id(self, version: Version) -> bool:
-        return digest_of_id(version.id) in self._contents
+        return digest_of_id(version.publisher_id) in self._contents
 
     def lost(self, encoded_now: bytes) -> list[bytes]:
         """Return the digests of the ids that the document contained before, and does not contain now."""

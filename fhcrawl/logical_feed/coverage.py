@@ -76,6 +76,11 @@ def mark(entry_id: str, published: str | None, updated: str | None, digest: str)
     return b64encode(b"".join(octets)).decode()
 
 
+def mark_of_id(entry_id: str) -> str:
+    """Return the beginning of the marks of an entry."""
+    return mark(entry_id, None, None, "")[: ID_SIZE * 4 // 3]
+
+
 def split_marks(joined_marks: str) -> tuple[str, ...]:
     return tuple(joined_marks[begin : begin + MARK] for begin in range(0, len(joined_marks), MARK))
 

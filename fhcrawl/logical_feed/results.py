@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fhcrawl.documents import model
 from fhcrawl.documents.dates import shift
@@ -18,7 +18,7 @@ from fhcrawl.reasons import OF_HOST
 from fhcrawl.utils.text import LONGEST_SENTENCE, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Hashable, Iterable, Mapping
 
     from typing_extensions import Self
 
@@ -130,6 +130,7 @@ class Version(NamedTuple):
     :param digest: digest of the content; '' for a deletion
     :param original: the entry's source in the document, in UTF-8; None if it is not kept
     :param claimed: the order by all times in the document, if one of them was in the future
+    :param shared_id: the publisher's id, if other entries of the feed have it too
     """
 
     id: str
@@ -137,6 +138,7 @@ class Version(NamedTuple):
     digest: str
     original: bytes | None = None
     claimed: Order | None = None
+    shared_id: str | None = None
 
     @classmethod
     def at(
@@ -144,6 +146,10 @@ class Version(NamedTuple):
     ) -> Version:
         counted = claimed.counted(latest)
         return cls(entry_id, counted, digest, original, None if counted is claimed else claimed)
+
+    @property
+    def publisher_id(self) -> str:
+        return self.id if self.shared_id is None else self.shared_id
 
     def with_overrides_of(self, winner: Winner | None) -> Version:
         if winner is None or self.order.overrides >= winner.order.overrides:
@@ -258,8 +264,20 @@ def digest(entry: Entry) -> str:
 
 
 WITH_IDS = frozenset({"activitystreams", "atom", "ghost", "json", "multipart"})
+# Of the suffix of a shared id: enough for 100,000 entries with one id.
+SUFFIX_OCTETS = 6
 # The elements that a user can choose to identify the entries of a feed.
 IDS = ("id", "link", "digest")
+
+
+class Distinct(Protocol):
+    """What entries with the same id are told apart by: of an entry in a document, or in the store."""
+
+    link: str | None
+    title: str | None
+    published: str | None
+    summary: str | None
+    content: str | None
 
 
 def identity(entry: Entry, document: FeedDocument, ids: str | None = None) -> str | None:
@@ -290,6 +308,43 @@ def identity(entry: Entry, document: FeedDocument, ids: str | None = None) -> st
 def _id_from_content(entry: Entry) -> str | None:
     text = entry.summary if entry.title or entry.summary else entry.content
     return model.digest(entry.title, entry.published, text and _without_media_queries(text))
+
+
+# An id is shared if a document has two entries with it whose content differs, and no update time says which
+# one is newer (RFC 4287, 4.1.1: "Their atom:updated timestamps SHOULD be different"). The link may be shared
+# as well: an id with the suffix of a link can be a shared id too. So the ids of a feed's entries depend on
+# the set of shared ids alone, and this set does not depend on the order in which documents are read.
+def tell_apart(publisher_id: str, entry: Distinct, shared_ids: Container[str]) -> str:
+    """Return the id of an entry: the publisher's, with a suffix if other entries of the feed have it too."""
+    if publisher_id not in shared_ids:
+        return publisher_id
+    if entry.link is not None and entry.link != publisher_id:
+        by_link = _with_suffix(publisher_id, entry.link)
+        if by_link not in shared_ids:
+            return by_link
+    texts = _without_media_queries(entry.summary), _without_media_queries(entry.content)
+    return _with_suffix(publisher_id, entry.link, entry.title, entry.published, *texts)
+
+
+def _with_suffix(publisher_id: str, *texts: str | None) -> str:
+    octets = json.dumps(texts).encode()
+    return f"{publisher_id}#{hashlib.blake2b(octets, digest_size=SUFFIX_OCTETS).hexdigest()}"
+
+
+def find_shared_ids(entries: Iterable[tuple[str, Hashable, str | None]]) -> set[str]:
+    """Return the ids of entries of a document that differ, and that no update time orders.
+
+    :param entries: id, content and update time of each
+    """
+    contents: defaultdict[str, dict[Hashable, set[str | None]]] = defaultdict(lambda: defaultdict(set))
+    for entry_id, content, updated in entries:
+        contents[entry_id][content].add(updated)
+    return {entry_id for entry_id, times in contents.items() if len(times) > 1 and _overlap(times.values())}
+
+
+def _overlap(times_by_content: Iterable[set[str | None]]) -> bool:
+    times = [time for times in times_by_content for time in times]
+    return None in times or len(set(times)) < len(times)
 
 
 def _is_same_page(link: str, other: str | None) -> bool:
@@ -440,8 +495,9 @@ class DocumentResult:
     :param update_schedule: of a subscription document, as plain values
     :param lost_entries: number of its entries that cannot be kept; CUT if its period of time may have more
         entries than it shows
-    :param shared_id: an id of one of these, which another entry of the document has
-    :param breaks_span: a plain feed shows an entry that shares its id for the first time
+    :param shared_ids: ids that several entries of the feed have (`tell_apart`)
+    :param new_shared_ids: those of them that this document is the first to show
+    :param breaks_span: some of its entries cannot be kept
     :param uncounted: earliest time in it that is in the future, comparable
     :param parts: the documents of a list, in the order in which they are read
     :param replaces: prefix of the ids of a snapshot's entities; once all its parts are processed, they
@@ -470,7 +526,8 @@ class DocumentResult:
     lost: Mapping[bytes, bytes | None] | None = field(default_factory=dict)
     update_schedule: dict[str, object] | None = None
     lost_entries: int = 0
-    shared_id: str | None = None
+    shared_ids: frozenset[str] = frozenset()
+    new_shared_ids: frozenset[str] = frozenset()
     breaks_span: bool = False
     versions: list[Version] = field(default_factory=list)
     deletions: list[Version] = field(default_factory=list)

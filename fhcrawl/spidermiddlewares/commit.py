@@ -140,6 +140,7 @@ class CommitMiddleware(Component):
         pending.result = result
         pending.batch.counts += result.counts
         try:
+            self._store.documents.share_ids(result)
             stored = self._store.entries.compare(result)
         except Exception as error:  # noqa: BLE001 - after any error, no entry can be processed
             self._extension.fail(error)
@@ -311,6 +312,7 @@ def _entry_items(
             summary_type=entry.summary_type,
             base=entry.base or result.fetch.url,
             language=entry.language or None,
+            shared_id=version.shared_id,
         )
         item.version = version
         item.pending = pending

@@ -508,7 +508,8 @@ class Captures:
                 queue.note_read(DocumentResult(fetch, failure=failure))
             yield from next_requests
             return
-        result, versions = reading.read_document(fetch, response, document)
+        shared_ids = self.store.entries.read_shared_ids(fetch.feed)
+        result, versions = reading.read_document(fetch, response, document, shared_ids)
         if queue and result.older_document is not None:
             queue.add_url(result.older_document.url, 1 - fetch.position.step)
         # Only a subscription document announces the new URL of its podcast.

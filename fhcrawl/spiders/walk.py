@@ -241,7 +241,9 @@ class Walk:
         read_earlier, walk_number = self._store.documents.read_earlier, context.walk.number
         is_first_walk = walk_number <= FIRST_WALK
         earlier = None if is_first_walk else read_earlier(fetch.feed, fetch.key, fetch.position, walk_number)
-        result, versions = reading.read_document(fetch, response, document, earlier, self._store)
+        result, versions = reading.read_document(
+            fetch, response, document, self._store.entries.read_shared_ids(fetch.feed), earlier, self._store
+        )
         if context.is_probe and result.failure is not None:
             # The page is ignored, whatever the failure.
             yield from self._not_a_page(fetch, response, result.failure)
@@ -505,7 +507,8 @@ class Walk:
             self._commits.record_loss(fetch, failure)
             yield from self._next_part(fetch, context_of(response))
             return
-        result, versions = reading.read_document(fetch, response, document)
+        shared_ids = self._store.entries.read_shared_ids(fetch.feed)
+        result, versions = reading.read_document(fetch, response, document, shared_ids)
         next_requests = list(self._next_part(fetch, context_of(response)))  # after octets are counted
         if not next_requests:
             result = replace(result, replaces=snapshot_prefix(fetch.key))
@@ -593,7 +596,8 @@ class Walk:
         except NotAFeedError as error:
             logger.info("%s is not a feed: %s", fetch.requested_url, error)
             return
-        result, versions = reading.read_document(fetch, response, document)
+        shared_ids = self._store.entries.read_shared_ids(fetch.feed)
+        result, versions = reading.read_document(fetch, response, document, shared_ids)
         result = replace(result, older_document=None)
         yield from self._commits.yield_document(response, document, result, versions)
 

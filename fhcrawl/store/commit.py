@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from fhcrawl.documents import model
 from fhcrawl.documents.lists import NAMESPACE
-from fhcrawl.logical_feed import FIRST_WALK, Role
-from fhcrawl.logical_feed.coverage import coverage_after, doubted
+from fhcrawl.logical_feed import FIRST_WALK, ChainPosition, Role
+from fhcrawl.logical_feed.absences import has_other_content
+from fhcrawl.logical_feed.chain import EARLIEST_WALK
+from fhcrawl.logical_feed.coverage import coverage_after, doubted, mark_of_id
 from fhcrawl.logical_feed.results import (
     PIPELINE_FIELDS,
     CommitBatch,
@@ -19,6 +21,7 @@ from fhcrawl.logical_feed.results import (
     has_changes,
     joins,
     must_follow,
+    tell_apart,
 )
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import mementos
@@ -48,14 +51,14 @@ from fhcrawl.store.statements import (
 from fhcrawl.store.subscriptions import change_rate_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
     from sqlalchemy import Connection, Table
     from typing_extensions import Self
 
-    from fhcrawl.logical_feed import ChainPosition, Version, Winner
+    from fhcrawl.logical_feed import Version, Winner
     from fhcrawl.logical_feed.coverage import Coverage
-    from fhcrawl.logical_feed.results import DocumentResult
+    from fhcrawl.logical_feed.results import DocumentResult, Fetch
     from fhcrawl.store.database import Database
 
 ENDS_EARLIER = DocumentFailure(State.KNOWN, ReasonKind.KNOWN, "no longer leads to a page")
@@ -86,7 +89,7 @@ SUBSCRIPTION = "(SELECT feeds.subscription_id FROM feeds WHERE feeds.id = :feed_
 # recorded by a wrong clock. A document that was not read to its end is not compared with the next one.
 IS_READ = f"(excluded.state = 'processed' OR excluded.reason = '{ReasonKind.LOOP.value}')"
 OF_REQUEST = (
-    *("url", "role", "state", "run", "updated", "lost_entries", "shared_id", "reason", "detail"),
+    *("url", "role", "state", "run", "updated", "lost_entries", "reason", "detail"),
     *("fetched", "moved_to", "uncounted"),
 )
 OF_CONTENT = ("etag", "last_modified", "validated_url", "received", "checked", "checked_walk", "held")
@@ -176,6 +179,16 @@ WRITE_COVERAGE = f"""
 {insertion("coverage", ("feed_id", *COVERAGE_COLUMNS))}
 ON CONFLICT (feed_id) DO UPDATE SET {overwritten(COVERAGE_COLUMNS)}
 """
+# To another id.
+MOVE_ENTRY = (
+    f"""INSERT INTO entries ({", ".join(entries.columns.keys())})
+    SELECT {", ".join({"id": ":new_id", DETAILS: ":details"}.get(c.name, c.name) for c in entries.c)}
+    FROM entries WHERE {OF_ENTRY} ON CONFLICT DO NOTHING""",
+    f"UPDATE versions SET id = :new_id WHERE {OF_ENTRY}",
+    f"DELETE FROM renames WHERE {OF_ENTRY} AND former_id IS NULL",
+    f"UPDATE renames SET id = :new_id WHERE {OF_ENTRY}",
+    "UPDATE coverage SET known = replace(known, :mark, :new_mark) WHERE feed_id = :feed_id",
+)
 BASE = model.DETAILS.index("base")
 # Lists of authors and categories repeat.
 LISTS_REMEMBERED = 1000
@@ -234,6 +247,38 @@ class FeedWriter:
             query = f"SELECT {VERSION_COLUMNS} FROM entries WHERE feed_id = :feed_id"
             insert = f"INSERT INTO versions ({VERSION_COLUMNS})"
             execute_among(self._connection, query, self.feed_id, ids, insert, KEEP_VERSION)
+
+    def share_ids(self, new_ids: frozenset[str], shared_ids: Container[str], fetch: Fetch) -> None:
+        """Note that ids are shared; stored entries that have one get the id that tells them apart."""
+        insert = insertion("shared_ids", ("feed_id", "id"))
+        self._execute_all(f"{insert} ON CONFLICT DO NOTHING", [{"id": shared_id} for shared_id in new_ids])
+        # A tombstone remains: it deletes all entries with the id.
+        stored = "SELECT entries.* FROM entries WHERE entries.feed_id = :feed_id AND order_tombstone = 0"
+        moved = []
+        for row in execute_among(self._connection, stored, self.feed_id, list(new_ids)):
+            details = json.loads(row.details)
+            new_id = tell_apart(details.setdefault("shared_id", row.id), row, shared_ids)
+            moved.append({"id": row.id, "new_id": new_id, "details": _encode(details)})
+            moved[-1] |= {"mark": mark_of_id(row.id), "new_mark": mark_of_id(new_id)}
+        for statement in MOVE_ENTRY:
+            self._execute_all(statement, moved)
+        ids = [row["id"] for row in moved]
+        before = winners(execute_among(self._connection, WINNERS, self.feed_id, ids), fetch.latest)
+        self._delete_entries([absence(i, ChainPosition(EARLIEST_WALK, 0)) for i in ids], before)
+        self._write_changes({row["new_id"]: None for row in moved if before[row["id"]].digest}, [])
+        # Entries that have been replaced by another one with their id are in documents that are read again.
+        digests = {entry_id: winner.digest for entry_id, winner in before.items()}
+        held = """SELECT id, held FROM documents
+            WHERE feed_id = :feed_id AND role <> 'subscription' AND held IS NOT NULL"""
+        self._execute_all(
+            """UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since
+            WHERE feed_id = :feed_id AND id = :id""",
+            [
+                {**UNREAD, "since": fetch.fetched, "id": row.id}
+                for row in self._execute(held)
+                if has_other_content(bytes(row.held), digests)
+            ],
+        )
 
     # The changes to export: `exported` has the digest that the last export contained, by id; None for no
     # export. The entries in `revoked` are as they were exported.
@@ -438,7 +483,6 @@ class Commit(FeedWriter):
             "run": fetch.run,
             "updated": result.updated,
             "lost_entries": result.lost_entries,
-            "shared_id": result.shared_id,
             "reason": failure and failure.kind.value,
             "detail": failure and failure.detail,
             "since": failure and fetch.fetched,
@@ -625,7 +669,7 @@ class Commit(FeedWriter):
                 unchanged_ids.append(entry_id)
             else:
                 exported_digests[entry_id] = exported_digest
-            if stored is None or not stored.digest:
+            if (stored is None or not stored.digest) and version.shared_id is None:
                 new_rows.append({"id": entry_id, "since": self._fetch.fetched})
         self._write_changes(exported_digests, unchanged_ids)
         # The end of the walk searches for former ids of new entries. In the first walk, no id has changed.

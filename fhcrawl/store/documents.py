@@ -14,7 +14,7 @@ from fhcrawl.logical_feed.chain import CHAIN
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE
 from fhcrawl.logical_feed.results import CommitBatch, State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store.commit import MAY_HAVE_GROWN, Commit
+from fhcrawl.store.commit import MAY_HAVE_GROWN, Commit, FeedWriter
 from fhcrawl.store.database import Repository
 from fhcrawl.store.statements import execute, find_document, id_of_document, with_chain
 
@@ -293,6 +293,16 @@ class Documents(Repository):
             waits for it
         """
         self._write(result, batch, Commit.write, done)
+
+    def share_ids(self, result: DocumentResult) -> None:
+        """Store which ids a document shows to be shared: see `results.tell_apart`."""
+        fetch, new_ids = result.fetch, result.new_shared_ids
+        if not new_ids:
+            return
+        with self._database.transaction() as connection:
+            feed_id = self._leased_feed_id(connection, fetch.feed)
+            writer = FeedWriter(feed_id, fetch.position, self.keeps_versions).bind_to(connection)
+            writer.share_ids(new_ids, result.shared_ids, fetch)
 
     def note_failure(self, result: DocumentResult) -> None:
         """Store that a document could not be fetched or read; its links to older documents are kept."""

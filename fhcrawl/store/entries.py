@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.documents import model
 from fhcrawl.exceptions import LeaseError
-from fhcrawl.logical_feed import ChainPosition
+from fhcrawl.logical_feed import ChainPosition, Winner
 from fhcrawl.logical_feed.chain import captured_at
 from fhcrawl.logical_feed.results import latest_time
 from fhcrawl.store import leases, statements
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row
 
-    from fhcrawl.logical_feed import Winner
     from fhcrawl.logical_feed.results import DocumentResult
 
 
 LABELS = "SELECT entries.id, title, published, updated FROM entries WHERE entries.feed_id = :feed_id"
+SHARING = """SELECT id, details FROM entries WHERE feed_id = :feed_id AND details LIKE '%"shared_id":%'"""
 ENTRIES_COLUMNS = (
     "feed",
     *(str(column.name) for column in entries.c if column.name in {"id", *CONTENT, *TIMES}),
@@ -81,9 +81,32 @@ class Entries(Repository):
     """The entries and their earlier versions: `store.entries`."""
 
     def compare(self, result: DocumentResult) -> dict[str, Winner]:
-        """Return the newest stored versions of a document's entries, by id."""
-        ids = list({version.id for version in (*result.versions, *result.deletions)})
-        return self.find_winners(result.fetch.feed, ids, result.fetch.latest)
+        """Return the newest stored versions of a document's entries, by id.
+
+        A deletion under a shared id becomes that of all entries that have it.
+        """
+        feed, versions, deletions = result.fetch.feed, result.versions, result.deletions
+        sharing = {version.id: version.shared_id for version in versions if version.shared_id is not None}
+        shared_deletions = {v.id: v for v in deletions if v.id in result.shared_ids}
+        if shared_deletions:
+            sharing |= {row.id: json.loads(row.details)["shared_id"] for row in self._select(SHARING, feed)}
+            deletions.extend(
+                shared_deletions[shared_id]._replace(id=entry_id)
+                for entry_id, shared_id in sharing.items()
+                if shared_id in shared_deletions
+            )
+        ids = {version.id for version in (*versions, *deletions)} | set(sharing.values())
+        winners = self.find_winners(feed, list(ids), result.fetch.latest)
+        for entry_id, shared_id in sharing.items():
+            winner = winners.get(shared_id)
+            if winner is not None and winner.order.tombstone:
+                winners.setdefault(entry_id, Winner(winner.order, ""))
+        return winners
+
+    def read_shared_ids(self, feed: str) -> frozenset[str]:
+        """Return the ids that several entries of a feed have: see `results.tell_apart`."""
+        rows = self._select("SELECT id FROM shared_ids WHERE feed_id = :feed_id", feed)
+        return frozenset(row.id for row in rows)
 
     def find_winners(self, feed: str, ids: list[str], latest: str) -> dict[str, Winner]:
         """Return the newest versions of some entries of a feed, by id, judged by times up to `latest`."""

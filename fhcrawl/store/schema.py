@@ -116,7 +116,6 @@ documents = Table(
     Column("run", Integer, comment="the last crawl that read it, or tried to"),
     Column("updated", Text, comment="its own update time"),
     Column("lost_entries", Integer, nullable=False, comment="entries that could not be kept"),
-    Column("shared_id", Text, comment="the id of one of them, which another entry of the document has"),
     Column("reason", Text, comment="why it is not processed"),
     Column("detail", Text, comment="the same in words"),
     Column("since", Text, comment="since when"),
@@ -175,6 +174,15 @@ versions = Table(
     Column("feed_id", ForeignKey("feeds.id"), nullable=False),
     *(Column(c.name, c.type, nullable=c.nullable) for c in entries.c if c.name != "feed_id"),
     UniqueConstraint("feed_id", "id", "digest").ddl_if(SQLITE),
+)
+
+# Ids that documents have shown on different entries.
+shared_ids = Table(
+    "shared_ids",
+    metadata,
+    Column("feed_id", ForeignKey("feeds.id"), nullable=False),
+    Column("id", Text, nullable=False, comment="the publisher's; or with a suffix, if links are shared too"),
+    UniqueConstraint("feed_id", "id").ddl_if(SQLITE),
 )
 
 # Entries that a document of a chain has lost: those that no other document contains may be gone at the
@@ -318,6 +326,7 @@ POSTGRESQL_INDEXES = (
     "CREATE UNIQUE INDEX documents_by_key ON documents (feed_id, KEY(key))",
     "CREATE UNIQUE INDEX entries_by_id ON entries (feed_id, KEY(id))",
     "CREATE UNIQUE INDEX versions_by_id ON versions (feed_id, KEY(id), digest)",
+    "CREATE UNIQUE INDEX shared_ids_by_id ON shared_ids (feed_id, KEY(id))",
     "CREATE UNIQUE INDEX changes_by_id ON changes (feed_id, KEY(id))",
     "CREATE UNIQUE INDEX captures_by_url ON captures (KEY(url))",
 )

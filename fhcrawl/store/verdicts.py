@@ -18,7 +18,6 @@ from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import subscriptions, walk_ends
 from fhcrawl.store.mementos import WARC_FILES
 from fhcrawl.store.statements import NOT_FETCHED, execute, read_coverage, with_chain
-from fhcrawl.utils.text import LONGEST_SENTENCE, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,7 +41,7 @@ documents.id IN (
 CHAINS = f"""
 {with_chain(STARTS)}
 SELECT documents.id, documents.feed_id, documents.url, documents.role, documents.platform, documents.state,
-    documents.behind_id, documents.lost_entries, documents.shared_id, documents.reason, documents.detail,
+    documents.behind_id, documents.lost_entries, documents.reason, documents.detail,
     documents.since, documents.fetched, documents.moved_to, documents.moved_walk, documents.checked,
     documents.checked_walk, documents.changed_walk, documents.held IS NOT NULL AS has_content,
     {SHOWS_ENTRIES} AS shows_entries,
@@ -320,10 +319,7 @@ def _loss_reason(row: Row[Any]) -> tuple[ReasonKind, str, str]:
     if row.lost_entries == CUT:
         return ReasonKind.CUT_PERIOD, row.url, MAY_BE_CUT
     detail = f"has entries that could not be kept: {row.lost_entries}"
-    if row.shared_id is None:
-        return ReasonKind.ENTRIES_LOST, row.url, detail
-    shared = printable(row.shared_id, LONGEST_SENTENCE)
-    return ReasonKind.SHARED_ID, row.url, f"{detail}; several entries have the same id, such as {shared}"
+    return ReasonKind.ENTRIES_LOST, row.url, detail
 
 
 def _covered_with_captures(

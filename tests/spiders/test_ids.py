@@ -26,48 +26,56 @@ def json_feed(*ids: str) -> str:
     return f'raw {{"version":"https://jsonfeed.org/version/1.1","title":"T","items":[{items}]}}'
 
 
-SHARED = "incomplete shared-id"
+SHARED = "entries with different content share this id"
 
 
 @pytest.mark.parametrize(
-    ("document", "entries", "verdict"),
+    ("document", "entries", "is_shared"),
     [
         # One guid, or one link, and other content.
-        (channel(item("A", "g", text="Autumn."), item("A", "g", text="Disorder.")), 1, SHARED),
-        (channel(item("A", "g", day=1), item("A", "g", day=2)), 1, SHARED),
-        (channel(item("A", link="/a"), item("B", link="/a"), item("C", link="/c")), 2, SHARED),
-        ("1=a 1=b complete", 1, SHARED),
-        (json_feed("5", '"5"'), 1, "unknown shared-id no-history"),
-        # The same item twice; two versions of an entry.
-        (channel(item("A", "g"), item("A", "g")), 1, "complete"),
-        ("1=a@2003 1=b@2004 complete", 1, "complete"),
+        (channel(item("A", "g", text="Autumn."), item("A", "g", text="Disorder.")), 2, True),
+        (channel(item("A", "g", day=1), item("A", "g", day=2)), 2, True),
+        (channel(item("A", link="/a"), item("B", link="/a"), item("C", link="/c")), 3, True),
+        (channel(*(item("A", "g", f"/{n}") for n in range(8)), item("B", "h")), 9, True),
+        # A shared id whose link is shared too.
+        (channel(*(item(each, "g", "/1") for each in "ABC"), item("A", "g", "/2")), 4, True),
+        (channel(*(item("A", "g", f"/{n}", text) for n in "12" for text in "ab")), 4, True),
+        ("1=a 1=b complete", 2, True),
+        # The same item twice, among others; two versions of an entry.
+        (channel(item("A", "g"), item("B", "g"), item("A", "g")), 2, True),
+        (channel(item("A", "g"), item("A", "g")), 1, False),
+        ("1=a@2003 1=b@2004 complete", 1, False),
+        # No time orders the second and the third.
+        ("1=a@2003 1=b@2004 1=a@2004 complete", 2, True),
         # The channel's own link is no id.
-        (channel(item("A", link=SITE), item("B", link=SITE), item("C", link=f"{SITE}/")), 3, "complete"),
-        (channel(item("A", link=f"{SITE}#1"), item("B", link=f"{SITE}#2")), 2, "complete"),
+        (channel(item("A", link=SITE), item("B", link=SITE), item("C", link=f"{SITE}/")), 3, False),
+        (channel(item("A", link=f"{SITE}#1"), item("B", link=f"{SITE}#2")), 2, False),
     ],
 )
-def test_entries_that_share_an_id_are_a_reason(play: Play, document: str, entries: int, verdict: str) -> None:
-    said = f"{'logs' if 'shared' in verdict else 'lacks'} has this id"
-    play(f"/f {document}; crawl /f; {said}; verdict {verdict}; crawl; verdict {verdict}; stored /f={entries}")
+def test_entries_that_share_an_id_are_told_apart(
+    play: Play, document: str, entries: int, is_shared: bool
+) -> None:
+    said = f"{'logs' if is_shared else 'lacks'} {SHARED}"
+    play(f"/f {document}; crawl /f; {said}; verdict complete; stored /f={entries}")
+    play(f"crawl; exports; lacks {SHARED}; verdict complete; stored /f={entries}")
 
 
 G, H = item("A", "g", "/1"), item("B", "h", "/2")
 BOTH = item("A", link=SITE, day=1), item("B", link=SITE, day=2)
 FIRST = [item(str(n), f"g{n}") for n in range(3)]
 IDS = {
-    "an example and the number are in the reason": f"""
-        /f {channel(item("A", "g"), *(item(str(n), "game-7") for n in range(3)))}; crawl /f
-        detail has entries that could not be kept: 2
-        detail several entries have the same id, such as game-7""",
+    "an example and the number are logged once": f"""
+        /f {channel(item("A", "g"), *(item(str(n), f"game-{n % 2}") for n in range(4)))}; crawl /f
+        logs game-0: {SHARED}; logs (and 1 more); stat fhcrawl/entry/shared 4; crawl; lacks {SHARED}""",
     "seen alone in a later document they have the same ids": f"""
         /f {channel(*BOTH, head="")}; crawl /f; /f {channel(BOTH[1], head="")}; crawl; exports""",
-    # The choice is kept; the archive is checked, since its former ids are in no document any more.
+    # The choice is kept.
     "the user chooses what identifies the entries": f"""
         /f {channel(G, item("A", "g", "/2"), head=ARCHIVED)}
         /old {channel(item("B", "g", "/3"), item("C", "g", "/4"), head="")}; crawl /f
-        verdict incomplete shared-id shared-id; lacks identified; crawl ids=link; stat fhcrawl/entry/new 4
+        verdict complete; lacks identified; crawl ids=link; stat fhcrawl/entry/new 4
         logs its entries are now identified by their link, and no longer by their id; verdict complete
-        crawl; exports; asked /f /old
+        crawl; exports; asked /f
         /f {channel(item("A", "g", "/1", "edited"), head="")}; crawl; stat fhcrawl/entry/updated 1""",
     "other ids are no hole": f"""
         /f {channel(G, H, head="")}; crawl /f; crawl ids=link; verdict unknown no-history""",
@@ -80,14 +88,17 @@ def test_ids(play: Play, script: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("before", "after", "holes"),
     [
-        (FIRST, [item("A", "g"), item("B", "g"), *FIRST]),
-        # The one that was there is replaced.
-        ([item("A", "g"), *FIRST], [item("B", "g"), item("A", "g"), *FIRST]),
-        (FIRST, ["<item><author>nobody</author></item>", *FIRST]),
+        (FIRST, [item("A", "g"), item("B", "g"), *FIRST], 0),
+        ([item("A", "g"), *FIRST], [item("B", "g"), item("A", "g"), *FIRST], 0),
+        # All that were shown become entries with a shared id.
+        ([item("A", "g")], [item("B", "g"), item("A", "g")], 0),
+        (FIRST, ["<item><author>nobody</author></item>", *FIRST], 1),
     ],
 )
-def test_lost_entry_ends_the_span_of_a_plain_feed(play: Play, before: list[str], after: list[str]) -> None:
-    play(f"/f {channel(*before, head='')}; crawl /f; /f {channel(*after, head='')}; crawl; holes 1")
-    play("crawl; holes 1")
+def test_lost_entry_ends_the_span_of_a_plain_feed(
+    play: Play, before: list[str], after: list[str], holes: int
+) -> None:
+    play(f"/f {channel(*before, head='')}; crawl /f; /f {channel(*after, head='')}; crawl; holes {holes}")
+    play(f"crawl; holes {holes}")
