@@ -30,6 +30,7 @@ from fhcrawl.store.statements import (
     CHANGE_OF_ENTRY,
     CONTENT,
     COVERAGE_COLUMNS,
+    DETAILS,
     JSON_FIELDS,
     ORDER,
     TIMES,

@@ -135,6 +135,8 @@ class Database:
         self.leases: Leases | None = None
         self.feed_ids: LocalCache[str, int] = LocalCache(FEEDS_REMEMBERED)
         self.head_digests: LocalCache[int, str] = LocalCache(FEEDS_REMEMBERED)
+        # Of the feeds that this process crawls, the ids that several of their entries have.
+        self.shared_ids: LocalCache[str, frozenset[str]] = LocalCache(FEEDS_REMEMBERED)
 
     @classmethod
     def open(cls, url: str | URL, shown_as: str | URL | None = None) -> Database:

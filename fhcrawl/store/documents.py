@@ -303,6 +303,7 @@ class Documents(Repository):
             feed_id = self._leased_feed_id(connection, fetch.feed)
             writer = FeedWriter(feed_id, fetch.position, self.keeps_versions).bind_to(connection)
             writer.share_ids(new_ids, result.shared_ids, fetch)
+        self._database.shared_ids.pop(fetch.feed, None)
 
     def note_failure(self, result: DocumentResult) -> None:
         """Store that a document could not be fetched or read; its links to older documents are kept."""

@@ -105,8 +105,11 @@ class Entries(Repository):
 
     def read_shared_ids(self, feed: str) -> frozenset[str]:
         """Return the ids that several entries of a feed have: see `results.tell_apart`."""
-        rows = self._select("SELECT id FROM shared_ids WHERE feed_id = :feed_id", feed)
-        return frozenset(row.id for row in rows)
+        known = self._database.shared_ids
+        if feed not in known:
+            rows = self._select("SELECT id FROM shared_ids WHERE feed_id = :feed_id", feed)
+            known[feed] = frozenset(row.id for row in rows)
+        return known[feed]
 
     def find_winners(self, feed: str, ids: list[str], latest: str) -> dict[str, Winner]:
         """Return the newest versions of some entries of a feed, by id, judged by times up to `latest`."""

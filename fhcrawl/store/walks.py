@@ -177,6 +177,8 @@ class Walks(Repository):
                 merge = "UPDATE feeds SET merge_renamed = 1 WHERE id = ANY(:feeds)"
                 execute(connection, merge, {"feeds": merged})
         self._database.feed_ids.update({row.url: row.id for row in rows})
+        for row in rows:
+            self._database.shared_ids.pop(row.url, None)
         self._database.head_digests.update({row.id: row.head_digest for row in claimed if row.head_digest})
         return {row.url: refusals.get(row.id) or starts[row.id] for row in rows}
 

@@ -33,6 +33,10 @@ class Publisher(ABC):
     :param held: what the documents held together, by revision
     :param size: how many entries a page has
     :param shown: what any document has ever held: its URL and time, the entry's id and text
+    :param answers: all answers with a document so far, by path, with the ids of its entries
+    :param restated: ids of entries that a stale copy has shown as they were, which no reader can know: the
+        copy came last, and nothing in it has a time
+    :param incomplete: revisions in which the chain skipped archives
     """
 
     name: str
@@ -51,6 +55,9 @@ class Publisher(ABC):
     size: int = 0
     shown: set[tuple[str, str | None, str, str | None]] = field(default_factory=set)
     moves: int = 0
+    answers: dict[str, list[tuple[Answer, set[str]]]] = field(default_factory=dict)
+    restated: set[str] = field(default_factory=set)
+    incomplete: set[int] = field(default_factory=set)
 
     kind = ""
 
@@ -157,7 +164,20 @@ class Publisher(ABC):
         time = None if self.style.times == "none" else iso(found.tick)
         self.shown |= {(url, time, v.id, v.text) for v in found.versions}
         kind = f"application/{self.style.form}+xml"
-        return Answer(render(found, self.style), content_type=kind, modified=http_date(self.revision))
+        answer = Answer(render(found, self.style), content_type=kind, modified=http_date(self.revision))
+        self.answers.setdefault(path, []).append((answer, {version.id for version in found.versions}))
+        return answer
+
+    def stale(self, path: str, rng: Random) -> Answer | None:
+        """Return an answer of before, as a cache does; None if there is none."""
+        if path not in self.answers:
+            return None
+        answer, ids = rng.choice(self.answers[path])
+        self.restated |= ids
+        return answer
+
+    def settle(self) -> None:
+        """End what hides documents for a while."""
 
     def forward(self, path: str) -> Answer | None:
         return None
@@ -259,6 +279,7 @@ class Archived(Publisher):
         self.current: list[Version] = []
         self.archives: list[Archive] = []
         self.old: dict[str, str | int] = {}
+        self.skipped = 0
         self.closed = 0
         for _ in range(self.rng.randint(2, 7)):
             self.add()
@@ -269,11 +290,24 @@ class Archived(Publisher):
         self.current = [version, *(v for v in self.current if v.id != version.id)]
 
     def events(self) -> list[str]:
-        changes = ["add", "add", "revise", "revise", "close", "close", "rewrite", "move"]
+        changes = ["add", "add", "revise", "revise", "close", "close", "rewrite", "move", "skip", "settle"]
         # A deletion has a time: without times, nothing could be newer than one.
         return changes if self.style.times == "none" else [*changes, "delete", "restore"]
 
+    def skip(self) -> None:
+        """The newest archives leave the chain, until it settles."""
+        self.skipped = min(self.rng.randint(1, 2), len(self.archives))
+
+    def settle(self) -> None:
+        self.skipped = 0
+
+    def note(self) -> None:
+        super().note()
+        if self.skipped:
+            self.incomplete.add(self.revision)
+
     def close(self) -> None:
+        self.settle()
         kept = self.rng.randint(0, len(self.current) // 2)
         closing = self.current[kept:]
         if closing:
@@ -287,6 +321,7 @@ class Archived(Publisher):
 
     def rewrite(self) -> None:
         """All archives get new URLs, and are cut anew; the old URLs are gone, or lead to the new ones."""
+        self.settle()
         versions = [v for archive in self.archives for v in archive.versions]
         if self.rng.random() < 0.5:
             versions = [v for v in versions if self.latest[v.id] == v]
@@ -318,7 +353,7 @@ class Archived(Publisher):
     def _subscription(self) -> Document:
         recent = [v for a in reversed(self.archives) for v in a.versions if self.latest[v.id] == v]
         shown = (self.current + recent)[: max(SHOWN, len(self.current))]
-        return Document(self.title, self.tick, tuple(shown), self._prev(len(self.archives)))
+        return Document(self.title, self.tick, tuple(shown), self._prev(len(self.archives) - self.skipped))
 
     def _archive_document(self, archive: Archive, number: int) -> Document:
         links = {**self._prev(number), "current": self.root + self.location}

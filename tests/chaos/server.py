@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import ThreadingHTTPServer
@@ -18,6 +19,8 @@ STATUSES = (500, 502, 503, 429, 404, 410, 403, 304)
 BODIES = ("cut", "cut-close", "cut-chunked", "bad-gzip", "cut-gzip", "empty", "html", "reset-amid")
 CONNECTIONS = ("reset", "silent", "too-slow", "loop", "to-nowhere")
 HARMLESS = ("slow", "gzip", "chunked", "close", "detour")
+# Of caches: an earlier copy, and a 304 that is wrong.
+COPIES = ("stale", "stale", "304")
 HTML = b"<!DOCTYPE html><html><head><title>Oops</title></head><body>Come back later<br></body></html>"
 PIECES = 8
 SILENCE_SECONDS = 4.0
@@ -28,10 +31,12 @@ class Plan(NamedTuple):
 
     :param faults: how many of the requests, 0 to 1
     :param changes: before how many of the requests the publisher changes something, 0 to 1
+    :param copies: how many of the requests a cache answers, 0 to 1
     """
 
     faults: float
     changes: float
+    copies: float = 0
 
 
 QUIET = Plan(0, 0)
@@ -61,6 +66,7 @@ class Hosts:
     kill: Kill | None = None
     strike: Callable[[], None] = lambda: None
     requests: int = 0
+    asked: Counter[str] = field(default_factory=Counter)
     lines: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     over: threading.Event = field(default_factory=threading.Event)
@@ -93,6 +99,7 @@ class Hosts:
     def begin(self, plan: Plan, kill: Kill | None, strike: Callable[[], None]) -> None:
         self.plan, self.kill, self.strike = plan, kill, strike
         self.requests = 0
+        self.asked.clear()
         self.over = threading.Event()
 
     def end(self) -> None:
@@ -109,10 +116,15 @@ class Hosts:
             event = publisher.change() if publisher.rng.random() < self.plan.changes else ""
             fault = self._fault(self.faults[publisher.name])
             answer = publisher.answer(path)
+            if fault == "stale":
+                answer = publisher.stale(path, self.faults[publisher.name]) or answer
+            self.asked[path] += 1
             self.lines.append(f"{self.requests} {path} {event} {fault} {kill or ''}")
             return answer, fault, publisher.validator == "etag", kill
 
     def _fault(self, rng: Random) -> str:
+        if rng.random() < self.plan.copies:
+            return rng.choice(COPIES)
         if rng.random() >= self.plan.faults:
             return ""
         kinds = rng.choices((STATUSES, BODIES, CONNECTIONS, HARMLESS), (3, 4, 2, 2))[0]
@@ -180,12 +192,12 @@ class Handler(server.Handler):
         etag = f'"{hashlib.sha256(answer.body).hexdigest()[:12]}"'
         if etags:
             headers["ETag"] = etag
-            if self.headers.get("If-None-Match") == etag and not fault:
+            if self.headers.get("If-None-Match") == etag and fault in ("", "stale"):
                 self._send(304, b"", headers)
                 return
         elif answer.modified:
             headers["Last-Modified"] = answer.modified
-            if self.headers.get("If-Modified-Since") == answer.modified and not fault:
+            if self.headers.get("If-Modified-Since") == answer.modified and fault in ("", "stale"):
                 self._send(304, b"", headers)
                 return
         if kill is not None and kill.when == "amid":
