@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,25 @@ def clock_at(time: str) -> Iterator[None]:
         def now(cls, tz: tzinfo | None = None) -> Clock:
             return cls.fromisoformat(time).replace(tzinfo=tz)
 
+    with _with_clock(Clock):
+        yield
+
+
+@contextlib.contextmanager
+def clock_ahead(days: int) -> Iterator[None]:
+    """Let it be some days later for fhcrawl in this process; the time goes on."""
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return datetime.now(tz) + timedelta(days)
+
+    with _with_clock(Clock):
+        yield
+
+
+@contextlib.contextmanager
+def _with_clock(clock: type[datetime]) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fhcrawl.utils.clock.datetime", Clock)
+        patch.setattr("fhcrawl.utils.clock.datetime", clock)
         yield

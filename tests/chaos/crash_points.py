@@ -20,6 +20,7 @@ from fhcrawl.core import checks
 from fhcrawl.extensions import verdicts
 from fhcrawl.store.database import Pipeline
 from fhcrawl.store.opening import BEGINS, IMMEDIATE
+from tests.faketime import clock_ahead
 
 COMMIT, RENAME, COMMIT_AFTER_RENAME = "commit", "rename", "commit after rename"
 EXPORTS = ".jsonl"
@@ -40,13 +41,16 @@ class Moment(NamedTuple):
 _FOR_GOOD = contextlib.ExitStack()
 
 
-def prepare(looks: float, moment: list[Any] | None) -> None:
+def prepare(looks: float, moment: list[Any] | None, days: int = 0) -> None:
     """Change this process for a run.
 
     :param looks: seconds between looks for feeds that are done, with which FHCRAWL_EXPORT_SECONDS may be a
         part of a second; 0: as ever
     :param moment: it is killed right before that
+    :param days: by which its clock is ahead
     """
+    if days:
+        _FOR_GOOD.enter_context(clock_ahead(days))
     if looks:
         changed = _FOR_GOOD.enter_context(pytest.MonkeyPatch.context())
         changed.setattr(verdicts, "LOOKS_AGAIN_SECONDS", looks)

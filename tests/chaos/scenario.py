@@ -60,6 +60,12 @@ class World:
         self.early = seeded(f"{seed} early")
         # Seconds between looks for feeds that are done; 0: as ever.
         self.looks = self.early.choice((0, 0.01, 0.01))
+        # Old copies, deletions and checks; days pass between the runs.
+        self.caches = seeded(f"{seed} caches")
+        self.has_caches = self.caches.random() < 0.5
+        self.recheck = self.caches.choice(("1,2", "1,100", "30,20"))
+        self.deletes = self.caches.random() < 0.5
+        self.days = 0
         self.reader = Reader()
         self.appends = self.rng.random() < 0.3
         self.number = 0
@@ -79,7 +85,13 @@ class World:
                 if is_killed and self.rng.random() < 0.5:
                     self._run(self._calm())
             self._change_meanwhile()
+            for publisher in self.hosts.publishers.values():
+                publisher.settle()
+                publisher.note()
             self._run(self._calm())
+            # Pages that a stale copy has displaced are checked.
+            for _ in range(3 * self.has_caches):
+                self._run(self._calm())
             self._check_whole()
 
     def _populate(self) -> None:
@@ -132,14 +144,16 @@ class World:
             settings |= {"FHCRAWL_MAX_ARCHIVES": rng.randint(1, 3), "FHCRAWL_MAX_PAGES": rng.randint(1, 3)}
         if rng.random() < 0.1:
             settings["DELTAFETCH_RESET"] = 1
-        plan = Plan(rng.choice((0, 0.1, 0.3, 0.6)), rng.choice((0, 0.1, 0.3)))
+        copies = self.caches.choice((0, 0.1, 0.3)) if self.has_caches else 0
+        plan = Plan(rng.choice((0, 0.1, 0.3, 0.6)), rng.choice((0, 0.1, 0.3)), copies)
         return Round(settings, None if rng.random() < 0.15 else self._output(), plan, kill, moment)
 
     # -- runs -------------------------------------------------------------------------------------
 
     def _run(self, drawn: Round) -> bool:
         self.number += 1
-        self.hosts.lines.append(f"-- run {self.number}: {drawn}")
+        self.days += self.caches.choice((0, 1, 2, 9)) if self.has_caches else 0
+        self.hosts.lines.append(f"-- run {self.number}, day {self.days}: {drawn}")
         log, began = self.folder / f"run{self.number}.log", time.monotonic()
         crawl = self._start(self._arguments(drawn), log, drawn.moment)
         self.hosts.begin(drawn.plan, drawn.kill, crawl.kill)
@@ -158,19 +172,25 @@ class World:
         expected = int("No feed could be read" in said)
         demand(is_killed or crawl.returncode == expected, "a run ends well", crawl.returncode, log)
         self._check_claims(None if is_killed else said)
+        if drawn.plan == QUIET:
+            # The second one proves that a 304 is wrong.
+            often = {path: number for path, number in self.hosts.asked.items() if number > 2}
+            demand(not often, "a document is requested once", often)
         return is_killed
 
     def _arguments(self, drawn: Round) -> list[str]:
         feeds = " ".join(publisher.feed for publisher in self.hosts.publishers.values())
         output = () if drawn.output is None else ("-o", drawn.output)
         settings = {"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.0/8", **drawn.settings}
+        if self.has_caches:
+            settings |= {"FHCRAWL_RECHECK": self.recheck, "FHCRAWL_DELETE_ABSENT": self.deletes}
         if self.looks:
             settings["FHCRAWL_EXPORT_SECONDS"] = self.early.choice((0.02, 0.02, 0.1, 0))
         given = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
         return ["crawl", "history", "-a", f"feed={feeds}", *output, *given]
 
     def _start(self, args: list[str], log: Path, moment: Moment | None = None) -> ForkedProcess:
-        before = [("tests.chaos.crash_points:prepare", [self.looks, moment])]
+        before = [("tests.chaos.crash_points:prepare", [self.looks, moment, self.days])]
         with log.open("wb") as file, Path(os.devnull).open("rb") as nothing:
             streams = (nothing.fileno(), file.fileno(), file.fileno())
             return fork_server.running().start(args, self.folder, self.environment, streams, before)
