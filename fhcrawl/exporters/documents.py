@@ -17,7 +17,6 @@ import re
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import asdict
 from datetime import datetime, timezone
 from email.utils import format_datetime
 from itertools import chain
@@ -393,7 +392,7 @@ def _marks(head: Head) -> Iterator[_Element]:
     if head.verdict is not Verdict.COMPLETE and head.mark != "archive":
         declared = etree.Element(VERDICT, {"value": head.verdict.value}, nsmap={"fx": EXPORT[1:-1]})
         for reason in head.reasons:
-            etree.SubElement(declared, REASON, cleaned(asdict(reason)))
+            etree.SubElement(declared, REASON, cleaned(reason.to_row()))
         yield declared
     elif head.mark:
         yield etree.Element(f"{FH}{head.mark}", nsmap={"fh": FH[1:-1]})

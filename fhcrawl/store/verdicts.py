@@ -311,7 +311,7 @@ def _gap_reasons(
 # The subscription document was read, and its last request failed.
 def _failed_reads(feed: Row[Any], chain: list[Row[Any]]) -> Iterator[Reason]:
     for row in chain:
-        if row.state == State.PROCESSED.value and row.reason is not None:
+        if row.id == feed.subscription_id and row.state == State.PROCESSED.value and row.reason is not None:
             yield Reason(ReasonKind(row.reason), row.url, row.detail, row.since, feed.crawled)
 
 

@@ -65,7 +65,7 @@ def read_in_runs(project: Project, feed: str, most: int, runs: int) -> list[int]
     [
         (False, "prev-archive", 350_000, [5, 4, 1], ("complete", [])),
         (True, "prev-archive", 350_000, [5, 4, 1], ("complete", [])),
-        (False, "next", 350_000, [5], ("lossy", ["limit", "paged"])),
+        (False, "next", 350_000, [5], ("incomplete", ["limit", "paged"])),
         # Each run reads a document more, whatever the limit.
         (False, "prev-archive", 1, [2, 1, 1], ("incomplete", ["limit"])),
     ],

@@ -69,8 +69,8 @@ FORMS = {
     # Though its subscription document has not changed.
     "a feed whose links are reversed later is read again": """
         /index 3 next-archive:/a2; /a2 2 next-archive:/a1; /a1 1; crawl /index
-        verdict unknown no-current no-history; crawl opt:reversed=true; verdict complete; has 1 2 3
-        crawl opt:reversed=true; asked /index; crawl; verdict unknown no-current no-history""",
+        verdict incomplete no-current no-history; crawl opt:reversed=true; verdict complete; has 1 2 3
+        crawl opt:reversed=true; asked /index; crawl; verdict incomplete no-current no-history""",
     "so is one whose next pages are archives": """
         /index 3 next:/a2; /a2 2 next:/a1; /a1 1; crawl /index; verdict lossy paged
         crawl opt:next="archive"; verdict complete; has 1 2 3; crawl opt:next="archive"; asked /index""",

@@ -34,14 +34,14 @@ PLAIN = {
 
 @pytest.mark.parametrize(("says", "other"), CONTRADICTORY.values(), ids=CONTRADICTORY)
 def test_link_that_is_not_followed_is_a_reason_in_each_run(play: Play, says: str, other: str) -> None:
-    verdict = "lossy contradictory-links paged" if "next:" in says else "incomplete contradictory-links"
+    verdict = "incomplete contradictory-links paged" if "next:" in says else "incomplete contradictory-links"
     claim = f"verdict {verdict}; detail /a1, which is followed, and to {other}, which is not"
     play(f"/a1 1; /f n {says}; crawl /f; exports n 1; {claim}; crawl; exports; {claim}")
 
 
 @pytest.mark.parametrize("says", EMPTY.values(), ids=EMPTY)
 def test_link_that_leads_nowhere_is_a_reason_in_each_run(play: Play, says: str) -> None:
-    verdict = "lossy empty-link paged" if "next" in says else "incomplete empty-link"
+    verdict = "incomplete empty-link paged" if "next" in says else "incomplete empty-link"
     claim = f"verdict {verdict}; detail has an empty"
     document = says if says.startswith("raw") else f"n {says}"
     play(f"/a1 empty; /f {document}; crawl /f; exports n; {claim}; crawl; {claim}")

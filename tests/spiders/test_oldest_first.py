@@ -25,7 +25,7 @@ GROWS = {
         /3 5@2005 6@2006 next:/4; /4 7@2007 0@2000 next:/5; /5 8@2008; crawl; exports 7 0 8
         /5 8@2008 9@2009; crawl; asked /index /5; exports 9""",
     "a new page that cannot be read is a gap until it can": """
-        /3 5@2005 6@2006 next:/4; crawl; asked /index /3 /4; verdict lossy http-404 paged
+        /3 5@2005 6@2006 next:/4; crawl; asked /index /3 /4; verdict incomplete http-404 paged
         /4 7@2007; crawl; exports 7; verdict lossy paged; crawl; asked /index /4""",
     "a last page that cannot be requested is the last page still": """
         /3 503; crawl; exports; /3 5@2005 6@2006 next:/4; /4 7@2007; crawl; exports 7""",
@@ -33,7 +33,7 @@ GROWS = {
         always rss undated; /3 5 6; crawl; /3 5 6 next:/4; /4 7 3=edited; crawl
         exports 7 3:updated=edited""",
     "a last page that links back to the first one is a loop": """
-        /3 5@2005 6@2006 next:/index; crawl; verdict lossy loop paged""",
+        /3 5@2005 6@2006 next:/index; crawl; verdict incomplete loop paged""",
     "a count that has changed requests no page twice": """
         /index 1@2001 2@2002 total:6 next:/2; crawl
         /index 1@2001 2@2002 total:8 next:/2; /3 5@2005 6@2006 next:/4; /4 7@2007 8@2008
@@ -60,12 +60,12 @@ LAST = {
         /x 3 2 last:/x; crawl /index; crawl FHCRAWL_RECHECK=; asked /index""",
     "that has others has them stored, and is the reason": """
         /x 2 0 last:/x; crawl /index; exports 6 5 4 3 2 1 0; gap contradictory-links /x; crawl; crawl
-        verdict lossy contradictory-links paged; asked /index /2 /3""",
+        verdict incomplete contradictory-links paged; asked /index /2 /3""",
     "that is missing is the reason": """
-        crawl /index; crawl; asked /index /2 /3; verdict lossy http-404 paged; gap http-404 /x""",
+        crawl /index; crawl; asked /index /2 /3; verdict incomplete http-404 paged; gap http-404 /x""",
     "that names yet another one is not followed": """
         /x 2 1 next:/y last:/y; /y 0 last:/x; crawl /index; asked /index /2 /3 /x; crawl; verdict complete""",
-    "that is no feed is the reason": "/x html; crawl /index; verdict lossy html paged",
+    "that is no feed is the reason": "/x html; crawl /index; verdict incomplete html paged",
     "that a `next` reaches later is a page": """
         /x 2 0; crawl /index; /3 2 1 next:/x last:/x; crawl /index reset; crawl /index reset
         verdict complete""",

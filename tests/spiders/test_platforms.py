@@ -692,7 +692,7 @@ def test_new_key_of_ghost_is_found_and_a_closed_api_is_a_gap(server: FeedServer,
     site.status = 403
     add(site, "newest")
     assert project.crawl(site.feed).changes == {"newest": "new"}
-    assert project.verdict() == ("lossy", ["http-403", "paged"])
+    assert project.verdict() == ("incomplete", ["http-403", "paged"])
     assert len(project.logical_feed()) == len(site.of)
     assert project.feeds()[0]["absent"] == 0
 

@@ -99,7 +99,7 @@ OTHERS = {
         /index a b next:/p1; /p1 c d; crawl /index
         /index d c next:/p1; /p1 new a b; crawl /index; has a b c d new""",
     "a page behind an archive that is skipped stays a page": """
-        /index 1 prev:/archive; /archive a next:/page; crawl /index; verdict lossy http-404 paged
+        /index 1 prev:/archive; /archive a next:/page; crawl /index; verdict incomplete http-404 paged
         /index 2 prev:/archive; /page p; crawl /index; verdict lossy paged
         /index 3 prev:/archive; crawl /index; verdict lossy paged; has 1 2 3 a p""",
     # Which version is the newest, only the order of the pages says.
@@ -169,16 +169,17 @@ OTHERS = {
         /index 2 next:/p2 first:/index; /p2 1 previous:/index first:/index; crawl /p2
         asked /p2 /index /p2; exports 1 2""",
     "pages that loop end the walk": """
-        /index 2 next:/p2; /p2 1 next:/index; crawl /index; asked /index /p2; verdict lossy loop paged""",
+        /index 2 next:/p2; /p2 1 next:/index; crawl /index; asked /index /p2
+        verdict incomplete loop paged""",
     "the next of the page that last names is not followed": """
         /index 2 next:/p2 last:/p2; /p2 1 next:/index last:/p2; crawl /index; asked /index /p2
         verdict lossy paged""",
     # A server that answers any page number with the last page.
     "a page that repeats the one before it ends the walk": """
         /index 2 next:/p?2; /p?2 1 next:/p?4; /p?4 1 next:/p?4; crawl /index; asked /index /p?2 /p?4
-        exports 1 2; verdict lossy repeats paged""",
+        exports 1 2; verdict incomplete repeats paged""",
     "a later run goes on where pages were missing": """
-        /index 3 next:/p2; /p2 2 next:/p3; crawl /index; verdict lossy http-404 paged
+        /index 3 next:/p2; /p2 2 next:/p3; crawl /index; verdict incomplete http-404 paged
         /p3 1; crawl /index; asked /index /p2 /p3; exports 1""",
     # While the first page is read, as much is published as the page holds: all others move on by one.
     "a page that shows again what the walk has just read does not end it": """
@@ -226,7 +227,7 @@ OTHERS = {
         crawl /index; exports 1""",
     "so does a limit of pages": """
         /index 4 next:/3; /3 3 next:/2; /2 2 next:/1; /1 1; crawl /index FHCRAWL_MAX_PAGES=2
-        exports 4 3 2; verdict lossy limit paged; crawl /index; exports 1""",
+        exports 4 3 2; verdict incomplete limit paged; crawl /index; exports 1""",
     "changes of several runs without an export are one line": """
         /index 1=a 2=a; crawl /index
         /index 1=b@2004 3=b@2004; crawl /index unexported
@@ -258,18 +259,20 @@ OTHERS = {
     "an entry that moves to a page that was read is missed, and nobody says complete": """
         /index 4 3 next:/p2; /p2 2 next:/p3; /p3 1; on /p2 /p2 2 1; on /p2 /p3 empty
         crawl /index; has 2 3 4; verdict lossy paged
-        crawl /index reset; has 1 2 3 4; verdict lossy known paged""",
+        crawl /index reset; has 1 2 3 4; verdict incomplete known paged""",
     "pages that end at a gap are lossy whoever has read them": """
         /index 3 next:/p2; /p2 2 next:/p3; crawl /index; crawl /index reset
-        verdict lossy http-404 paged""",
+        verdict incomplete http-404 paged""",
     "so are pages with an entry that cannot be kept": """
-        /index 3 next:/p2; /p2 2 ?; crawl /index; crawl /index reset; verdict lossy entries-lost paged""",
+        /index 3 next:/p2; /p2 2 ?; crawl /index; crawl /index reset
+        verdict incomplete entries-lost paged""",
     "so are pages that end before the one that they call the last": """
         /index 3 next:/p2 last:/p9; /p2 2 last:/p9; crawl /index; crawl /index reset;
-        verdict lossy http-404 paged
+        verdict incomplete http-404 paged
         /p2 2 last:/p2; crawl /index reset; crawl /index reset; verdict complete""",
     "so are pages of which only the publisher's links say that there are more": """
-        /index 1 first:/index last:/p9; crawl /index; crawl /index reset; verdict lossy http-404 paged""",
+        /index 1 first:/index last:/p9; crawl /index; crawl /index reset
+        verdict incomplete http-404 paged""",
     "so are pages that were guessed": """
         /feed/ 2 rss wordpress; /feed/?paged=2 1 rss wordpress; crawl /feed/; crawl /feed/ reset
         verdict lossy paged""",
@@ -327,7 +330,7 @@ OTHERS = {
         /ftp 1 prev:javascript:x; crawl /ftp; verdict incomplete refused-url
         /ftp 1 prev:data:,x; crawl /ftp; verdict incomplete refused-url""",
     "a feed that was read before is not reported as not read": """
-        /plain 1; crawl /plain; gone /plain; crawl /plain; has 1; verdict unknown http-404 no-history""",
+        /plain 1; crawl /plain; gone /plain; crawl /plain; has 1; verdict incomplete http-404 no-history""",
     "a feed that was not asked for yet is unknown": """
         subscribe /later; verdict unknown known""",
     "pages that no link names are requested unless that is turned off": """
@@ -336,14 +339,14 @@ OTHERS = {
         crawl /feed/; exports 1; crawl /feed/ opt:platforms=false; verdict unknown platform""",
     "a linked page with the same parameter is there, or missing": """
         /feed/ 2 rss wordpress next:/feed/?paged=2; crawl /feed/; asked /feed/ /feed/?paged=2
-        verdict lossy http-404 paged
-        crawl /feed/; asked /feed/ /feed/?paged=2; verdict lossy http-404 paged""",
+        verdict incomplete http-404 paged
+        crawl /feed/; asked /feed/ /feed/?paged=2; verdict incomplete http-404 paged""",
     "a page that cannot be had is a gap": """
         /feed/ 3 rss wordpress; /feed/?paged=2 2 rss wordpress; /feed/?paged=3 410
-        crawl /feed/; verdict lossy http-410 paged""",
+        crawl /feed/; verdict incomplete http-410 paged""",
     "a page that was left for a later run may not be there": """
         /feed/ 3 rss wordpress; /feed/?paged=2 410; crawl /feed/
-        verdict unknown http-410 no-history
+        verdict incomplete http-410 no-history
         gone /feed/?paged=2; crawl /feed/; asked /feed/ /feed/?paged=2
         verdict unknown no-history""",
     # A server that ignores the number, and writes the page's URL into each.
@@ -355,7 +358,7 @@ OTHERS = {
     "a page that shows the one before it is asked for again": """
         /feed/ 3 rss wordpress; /feed/?paged=2 2 rss wordpress
         /feed/?paged=3 2 rss wordpress self:/feed/?paged=3; crawl /feed/
-        verdict lossy repeats paged
+        verdict incomplete repeats paged
         /feed/?paged=3 1 rss wordpress; crawl /feed/; exports 1
         verdict lossy paged""",
     "pages are guessed where the feed has moved for good": """
