@@ -38,7 +38,7 @@ def digest_of_id(entry_id: str) -> bytes:
     return hashlib.blake2b(entry_id.encode("utf-8", "surrogatepass"), digest_size=ID_OCTETS).digest()
 
 
-def _short_digest(hex_digest: str) -> bytes:
+def short_digest(hex_digest: str) -> bytes:
     return bytes.fromhex(hex_digest[: 2 * CONTENT_OCTETS])
 
 
@@ -49,7 +49,7 @@ def encode(versions: Iterable[Version], older_url: str | None, unsettled: Contai
     """
     return digest_of_id(older_url or "") + b"".join(
         digest_of_id(version.publisher_id)
-        + (UNKNOWN_CONTENT if version.publisher_id in unsettled else _short_digest(version.digest))
+        + (UNKNOWN_CONTENT if version.publisher_id in unsettled else short_digest(version.digest))
         for version in versions
     )
 
@@ -74,7 +74,23 @@ def has_other_content(encoded: bytes, digests: Mapping[str, str]) -> bool:
     """Return whether a document has an entry with one of some ids, but with other content."""
     contents, expected = _contents_by_id(encoded), {digest_of_id(i): d for i, d in digests.items()}
     shown = contents.keys() & expected.keys()
-    return any(contents[key] != {_short_digest(expected[key])} for key in shown)
+    return any(contents[key] != {short_digest(expected[key])} for key in shown)
+
+
+def contents_of(encoded: bytes, keys: Container[bytes]) -> Iterator[tuple[int, bytes, bytes]]:
+    """Yield the place of the content, the digest of the id, and the content, of some entries."""
+    for begin in range(LINK_OCTETS, len(encoded), ENTRY_OCTETS):
+        place = begin + ID_OCTETS
+        if (key := encoded[begin:place]) in keys:
+            yield place, key, encoded[place : place + CONTENT_OCTETS]
+
+
+def with_unknown_contents(encoded: bytes, keys: Container[bytes]) -> bytes:
+    """Return an encoded document in which some entries count as changed when it is read next."""
+    changed = bytearray(encoded)
+    for place, _key, _content in contents_of(encoded, keys):
+        changed[place : place + CONTENT_OCTETS] = UNKNOWN_CONTENT
+    return bytes(changed)
 
 
 def ids_with_other_content(versions: Collection[Version], newer: bytes) -> set[str] | None:
@@ -88,7 +104,7 @@ def ids_with_other_content(versions: Collection[Version], newer: bytes) -> set[s
         return None
     pairs = zip(versions, digests, strict=True)
     return {
-        version.id for version, digest in pairs if _short_digest(version.digest) not in newer_contents[digest]
+        version.id for version, digest in pairs if short_digest(version.digest) not in newer_contents[digest]
     }
 
 
@@ -131,7 +147,7 @@ class EarlierReading:
         return self._encoded.startswith(NO_OLDER)
 
     def had_content(self, version: Version) -> bool:
-        return _short_digest(version.digest) in self._contents.get(digest_of_id(version.publisher_id), ())
+        return short_digest(version.digest) in self._contents.get(digest_of_id(version.publisher_id), ())
 
     def had_id(self, version: Version) -> bool:
         return digest_of_id(version.publisher_id) in self._contents
@@ -161,7 +177,7 @@ class EarlierReading:
         # The subscription document, and pages that a walk has come to, have the place of this walk.
         is_observed = self._place == self._place_now
         if not is_observed:
-            id_digest, content_digest = digest_of_id(entry_id), _short_digest(digest)
+            id_digest, content_digest = digest_of_id(entry_id), short_digest(digest)
             is_edited = content_digest not in self._contents.get(id_digest, ())
             is_observed = is_edited and id_digest not in self._current
             if is_edited and not is_observed and content_digest not in self._current[id_digest]:

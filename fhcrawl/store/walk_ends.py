@@ -14,11 +14,14 @@ from fhcrawl.logical_feed.absences import (
     Seen,
     agreed_walk,
     confirmed,
+    contents_of,
     digest_of_id,
     ids_of,
     missed_since,
     renamings,
+    short_digest,
     with_other_scheme,
+    with_unknown_contents,
 )
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.platforms import NAMED
@@ -66,6 +69,11 @@ ON CONFLICT (feed_id, key) DO NOTHING
 # They are read again if a document leads to them.
 FORGET_LEFT = f"""
 UPDATE documents SET {assigned((*UNREAD, "since"))}, held = NULL, left_walk = NULL
+WHERE id = :id AND feed_id = :feed_id
+"""
+DOUBT_PAGE = """
+UPDATE documents SET held = :held, changed_walk = :walk, etag = NULL, last_modified = NULL,
+    validated_url = NULL
 WHERE id = :id AND feed_id = :feed_id
 """
 # A walk has read the former id, in no older version, since the last one that has read the new one. The
@@ -159,8 +167,11 @@ class _EndedWalk(FeedWriter):
                 yield {key for key in self._held_by(row.id) if wanted_keys is None or key in wanted_keys}
 
     def _held_by(self, document_id: int) -> Iterator[bytes]:
+        return ids_of(self._read_held(document_id))
+
+    def _read_held(self, document_id: int) -> bytes:
         held = self._execute("SELECT held FROM documents WHERE id = :id", id=document_id).scalar()
-        return ids_of(bytes(held or b""))
+        return bytes(held or b"")
 
     def _contained_ids(self, wanted_keys: Collection[bytes] | None = None) -> set[bytes]:
         return set().union(*self._ids_by_document(wanted_keys))
@@ -185,7 +196,9 @@ class _EndedWalk(FeedWriter):
             contained.update(self._held_by(document_id) if absences else ())
         if self._is_plain:
             contained |= self._unproven_absences(absences, contained)
-        missing_ids = dict(self._live_ids(absences.keys() - contained))
+        else:
+            self._doubt_pages(absences.keys() & contained)
+        missing_ids = {key: entry_id for key, entry_id, _ in self._live_ids(absences.keys() - contained)}
         self._forget_absences(absences.keys() - missing_ids.keys())
         subscription = next((row for row in self._chain if row.id == self._feed.subscription_id), None)
         if subscription is None or not missing_ids:
@@ -261,12 +274,30 @@ class _EndedWalk(FeedWriter):
             if row.below is not None and row.gone is None and bytes(row.below) not in contained
         }
 
-    def _live_ids(self, keys: Collection[bytes]) -> Iterator[tuple[bytes, str]]:
+    def _live_ids(self, keys: Collection[bytes]) -> Iterator[tuple[bytes, str, bytes]]:
         if keys:
-            live = "SELECT id FROM entries WHERE feed_id = :feed_id AND digest <> ''"
-            for (entry_id,) in execute(self._connection, live, {"feed_id": self.feed_id}, ROWS_AT_ONCE):
+            live = "SELECT id, digest FROM entries WHERE feed_id = :feed_id AND digest <> ''"
+            for entry_id, digest in execute(self._connection, live, {"feed_id": self.feed_id}, ROWS_AT_ONCE):
                 if (key := digest_of_id(entry_id)) in keys:
-                    yield key, entry_id
+                    yield key, entry_id, short_digest(digest)
+
+    # A page contains what is current. If the stored version is from a document that has lost the entry since,
+    # such as an old copy from a cache, and only pages that this walk has not read contain it, with another
+    # content, these are read again, and their version counts as read then.
+    def _doubt_pages(self, keys: Collection[bytes]) -> None:
+        pages = [row for row in self._chain if row.role == Role.PAGE.value and row.has_content]
+        if not keys or all(row.checked_walk == self._feed.walk for row in pages):
+            return
+        stored = {key: content for key, _, content in self._live_ids(keys)}
+        held = {row.id: self._read_held(row.id) for row in self._chain if row.has_content}
+        for encoded in held.values():
+            for _place, key, content in contents_of(encoded, stored):
+                if content == stored.get(key):
+                    del stored[key]
+        for row in pages:
+            encoded = with_unknown_contents(held[row.id], stored)
+            if encoded != held[row.id]:
+                self._execute(DOUBT_PAGE, id=row.id, held=encoded, walk=self._feed.walk)
 
     # The last walk in which all documents were as they are stored; None if that is not certain.
     def _last_agreed_walk(self) -> int | None:

@@ -46,6 +46,11 @@ PAGES = {
         /2 404; crawl; verdict complete; as-of 2010-01-02""",
     "pages that change are lossy until two readings agree again": """
         crawl; CHANGED; crawl; verdict lossy paged; crawl; verdict complete; crawl; verdict complete""",
+    "a page replaces what an old copy of a newer one showed": """
+        /2 4=edited 3 next:/1; crawl; exports 4:updated=edited
+        /index 5 4 next:/2; crawl FHCRAWL_RECHECK=; exports 4:updated=text
+        /index 6 5 next:/2; crawl FHCRAWL_RECHECK=; exports; verdict lossy paged
+        crawl; exports 4:updated=edited; crawl; exports; crawl; verdict complete""",
     "tokens that differ in each response do not let two readings disagree": """
         /index 6=<img~src='/i?token=1'> 5 next:/2; crawl
         /index 6=<img~src='/i?token=2'> 5 next:/2; crawl; verdict complete""",
