@@ -21,6 +21,8 @@ BEGIN = """
 FOUND = {
     "an edit in an archive": """
         /1 2 1=edited; crawl; exports 1:updated=edited; asked /index /2 /1; crawl; exports""",
+    "not a second time what the walk has read": """
+        /index 7 6 5 WAY:/2; crawl; exports 7; asked /index /2 /1; crawl; asked /index /2 /1""",
     "a backdated entry": """
         /1 2 1.5 1; crawl; exports 1.5; crawl; exports""",
     "nothing with the setting off": """
