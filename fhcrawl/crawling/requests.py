@@ -470,6 +470,7 @@ def _fetch(request: Request, url: str) -> Fetch:
         walk=context.walk.number,
         capture_id=None if capture is None else capture.id,
         is_check=isinstance(context.task, Recheck),
+        is_referred=context.referral is not None,
         has_joined=context.has_joined,
     )
 

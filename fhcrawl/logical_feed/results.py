@@ -447,6 +447,7 @@ class Fetch:
     :param special: whether the user's hosts had special addresses: `WalkContext.special_hosts`
     :param freshness_lifetime: seconds for which the server declares a subscription document fresh
     :param is_check: an archive or page that was read before is requested again, to see whether it has changed
+    :param is_referred: another document has named this one as the subscription document
     :param has_joined: the walk's subscription document reaches back to what was read before: see `joins`
     """
 
@@ -466,6 +467,7 @@ class Fetch:
     walk: int = 0
     capture_id: int | None = None
     is_check: bool = False
+    is_referred: bool = False
     has_joined: bool = False
 
     def __post_init__(self) -> None:

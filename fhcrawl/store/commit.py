@@ -347,7 +347,8 @@ class Commit(FeedWriter):
             parts = "SELECT id, key FROM documents WHERE feed_id = :feed_id AND role = 'part'"
             rows = execute(connection, parts, {"feed_id": feed_id})
             self._unlisted_ids = [row.id for row in rows if row.key not in listed_keys]
-        if fetch.role is Role.SUBSCRIPTION and result.failure is not None:
+        # A document that names another one may have entries that are not stored.
+        if fetch.role is Role.SUBSCRIPTION and result.failure is not None and not fetch.is_referred:
             is_processed = execute(connection, WAS_READ, {"feed_id": feed_id}).first() is not None
             self._stays_read = is_processed and result.failure.kind not in NOT_STORED
         if self._is_last_page:

@@ -249,11 +249,16 @@ def _complete_as_of(chain: list[Row[Any]], last_pages: list[Row[Any]]) -> str | 
 
 # The documents that a page without `next` calls the last one, though it is another.
 def _other_last_pages(connection: Connection, chains: ByFeed) -> ByFeed:
-    ends = (row for rows in chains.values() for row in rows if row.behind_id is None)
-    digests = {row.feed_id: row.older_digest for row in ends if row.older_digest not in (None, NO_OLDER)}
-    documents = "SELECT * FROM documents WHERE feed_id = ANY(:feeds)"
-    rows = execute(connection, documents, {"feeds": list(digests)}) if digests else ()
-    return _by_feed(row for row in rows if digest_of_id(row.url) == digests[row.feed_id])
+    ends = {row.feed_id: row for rows in chains.values() for row in rows if row.behind_id is None}
+    named = {feed_id: row for feed_id, row in ends.items() if row.older_digest not in (None, NO_OLDER)}
+    pages = """SELECT id, feed_id, url, reason, detail, since FROM documents
+        WHERE feed_id = ANY(:feeds) AND role IN ('listed', 'page')"""
+    rows = execute(connection, pages, {"feeds": list(named)}) if named else ()
+    return _by_feed(
+        row
+        for row in rows
+        if row.id != (end := named[row.feed_id]).id and digest_of_id(row.url) == end.older_digest
+    )
 
 
 def _by_feed(rows: Iterable[Row[Any]]) -> ByFeed:

@@ -56,10 +56,10 @@ def impatient(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "_configure_postgresql", configure_postgresql)
 
 
-def break_store(database: Database, table: str, condition: str) -> None:
+def break_store(database: Database, table: str, condition: str, event: str = "INSERT") -> None:
     """Let the store fail to write some rows."""
     Store.open(database.url).close()
-    database.refuse(table, condition, "the disk is full")
+    database.refuse(table, condition, "the disk is full", event)
 
 
 def fail_to_compare(
@@ -186,7 +186,8 @@ class TestStoreThatFails:
     ) -> None:
         crawl(database, DOCUMENTS)
         assert stored(database)[1].verdict is Verdict.COMPLETE
-        break_store(database, "documents", "NEW.role = 'subscription' AND NEW.state <> 'known'")
+        event = "INSERT" if isinstance(answer, str) else "UPDATE"
+        break_store(database, "documents", "NEW.role = 'subscription' AND NEW.state <> 'known'", event)
         caplog.clear()
         changes, engine = crawl(database, {**DOCUMENTS, INDEX: answer})
         assert changes == {}

