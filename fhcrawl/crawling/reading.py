@@ -105,7 +105,10 @@ def unchanged_result(fetch: Fetch, response: Response) -> DocumentResult:
     last_reading = context_of(response).last_reading
     etag, last_modified = requests.validators(response)
     if response.status != requests.NOT_MODIFIED:
-        return DocumentResult(fetch, validators=(etag, last_modified, None), received=fetch.fetched)
+        # A document without entries has no validators: see `_Reading._with_subscription_fields`.
+        had_any = last_reading is not None and (last_reading.etag or last_reading.last_modified)
+        validators = (etag, last_modified, None) if had_any else None
+        return DocumentResult(fetch, validators=validators, received=fetch.fetched)
     # RFC 9111, 4.3.4: the header fields of a 304 response replace the stored ones; those that it lacks stay.
     if last_reading is not None:
         etag, last_modified = etag or last_reading.etag, last_modified or last_reading.last_modified

@@ -113,11 +113,11 @@ ARCHIVES = {
 }
 BEHIND = {
     "an edit in an archive that is new behind another is found": """
-        /index 6 5 prev:/2; /2 4 3; crawl /index; /2 4 prev:/1; /1 3=edited; crawl; exports
-        crawl; exports 3:updated=edited; crawl; exports""",
+        /index 6 5 prev:/2; /2 4 3; crawl /index; /2 4 prev:/1; /1 3=edited; crawl
+        exports 3:updated=edited; crawl; exports""",
     "an archive that is new behind another does not replace what that one has": """
-        /index 6 5 prev:/2; /2 4 3; crawl /index; /2 4 3 prev:/1; /1 3=old 2; crawl; exports; crawl
-        exports 2; crawl; exports""",
+        /index 6 5 prev:/2; /2 4 3; crawl /index; /2 4 3 prev:/1; /1 3=old 2; crawl; exports 2
+        crawl; exports""",
     "a missing archive does not replace what was newer": """
         /index 5 2=new prev:/2; /2 4 3 prev:/1; crawl /index; /index 5 prev:/2; crawl; /1 2=old 1; crawl
         exports 1; crawl; exports""",
