@@ -487,6 +487,7 @@ def like_entries(pages: Iterable[str], links: list[str]) -> list[str]:
     shapes = {shape for shape, number in counted if LEAST_SHARE * number >= len(links)}
     has_index = any(map(INDEX_PAGE.search, links))
     alike = (url for url in pages if len(url) <= LONGEST_URL and _shape_of(url) in shapes)
+    alike = (url for url in alike if urlsplit(url).scheme in ("http", "https"))
     return [url for url in alike if has_index or not INDEX_PAGE.search(urlsplit(url).path)][:MOST_PAGES]
 
 

@@ -10,7 +10,10 @@ from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from socket import inet_aton
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
+
+import idna
+from w3lib.url import safe_url_string
 
 from fhcrawl.exceptions import ArgumentError
 
@@ -27,6 +30,10 @@ HIGHEST_PORT = 65535
 # Scheme, authority, path and query; the fragment is left out.
 WEB_URL = re.compile(r"(https?|file)://([^/?#]*)([^?#]*)((?:\?[^#]*)?)", re.IGNORECASE)
 PORT = re.compile(r":([0-9]*)$")
+ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
+UNRESERVED = re.compile("[A-Za-z0-9._~-]")  # RFC 3986, 2.3
+# The other characters that w3lib does not encode.
+LEGAL = ":/?#[]@!$&'()*+,;=%|~"
 HOSTS_REMEMBERED = 1000
 DOMAINS_REMEMBERED = 2**16
 EXAMPLE = "use a host, host:port, an address or a network, such as intranet.example:8080 or 10.1.0.0/16"
@@ -219,8 +226,8 @@ def may_have_headers(url: str, origin_url: str) -> bool:
     return parts.netloc == origin_parts.netloc and parts.scheme in (origin_parts.scheme, "https")
 
 
-def normalised(url: str) -> str:
-    """Return the URL that names the feed of a URL: RFC 3986, 6.2.2.1 and 6.2.3, without the fragment."""
+def tidied(url: str) -> str:
+    """Return the name of the feed at a URL: as the user gave it, but for case, port and fragment."""
     match = WEB_URL.match(url)
     if match is None:
         return url
@@ -234,6 +241,57 @@ def normalised(url: str) -> str:
         place = place[: port.start()]
     place = place.lower() if place.isascii() else place
     return f"{scheme}://{user}{at}{place}{path or '/'}{query}"
+
+
+def normalised(url: str) -> str:
+    """Return the URL by which spellings are compared: RFC 3986, 6.2.2 and 6.2.3; RFC 3987, 3.1; UTS 46."""
+    match = WEB_URL.match(tidied(url))
+    if match is None:
+        return url
+    scheme, authority, path, query = match.groups()
+    user, at, place = authority.rpartition("@")
+    host, *port = PORT.split(place)
+    place = ":".join([_to_ascii(host), *port[:1]])
+    path = _without_dot_segments(_normalise_escapes(path))
+    return f"{scheme}://{user}{at}{place}{path}{_normalise_escapes(query)}"
+
+
+def encoded(url: str) -> str:
+    """Return a URL in ASCII, without control characters."""
+    return quote(safe_url_string(url), LEGAL)
+
+
+def _to_ascii(host: str) -> str:
+    name = unquote(host).lower()
+    if not HOST.fullmatch(name):
+        return host.lower()
+    if name.isascii():
+        return name
+    try:
+        return idna.encode(name, uts46=True).decode()
+    except idna.IDNAError:  # UTS 46 allows more than IDNA 2008
+        return canonical(name)
+
+
+def _normalise_escapes(text: str) -> str:
+    def replacement(match: re.Match[str]) -> str:
+        character = unquote(match[0])
+        return character if UNRESERVED.fullmatch(character) else match[0].upper()
+
+    return ESCAPE.sub(replacement, quote(text, LEGAL))
+
+
+# RFC 3986, 5.2.4. `urljoin` joins `/..//a` to `/a`.
+def _without_dot_segments(path: str) -> str:
+    kept: list[str] = []
+    _empty, *segments = path.split("/")
+    for segment in segments:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    end = [""] if segments[-1:] in (["."], [".."]) else []
+    return f"/{'/'.join(kept + end)}"
 
 
 def without_credentials(url: str) -> str:
