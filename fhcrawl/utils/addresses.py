@@ -32,8 +32,8 @@ WEB_URL = re.compile(r"(https?|file)://([^/?#]*)([^?#]*)((?:\?[^#]*)?)", re.IGNO
 PORT = re.compile(r":([0-9]*)$")
 ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 UNRESERVED = re.compile("[A-Za-z0-9._~-]")  # RFC 3986, 2.3
-# The other characters that w3lib does not encode.
-LEGAL = ":/?#[]@!$&'()*+,;=%|~"
+# The other characters of a path and a query: RFC 3986, 3.3 and 3.4.
+LEGAL = ":/?@!$&'()*+,;=%~"
 HOSTS_REMEMBERED = 1000
 DOMAINS_REMEMBERED = 2**16
 EXAMPLE = "use a host, host:port, an address or a network, such as intranet.example:8080 or 10.1.0.0/16"
@@ -258,7 +258,7 @@ def normalised(url: str) -> str:
 
 def encoded(url: str) -> str:
     """Return a URL in ASCII, without control characters."""
-    return quote(safe_url_string(url), LEGAL)
+    return quote(safe_url_string(url), f"{LEGAL}#[]")
 
 
 def _to_ascii(host: str) -> str:
@@ -267,10 +267,11 @@ def _to_ascii(host: str) -> str:
         return host.lower()
     if name.isascii():
         return name
-    try:
-        return idna.encode(name, uts46=True).decode()
-    except idna.IDNAError:  # UTS 46 allows more than IDNA 2008
-        return canonical(name)
+    # UTS 46 allows more than idna.encode, which follows IDNA 2008.
+    with contextlib.suppress(idna.IDNAError):
+        name = idna.uts46_remap(name, std3_rules=False)
+    labels = name.split(".")
+    return ".".join(n if n.isascii() else f"xn--{n.encode('punycode').decode()}" for n in labels)
 
 
 def _normalise_escapes(text: str) -> str:
