@@ -14,7 +14,6 @@ from fhcrawl.commands import FAIL_ON, is_failure, print_lines, stored
 from fhcrawl.core import command
 from fhcrawl.logical_feed import FAILED, WORDS
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.utils.addresses import encoded
 from fhcrawl.utils.text import json_escaped, printable
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ class Command(command.Command):
             if opts.json:
                 lines = as_json(feeds, store, opts.missing)
             elif opts.missing:
-                lines = (url for feed in feeds for url in _missing(store, feed))
+                lines = (url for feed in feeds for url in store.sitemaps.find_missing(feed.feed))
             else:
                 summary = Summary(of_run=False, most_reasons=None if look.width is None else MOST_REASONS)
                 for feed in feeds:
@@ -98,10 +97,6 @@ def _filter_by_verdict(feeds: Iterable[Feed], word: str | None, verdicts: set[st
         verdicts.update(feed.words if feed.crawled or feed.entries else (ReasonKind.NOT_READ.value, FAILED))
         if word is None or word in (feed.verdict.value, feed.verdict_in_words):
             yield feed
-
-
-def _missing(store: Store, feed: Feed) -> list[str]:
-    return [encoded(url) for url in store.sitemaps.find_missing(feed.feed)]
 
 
 def _duplicate_lines(store: Store, wanted: list[str]) -> Iterator[str]:
@@ -134,7 +129,7 @@ def as_json(
             row |= {"duplicates": duplicates.get(feed.feed, []), **metadata}
             row |= changes.get(feed.feed, {})
             if has_missing:
-                row["missing"] = _missing(store, feed)
+                row["missing"] = store.sitemaps.find_missing(feed.feed)
             yield separator + json_escaped(json.dumps(row, ensure_ascii=False))
             separator = ","
     yield "[]" if separator == "[" else "]"

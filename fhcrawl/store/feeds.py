@@ -24,7 +24,7 @@ from fhcrawl.store.statements import (
     read_coverage,
     stream,
 )
-from fhcrawl.utils.addresses import normalised
+from fhcrawl.utils.addresses import encoded, normalised
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -369,10 +369,10 @@ class Sitemaps(Repository):
         return report
 
     def find_missing(self, feed: str) -> list[str]:
-        """Return the URLs of the pages that look like entries of a feed, and that no entry links to."""
+        """Return the URLs, in ASCII, of pages that look like entries of a feed, and no entry links to."""
         with self._database.snapshot() as connection:
             feed_ids = self._database.find_ids(connection, [feed])
-            return [url for feed_id in feed_ids for url in _compare_sitemaps(connection, feed_id).missing]
+            return [encoded(url) for n in feed_ids for url in _compare_sitemaps(connection, n).missing]
 
 
 def _entry_links(connection: Connection, feed_id: int) -> list[str]:

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from socket import inet_aton
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote, unquote_to_bytes, urlsplit
 
 import idna
 from w3lib.url import safe_url_string
@@ -31,8 +31,7 @@ HIGHEST_PORT = 65535
 WEB_URL = re.compile(r"(https?|file)://([^/?#]*)([^?#]*)((?:\?[^#]*)?)", re.IGNORECASE)
 PORT = re.compile(r":([0-9]*)$")
 ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
-UNRESERVED = re.compile("[A-Za-z0-9._~-]")  # RFC 3986, 2.3
-# The other characters of a path and a query: RFC 3986, 3.3 and 3.4.
+# The characters of a path and a query that may be reserved: RFC 3986, 3.3 and 3.4.
 LEGAL = ":/?@!$&'()*+,;=%~"
 HOSTS_REMEMBERED = 1000
 DOMAINS_REMEMBERED = 2**16
@@ -275,11 +274,7 @@ def _to_ascii(host: str) -> str:
 
 
 def _normalise_escapes(text: str) -> str:
-    def replacement(match: re.Match[str]) -> str:
-        character = unquote(match[0])
-        return character if UNRESERVED.fullmatch(character) else match[0].upper()
-
-    return ESCAPE.sub(replacement, quote(text, LEGAL))
+    return ESCAPE.sub(lambda escape: quote(unquote_to_bytes(escape[0]), ""), quote(text, LEGAL))
 
 
 # RFC 3986, 5.2.4. `urljoin` joins `/..//a` to `/a`.

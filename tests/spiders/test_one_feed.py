@@ -70,7 +70,7 @@ SPELLINGS = {
         /a%2Fb 1; /a/b 2; crawl /a%2Fb /a/b; exports 1 2; stored /a%2Fb=1 /a/b=1""",
     "a page that has become a feed is a feed": """
         / page /feed; /feed 1; crawl /; stored /feed=1; / 2; crawl /; exports 2; stored /feed=1 /=1
-        scrapy export -o -:jsonl --feed /; says "id": "2" """,
+        scrapy export -o -:jsonl --feed /; says "id":"2" """,
 }
 MERGES = {
     "what is left to be exported moves": """
