@@ -117,7 +117,6 @@ class FeedList(Listed):
         self._names: dict[str, str] = {}
 
     def add(self, url: str, options: FeedOptions, title: str = "") -> None:
-        """Add a feed; options replace those that it has, unless they are the default ones."""
         name = self._names.setdefault(normalised(url), url)
         if name not in self or options != FeedOptions():
             self[name] = options

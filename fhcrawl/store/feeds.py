@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Kind, Role
@@ -158,9 +158,8 @@ class Feeds(Repository):
         query = """SELECT url FROM feeds
             WHERE (KEY(address) = KEY(:address) OR KEY(location) = ANY(KEYS(:urls))) AND url <> :besides
             ORDER BY CASE WHEN address = :address THEN 0 ELSE 1 END, id LIMIT 1"""
-        address = normalised(url)
-        feed: str | None = self._scalar(query, address=address, urls=[url, address], besides=other_than)
-        return feed
+        values = {"address": normalised(url), "urls": [url, normalised(url)], "besides": other_than}
+        return cast("str | None", self._scalar(query, **values))
 
     def read_duplicates(self) -> list[tuple[str, str]]:
         """Return the feeds that have several names in the store: the one to keep, with each other one."""

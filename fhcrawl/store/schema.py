@@ -102,12 +102,13 @@ feeds = Table(
     UniqueConstraint("address").ddl_if(SQLITE),
 )
 
-# Addresses that have led to a feed: pages, URLs that redirect, and feeds that were merged into it.
 aliases = Table(
     "aliases",
     metadata,
     Column("feed_id", ForeignKey("feeds.id"), nullable=False),
-    Column("address", Text, nullable=False, comment="normalised"),
+    Column(
+        "address", Text, nullable=False, comment="normalised: a page, redirect or merged feed that led to it"
+    ),
     UniqueConstraint("address").ddl_if(SQLITE),
 )
 

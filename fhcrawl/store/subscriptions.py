@@ -108,7 +108,7 @@ class Subscriptions(Repository):
     def find_names(self, urls: Iterable[str]) -> dict[str, str]:
         """Return the URLs of stored feeds, by normalised URL."""
         query = "SELECT address, url FROM feeds WHERE KEY(address) = ANY(KEYS(:addresses))"
-        return dict(self._select(query, addresses=[normalised(url) for url in urls]))
+        return dict(self._select(query, addresses=[*map(normalised, urls)]))
 
     def exist(self) -> bool:
         return self._scalar("SELECT 1 FROM feeds WHERE subscribed IS NOT NULL LIMIT 1") is not None
@@ -121,8 +121,7 @@ class Subscriptions(Repository):
     def find_due(self, urls: Iterable[str]) -> dict[str, str | None]:
         """Return when stored feeds are due, by URL, whether subscribed or not; None: now."""
         query = "SELECT url, polled, due FROM feeds WHERE KEY(address) = ANY(KEYS(:addresses))"
-        addresses = [normalised(url) for url in urls]
-        return {row.url: due(row) for row in self._select(query, addresses=addresses)}
+        return {row.url: due(row) for row in self._select(query, addresses=[*map(normalised, urls)])}
 
 
 def new_row(url: str, now: str) -> dict[str, object]:

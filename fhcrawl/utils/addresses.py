@@ -250,9 +250,8 @@ def normalised(url: str) -> str:
     scheme, authority, path, query = match.groups()
     user, at, place = authority.rpartition("@")
     host, *port = PORT.split(place)
-    place = ":".join([_to_ascii(host), *port[:1]])
     path = _without_dot_segments(_normalise_escapes(path))
-    return f"{scheme}://{user}{at}{place}{path}{_normalise_escapes(query)}"
+    return f"{scheme}://{user}{at}{':'.join([_to_ascii(host), *port[:1]])}{path}{_normalise_escapes(query)}"
 
 
 def encoded(url: str) -> str:
