@@ -63,9 +63,9 @@ SPELLINGS = {
         /~a 1; subscribe /~a; scrapy subscribe /%7Ea; says already subscribed: 1; crawl /%7Ea; exports 1
         crawl due=1 /%7Ea; logs No feed is due; stored /~a=1""",
     "a page links to a stored feed in another spelling": """
-        / page /%7Ea; /~a 1; /%7Ea 1; crawl /~a; crawl /; exports; stored /~a=1""",
+        / page /~a; /~a 1; /%7ea 1; crawl /%7ea; crawl /; exports; stored /%7ea=1""",
     "so does a redirect": """
-        /old 301 /%7Ea; /~a 1; /%7Ea 1; crawl /~a; crawl /old; exports; stored /~a=1""",
+        /old 301 /~a; /~a 1; /%7ea 1; crawl /%7ea; crawl /old; exports; stored /%7ea=1""",
     "URLs that only look alike are two feeds": """
         /a%2Fb 1; /a/b 2; crawl /a%2Fb /a/b; exports 1 2; stored /a%2Fb=1 /a/b=1""",
     "a page that has become a feed is a feed": """
