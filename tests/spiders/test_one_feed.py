@@ -121,6 +121,7 @@ def test_spellings_of_a_url_are_one_feed(server: FeedServer, project: Project) -
     assert json.loads(project.scrapy("feeds", again, "--json").stdout)[0]["entries"] == 1
     assert '"1"' in project.scrapy("export", "-o", "-:jsonl", "--feed", again).stdout
     assert project.scrapy("history", again, "1").returncode == 0
+    assert "0 already there" in project.scrapy("download", again, "-d", "files").stdout
     assert "no longer subscribed" in project.scrapy("unsubscribe", again).stdout
 
 
@@ -143,7 +144,6 @@ def test_feed_is_found_by_what_led_to_it(server: FeedServer, project: Project) -
         assert (feed["feed"], feed["entries"]) == (kept, 2)
         assert project.scrapy("export", "-o", "-:jsonl", "--feed", url).stdout.count('"id"') == 2
         assert project.scrapy("history", url, "1").returncode == 0
-        assert "0 already there" in project.scrapy("download", url, "-d", "files").stdout
     assert project.scrapy("unsubscribe", "--delete", server.url("/old")).stdout.startswith(kept)
     assert stored(project) == {}
 
