@@ -90,11 +90,9 @@ def typed(argument: str) -> str:
 
 
 def named(store: Store, argument: str) -> str:
-    """Return the URL of a feed in the store; the normalised argument if it is not in the store."""
-    from fhcrawl.utils.addresses import normalised
-
+    """Return the URL of a feed in the store; the argument if it is not in the store."""
     url = typed(argument)
-    return url if store.feeds.has(url) else normalised(url)
+    return store.feeds.find(url) or url
 
 
 def stored(store: Store, argument: str) -> str:
@@ -102,9 +100,9 @@ def stored(store: Store, argument: str) -> str:
 
     :raises ArgumentError: if it does not
     """
-    url = named(store, argument)
-    if not store.feeds.has(url):
-        raise ArgumentError(f"{url} is not in the store; `fhcrawl feeds` lists the feeds in it")
+    url = store.feeds.find(typed(argument))
+    if url is None:
+        raise ArgumentError(f"{typed(argument)} is not in the store; `fhcrawl feeds` lists the feeds in it")
     return url
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fhcrawl.commands import named, print_lines
+from fhcrawl.commands import print_lines, typed
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 
@@ -40,9 +40,9 @@ class Command(command.Command):
             )
         check_settings(self.settings)
         with self.opened_store() as store:
-            feed = named(store, args[0])
-            if not store.feeds.has(feed):
-                raise ArgumentError(f"{feed} is not in the store; run fhcrawl crawl {feed} first")
+            feed = store.feeds.find(url := typed(args[0]))
+            if feed is None:
+                raise ArgumentError(f"{url} is not in the store; run fhcrawl crawl {url} first")
             files = files_of(store.entries.read([feed]))
         folder = Path(opts.folder)
         try:

@@ -47,7 +47,7 @@ from fhcrawl.logical_feed.platforms import NAMED, NUMBERED, PROBE, SERVER_ERROR,
 from fhcrawl.logical_feed.results import Fetch, latest_time
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils import addresses
-from fhcrawl.utils.addresses import normalised
+from fhcrawl.utils.addresses import tidied
 from fhcrawl.utils.clock import now
 from fhcrawl.warc import indexes
 
@@ -490,7 +490,7 @@ def _permanent_location(request: Request, location: str, url: str) -> str:
     for reason, target in zip(request.meta.get("redirect_reasons", ()), targets, strict=False):
         if reason not in PERMANENT:
             break
-        location = normalised(target)
+        location = tidied(target)
     return location
 
 

@@ -14,7 +14,7 @@ from fhcrawl.documents.discovery import read_opml
 from fhcrawl.documents.xml import encoding
 from fhcrawl.exceptions import ArgumentError, NotAFeedError
 from fhcrawl.logical_feed.results import IDS
-from fhcrawl.utils.addresses import normalised, without_credentials
+from fhcrawl.utils.addresses import normalised, tidied, without_credentials
 from fhcrawl.warc.indexes import archive_of
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ Listed = dict[str, FeedOptions]
 
 
 class FeedList(Listed):
-    """Feeds with the user's options for each, by URL.
+    """Feeds with the user's options for each, by URL in the spelling that comes first.
 
     :ivar titles: those that lists give feeds, by URL
     :ivar refused: a sentence for each line of a list that cannot be used
@@ -114,9 +114,18 @@ class FeedList(Listed):
         super().__init__()
         self.titles: dict[str, str] = {}
         self.refused: list[str] = []
+        self._names: dict[str, str] = {}
 
-    def add_notes(self, other: FeedList) -> None:
-        self.titles |= other.titles
+    def add(self, url: str, options: FeedOptions, title: str = "") -> None:
+        name = self._names.setdefault(normalised(url), url)
+        if name not in self or options != FeedOptions():
+            self[name] = options
+        if title:
+            self.titles.setdefault(name, title)
+
+    def add_list(self, other: FeedList) -> None:
+        for url, options in other.items():
+            self.add(url, options, other.titles.get(url, ""))
         self.refused += other.refused
 
 
@@ -147,11 +156,9 @@ def from_arguments(
         )
     _refuse_commas(feed or "", "")
     for url in (feed or "").split():
-        listed[_feed_url(url, "")] = FeedOptions()
+        listed.add(_feed_url(url, ""), FeedOptions())
     if feeds:
-        from_list = from_file(base / feeds, may_list_files)
-        listed.update({u: options for u, options in from_list.items() if u not in listed or options.plain()})
-        listed.add_notes(from_list)
+        listed.add_list(from_file(base / feeds, may_list_files))
     if not listed:
         raise ArgumentError("No feed to crawl; use fhcrawl crawl https://example.org/index.atom")
     _add_options(listed, snapshot, ids)
@@ -165,7 +172,9 @@ def choose(stored: Subscriptions, requested: Listed, due_at: str | None) -> List
     """
     if not requested:
         return {url: FeedOptions(**options) for url, options in stored.read(due_at).items()}
-    candidates = with_subscribed(requested, stored.read_options(requested))
+    names = stored.find_names(requested)
+    candidates = {names.get(normalised(url), url): options for url, options in requested.items()}
+    candidates = with_subscribed(candidates, stored.read_options(candidates))
     if due_at is None:
         return candidates
     due_times = stored.find_due(candidates)
@@ -236,11 +245,9 @@ def from_words(words: Iterable[str], may_list_files: bool = False) -> FeedList:
     for word in words:
         _refuse_commas(word, "fhcrawl subscribe")
         if "://" in word or FEED_SCHEME.match(word):
-            listed[_feed_url(word, "fhcrawl subscribe")] = FeedOptions()
+            listed.add(_feed_url(word, "fhcrawl subscribe"), FeedOptions())
         elif Path(word).exists():
-            from_list = from_file(Path(word), may_list_files)
-            listed.update(from_list)
-            listed.add_notes(from_list)
+            listed.add_list(from_file(Path(word), may_list_files))
         else:
             raise ArgumentError(
                 f"{_without_user(word)} is neither a file nor the URL of a feed; "
@@ -258,10 +265,7 @@ def from_file(path: Path, may_list_files: bool = False) -> FeedList:
         except ArgumentError as error:
             listed.refused.append(str(error))
             continue
-        if url not in listed or options != FeedOptions():
-            listed[url] = options
-        if line.title:
-            listed.titles.setdefault(url, line.title)
+        listed.add(url, options, line.title)
     if not listed:
         sentences = listed.refused[:MOST_REFUSED]
         if omitted := listed.refused[MOST_REFUSED:]:
@@ -324,8 +328,10 @@ def _from_opml(content: bytes, path: Path) -> Iterator[_Line]:
     reported: set[int] = set()
     for outline in outlines:
         title = f" ({outline.title})" if outline.title else ""
-        where = f"{path}, line {outline.line}{title}"
-        url = outline.attributes.get("xmlurl", "").strip()
+        where, kind = f"{path}, line {outline.line}{title}", outline.attributes.get("type", "").lower()
+        # The page of an outline without a feed's URL is searched for a feed.
+        names = ("xmlurl", "url", "htmlurl") if outline.is_leaf and kind != "include" else ("xmlurl",)
+        url = next(filter(None, (outline.attributes.get(name, "").strip() for name in names)), "")
         if url:
             options = {OPML_ATTRIBUTES[n]: v for n, v in outline.attributes.items() if n in OPML_ATTRIBUTES}
             yield _Line(where, url, options, outline.title)
@@ -334,7 +340,7 @@ def _from_opml(content: bytes, path: Path) -> Iterator[_Line]:
             fault = faults[outline.line]
             lost_url = f", {_without_user(fault.url)}," if fault.url else ""
             yield _Line(where, "", {}, fault=f"{lost_url} is not well-formed: {fault.message}")
-        elif outline.is_leaf and outline.attributes.get("type", "").lower() in FEED_TYPES:
+        elif outline.is_leaf and kind in FEED_TYPES:
             yield _Line(where, "", {}, fault=f': xmlUrl is missing; add xmlUrl="{EXAMPLE}"')
     for number in sorted(faults.keys() - reported):
         yield _Line(f"{path}, line {number}", "", {}, fault=f" is not well-formed: {faults[number].message}")
@@ -467,7 +473,7 @@ def _feed_url(url: object, where: str) -> str:
     except ValueError:
         parts, host = None, None
     if parts is not None and parts.scheme == "file" and not host and parts.path.startswith("/"):
-        return normalised(url)
+        return tidied(url)
     shown = without_credentials(url) if host else _without_user(url)
     if parts is None or parts.scheme not in ("http", "https") or not host:
         suggestion = _suggestion(url)
@@ -478,7 +484,7 @@ def _feed_url(url: object, where: str) -> str:
             f"{_prefix(where)}the URL of a feed must not contain a user name or a password; use {shown} with "
             f"HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN, or with headers in a TOML list"
         )
-    return normalised(url)
+    return tidied(url)
 
 
 def _without_user(word: str) -> str:

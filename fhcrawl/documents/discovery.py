@@ -115,7 +115,16 @@ def read_opml(content: bytes) -> tuple[list[Outline], dict[int, Fault]]:
     if not elements and (faults or _lower_name(root) != "opml"):
         why = parsed.fault or f"its root element is {local_name(root)}"
         raise NotAFeedError(ReasonKind.NOT_A_FEED, why)
-    return [_outline(element) for element in elements], faults
+    outlines: list[Outline] = []
+    comments: set[_Element] = set()
+    for element in elements:
+        outline = _outline(element)
+        # OPML 2.0: all outlines below a comment are comments.
+        if outline.attributes.get("iscomment", "").lower() == "true" or element.getparent() in comments:
+            comments.add(element)
+        else:
+            outlines.append(outline)
+    return outlines, faults
 
 
 # The strict parser reads no outline after a fault.

@@ -486,7 +486,8 @@ def like_entries(pages: Iterable[str], links: list[str]) -> list[str]:
     counted = Counter(map(_shape_of, links)).items()
     shapes = {shape for shape, number in counted if LEAST_SHARE * number >= len(links)}
     has_index = any(map(INDEX_PAGE.search, links))
-    alike = (url for url in pages if len(url) <= LONGEST_URL and _shape_of(url) in shapes)
+    of_web = (url for url in pages if len(url) <= LONGEST_URL and urlsplit(url).scheme in ("http", "https"))
+    alike = (url for url in of_web if _shape_of(url) in shapes)
     return [url for url in alike if has_index or not INDEX_PAGE.search(urlsplit(url).path)][:MOST_PAGES]
 
 

@@ -569,10 +569,12 @@ def _has_same_time(version: Version, winner: Winner) -> bool:
 # since it was read. A stored entry above new ones proves nothing: it may be pinned. Nor does an edited one:
 # the edit may have moved it.
 def joins(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
-    """Return whether the last entry of a document was read by an earlier walk."""
+    """Return whether the last entry of a document, if it has any, was read by an earlier walk."""
     # The entries of the subscription document are as old as this walk, and contiguous with those stored
     # before.
     first_walk_not_before = result.fetch.walk + result.fetch.has_joined
+    if not result.versions:
+        return not result.lost  # it had none before
     for version in reversed(result.versions):
         winner = stored.get(version.id)
         if winner is None or not FIRST_WALK <= winner.order.walk < first_walk_not_before:

@@ -78,7 +78,7 @@ from fhcrawl.reasons import OF_HOST, ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.store.documents import NewerDocument
 from fhcrawl.utils import addresses
-from fhcrawl.utils.addresses import normalised
+from fhcrawl.utils.addresses import tidied
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -363,7 +363,7 @@ class Walk:
         if api is not None:
             yield requests.api(fetch, response, api)
             return
-        url = next(map(normalised, filter(requests.is_fetchable, error.feeds)), None)
+        url = next(map(tidied, filter(requests.is_fetchable, error.feeds)), None)
         is_first = context.referral is None and fetch.feed not in self.renamed
         if url is None or not is_first or not context.is_new or fetch.role is not Role.SUBSCRIPTION:
             yield from self._give_up(fetch, request_of(response), failure)
@@ -665,7 +665,7 @@ class Walk:
             return fetch.feed
         referral = context.referral
         is_linked_by_page = referral is not None and referral.is_page
-        own_name = normalised(fetch.requested_url) if is_linked_by_page else fetch.feed
+        own_name = tidied(fetch.requested_url) if is_linked_by_page else fetch.feed
         if referral is not None and referral.loss is not None:
             return own_name
         stored_name = self._locations.get(fetch.location) if fetch.location else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Kind, Role
@@ -24,6 +24,7 @@ from fhcrawl.store.statements import (
     read_coverage,
     stream,
 )
+from fhcrawl.utils.addresses import encoded, normalised
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -146,21 +147,19 @@ class Feeds(Repository):
     def count(self) -> int:
         return int(self._scalar("SELECT count(*) FROM feeds"))
 
-    def has(self, feed: str) -> bool:
-        return self._scalar("SELECT 1 FROM feeds WHERE KEY(url) = KEY(:url)", url=feed) is not None
+    def find(self, url: str) -> str | None:
+        """Return the URL of the feed that has a URL, has moved there, or was reached from there."""
+        query = """SELECT url FROM feeds JOIN aliases ON aliases.feed_id = feeds.id
+            WHERE KEY(aliases.address) = KEY(:address)"""
+        return self.find_at(url) or self._scalar(query, address=normalised(url))
 
-    def find_at(self, url: str, other_than: str) -> str | None:
+    def find_at(self, url: str, other_than: str = "") -> str | None:
         """Return the URL of the feed that has a URL, or has moved there, besides another feed."""
-        if url != other_than and self.has(url):
-            return url
-        moved_feed: str | None = self._scalar(
-            """SELECT url FROM feeds
-            WHERE KEY(location) = KEY(:url) AND location <> url AND url <> :besides
-            ORDER BY id LIMIT 1""",
-            url=url,
-            besides=other_than,
-        )
-        return moved_feed
+        query = """SELECT url FROM feeds
+            WHERE (KEY(address) = KEY(:address) OR KEY(location) = ANY(KEYS(:urls))) AND url <> :besides
+            ORDER BY CASE WHEN address = :address THEN 0 ELSE 1 END, id LIMIT 1"""
+        values = {"address": normalised(url), "urls": [url, normalised(url)], "besides": other_than}
+        return cast("str | None", self._scalar(query, **values))
 
     def read_duplicates(self) -> list[tuple[str, str]]:
         """Return the feeds that have several names in the store: the one to keep, with each other one."""
@@ -369,10 +368,10 @@ class Sitemaps(Repository):
         return report
 
     def find_missing(self, feed: str) -> list[str]:
-        """Return the URLs of the pages that look like entries of a feed, and that no entry links to."""
+        """Return the URLs, in ASCII, of pages that look like entries of a feed, and no entry links to."""
         with self._database.snapshot() as connection:
             feed_ids = self._database.find_ids(connection, [feed])
-            return [url for feed_id in feed_ids for url in _compare_sitemaps(connection, feed_id).missing]
+            return [encoded(url) for n in feed_ids for url in _compare_sitemaps(connection, n).missing]
 
 
 def _entry_links(connection: Connection, feed_id: int) -> list[str]:

@@ -57,6 +57,7 @@ feeds = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("url", Text, nullable=False, comment="as the user gave it"),
+    Column("address", Text, nullable=False, comment="the same, normalised: addresses.normalised"),
     Column("location", Text, nullable=False, comment="where the subscription document is polled"),
     Column("title", Text),
     Column("kind", Text, comment="archived, complete, paged or single"),
@@ -98,6 +99,17 @@ feeds = Table(
     Column("merge_renamed", Integer, comment="1: entries are deleted under ids that they had before"),
     Column("ids", Text, nullable=False, server_default="id", comment="what identifies entries: id, link, …"),
     UniqueConstraint("url").ddl_if(SQLITE),
+    UniqueConstraint("address").ddl_if(SQLITE),
+)
+
+aliases = Table(
+    "aliases",
+    metadata,
+    Column("feed_id", ForeignKey("feeds.id"), nullable=False),
+    Column(
+        "address", Text, nullable=False, comment="normalised: a page, redirect or merged feed that led to it"
+    ),
+    UniqueConstraint("address").ddl_if(SQLITE),
 )
 
 documents = Table(
@@ -314,6 +326,7 @@ INDEXES = (
     "CREATE INDEX timemaps_by_feed ON timemaps (feed_id)",
     "CREATE INDEX mementos_by_feed ON mementos (feed_id)",
     "CREATE INDEX sitemaps_by_feed ON sitemaps (feed_id)",
+    "CREATE INDEX aliases_by_feed ON aliases (feed_id)",
     "CREATE INDEX feeds_by_run ON feeds (run)",
     "CREATE INDEX feeds_by_location ON feeds (KEY(location))",
     "CREATE INDEX captures_by_digest ON captures (digest)",
@@ -323,6 +336,8 @@ INDEXES = (
 # They are UNIQUE constraints in SQLite.
 POSTGRESQL_INDEXES = (
     "CREATE UNIQUE INDEX feeds_by_url ON feeds (KEY(url))",
+    "CREATE UNIQUE INDEX feeds_by_address ON feeds (KEY(address))",
+    "CREATE UNIQUE INDEX aliases_by_address ON aliases (KEY(address))",
     "CREATE UNIQUE INDEX documents_by_key ON documents (feed_id, KEY(key))",
     "CREATE UNIQUE INDEX entries_by_id ON entries (feed_id, KEY(id))",
     "CREATE UNIQUE INDEX versions_by_id ON versions (feed_id, KEY(id), digest)",

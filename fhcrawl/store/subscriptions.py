@@ -15,7 +15,7 @@ from fhcrawl.store import leases
 from fhcrawl.store.database import Repository
 from fhcrawl.store.schema import metadata, versions
 from fhcrawl.store.statements import assigned, execute
-from fhcrawl.utils.addresses import may_have_headers
+from fhcrawl.utils.addresses import may_have_headers, normalised
 from fhcrawl.utils.clock import now as time_now
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ T = TypeVar("T")
 # The run of feeds that were subscribed before any crawl claimed them.
 NO_RUN = 0
 ADD_FEED = f"""
-INSERT INTO feeds (url, location, walk, run, since) VALUES (:url, :url, 0, {NO_RUN}, :since)
-ON CONFLICT (KEY(url)) DO NOTHING
+INSERT INTO feeds (url, address, location, walk, run, since)
+VALUES (:url, :address, :url, 0, {NO_RUN}, :since) ON CONFLICT DO NOTHING
 """
-SUBSCRIBE = "UPDATE feeds SET subscribed = :since WHERE KEY(url) = KEY(:url) AND subscribed IS NULL"
-ADD_TITLE = "UPDATE feeds SET title = :title WHERE KEY(url) = KEY(:url) AND title IS NULL"
+SUBSCRIBE = "UPDATE feeds SET subscribed = :since WHERE KEY(address) = KEY(:address) AND subscribed IS NULL"
+ADD_TITLE = "UPDATE feeds SET title = :title WHERE KEY(address) = KEY(:address) AND title IS NULL"
 SET_OPTIONS = """
 UPDATE feeds SET options = :options, due = NULL
-WHERE KEY(url) = KEY(:url) AND NOT options IS NOT DISTINCT FROM :options
+WHERE KEY(address) = KEY(:address) AND NOT options IS NOT DISTINCT FROM :options
 """
 
 
@@ -56,12 +56,12 @@ class Subscriptions(Repository):
         added = 0
         with self._database.transaction() as connection:
             for feed, options in feeds.items():
-                values = {"url": feed, "since": now, "options": _to_json(options)}
+                values = new_row(feed, now) | {"options": _to_json(options)}
                 execute(connection, ADD_FEED, values)
                 added += execute(connection, SUBSCRIBE, values).rowcount
                 execute(connection, SET_OPTIONS, values)
             for feed, title in sorted((titles or {}).items()):
-                execute(connection, ADD_TITLE, {"url": feed, "title": title})
+                execute(connection, ADD_TITLE, {"address": normalised(feed), "title": title})
         return added
 
     def add_titles(self, titles: Mapping[str, str]) -> None:
@@ -105,6 +105,11 @@ class Subscriptions(Repository):
         query = "SELECT url, options FROM feeds WHERE KEY(url) = ANY(KEYS(:urls)) AND options IS NOT NULL"
         return {url: json.loads(options) for url, options in self._select(query, urls=list(urls))}
 
+    def find_names(self, urls: Iterable[str]) -> dict[str, str]:
+        """Return the URLs of stored feeds, by normalised URL."""
+        query = "SELECT address, url FROM feeds WHERE KEY(address) = ANY(KEYS(:addresses))"
+        return dict(self._select(query, addresses=[*map(normalised, urls)]))
+
     def exist(self) -> bool:
         return self._scalar("SELECT 1 FROM feeds WHERE subscribed IS NOT NULL LIMIT 1") is not None
 
@@ -115,8 +120,12 @@ class Subscriptions(Repository):
 
     def find_due(self, urls: Iterable[str]) -> dict[str, str | None]:
         """Return when stored feeds are due, by URL, whether subscribed or not; None: now."""
-        query = "SELECT url, polled, due FROM feeds WHERE KEY(url) = ANY(KEYS(:urls))"
-        return {row.url: due(row) for row in self._select(query, urls=list(urls))}
+        query = "SELECT url, polled, due FROM feeds WHERE KEY(address) = ANY(KEYS(:addresses))"
+        return {row.url: due(row) for row in self._select(query, addresses=[*map(normalised, urls)])}
+
+
+def new_row(url: str, now: str) -> dict[str, object]:
+    return {"url": url, "address": normalised(url), "since": now}
 
 
 def _to_json(options: dict[str, Any]) -> str | None:
@@ -213,6 +222,9 @@ _is_missing = (
 )
 _version = ", ".join(column.name for column in versions.c if column.name != "feed_id")
 MOVE = (
+    "UPDATE aliases SET feed_id = :new WHERE feed_id = :old",
+    """INSERT INTO aliases (feed_id, address) SELECT CAST(:new AS INTEGER), address FROM feeds WHERE id = :old
+    ON CONFLICT (KEY(address)) DO UPDATE SET feed_id = excluded.feed_id""",
     # An entry that was exported for the duplicate is not exported as new for the kept feed.
     """UPDATE changes SET exported_digest = (
         SELECT CASE WHEN moved.id IS NULL THEN nullif(entries.digest, '') ELSE moved.exported_digest END

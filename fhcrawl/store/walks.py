@@ -15,7 +15,7 @@ from fhcrawl.store.database import Repository
 from fhcrawl.store.documents import document_behind, first_unread
 from fhcrawl.store.leases import IS_DELIVERED_BY_ITS_RUN
 from fhcrawl.store.statements import MOVED, UNREAD, execute, execute_all
-from fhcrawl.store.subscriptions import ADD_FEED, NO_RUN
+from fhcrawl.store.subscriptions import ADD_FEED, NO_RUN, new_row
 from fhcrawl.utils.clock import now as time_now
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class Walks(Repository):
         :return: by URL; a `LeaseError` if another crawl has the feed, or its changes are being exported
         """
         # Sorted, so that two crawls that begin with the same feeds do not deadlock.
-        feed_rows = [{"url": url, "since": now} for url in sorted(urls)]
+        feed_rows = [new_row(url, now) for url in sorted(urls)]
         leases = self._database.require_leases()
         query = """SELECT feeds.*,
                 (SELECT heads.digest FROM heads WHERE heads.feed_id = feeds.id) AS head_digest
@@ -217,7 +217,7 @@ class Walks(Repository):
         """
         leases = self._database.require_leases()
         with self._database.transaction() as connection:
-            is_new = execute(connection, ADD_FEED, {"url": other_url, "since": now}).rowcount
+            is_new = execute(connection, ADD_FEED, new_row(other_url, now)).rowcount
             rows = subscriptions.lock(connection, feed, other_url)
             leases.check(connection, rows[feed].id)
             if not subscriptions.is_empty(connection, rows[feed].id):

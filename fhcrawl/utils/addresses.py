@@ -10,7 +10,10 @@ from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from socket import inet_aton
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, unquote_to_bytes, urlsplit
+
+import idna
+from w3lib.url import safe_url_string
 
 from fhcrawl.exceptions import ArgumentError
 
@@ -27,6 +30,9 @@ HIGHEST_PORT = 65535
 # Scheme, authority, path and query; the fragment is left out.
 WEB_URL = re.compile(r"(https?|file)://([^/?#]*)([^?#]*)((?:\?[^#]*)?)", re.IGNORECASE)
 PORT = re.compile(r":([0-9]*)$")
+ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
+# The characters of a path and a query that may be reserved: RFC 3986, 3.3 and 3.4.
+LEGAL = ":/?@!$&'()*+,;=%~"
 HOSTS_REMEMBERED = 1000
 DOMAINS_REMEMBERED = 2**16
 EXAMPLE = "use a host, host:port, an address or a network, such as intranet.example:8080 or 10.1.0.0/16"
@@ -219,8 +225,8 @@ def may_have_headers(url: str, origin_url: str) -> bool:
     return parts.netloc == origin_parts.netloc and parts.scheme in (origin_parts.scheme, "https")
 
 
-def normalised(url: str) -> str:
-    """Return the URL that names the feed of a URL: RFC 3986, 6.2.2.1 and 6.2.3, without the fragment."""
+def tidied(url: str) -> str:
+    """Return the name of the feed at a URL: as the user gave it, but for case, port and fragment."""
     match = WEB_URL.match(url)
     if match is None:
         return url
@@ -234,6 +240,53 @@ def normalised(url: str) -> str:
         place = place[: port.start()]
     place = place.lower() if place.isascii() else place
     return f"{scheme}://{user}{at}{place}{path or '/'}{query}"
+
+
+def normalised(url: str) -> str:
+    """Return the URL by which spellings are compared: RFC 3986, 6.2.2 and 6.2.3; RFC 3987, 3.1; UTS 46."""
+    match = WEB_URL.match(tidied(url))
+    if match is None:
+        return url
+    scheme, authority, path, query = match.groups()
+    user, at, place = authority.rpartition("@")
+    host, *port = PORT.split(place)
+    path = _without_dot_segments(_normalise_escapes(path))
+    return f"{scheme}://{user}{at}{':'.join([_to_ascii(host), *port[:1]])}{path}{_normalise_escapes(query)}"
+
+
+def encoded(url: str) -> str:
+    """Return a URL in ASCII, without control characters."""
+    return quote(safe_url_string(url), f"{LEGAL}#[]")
+
+
+def _to_ascii(host: str) -> str:
+    name = unquote(host).lower()
+    if not HOST.fullmatch(name):
+        return host.lower()
+    if name.isascii():
+        return name
+    # UTS 46 allows more than idna.encode, which follows IDNA 2008.
+    with contextlib.suppress(idna.IDNAError):
+        name = idna.uts46_remap(name, std3_rules=False)
+    labels = name.split(".")
+    return ".".join(n if n.isascii() else f"xn--{n.encode('punycode').decode()}" for n in labels)
+
+
+def _normalise_escapes(text: str) -> str:
+    return ESCAPE.sub(lambda escape: quote(unquote_to_bytes(escape[0]), ""), quote(text, LEGAL))
+
+
+# RFC 3986, 5.2.4. `urljoin` joins `/..//a` to `/a`.
+def _without_dot_segments(path: str) -> str:
+    kept: list[str] = []
+    _empty, *segments = path.split("/")
+    for segment in segments:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    end = [""] if segments[-1:] in (["."], [".."]) else []
+    return f"/{'/'.join(kept + end)}"
 
 
 def without_credentials(url: str) -> str:

@@ -317,8 +317,42 @@ def test_feeds_without_options_have_those_of_their_subscriptions() -> None:
     ],
 )
 def test_spellings_of_a_url_are_one_feed(tmp_path: Path, name: str, content: str) -> None:
-    first, second = "HTTP://Example.org:80/a?b#c", "http://example.org/a?b"
+    first, second = "HTTP://Bücher.example:80/%7Ea?b#c", "http://xn--bcher-kva.example/./~a?b"
+    as_given = "http://Bücher.example/%7Ea?b"
     (tmp_path / name).write_text(content.format(first, second))
-    assert list(from_file(tmp_path / name)) == [second]
-    assert list(from_words([first, str(tmp_path / name)])) == [second]
-    assert list(from_arguments(f"{first} {second}", name, base=tmp_path)) == [second]
+    assert list(from_file(tmp_path / name)) == [as_given]
+    assert list(from_words([second, str(tmp_path / name)])) == [second]
+    assert list(from_arguments(f"{first} {second}", name, base=tmp_path)) == [as_given]
+
+
+def test_options_and_title_of_a_later_spelling_count(tmp_path: Path) -> None:
+    listed = tmp_path / "list"
+    listed.write_text(
+        '<opml><outline xmlUrl="http://x/~a"/><outline xmlUrl="http://x/%7ea" text="T" fhLimit="3"/></opml>'
+    )
+    feeds = from_words(["http://x/%7Ea", str(listed)])
+    assert feeds == {"http://x/%7Ea": FeedOptions(limit=3)}
+    assert feeds.titles == {"http://x/%7Ea": "T"}
+
+
+OUTLINES = {
+    '<outline type="rss" xmlurl="{}"/>': [A],
+    '<outline TYPE="RSS" XMLURL="{}" category="/News,/Tech"/>': [A],
+    '<outline type="rss" url="{}"/>': [A],
+    '<outline type="link" url="{}"/>': [A],
+    '<outline text="Page" xmlUrl="" htmlUrl="{}"/>': [A],
+    '<outline text="T" xmlUrl="{}" htmlUrl="https://example.org/"/>': [A],
+    '<outline type="include" url="{}"/>': [],
+    '<outline isComment="true" xmlUrl="{}"/>': [],
+    '<outline iscomment="True"><outline><outline xmlUrl="{}"/></outline></outline>': [],
+    '<outline isComment="false" xmlUrl="{}"/>': [A],
+    '<outline text="Folder" htmlUrl="https://example.org/"><outline htmlUrl="{}"/></outline>': [A],
+}
+
+
+@pytest.mark.parametrize(("outline", "feeds"), OUTLINES.items(), ids=OUTLINES)
+def test_outlines_as_applications_write_them(tmp_path: Path, outline: str, feeds: list[str]) -> None:
+    listed = tmp_path / "list.opml"
+    listed.write_text(f'<opml><body>{outline.format(A)}<outline xmlUrl="{B}"/></body></opml>')
+    found = from_file(listed)
+    assert (list(found), found.refused) == ([*feeds, B], [])

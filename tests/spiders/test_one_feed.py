@@ -55,6 +55,23 @@ REDIRECTS = {
         /feed 1; /old 302 /feed; crawl /feed /old unexported; stored /feed=1 /old=1""",
 }
 TWO = "/feed 3 2; /old 2 1; crawl /feed /old unexported; /old 301 /feed; crawl /old unexported"
+SPELLINGS = {
+    "the first spelling names a feed, and is requested": """
+        /%7ea 1; crawl /%7ea /x/../~a#b; exports 1; asked /%7ea; crawl /~a; exports; asked /%7ea
+        stored /%7ea=1""",
+    "a subscription has spellings": """
+        /~a 1; subscribe /~a; scrapy subscribe /%7Ea; says already subscribed: 1; crawl /%7Ea; exports 1
+        crawl due=1 /%7Ea; logs No feed is due; stored /~a=1""",
+    "a page links to a stored feed in another spelling": """
+        / page /~a; /~a 1; /%7ea 1; crawl /%7ea; crawl /; exports; stored /%7ea=1""",
+    "so does a redirect": """
+        /old 301 /~a; /~a 1; /%7ea 1; crawl /%7ea; crawl /old; exports; stored /%7ea=1""",
+    "URLs that only look alike are two feeds": """
+        /a%2Fb 1; /a/b 2; crawl /a%2Fb /a/b; exports 1 2; stored /a%2Fb=1 /a/b=1""",
+    "a page that has become a feed is a feed": """
+        / page /feed; /feed 1; crawl /; stored /feed=1; / 2; crawl /; exports 2; stored /feed=1 /=1
+        scrapy export -o -:jsonl --feed /; says "id":"2" """,
+}
 MERGES = {
     "what is left to be exported moves": """
         /feed 2; /old 2 1; crawl /old unexported; crawl /feed; scrapy unsubscribe --merge-into /feed /old
@@ -79,8 +96,8 @@ MERGES = {
 
 
 @scripts(
-    {**PAGES, **REDIRECTS, **MERGES},
-    [*list(PAGES)[:3], *MERGES],
+    {**PAGES, **REDIRECTS, **SPELLINGS, **MERGES},
+    [*list(PAGES)[:3], *list(SPELLINGS)[:2], *MERGES],
     ORDER=("/ /feed", "/feed /"),
     STATUS=("301", "308"),
 )
@@ -104,7 +121,31 @@ def test_spellings_of_a_url_are_one_feed(server: FeedServer, project: Project) -
     assert json.loads(project.scrapy("feeds", again, "--json").stdout)[0]["entries"] == 1
     assert '"1"' in project.scrapy("export", "-o", "-:jsonl", "--feed", again).stdout
     assert project.scrapy("history", again, "1").returncode == 0
+    assert "0 already there" in project.scrapy("download", again, "-d", "files").stdout
     assert "no longer subscribed" in project.scrapy("unsubscribe", again).stdout
+
+
+@pytest.mark.both_stores
+def test_feed_is_found_by_what_led_to_it(server: FeedServer, project: Project) -> None:
+    """The page with its link, a redirect to it, the target of its redirect, and a merged feed."""
+    server.serve("/", PAGE % "/feed", content_type="text/html")
+    server.serve("/feed", "", status=301, headers={"Location": "/new~"})
+    server.serve("/new~", atom([E("1")]))
+    server.serve("/old", "", status=308, headers={"Location": "/new~"})
+    server.serve("/other", atom([E("2")]))
+    for path in ("/", "/old", "/other"):
+        project.crawl(server.url(path))
+    kept, other = server.url("/feed"), server.url("/other")
+    assert stored(project) == {kept: 1, other: 1}
+    project.scrapy("unsubscribe", "--merge-into", server.url("/x/../new%7E"), other)
+    for path in ("/#x", "/%6fld", "/new%7e", "/./other", "/f%65ed"):
+        url = server.url(path)
+        [feed] = json.loads(project.scrapy("feeds", url, "--json").stdout)
+        assert (feed["feed"], feed["entries"]) == (kept, 2)
+        assert project.scrapy("export", "-o", "-:jsonl", "--feed", url).stdout.count('"id"') == 2
+        assert project.scrapy("history", url, "1").returncode == 0
+    assert project.scrapy("unsubscribe", "--delete", server.url("/old")).stdout.startswith(kept)
+    assert stored(project) == {}
 
 
 @pytest.mark.parametrize("is_known", [False, True])

@@ -66,6 +66,20 @@ def test_pages_that_are_not_kept_are_reported(project: Project, server: FeedServ
     assert server.url("/posts/3/") in (project.folder / "report.html").read_text()
 
 
+def test_missing_pages_are_urls_of_the_web_in_ascii(project: Project, server: FeedServer) -> None:
+    links = (server.url("/posts/1/"), "file:///posts/1/")
+    items = "".join(f"<item><title>{link}</title><link>{link}</link></item>" for link in links)
+    server.serve("/feed", f"<rss version='2.0'><channel>{items}</channel></rss>")
+    others = urlset(server, "/posts/\x7f\u009b31m/", "/posts/é'%7e/", *posts(1))
+    others = others.replace("</urlset>", "<url><loc>file:///posts/2/</loc></url></urlset>")
+    server.serve("/sitemap.xml", others)
+    crawl(project, server)
+    expected = [server.url("/posts/%7F%C2%9B31m/"), server.url("/posts/%C3%A9'%7e/")]
+    assert sorted(missing(project)) == expected
+    [said] = json.loads(project.scrapy("feeds", "--json", "--missing").stdout)
+    assert sorted(said["missing"]) == expected
+
+
 def test_robots_txt_names_sitemaps_and_an_index_names_others(project: Project, server: FeedServer) -> None:
     publish(server, 3)
     server.serve("/robots.txt", f"User-agent: *\nDisallow: /x\nSitemap: {server.url('/map.xml')}\n")

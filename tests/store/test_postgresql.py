@@ -244,7 +244,8 @@ def test_changes_are_looked_up_entry_by_entry_without_statistics(database: Datab
     store = Store.open(database.url)
     with store._database.transaction() as connection:
         connection.exec_driver_sql(
-            "INSERT INTO feeds (id, url, location, walk, run, since) VALUES (1, 'u', 'u', 1, 0, '')"
+            "INSERT INTO feeds (id, url, address, location, walk, run, since) "
+            "VALUES (1, 'u', 'u', 'u', 1, 0, '')"
         )
         orders = ", ".join(ORDER)
         connection.exec_driver_sql(

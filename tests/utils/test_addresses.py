@@ -11,6 +11,7 @@ from fhcrawl.utils.addresses import (
     AllowedHosts,
     Origin,
     canonical,
+    encoded,
     has_credentials,
     is_of_this_machine,
     literal,
@@ -153,7 +154,7 @@ def test_allowed_host_that_cannot_be_used_is_refused(entry: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "names"),
+    ("given", "normal"),
     [
         ("HTTP://Host.Example:80/x#y", "http://host.example/x"),
         ("https://host:443", "https://host/"),
@@ -162,17 +163,50 @@ def test_allowed_host_that_cannot_be_used_is_refused(entry: str) -> None:
         ("http://host?Q=1#", "http://host/?Q=1"),
         ("http://[::1]:80/x", "http://[::1]/x"),
         ("http://[2001:DB8::80]/", "http://[2001:db8::80]/"),
-        ("http://host:443/a//b/../c/?b=2&a=1", "http://host:443/a//b/../c/?b=2&a=1"),
-        ("http://host/%7e%C3", "http://host/%7e%C3"),
-        ("http://BÜCHER.example/", "http://BÜCHER.example/"),
-        ("FILE:///a/B.atom#c", "file:///a/B.atom"),
+        ("http://host:443/a//b/../c/?b=2&a=1", "http://host:443/a//c/?b=2&a=1"),
+        ("http://host/%7e%c3%zz?%2d|=%2f", "http://host/~%C3%zz?-%7C=%2F"),
+        ("http://host/%2E%2e/..//a/./b/..", "http://host//a/"),
+        ("http://host/дом{ё?д=../ё", "http://host/%D0%B4%D0%BE%D0%BC%7B%D1%91?%D0%B4=../%D1%91"),
+        ("http://BU\u0308CHER\u3002example:8080/", "http://xn--bcher-kva.example:8080/"),
+        ("http://b%C3%BCcher.example/", "http://xn--bcher-kva.example/"),
+        ("http://faß.☃/", "http://xn--fa-hia.xn--n3h/"),
+        ("http://a%2Fb/", "http://a%2fb/"),
+        ("FILE:///a/%42.atom#c", "file:///a/B.atom"),
         (f"http://host:{'9' * 5000}/", f"http://host:{'9' * 5000}/"),
         ("not a URL#", "not a URL#"),
     ],
 )
-def test_spellings_of_a_url_name_one_feed(given: str, names: str) -> None:
-    assert normalised(given) == names
-    assert normalised(names) == names
+def test_spellings_of_a_url_have_one_normal_form(given: str, normal: str) -> None:
+    assert normalised(given) == normal
+    assert normalised(normal) == normal
+
+
+@pytest.mark.parametrize(
+    "urls",
+    [
+        "http://x/a%2Fb http://x/a/b",
+        "http://x/a+b http://x/a%20b http://x/a%2Bb",
+        "http://x/?a&b http://x/?b&a",
+        "http://x/a http://x/a/ http://x//a http://x/A https://x/a http://x:8080/a http://x/a?",
+        "http://x/%25C3 http://x/%C3",
+        "http://x/?u=a/../b http://x/?u=b",
+        "http://x/\u00e9 http://x/e\u0301",  # RFC 3987, 5.3.2.2
+        "http://faß.example/ http://fass.example/",
+    ],
+)
+def test_urls_that_may_be_different_feeds_stay_different(urls: str) -> None:
+    assert len({*map(normalised, urls.split())}) == len(urls.split())
+
+
+def test_encoded_url_has_no_control_characters_and_no_other_meaning() -> None:
+    assert encoded("http://x\x1b/\x1b[3m%20%7e?ü\u202e") == "http://x%1B/%1B%5B3m%20%7e?%C3%BC%E2%80%AE"
+    assert encoded("http://bücher.example/a/../b") == "http://xn--bcher-kva.example/a/../b"
+
+
+@given(st.text(st.sampled_from("aA/.%2E7eü?:@"), max_size=12))
+def test_normal_form_is_its_own(rest: str) -> None:
+    normal = normalised(f"http://host/{rest}")
+    assert normalised(normal) == normal
 
 
 def test_credentials_are_taken_out_of_urls() -> None:
