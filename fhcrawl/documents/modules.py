@@ -58,7 +58,7 @@ def enclosure(url: str, media_type: str | None, length: str | None) -> Enclosure
     return Enclosure(url=url, type=media_type or None, length=unsigned(length))
 
 
-def file(members: Iterable[tuple[str, str | None]]) -> tuple[str | None, str | None, str | None]:
+def file(members: Iterable[tuple[Any, Any]]) -> tuple[str | None, str | None, str | None]:
     """Return the URL, the media type and the size of a file, whatever their names are."""
     values = {name.lower(): value.strip() for name, value in members if value}
     url, kind, size = (next(filter(None, map(values.get, names)), None) for names in FILE_NAMES)
@@ -178,8 +178,12 @@ SUBSTITUTES: dict[str, FieldReader] = {
     f"{ITUNES}summary": summary,
 }
 MEDIA_FIELDS: dict[str, FieldReader] = {
-    f"{MEDIA}{name}": later for name in ("content", "group", "player", "title", "description", "thumbnail")
-} | dict.fromkeys(ALTERNATES, later)
+    **dict.fromkeys(ALTERNATES, later),
+    **{
+        f"{MEDIA}{name}": later
+        for name in ("content", "group", "player", "title", "description", "thumbnail")
+    },
+}
 # Those of RSS. itunes:keywords are search terms of one directory, not categories of the entry.
 FIELDS: dict[str, FieldReader] = {
     **MEDIA_FIELDS,
