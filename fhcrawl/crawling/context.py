@@ -168,6 +168,11 @@ class CaptureRequest:
     is_in_warc: bool
 
 
+@dataclass(frozen=True)
+class Move:
+    """A request for the subscription document at its next location, which another document names."""
+
+
 class Purpose(Enum):
     """What a request of a walk is for; `spiders.walk` has what follows from it."""
 
@@ -177,6 +182,7 @@ class Purpose(Enum):
     PART = "part"
     LIST = "list"
     SITEMAP = "sitemap"
+    MOVE = "move"
     TIMEMAP = "timemap"
     CAPTURE = "capture"
 
@@ -187,6 +193,7 @@ OF_TASK = {
     Doubt: Purpose.DOUBT,
     ListCheck: Purpose.LIST,
     SitemapCheck: Purpose.SITEMAP,
+    Move: Purpose.MOVE,
     CaptureRequest: Purpose.CAPTURE,
 }
 
@@ -228,7 +235,7 @@ class RequestContext:
     barren: int = 0
     empty: int = 0
     newer: NewerPage | None = None
-    task: Recheck | Doubt | ListCheck | SitemapCheck | CaptureRequest | None = None
+    task: Recheck | Doubt | ListCheck | SitemapCheck | Move | CaptureRequest | None = None
 
     @property
     def purpose(self) -> Purpose:

@@ -47,6 +47,7 @@ from fhcrawl.logical_feed.results import CUT, DocumentFailure, DocumentResult, S
 from fhcrawl.logical_feed.verdicts import DECLARED
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import DocumentRef
+from fhcrawl.utils.addresses import normalised
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -178,6 +179,17 @@ def find_subscription(
         return None
     links = contradiction(document, subscription_relation(document, quirks), quirks)
     return target, _contradiction(links) if links else _referral_failure(context)
+
+
+def next_location(fetch: Fetch, response: Response, document: FeedDocument) -> str | None:
+    """Return the URL to which a subscription document says that the feed has moved."""
+    if document.new_url is None or fetch.role is not Role.SUBSCRIPTION:
+        return None
+    url = requests.secured(document.new_url.partition("#")[0], response)
+    own_urls = map(normalised, (fetch.requested_url, fetch.url, fetch.location or fetch.url))
+    is_downgrade = url.startswith("http:") and fetch.url.startswith("https:")
+    is_other = normalised(url) not in own_urls and not is_downgrade
+    return url if is_other and requests.is_fetchable(url) else None
 
 
 def _referral_failure(context: RequestContext) -> DocumentFailure | None:

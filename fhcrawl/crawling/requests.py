@@ -19,6 +19,7 @@ from fhcrawl.crawling.context import (
     Doubt,
     Fallback,
     LastReading,
+    Move,
     Recheck,
     Referral,
     RequestContext,
@@ -396,6 +397,12 @@ def sitemap(fetch: Fetch, last: Request | Response, check: SitemapCheck) -> Requ
     meta = {**ALWAYS, "dont_retry": True, "download_maxsize": MOST_OCTETS}
     walk, url = context_of(last).walk, check.requested[-1]
     return _request(walk, url, Role.LISTED, fetch.position, meta, CHECK_PRIORITY, via=last.url, task=check)
+
+
+def move(fetch: Fetch, response: Response, url: str) -> Request:
+    walk, meta = context_of(response).walk, {**ALWAYS, "dont_retry": True}
+    via = fetch.requested_url
+    return _request(walk, url, Role.LISTED, fetch.position, meta, CHECK_PRIORITY, via=via, task=Move())
 
 
 def _request(

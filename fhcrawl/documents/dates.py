@@ -77,7 +77,6 @@ WORDS = frozenset(
     )
 )
 WORD = re.compile(r"(?P<word>[^\W\d_]+)\.?")
-HOURS = re.compile(r"\b(\d{1,2})\s?h\s?(\d\d)\b", re.IGNORECASE)
 FIRST_DAY = re.compile(r"\b1(?:er|ère|º|°|o)(?=\s)", re.IGNORECASE)
 
 # Names of zones with one offset. RFC 5322, 4.3 has EST to PDT; IST is missing: it has three meanings.
@@ -103,11 +102,15 @@ _zones = lru_cache(maxsize=1)(available_timezones)
 
 # A weekday, in any language, is skipped: the date suffices.
 WEEKDAY = re.compile(r"(?:[^\W\d_]+(?:[ -][^\W\d_]+)?)?\.?\s*,|[^\W\d_]+(?:-[^\W\d_]+)?\.?(?=\s)")
-COMMENT = re.compile(r"\([^()]*\)")  # RFC 5322, 3.2.2
+# RFC 5322, 3.2.2: comments in parentheses; RFC 9557, 3.1: suffixes in brackets. Both have names of zones.
+COMMENT = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
+HAS_ZONE = re.compile(r":\d\d(?:[.,]\d+)?(?:\s*[ap]\.?m\b\.?)?\s*(?![ap]\.?m\b)[a-z+-]", re.IGNORECASE)
 
 TIME = (
-    r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?P<fraction>[.,]\d+)?)?"
-    r"(?:\s*(?P<half>[AaPp])\.?[Mm]\b\.?)?"
+    r"(?P<hour>\d{1,2}):(?P<minute>\d\d?)(?::(?P<second>\d\d?)(?P<fraction>[.,]\d+)?)?"
+    r"(?:\s*(?P<half>[AaPp])\.?\s?[Mm]\b\.?)?"
+    # An offset without its sign, if one sign is possible: no other zone has ever had the opposite offset.
+    r"(?:\s+(?P<unsigned>00:?00|05:?30|05:?45|1[34]:?00)$)?"
 )
 ZONE = (
     r"(?P<zone>[A-Z][A-Za-z]+(?:/[A-Z][A-Za-z_+-]+){1,2}|[A-Za-z]{1,5}"
@@ -133,12 +136,36 @@ ORDINAL = re.compile(
     rf"(?P<year>\d{{4}})-(?P<ordinal>\d{{3}})(?:(?:[Tt]|\s+){TIME})?(?:\s*{ZONE})?$", re.ASCII
 )
 # RFC 5322, 3.3 and 4.3; RFC 850, 2.1.4 has hyphens. PHP formats 0000-00-00 as 30 Nov -0001: not a date.
-MAIL = re.compile(rf"{DAY}[\s,-]*{MONTH}(?:-|[\s,]*|\s*-\s+)(?P<year>\d{{2,4}})\b{AFTER}", re.ASCII)
+MAIL = re.compile(rf"{DAY}[\s,/-]*{MONTH}(?:[/-]|[\s,]*|\s*-\s+)(?P<year>\d{{2,4}})\b{AFTER}", re.ASCII)
 # ISO C's asctime, and the American order.
 ASCTIME = re.compile(rf"{MONTH}\s+{DAY}\s+{TIME}(?:\s*{ZONE})?\s+(?P<year>\d{{4}})$", re.ASCII)
 AMERICAN = re.compile(rf"{MONTH}\s+{DAY}[\s,]+(?P<year>\d{{4}}){AFTER}", re.ASCII)
+YEAR_FIRST = re.compile(rf"(?P<year>\d{{4}})[\s.,/-]+{MONTH}[\s,/-]+{DAY}{AFTER}", re.ASCII)
 NUMBERS = (EXTENDED, ORDINAL, BASIC)
-NAMES = (MAIL, ASCTIME, AMERICAN)
+NAMES = (MAIL, ASCTIME, AMERICAN, YEAR_FIRST)
+INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060\ufeff]")
+MINUS_SIGNS = str.maketrans("\u2010\u2011\u2012\u2013\u2212", "-----")
+# What software writes with one meaning that the patterns do not have, and what they have for it.
+CLOCK = r"\d{1,2}:\d\d(?::\d\d)?"
+REWRITTEN = tuple(
+    (re.compile(pattern, re.IGNORECASE), usual)
+    for pattern, usual in (
+        (r"(\d{4})[年년]\s?(\d{1,2})[月월]\s?(\d{1,2})[日일]", r"\1-\2-\3 "),
+        # 18h30; 18.30.02 after a year; 6 PM; PM 6:30; the date after the time
+        (r"\b(\d{1,2})\s?h\s?(\d\d)\b", r"\1:\2"),
+        (r"(?<=[a-z]. \d{4} )(\d{1,2})\.(\d\d)(?=[.\s]|$)", r"\1:\2"),
+        (r"(?<=\d{4} \d\d:\d\d)\.(\d\d)(?=\s|$)", r":\1"),
+        (r"(?<![\d:.])(1[0-2]|0?[1-9])\s*(?=[ap]\.?\s?m\b)", r"\1:00 "),
+        (rf"\b([ap]m)\s+({CLOCK})\b", r"\2 \1"),
+        (rf"^({CLOCK}(?:\s*[ap]\.?m\b\.?)?),?\s+((?:{'|'.join(MONTH_NAMES)}|\d)[^:]*)$", r"\2 \1"),
+        # 2003-12-13 at 18:30; 13/Dec/2003:18:30
+        (r"^(\d{4}-\d\d?-\d\d?)(?:\s*[T,_]\s*|\s+(?:at|-)\s+)(?=\d{1,2}:\d)", r"\1 "),
+        (r"(?<=/\d{4}):(?=\d\d:)", " "),
+        # + 0100; --0700; :+0100; +01:00:00
+        (r"(?<=:\d\d):?(\s?[a-z]{0,5}\s?)([+-])(?:\s|\2)?(?=\d\d?:?\d\d\b)", r"\1\2"),
+        (r"(?<=:\d\d)(\s?[+-]\d\d:\d\d):00$", r"\1"),
+    )
+)
 OFFSET = re.compile(r"([+-])([01]?\d|2[0-3])(?::?([0-5]\d))?(?![\d:])", re.ASCII)
 LONGEST = 100
 # Zero values of software are in the years 0 and 1 (0000-00-00, 0001-01-01); the year 0025 means 2025.
@@ -203,26 +230,36 @@ def _read_usual_format(text: str) -> str | None:
 def _read_any_format(text: str) -> Reading:
     if len(text) > LONGEST:
         return UNREADABLE
+    text = " ".join(INVISIBLE.sub("", text).translate(MINUS_SIGNS).strip("\"'").split())
     if (match := _match_format(text)) is not None:
         return _interpret(match)
-    translated = _in_english(text)
-    match = _match_format(translated) if translated else None
+    for pattern, usual in REWRITTEN:
+        text = pattern.sub(usual, text)
+    what = "it is in no specified format"
+    if (match := _match_format(text)) is None and (translated := _in_english(text)):
+        match, what = _match_format(translated), "its month is not named in English"
     if match is None:
         return UNREADABLE
     time, note = _interpret(match)
-    return time, "; ".join(filter(None, ("its month is not named in English", note)))
+    return time, "; ".join(dict.fromkeys(filter(None, (what, note))))
 
 
 def _match_format(text: str) -> re.Match[str] | None:
     if text[:1].isdigit() and (match := _first_match(NUMBERS, text)):
         return match
-    text = COMMENT.sub(" ", text).strip()
+    text = COMMENT.sub(_zone_in_brackets, text).strip()
     weekday = WEEKDAY.match(text)
     if weekday and ("," in weekday[0] or weekday[0].rstrip(".").lower() not in MONTHS):
         text = text[weekday.end() :].lstrip(", \t\r\n")
     match = _first_match(NAMES, text) or _first_match(NUMBERS, text)
     is_english = match is None or match.re in NUMBERS or match["name"].lower() in MONTHS
     return match if is_english else None
+
+
+def _zone_in_brackets(match: re.Match[str]) -> str:
+    name = (match[1] or match[2] or "").strip()
+    is_zone = name.upper() in ZONES or name in _zones()
+    return f" {name}" if is_zone and not HAS_ZONE.search(match.string, 0, match.start()) else " "
 
 
 def _first_match(forms: tuple[re.Pattern[str], ...], text: str) -> re.Match[str] | None:
@@ -245,7 +282,7 @@ def _in_english(text: str) -> str | None:
             return f" {FOREIGN_MONTHS[word]} "
         return " " if word in WORDS else match[0]
 
-    translated = WORD.sub(replace, HOURS.sub(r"\1:\2", FIRST_DAY.sub("1", text)))
+    translated = WORD.sub(replace, FIRST_DAY.sub("1", text))
     return translated if months else None
 
 
@@ -263,12 +300,12 @@ def _interpret(match: re.Match[str]) -> Reading:
     if not end_of_day and (hour > 23 or minute > 59 or second > LEAP_SECOND):  # noqa: PLR2004
         return UNREADABLE
     local = date + timedelta(hours=hour, minutes=minute, seconds=second)
-    zone = parts.get("zone", "")
+    zone = parts.get("zone") or parts.get("unsigned", "")
     offset = _offset(zone, local, strict="name" not in parts)
     if offset is None:
         return UNREADABLE
     time = f"{(local - offset).isoformat()}{'.' if fraction else ''}{fraction}Z"
-    notes = ["it is in no specified format"] if match.re is AMERICAN else []
+    notes = ["it is in no specified format"] if match.re in (AMERICAN, YEAR_FIRST) else []
     if zone and zone.upper() not in SPECIFIED and not OFFSET.search(zone):
         minutes = abs(round(offset.total_seconds() / 60))
         sign = "-" if offset < timedelta() else "+"
@@ -298,6 +335,7 @@ def _offset(zone: str, local: datetime, strict: bool) -> timedelta | None:
     name = US_ZONES.get(zone.upper(), zone)
     if "/" in name and name in _zones():
         return local.replace(tzinfo=ZoneInfo(name)).utcoffset()
+    zone = f"+{zone}" if zone[0].isdigit() else zone
     number = zone if zone[0] in "+-" else ZONES.get(zone.upper()) or zone
     match = OFFSET.search(number) if "/" not in zone else None
     if match:

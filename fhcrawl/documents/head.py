@@ -109,6 +109,7 @@ def read(
             problems.append(Problem("entry-lost", f"misplaced entry {number}", detail))
     times = (utc(each.text or "") for tag in vocabulary.update_times for each in head.get(tag, ()))
     totals = (elements.line(each) or "" for tag in TOTALS for each in head.get(tag, ()))
+    new_url = elements.line_of(head, NEW_URL)
     titles = map(vocabulary.line, head.get(f"{namespace}title", ()))
     deleted = [*head.get(DELETED_ENTRY, ()), *(beside or {}).get(DELETED_ENTRY, ())]
     document = FeedDocument(
@@ -121,7 +122,7 @@ def read(
         tombstones=_read_tombstones(deleted, problems),
         update_schedule=_update_schedule(head, namespace),
         total=next((int(text) for text in totals if NUMBER.fullmatch(text)), None),
-        new_url=elements.line_of(head, NEW_URL),
+        new_url=elements.resolve(new_url, base) if new_url else None,
     )
     _read_history(document, head, base, vocabulary.link)
     if parsed.keeps_head:

@@ -104,8 +104,8 @@ class Problem:
     """A fault of an entry or of the document, or a repair; a fault of one entry never affects another one.
 
     :param kind: of an entry `no-id`, `no-title`, `unreadable-date`, `interpreted-date`, `nonstandard`,
-        `repaired`, `entry-lost`, `no-operation`, `backwards`; of a tombstone `no-ref`; of the document
-        `repaired`, `disagrees`, `backwards`, `unresolved-entities`, `head-cut`, `too-many`
+        `repaired`, `entry-lost`, `no-file`, `no-operation`, `backwards`; of a tombstone `no-ref`; of the
+        document `repaired`, `disagrees`, `backwards`, `unresolved-entities`, `head-cut`, `too-many`
     :param entry: the id, title or position of the entry; '' for the document
     """
 

@@ -6,6 +6,8 @@ child again after all others. The first child that has a value counts, before th
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.documents import dates
@@ -28,7 +30,17 @@ if TYPE_CHECKING:
 NAME = f"{ATOM}name"
 CONTENT, DCTERMS, ITUNES, MEDIA = map(braced, ("content", "dcterms", "itunes", "media"))
 DC = (braced("dc"), braced("dc10"))
+ALTERNATES = tuple(f"{braced(prefix)}alternateEnclosure" for prefix in ("podcast", "podcast0"))
 LONGEST_NUMBER = 19  # digits
+# Two separators at least: 1,234 and 1.234 may be fractions.
+GROUPED = re.compile(r"\d{1,3}(?:([ ,.'\u2019_\u00a0\u202f])\d{3})(?:\1\d{3})+", re.ASCII)
+FLOAT = re.compile(r"\d{1,19}(?:\.\d{1,19})?(?:e\+?\d{1,2})?", re.ASCII | re.IGNORECASE)
+# Names of a file's URL, media type and size, in any case, those of the specifications first.
+FILE_NAMES = (
+    ("url", "href", "src", "link", "uri"),
+    ("type", "mime_type", "mimetype", "mime-type", "mime", "contenttype"),
+    ("length", "size_in_bytes", "size", "filesize"),
+)
 # Limits of the authors that entries inherit: each author adds to the size of every entry.
 MOST_SHARED_AUTHORS = 100
 LONGEST_SHARED_AUTHORS = 2000  # characters
@@ -46,10 +58,35 @@ def enclosure(url: str, media_type: str | None, length: str | None) -> Enclosure
     return Enclosure(url=url, type=media_type or None, length=unsigned(length))
 
 
+def file(members: Iterable[tuple[Any, Any]]) -> tuple[str | None, str | None, str | None]:
+    """Return the URL, the media type and the size of a file, whatever their names are."""
+    values = {name.lower(): value.strip() for name, value in members if value}
+    url, kind, size = (next(filter(None, map(values.get, names)), None) for names in FILE_NAMES)
+    return url, kind, size
+
+
+def file_of(element: _Element, base: str) -> Enclosure | None:
+    """Return the file of an element that has its URL in an attribute, a child, or as its text."""
+    # The first child counts, and attributes before children.
+    parts = (
+        pair
+        for child in element.iterchildren("*", reversed=True)
+        for pair in ((elements.local_name(child), elements.line(child)), *child.items())
+    )
+    url, *details = file((*parts, *element.items()))
+    if url is None and (text := elements.line(element) or "").startswith((*elements.ABSOLUTE, "/")):
+        url = text
+    return enclosure(elements.target(element, url, base), *details) if url else None
+
+
 def unsigned(text: str | None) -> int | None:
+    """Return a whole number, which may be written as a float or with thousands separators; else None."""
     digits = (text or "").strip()
-    is_number = digits.isascii() and digits.isdigit() and len(digits) <= LONGEST_NUMBER
-    return int(digits) if is_number else None
+    if GROUPED.fullmatch(digits):
+        digits = re.sub(r"\D", "", digits)
+    number = Decimal(digits) if FLOAT.fullmatch(digits) else None
+    is_whole = number is not None and number == number.to_integral_value()
+    return int(number) if number is not None and is_whole and number < 10**LONGEST_NUMBER else None
 
 
 def person(author: _Element) -> str | None:
@@ -141,7 +178,11 @@ SUBSTITUTES: dict[str, FieldReader] = {
     f"{ITUNES}summary": summary,
 }
 MEDIA_FIELDS: dict[str, FieldReader] = {
-    f"{MEDIA}{name}": later for name in ("content", "group", "player", "title", "description", "thumbnail")
+    **dict.fromkeys(ALTERNATES, later),
+    **{
+        f"{MEDIA}{name}": later
+        for name in ("content", "group", "player", "title", "description", "thumbnail")
+    },
 }
 # Those of RSS. itunes:keywords are search terms of one directory, not categories of the entry.
 FIELDS: dict[str, FieldReader] = {
@@ -206,6 +247,10 @@ def add_media(entry: Entry, children: Iterable[_Element], base: str) -> None:
     # media:player: "allows the media object to be accessed through a web browser".
     if entry.link is None:
         entry.link = next((url for _, url in _urls(around, "player")), None)
+    # Podcast namespace, alternateEnclosure: other versions of the enclosure, the first one if there is none.
+    if not entry.enclosures:
+        files = (file_of(child, base) for child, _base in media if child.tag in ALTERNATES)
+        entry.enclosures = list(filter(None, files))[:1]
     if not (entry.title or entry.summary or entry.content or entry.enclosures):
         entry.enclosures = [enclosure(url, "image/*", None) for _, url in _urls(around, "thumbnail")][:1]
 
@@ -242,6 +287,8 @@ def child_problems(
     """Yield a problem for each child whose markup is not escaped as required, and for each date like
     `date_problem`.
     """
+    for child in filter(_lacks_file, children):
+        yield Problem("no-file", name, f"its {elements.local_name(child)} names no file")
     for child in children:
         # RFC 4287, 4.1.3.3: child elements are the content of the types xhtml, …+xml and …/xml.
         if (
@@ -257,6 +304,16 @@ def child_problems(
         if child.tag in labels:
             field, label = labels[child.tag]
             yield from date_problem(name, label, child.text, getattr(entry, field))
+
+
+# Whether an element that its format's reader has left means a file, without its URL.
+def _lacks_file(element: _Element) -> bool:
+    name = elements.local_name(element)
+    if name == "link":
+        return "enclosure" in elements.relations(element) and not (element.get("href") or "").strip()
+    if element.tag == f"{MEDIA}content":
+        return not (element.get("url") or "").strip() and element.find(f"{MEDIA}player") is None
+    return (name == "enclosure" or element.tag in ALTERNATES) and file_of(element, "") is None
 
 
 def date_problem(name: str, label: str, text: Any, taken: str | None) -> Iterator[Problem]:

@@ -26,6 +26,8 @@ A response passes `Walk.step`, a failed request `Walk.fail`. Both look up the ro
 | list     | a publisher's list of entries, or   | what the check needs next                 |
 |          | a page of the feed that it needs    |                                           |
 | sitemap  | a sitemap of the feed's site        | the next sitemap                          |
+| move     | of the chain, where the feed says   | nothing: the next run begins there        |
+|          | that it has moved to                |                                           |
 | timemap  | a web archive's list of captures    | the next page of it, or a capture         |
 | capture  | an old copy of a document           | the next capture                          |
 
@@ -69,7 +71,7 @@ from fhcrawl.downloadermiddlewares import politeness
 from fhcrawl.exceptions import LeaseError, NotAFeedError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.logical_feed import FIRST_WALK, Kind, Role, absences, listings
+from fhcrawl.logical_feed import FIRST_WALK, Kind, Role, absences, listings, results
 from fhcrawl.logical_feed.chain import as_newer_page
 from fhcrawl.logical_feed.listings import LONGEST_URL, MOST_PAGES, ListCheck, Listing, SitemapCheck
 from fhcrawl.logical_feed.platforms import NOT_FOUND
@@ -152,6 +154,7 @@ class Walk:
             Purpose.PART: Row(self._parse_part, self._lose_part),
             Purpose.LIST: Row(self._parse_posts, self._lose_list),
             Purpose.SITEMAP: Row(self._parse_sitemap, self._lose_list),
+            Purpose.MOVE: Row(self._parse_moved, self._lose_moved),
         }
 
     @classmethod
@@ -279,6 +282,9 @@ class Walk:
             # Copied to the requests that are made after this.
             walk = context_of(response).walk
             set_walk(response, replace(walk, page_size=len(result.versions)))
+            next_location = reading.next_location(fetch, response, document)
+            if next_location is not None:
+                yield requests.move(fetch, response, next_location)
         if link is not None and result.held is not None and link.role is Role.PAGE:
             self._newer[fetch.feed] = link.url, NewerDocument(fetch.role, result.held)
         if link is not None and document.fault is None:
@@ -481,6 +487,38 @@ class Walk:
         if isinstance(doubt, Doubt):
             self._commits.record_doubt(fetch, doubt.since, failure)
         return iter(())
+
+    # itunes:new-feed-url is like a permanent redirect (RFC 9110, 15.4.9) if the same feed is there.
+    def _parse_moved(self, fetch: Fetch, response: Response) -> Iterator[Request]:
+        via, options = context_of(response).via, context_of(response).walk.options
+        try:
+            document = self._reader.read(response)
+        except NotAFeedError as error:
+            failure = reading.parse_failure(response, error)
+            yield from self._lose_moved(fetch, request_of(response), failure)
+            return
+        if via in (fetch.location, fetch.url):  # a redirect to where the feed is
+            return
+        ids = {results.identity(entry, document, options.ids) for entry in document.entries}
+        if not self._store.entries.find_winners(fetch.feed, list(filter(None, ids)), fetch.latest):
+            self._stay(fetch, via, "has none of its entries")
+        elif normalised(document.new_url or "") == via:
+            self._stay(fetch, via, "says the reverse")
+        else:
+            logger.info("%s has moved to %s", fetch.feed, fetch.location, extra={"is_for_users": True})
+            with self._unless_taken(fetch):
+                self._store.feeds.note_move(fetch.feed, fetch.location)
+
+    def _lose_moved(self, fetch: Fetch, request: Request, failure: DocumentFailure) -> Iterator[Request]:
+        self._stay(fetch, context_of(request).via, failure.detail)
+        yield from ()
+
+    def _stay(self, fetch: Fetch, via: str | None, reason: str) -> None:
+        message = "%s says that the feed has moved to %s, which %s; it is read where it was"
+        logger.warning(message, via, fetch.requested_url, reason)
+        # The next run tries again, whether or not the document has changed.
+        with self._unless_taken(fetch):
+            self._store.feeds.note_move(fetch.feed, None)
 
     # -- lists of documents -------------------------------------------------------------------------------
 

@@ -205,6 +205,17 @@ class Feeds(Repository):
             values = {"listing": listing.to_json(), "id": feed_id}
             execute(connection, "UPDATE feeds SET listing = :listing WHERE id = :id", values)
 
+    def note_move(self, feed: str, location: str | None) -> None:
+        """Store where a feed's subscription document is; without a location, that it is read again even if
+        it has not changed. `LeaseError` if the feed is taken over.
+        """
+        columns = (
+            dict.fromkeys(("validated_url", "body_digest")) if location is None else {"location": location}
+        )
+        with self._database.transaction() as connection:
+            row = {**columns, "id": self._leased_feed_id(connection, feed)}
+            execute(connection, f"UPDATE feeds SET {assigned(columns)} WHERE id = :id", row)
+
     def read_heads(self, urls: list[str]) -> dict[str, StoredHead]:
         """Return the heads of some feeds, by URL; feeds that have none are missing."""
         query = """SELECT url, original, document FROM feeds JOIN heads ON heads.feed_id = feeds.id

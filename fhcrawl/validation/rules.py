@@ -169,6 +169,15 @@ def entry_title(document: Document) -> Iterator[Finding]:
         yield error(text, at, "Add one; it may be empty.")
 
 
+# RSS 2.0, enclosure: "It has three required attributes"; RFC 4287, 4.2.7.1: "atom:link elements MUST have an
+# href attribute"; JSON Feed 1.1, attachments: "url (required, string)".
+@of_document("RSS 2.0, enclosure; RFC 4287, 4.2.7.1")
+def enclosures(document: Document) -> Iterator[Finding]:
+    """Every enclosure names a file."""
+    for text, at in _problems(document, "no-file"):
+        yield error(text, at, "Add the URL of the file, or remove the element.")
+
+
 # RFC 4287, 4.2.6: the content of atom:id "MUST be an IRI"; RSS 2.0, guid: with isPermaLink true, the default,
 # "it is a permalink to the item, that is, a url".
 @of_document("RFC 4287, 4.2.6; RSS 2.0, guid", Needs.MARKUP)

@@ -106,6 +106,85 @@ def test_time_of_any_known_form_is_given_in_utc(text: str, time: str) -> None:
     assert utc(text) == time
 
 
+# What software writes that no specification has, by kind; each text means the first moment of its kind.
+OTHER_TEXTS = {
+    "spaces and invisible characters": (
+        *("Sat, 13 Dec 2003\u00a018:30:02 +0000", "2003-12-13\u202f18:30:02", "\u200e13 Dec 2003 18:30:02"),
+        *("\ufeff2003-12-13T18:30:02Z", "2003-12-13\u300018:30:02Z", "13 Dec 2003 6:30:02\u202fPM"),
+    ),
+    "names of zones in brackets": (
+        *("Sat, 13 Dec 2003 19:30:02 +0100 (CET)", "Sat, 13 Dec 2003 19:30:02 (CET)"),
+        *("2003-12-13T19:30:02+01:00[Europe/Paris]", "2003-12-13T19:30:02[Europe/Paris]"),
+        *("2003-12-13 13:30:02 (EST)", "13 Dec 2003 1:30:02 PM (EST)", "13 Dec 2003 18:30:02 GMT (CET)"),
+        *("2003-12-13T18:30:02Z[UTC]", "13 Dec 2003 18:30:02 (a comment)", "2003-12-13 18:30:02 [u-ca=iso]"),
+    ),
+    "halves of the day": (
+        *("Sat, 13 Dec 2003 6:30:02 PM", "Sat, 13 Dec 2003 06:30:02PM GMT", "2003-12-13 06:30:02 pm"),
+        *("Dec 13, 2003 6:30:02 p. m.", "13 Dec 2003 07:30:02 P.M. +0100", "13 Dec 2003 PM 6:30:02"),
+    ),
+    "offsets without a sign": (
+        *("Sat, 13 Dec 2003 18:30:02 0000", "2003-12-13T18:30:02 00:00", "2003-12-13 18:30:02 0000"),
+        *("14 Dec 2003 00:00:02 0530", "2003-12-14T00:15:02 05:45", "14 Dec 2003 07:30:02 1300"),
+    ),
+    "offsets with other signs": (
+        *("13 Dec 2003 19:30:02 + 0100", "13 Dec 2003 11:30:02 --0700", "13 Dec 2003 13:30:02 \u22120500"),
+        *("2003-12-13T19:30:02:+01:00", "2003-12-13T19:30:02+01:00:00", "13 Dec 2003 19:30:02 GMT + 01:00"),
+    ),
+    "separators": (
+        *("2003-12-13 at 18:30:02", "2003-12-13, 18:30:02", "2003-12-13T 18:30:02Z", "2003-12-13_18:30:02"),
+        *("13/Dec/2003:18:30:02 +0000", "13/Dec/2003 18:30:02", "Sat, 13 Dec 2003 18.30.02 GMT"),
+    ),
+    "orders": (
+        *("18:30:02 13 Dec 2003", "18:30:02, December 13, 2003", "6:30:02 PM, 13 December 2003"),
+        *("2003 Dec 13 18:30:02", "2003-Dec-13 18:30:02", "2003, December 13, 18:30:02 GMT"),
+        *("18:30:02 2003-12-13", "2003年12月13日 18:30:02", "2003년 12월 13일 18:30:02"),
+    ),
+    "quotation marks": ('"2003-12-13T18:30:02Z"', "'13 Dec 2003 18:30:02'", '"13 Dec 2003 18:30:02 GMT"'),
+}
+OTHER_TIMES = {
+    "2003-12-03T09:05:03Z": (
+        "2003-12-3T9:5:3Z",
+        "Wed, 3 Dec 2003 9:5:3 GMT",
+        "3 Dec 2003 9:05:3",
+        "2003/12/3 9:5:3",
+    ),
+    "2003-12-13T18:00:00Z": ("December 13, 2003 6PM", "13 Dec 2003 at 6 p.m.", "Dec 13, 2003 1 pm EST"),
+    "2003-12-13T18:30:00Z": ("13 Dec 2003 18h30", "13 Dec 2003 18.30", "18:30 13 Dec 2003"),
+}
+
+
+@pytest.mark.parametrize("text", [text for texts in OTHER_TEXTS.values() for text in texts])
+def test_text_with_one_meaning_is_read_in_forms_of_software(text: str) -> None:
+    assert utc(text) == "2003-12-13T18:30:02Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "time"), [(text, time) for time, texts in OTHER_TIMES.items() for text in texts]
+)
+def test_short_text_with_one_meaning_is_read_in_forms_of_software(text: str, time: str) -> None:
+    assert utc(text) == time
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("01/02/2003", "01/02/2003 18:30:02 (CET)", "1-2-2003 6 PM", "06/07/08", "1.2.2003\u00a018:30"),
+        # the offset may be ahead of UTC or behind it
+        *("13 Dec 2003 18:30:02 0200", "2003-12-13T18:30:02 01:00", "13 Dec 2003 18:30:02 0930"),
+        # an offset, a time of the day or a year without its century
+        *("2003-12-13 0530", "18:30 2003-12-13 14:00", "03 Jun 20:18:30", "18:30 CET 13 Dec 2003"),
+        *("13 Dec 2003 13 PM", "13 Dec 2003 18:30 +-0100", "13 Dec 18:30:02"),
+    ],
+)
+def test_text_with_two_meanings_stays_unread(text: str) -> None:
+    assert utc(text) is None
+
+
+def test_text_in_a_form_of_software_is_said_to_be_interpreted() -> None:
+    assert read("2003-12-13 at 18:30")[1] == "it is in no specified format"
+    assert read("13 Dec 2003 18:30 0530")[1] == "its zone 0530 is taken as +05:30"
+
+
 @pytest.mark.parametrize("digits", ["0", "5", "50", "123456", "123456789", "1234567890123456789012"])
 @pytest.mark.parametrize("zone", ["Z", "+02:00", ""])
 def test_fractions_of_a_second_are_kept_exactly(digits: str, zone: str) -> None:

@@ -204,6 +204,31 @@ OTHERS = {
     "a feed whose server says when to ask again is not looked for elsewhere": """
         /index 301 /new; /new 1 prev:/a0; /a0 0; crawl /index
         /new 503 Retry-After=1; crawl /index RETRY_ENABLED=0; asked /new; verdict complete http-503""",
+    "a feed that says it has moved is asked for there from the next run on": """
+        /old 2 1 rss; crawl /old; /old 2 1 rss moved:/new; /new 3 2 1 rss moved:/new; crawl /old
+        asked /old /new; exports; logs /old has moved to; crawl /old; asked /new; exports 3
+        verdict unknown no-history; stored /old=3""",
+    "so is one whose first document says so, and one that redirects": """
+        /old 2 1 moved:/then; /then 301 /new; /new 3 2 prev:/a1 moved:/then; /a1 1; crawl /old
+        exports 2 1; crawl /old; asked-also /new /a1 /then /new; exports 3
+        verdict complete; crawl /old; asked /new""",
+    "a feed that says so with a document that stays is tried again": """
+        /old 1 moved:/new; /new 503; crawl /old RETRY_ENABLED=0; logs has moved to /new, which
+        crawl /old RETRY_ENABLED=0; asked /old /new; /new 2 1; crawl /old; asked /old /new; crawl /old
+        asked /new; exports 2""",
+    "a new URL that is no feed, or another one, changes nothing": """
+        /old 2 1 moved:/new; /new html; crawl /old; logs which is not a feed; verdict unknown no-history
+        /new 4 3; crawl /old; asked /old /new; logs which has none of its entries; /old 5 2 1 moved:/new
+        crawl /old; asked /old /new; exports 5; verdict unknown no-history""",
+    "feeds that name each other, or themselves, are asked for once": """
+        /old 2 1 moved:/new; /new 2 1 moved:/old; crawl /old; asked /old /new; logs which says the reverse
+        crawl /old; asked /old /new; /old 3 2 1 moved:/old; crawl /old; asked /old; exports 3""",
+    "a feed that has moved and come back is found": """
+        /old 1 moved:/new; /new 2 1; crawl /old; /old 3 2; /new 2 1 moved:/old; crawl /old; asked /new /old
+        exports 2; crawl /old; asked /old; exports 3""",
+    "a feed that has moved to a URL that has failed since is read where it was": """
+        /old 1 moved:/new; /new 2 1; crawl /old; gone /new; /old 3 1 moved:/new; crawl /old
+        asked /new /old /new; exports 3; crawl /old; asked /old /new""",
     "a feed that a page has named is asked for again when it was away": """
         /a0 0; / page /feed; crawl /; asked / /feed
         /feed 1 prev:/a0; crawl /

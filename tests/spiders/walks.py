@@ -57,8 +57,8 @@ class Walk:
 
     `/a1 1 2=text@2004 prev:/a0 archive` serves a document: entries (`?` has no id, `~` is a space), links
     (`prev` means prev-archive), elements of its head, `buried:1@2004` for a tombstone, `draft:/a1` for
-    fh:prev, `total:7`, `updated:2004`, `rss`, `undated`, `no-etag`, `cut`, `trailing`, `lost-end` (of the
-    response), `type:text/html`, `Link=</a1>;rel=next`.
+    fh:prev, `moved:/new`, `total:7`, `updated:2004`, `rss`, `undated`, `no-etag`, `cut`, `trailing`,
+    `lost-end` (of the response), `type:text/html`, `Link=</a1>;rel=next`.
     `/a1 301 /b1`, `/a1 503 Retry-After=1`, `/ html`, `/ page /feed`, `/ raw TEXT`: redirects, errors, pages
     that name a feed, other bodies. `always rss undated` is said of each document from there on.
     `snapshot s1 a,b c created:2023-11-12 at:/s` serves an index with two pages, and `events /p 2 4 prev:/q` a
@@ -306,6 +306,10 @@ def _in_head(word: str) -> str:
         return tombstone(*_timed(value))
     if name == "draft":
         return f"<fh:prev>{value}</fh:prev>"
+    if name == "moved":
+        return (
+            f'<i:new-feed-url xmlns:i="http://www.itunes.com/dtds/podcast-1.0.dtd">{value}</i:new-feed-url>'
+        )
     if name == "total":
         return f'<o:totalResults xmlns:o="http://a9.com/-/spec/opensearch/1.1/">{value}</o:totalResults>'
     return HEADS.get(word, "")

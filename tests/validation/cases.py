@@ -125,6 +125,7 @@ CASES = [
     Case("entry-id", ERROR, "it has no atom:id", 8, ID_9),
     Case("item-guid", WARNING, "no guid", 8, "<guid>@/9</guid>", history=RSS_SET),
     Case("entry-title", ERROR, "it has no atom:title", 8, "<title>Entry 9</title>"),
+    Case("enclosures", ERROR, "its link names no file", 8, ID_9, f'{ID_9}<link rel="enclosure"/>'),
     Case("id-is-a-uri", ERROR, "'9' is not an absolute IRI", 9, ID_9, "<id>9</id>"),
     Case("id-is-a-uri", ERROR, "'9' is a permalink", 9, "@/9", "9", history=RSS_SET),
     Case("unique-ids", WARNING, "urn:4 appears twice", 17, OLD_ENTRY, f"{OLD_ENTRY}\n{OLD_ENTRY}", "1"),

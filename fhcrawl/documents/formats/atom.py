@@ -30,6 +30,7 @@ AUTHOR = f"{ATOM}author"
 CONTENT, SUMMARY = f"{ATOM}content", f"{ATOM}summary"
 TYPES = ("text", "html", "xhtml")
 PLAIN = ("text", "html", "text/html")
+ACQUISITION = "http://opds-spec.org/acquisition"  # OPDS 1.2, 5.2.1: and its subrelations
 BASE64 = ";base64"  # the end of a content type
 # Media types of Atom 0.3 that have other names in RFC 4287.
 SHORT_TYPES = {"text/plain": "text", "text/html": "html", "application/xhtml+xml": "xhtml"}
@@ -96,16 +97,17 @@ def _id(entry: Entry, element: _Element, base: str) -> None:
         entry.id = identifier(element.get(OWN_ID)) if has_own else elements.identifier(element)
 
 
-def _link(entry: Entry, element: _Element, base: str) -> None:
+def _link(entry: Entry, element: _Element, base: str) -> bool:
     href = element.get("href")
     if not href or href.isspace():
-        return
+        return True
     rels = elements.relations(element)
     if "alternate" in rels and entry.link is None and not elements.has_attribute(element, PLACEHOLDER):
         entry.link = elements.target(element, href, base)
-    elif "enclosure" in rels:
+    elif "enclosure" in rels or any(rel.startswith(ACQUISITION) for rel in rels):
         url = elements.target(element, href, base)
-        entry.enclosures.append(enclosure(url, element.get("type"), element.get("length")))
+        entry.enclosures.append(enclosure(url, *modules.file(element.items())[1:]))
+    return False
 
 
 # A `modules.FieldReader`.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.links import Links
 from fhcrawl.documents.model import NO_CHARACTERS, Entry, FeedDocument, Problem, identifier
-from fhcrawl.documents.modules import date_problem, enclosure, inherit, shared, unsigned
+from fhcrawl.documents.modules import date_problem, enclosure, file, inherit, shared, unsigned
 from fhcrawl.documents.xml import elements
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
@@ -180,15 +180,15 @@ def _read_item(item: Object, number: int, url: str, problems: list[Problem]) -> 
     if text and not html:
         entry.content, entry.content_type = text, "text"
     entry.categories = unique(clean(tag).strip() for tag in array(item, "tags") if isinstance(tag, str))
-    entry.enclosures = [
-        enclosure(
-            elements.resolve(file, url), line(attachment, "mime_type"), line(attachment, "size_in_bytes")
-        )
-        for attachment in array(item, "attachments")
-        if isinstance(attachment, dict) and (file := line(attachment, "url"))
-    ]
     entry.language = _language(item)
     name = _entry_name(entry, number)
+    for attachment in array(item, "attachments"):
+        members = attachment if isinstance(attachment, dict) else {"url": attachment}
+        reference, *details = file((member, line(members, member)) for member in members)
+        if reference:
+            entry.enclosures.append(enclosure(elements.resolve(reference, url), *details))
+        else:
+            problems.append(Problem("no-file", name, "its attachment names no file"))
     entry.authors = author_names(item, name, problems)
     problems.extend(_faults(entry, item, name, TIMES))
     return entry
@@ -257,8 +257,8 @@ def read_ghost(document: Json, url: str, keep_originals: bool) -> FeedDocument |
     if not isinstance(page, dict) or not page or not isinstance(document.members.get(GHOST_POSTS), list):
         return None
     problems: list[Problem] = []
-    links, next_number = Links(), line(page, "next")
-    if unsigned(next_number) is not None:
+    links, next_number = Links(), unsigned(line(page, "next"))
+    if next_number is not None:
         page_url, parameter = url.partition("#")[0], f"page={next_number}"
         if not PAGE.search(page_url):
             page_url += f"{'&' if '?' in page_url else '?'}{parameter}"

@@ -186,10 +186,10 @@ def _unescaped_description(entry: Entry, element: _Element, base: str) -> None:
         entry.summary, entry.summary_type = summary, "html"
 
 
-def _enclosure(entry: Entry, element: _Element, base: str) -> None:
-    if reference := (element.get("url") or "").strip():
-        url = elements.target(element, reference, base)
-        entry.enclosures.append(modules.enclosure(url, element.get("type"), element.get("length")))
+def _enclosure(entry: Entry, element: _Element, base: str) -> bool:
+    file = modules.file_of(element, base)
+    entry.enclosures.extend([file] if file else [])
+    return file is None
 
 
 FIELDS: dict[str, FieldReader] = {

@@ -17,6 +17,8 @@ KNOWN = {
     "fh": "http://purl.org/syndication/history/1.0",
     "itunes": "http://www.itunes.com/dtds/podcast-1.0.dtd",
     "media": "http://search.yahoo.com/mrss/",
+    "podcast": "https://podcastindex.org/namespace/1.0",
+    "podcast0": "https://github.com/Podcastindex-org/podcast-namespace/blob/main/docs/1.0.md",
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "rss10": "http://purl.org/rss/1.0/",
     "slash": "http://purl.org/rss/1.0/modules/slash/",
@@ -60,7 +62,7 @@ def braced(prefix: str) -> str:
 # --- the prefixes of namespaces in extensions: a table, because feeds declare any prefix
 
 # Versions of one vocabulary have the same prefix.
-SAME = {"atom03": "atom", "dc10": "dc", "rss10": "rss"}
+SAME = {"atom03": "atom", "dc10": "dc", "podcast0": "podcast", "rss10": "rss"}
 RSS_PREFIX = "rss"
 # Namespaces that fields are not read from.
 OTHERS = """
@@ -86,8 +88,6 @@ googleplay http://www.google.com/schemas/play-podcasts/1.0
 math http://www.w3.org/1998/Math/MathML
 openSearch http://a9.com/-/spec/opensearch/1.1/ http://a9.com/-/spec/opensearchrss/1.0/
 pheedo http://www.pheedo.com/namespace/pheedo
-podcast https://podcastindex.org/namespace/1.0
-podcast https://github.com/Podcastindex-org/podcast-namespace/blob/main/docs/1.0.md
 prism http://prismstandard.org/namespaces/basic/2.0/ http://prismstandard.org/namespaces/1.2/basic/
 prism http://purl.org/rss/1.0/modules/prism/
 psc http://podlove.org/simple-chapters
