@@ -6,7 +6,7 @@ import json
 import logging
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import islice
 from time import monotonic, time
@@ -21,6 +21,8 @@ from scrapy_redis.spiders import RedisMixin
 
 from fhcrawl.core.engine import is_closing
 from fhcrawl.crawling import subscriptions
+from fhcrawl.crawling.context import feed_of
+from fhcrawl.crawling.failures import LimitReached
 from fhcrawl.exceptions import ArgumentError, ClusterError, StoreError
 from fhcrawl.extensions.progress import ProgressExtension
 from fhcrawl.extensions.store import StoreExtension, store_url
@@ -91,10 +93,19 @@ def enqueue(server: Redis, key: str, feeds: dict[str, dict[str, Any]], due: bool
     return len(new), sum(len(by_host[host]) for host in new)
 
 
+@dataclass
+class HeldHost:
+    lock: Lock
+    feeds: list[str]
+    # By the wall clock: how long the lock lasts without another renewal.
+    until: float
+
+
 class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  # scrapy-redis has no types
     """Crawls the hosts of a Redis list, CONCURRENT_REQUESTS at a time, each with all of its feeds.
 
-    A lock in Redis keeps other workers from a host until all of its feeds are released. Without work for
+    A lock in Redis keeps other workers from a host until all of its feeds are released. A worker that has
+    lost the lock sends no more requests for the feeds of the host. Without work for
     MAX_IDLE_TIME_BEFORE_CLOSE seconds, it ends; with 0, it waits for more.
     """
 
@@ -103,7 +114,7 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.feeds = {}  # empty until the spider takes a host
-        self._hosts: dict[str, tuple[Lock, list[str]]] = {}
+        self._hosts: dict[str, HeldHost] = {}
         self._renewed = monotonic()
         self._take_loop = create_looping_call(self._take_hosts)
 
@@ -149,30 +160,49 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
         is_busy = extension.under_way.is_busy
         try:
             self._release_hosts(
-                [host for host, (_, feeds) in self._hosts.items() if not any(map(is_busy, feeds))]
+                [host for host, held in self._hosts.items() if not any(map(is_busy, held.feeds))]
             )
             if self._hosts:
                 self.spider_idle_start_time = int(time())
             if monotonic() - self._renewed >= extension.store.pause:
                 self._renewed = monotonic()
-                for lock, _feeds in self._hosts.values():
-                    # Redis may have lost it, or it has expired; then another worker may have the host.
-                    lock.reacquire() if lock.owned() else lock.acquire(blocking=False)
+                for held in self._hosts.values():
+                    self._renew(held)
             is_ending = extension.has_failed or is_closing(self.crawler.engine)
             if not is_ending and len(self._hosts) < self.settings.getint("CONCURRENT_REQUESTS"):
                 self.schedule_next_requests()
         except RedisError as error:
             self._stop_after(error)
 
-    # If another worker has the host, it is put back.
+    def check_request(self, request: Request) -> None:
+        """:raises LimitReached: if another worker may have the host of the request's feed"""
+        held = self._hosts.get(urlsplit(feed_of(request) or request.url).hostname or "")
+        if held is not None and not self._renew(held):
+            raise LimitReached("another worker may have taken over the host")
+
+    # Redis may have lost the lock, or it expired while the process was suspended.
+    def _renew(self, held: HeldHost) -> bool:
+        until = time() + held.lock.timeout
+        try:
+            try:
+                is_held = bool(held.lock.reacquire())
+            except LockError:
+                is_held = held.lock.acquire(blocking=False)
+        except RedisError as error:
+            self._stop_after(error)
+            return time() < held.until
+        held.until = until if is_held else 0
+        return is_held
+
+    # If a worker has the host, be it this one, it is put back.
     def make_request_from_data(self, data: bytes) -> Iterator[Request]:
         element, extension = json.loads(data), StoreExtension.of(self.crawler)
         host, seconds = element["host"], LOCK_PAUSES * extension.store.pause
         lock = self.server.lock(f"{self.redis_key}:{host}", timeout=seconds)
-        if not lock.acquire(blocking=False):
+        if host in self._hosts or not lock.acquire(blocking=False):
             self.server.rpush(self.redis_key, data)
             return
-        self._hosts[host] = lock, list(element["feeds"])
+        self._hosts[host] = HeldHost(lock, list(element["feeds"]), time() + seconds)
         try:
             requested = {
                 feed: subscriptions.FeedOptions(**options) for feed, options in element["feeds"].items()
@@ -194,9 +224,8 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
 
     def _release_hosts(self, done: list[str]) -> None:
         for host in done:
-            lock, _feeds = self._hosts.pop(host)
             with suppress(LockError):  # it has expired
-                lock.release()
+                self._hosts.pop(host).lock.release()
 
     def _stop(self) -> None:
         if self._take_loop.running:
@@ -204,6 +233,7 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
 
     # The crawl ends when the hosts in progress are done.
     def _stop_after(self, error: RedisError) -> None:
-        self._stop()
-        self.crawler.stats.set_value(FAILED, 1)
-        logger.error("%s: %s", UNUSABLE, error)
+        if self._take_loop.running:
+            self._stop()
+            self.crawler.stats.set_value(FAILED, 1)
+            logger.error("%s: %s", UNUSABLE, error)
