@@ -6,10 +6,10 @@ import json
 import logging
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from itertools import islice
-from time import monotonic, time
+from time import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -93,14 +93,6 @@ def enqueue(server: Redis, key: str, feeds: dict[str, dict[str, Any]], due: bool
     return len(new), sum(len(by_host[host]) for host in new)
 
 
-@dataclass
-class HeldHost:
-    lock: Lock
-    feeds: list[str]
-    # By the wall clock: how long the lock lasts without another renewal.
-    until: float
-
-
 class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  # scrapy-redis has no types
     """Crawls the hosts of a Redis list, CONCURRENT_REQUESTS at a time, each with all of its feeds.
 
@@ -114,8 +106,8 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.feeds = {}  # empty until the spider takes a host
-        self._hosts: dict[str, HeldHost] = {}
-        self._renewed = monotonic()
+        self._hosts: dict[str, tuple[Lock, list[str]]] = {}
+        self._renewed = time()
         self._take_loop = create_looping_call(self._take_hosts)
 
     @classmethod
@@ -160,14 +152,14 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
         is_busy = extension.under_way.is_busy
         try:
             self._release_hosts(
-                [host for host, held in self._hosts.items() if not any(map(is_busy, held.feeds))]
+                [host for host, (_, feeds) in self._hosts.items() if not any(map(is_busy, feeds))]
             )
             if self._hosts:
                 self.spider_idle_start_time = int(time())
-            if monotonic() - self._renewed >= extension.store.pause:
-                self._renewed = monotonic()
-                for held in self._hosts.values():
-                    self._renew(held)
+            if time() - self._renewed >= extension.store.pause:
+                self._renewed = time()
+                for lock, _feeds in self._hosts.values():
+                    self._renew(lock)
             is_ending = extension.has_failed or is_closing(self.crawler.engine)
             if not is_ending and len(self._hosts) < self.settings.getint("CONCURRENT_REQUESTS"):
                 self.schedule_next_requests()
@@ -176,23 +168,19 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
 
     def check_request(self, request: Request) -> None:
         """:raises LimitReached: if another worker may have the host of the request's feed"""
-        held = self._hosts.get(urlsplit(feed_of(request) or request.url).hostname or "")
-        if held is not None and not self._renew(held):
+        host = urlsplit(feed_of(request) or request.url).hostname or ""
+        if host in self._hosts and not self._renew(self._hosts[host][0]):
             raise LimitReached("another worker may have taken over the host")
 
     # Redis may have lost the lock, or it expired while the process was suspended.
-    def _renew(self, held: HeldHost) -> bool:
-        until = time() + held.lock.timeout
+    def _renew(self, lock: Lock) -> bool:
         try:
-            try:
-                is_held = bool(held.lock.reacquire())
-            except LockError:
-                is_held = held.lock.acquire(blocking=False)
+            with suppress(LockError):
+                return bool(lock.reacquire())
+            return bool(lock.acquire(blocking=False))
         except RedisError as error:
             self._stop_after(error)
-            return time() < held.until
-        held.until = until if is_held else 0
-        return is_held
+            return time() - self._renewed < lock.timeout / 2
 
     # If a worker has the host, be it this one, it is put back.
     def make_request_from_data(self, data: bytes) -> Iterator[Request]:
@@ -202,7 +190,7 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
         if host in self._hosts or not lock.acquire(blocking=False):
             self.server.rpush(self.redis_key, data)
             return
-        self._hosts[host] = HeldHost(lock, list(element["feeds"]), time() + seconds)
+        self._hosts[host] = lock, list(element["feeds"])
         try:
             requested = {
                 feed: subscriptions.FeedOptions(**options) for feed, options in element["feeds"].items()
@@ -225,7 +213,7 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
     def _release_hosts(self, done: list[str]) -> None:
         for host in done:
             with suppress(LockError):  # it has expired
-                self._hosts.pop(host).lock.release()
+                self._hosts.pop(host)[0].release()
 
     def _stop(self) -> None:
         if self._take_loop.running:

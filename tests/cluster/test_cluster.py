@@ -304,12 +304,12 @@ def test_worker_does_not_take_a_host_that_it_has(cluster: Cluster) -> None:
     with hosts(1, feeds=1, delay=1) as published:
         [server] = published.servers
         cluster.command("enqueue", *published.urls)
+        [element] = cluster.redis.lrange(cluster.key, 0, -1)
         worker = cluster.start()
         wait_until(published.asked, worker)
-        worker.process.send_signal(signal.SIGSTOP)
-        cluster.redis.delete(*cluster.redis.keys(f"{cluster.key}*"))
-        cluster.command("enqueue", *published.urls)
-        worker.process.send_signal(signal.SIGCONT)
+        # Before the worker renews its lock.
+        with cluster.redis.pipeline() as pipe:
+            pipe.delete(*cluster.redis.keys(f"{cluster.key}*")).rpush(cluster.key, element).execute()
         assert worker.end() == 0, worker.log
         # First all documents, then the subscription document again.
         documents = [path for path in server.requests if path != "/robots.txt"]
