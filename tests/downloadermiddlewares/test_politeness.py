@@ -366,6 +366,17 @@ def test_timeout_of_robots_txt_is_the_reason_and_is_not_repeated_for_each_feed(
         )
 
 
+@pytest.mark.in_process
+@pytest.mark.parametrize(("status", "requests"), [(520, 2), (521, 2), (525, 2), (530, 2), (524, 2), (501, 1)])
+def test_what_cloudflare_answers_for_its_customers_servers_is_retried(
+    server: FeedServer, project: Project, status: int, requests: int
+) -> None:
+    [feed] = serve_feeds(server, "a")
+    server.answers["/a"] = Answer(status=status)
+    project.crawl(feed, settings={"RETRY_TIMES": 1})
+    assert server.asked() == ["/a"] * requests
+
+
 RULES = b"User-agent: *\nDisallow: /first\n"
 
 
