@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from itertools import islice
-from time import time
+from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -107,7 +107,7 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
         super().__init__(**kwargs)
         self.feeds = {}  # empty until the spider takes a host
         self._hosts: dict[str, tuple[Lock, list[str]]] = {}
-        self._renewed = time()
+        self._renewed = monotonic()
         self._take_loop = create_looping_call(self._take_hosts)
 
     @classmethod
@@ -156,8 +156,8 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
             )
             if self._hosts:
                 self.spider_idle_start_time = int(time())
-            if time() - self._renewed >= extension.store.pause:
-                self._renewed = time()
+            if monotonic() - self._renewed >= extension.store.pause:
+                self._renewed = monotonic()
                 for lock, _feeds in self._hosts.values():
                     self._renew(lock)
             is_ending = extension.has_failed or is_closing(self.crawler.engine)
@@ -180,7 +180,7 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
             return bool(lock.acquire(blocking=False))
         except RedisError as error:
             self._stop_after(error)
-            return time() - self._renewed < lock.timeout / 2
+            return monotonic() - self._renewed < lock.timeout / 2
 
     # If a worker has the host, be it this one, it is put back.
     def make_request_from_data(self, data: bytes) -> Iterator[Request]:

@@ -231,13 +231,10 @@ class RobotsTxtMiddleware(robotstxt.RobotsTxtMiddleware):
         ):
             body, read, unreachable = self._note(netloc, None)
             if body is not None and time() - read < ROBOTS_USED:
-                parser, waiting = (
-                    build_from_crawler(self._parserimpl, self.crawler, body),
-                    self._parsers[netloc],
-                )
+                parser = build_from_crawler(self._parserimpl, self.crawler, body)
                 robots = Request(f"http://{netloc}/robots.txt")
                 self.crawler.signals.send_catch_log(signals.robots_parsed, robotparser=parser, request=robots)
-                self._parsers[netloc] = parser
+                waiting, self._parsers[netloc] = self._parsers[netloc], parser
                 waiting.callback(parser)
                 return
             if time() - unreachable < ROBOTS_UNREACHABLE:
