@@ -21,6 +21,8 @@ from scrapy_redis.spiders import RedisMixin
 
 from fhcrawl.core.engine import is_closing
 from fhcrawl.crawling import subscriptions
+from fhcrawl.crawling.context import feed_of
+from fhcrawl.crawling.failures import LimitReached
 from fhcrawl.exceptions import ArgumentError, ClusterError, StoreError
 from fhcrawl.extensions.progress import ProgressExtension
 from fhcrawl.extensions.store import StoreExtension, store_url
@@ -94,7 +96,8 @@ def enqueue(server: Redis, key: str, feeds: dict[str, dict[str, Any]], due: bool
 class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  # scrapy-redis has no types
     """Crawls the hosts of a Redis list, CONCURRENT_REQUESTS at a time, each with all of its feeds.
 
-    A lock in Redis keeps other workers from a host until all of its feeds are released. Without work for
+    A lock in Redis keeps other workers from a host until all of its feeds are released. A worker that has
+    lost the lock sends no more requests for the feeds of the host. Without work for
     MAX_IDLE_TIME_BEFORE_CLOSE seconds, it ends; with 0, it waits for more.
     """
 
@@ -156,20 +159,35 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
             if monotonic() - self._renewed >= extension.store.pause:
                 self._renewed = monotonic()
                 for lock, _feeds in self._hosts.values():
-                    # Redis may have lost it, or it has expired; then another worker may have the host.
-                    lock.reacquire() if lock.owned() else lock.acquire(blocking=False)
+                    self._renew(lock)
             is_ending = extension.has_failed or is_closing(self.crawler.engine)
             if not is_ending and len(self._hosts) < self.settings.getint("CONCURRENT_REQUESTS"):
                 self.schedule_next_requests()
         except RedisError as error:
             self._stop_after(error)
 
-    # If another worker has the host, it is put back.
+    def check_request(self, request: Request) -> None:
+        """:raises LimitReached: if another worker may have the host of the request's feed"""
+        host = urlsplit(feed_of(request) or request.url).hostname or ""
+        if host in self._hosts and not self._renew(self._hosts[host][0]):
+            raise LimitReached("another worker may have taken over the host")
+
+    # Redis may have lost the lock, or it expired while the process was suspended.
+    def _renew(self, lock: Lock) -> bool:
+        try:
+            with suppress(LockError):
+                return bool(lock.reacquire())
+            return bool(lock.acquire(blocking=False))
+        except RedisError as error:
+            self._stop_after(error)
+            return monotonic() - self._renewed < lock.timeout / 2
+
+    # If a worker has the host, be it this one, it is put back.
     def make_request_from_data(self, data: bytes) -> Iterator[Request]:
         element, extension = json.loads(data), StoreExtension.of(self.crawler)
         host, seconds = element["host"], LOCK_PAUSES * extension.store.pause
         lock = self.server.lock(f"{self.redis_key}:{host}", timeout=seconds)
-        if not lock.acquire(blocking=False):
+        if host in self._hosts or not lock.acquire(blocking=False):
             self.server.rpush(self.redis_key, data)
             return
         self._hosts[host] = lock, list(element["feeds"])
@@ -194,9 +212,8 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
 
     def _release_hosts(self, done: list[str]) -> None:
         for host in done:
-            lock, _feeds = self._hosts.pop(host)
             with suppress(LockError):  # it has expired
-                lock.release()
+                self._hosts.pop(host)[0].release()
 
     def _stop(self) -> None:
         if self._take_loop.running:
@@ -204,6 +221,7 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
 
     # The crawl ends when the hosts in progress are done.
     def _stop_after(self, error: RedisError) -> None:
-        self._stop()
-        self.crawler.stats.set_value(FAILED, 1)
-        logger.error("%s: %s", UNUSABLE, error)
+        if self._take_loop.running:
+            self._stop()
+            self.crawler.stats.set_value(FAILED, 1)
+            logger.error("%s: %s", UNUSABLE, error)

@@ -142,6 +142,9 @@ class GuardedDownloadHandler(BaseDownloadHandler):
         self._checked = BoundedDownloadHandler(crawler, self._allowed)
 
     async def download_request(self, request: Request) -> Response:
+        # The spider may have lost the host while the request waited.
+        if (check_request := getattr(self.crawler.spider, "check_request", None)) is not None:
+            check_request(request)
         if request.meta.get(ANY_ADDRESS) or request.meta.get("proxy"):
             return await self._anywhere.download_request(request)
         url = urlparse_cached(request)

@@ -105,6 +105,10 @@ def check_switch(settings: BaseSettings, name: str) -> None:
 
 
 def check_scrapys(settings: BaseSettings) -> None:
+    # With another reactor, a crawl ends without requests.
+    needed, reactor = default_settings.TWISTED_REACTOR, settings["TWISTED_REACTOR"]
+    if reactor != needed and settings.getbool("TWISTED_REACTOR_ENABLED"):
+        raise ArgumentError(f"TWISTED_REACTOR must be {needed}, not {reactor!r}")
     for name, default in vars(default_settings).items():
         if not isinstance(default, int | float) or settings.get(name) is None:
             continue

@@ -26,6 +26,9 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
         # Also before middlewares that return responses; it processes responses after decompression.
         "fhcrawl.downloadermiddlewares.limits.OctetsMiddleware": 61,
         "fhcrawl.downloadermiddlewares.limits.DiskMiddleware": 62,
+        # Scrapy's middleware would allow everything if robots.txt is unreachable.
+        "fhcrawl.downloadermiddlewares.politeness.RobotsTxtMiddleware": 100,
+        "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
         # Next to RetryMiddleware, between the engine and HttpCompressionMiddleware.
         "fhcrawl.downloadermiddlewares.responses.CutOffMiddleware": 555,
         # After decompression, and before RetryMiddleware sees the response.

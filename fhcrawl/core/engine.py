@@ -296,7 +296,7 @@ def reword_robots_error(record: logging.LogRecord) -> bool:
         record.levelno = logging.INFO if loss.kind in UNREACHABLE else logging.WARNING
         record.levelname = logging.getLevelName(record.levelno)
         url = urljoin(arguments["request"].url, "/robots.txt")
-        record.msg, record.args = "%s %s; all URLs are treated as allowed", (url, loss.detail)
+        record.msg, record.args = "%s %s", (url, loss.detail)
         record.exc_info = record.exc_text = None
     return True
 

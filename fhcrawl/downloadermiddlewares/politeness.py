@@ -5,28 +5,44 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
-from time import monotonic
+from http import HTTPStatus
+from time import monotonic, time
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-from scrapy import signals
+from scrapy import Request, signals
+from scrapy.downloadermiddlewares import robotstxt
+from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
 from scrapy.robotstxt import ProtegoRobotParser
+from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.datatypes import LocalCache
+from scrapy.utils.httpobj import urlparse_cached
+from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.sitemap import sitemap_urls_from_robots
+from twisted.python.failure import Failure
 
-from fhcrawl.core.engine import domain_of, host_of, pause
+from fhcrawl.core.engine import UNREACHABLE, domain_of, host_of, pause
 from fhcrawl.crawling.context import find_context, is_of_user, is_of_web_archive
-from fhcrawl.crawling.failures import FORBIDDEN, TOO_MANY, LimitReached, is_challenge, requested_wait
+from fhcrawl.crawling.failures import (
+    FORBIDDEN,
+    TOO_MANY,
+    LimitReached,
+    failure_of_error,
+    is_challenge,
+    requested_wait,
+    wait_of,
+)
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
+from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed.polling import LONGEST
 from fhcrawl.utils.addresses import is_of_this_machine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy import Request, Spider
+    from scrapy import Spider
     from scrapy.core.downloader import Downloader
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -169,6 +185,69 @@ def _is_local(spider: Spider) -> bool:
         return bool(feeds) and all(map(is_of_this_machine, feeds))
     except StoreError:  # the spider logs it
         return False
+
+
+# Seconds. RFC 9309, 2.4: how long to use a stored robots.txt. 2.3.1.4: after how long ("for example, 30
+# days") an unreachable one counts as unavailable. How long until a process requests it again.
+ROBOTS_USED, ROBOTS_UNREACHABLE, ROBOTS_AGAIN = 24 * 60 * 60, 30 * 24 * 60 * 60, 60
+
+
+class RobotsTxtMiddleware(robotstxt.RobotsTxtMiddleware):
+    """Allows nothing while robots.txt is unreachable (RFC 9309, 2.3.1.4), unless a recent one is stored."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._failures: dict[str, tuple[Exception, float]] = {}
+
+    async def robot_parser(self, request: Request) -> RobotParser | None:
+        url = urlparse_cached(request)
+        if url.netloc in self._failures and self._failures[url.netloc][1] < monotonic():
+            del self._failures[url.netloc], self._parsers[url.netloc]
+        parser = await super().robot_parser(request)
+        if url.netloc not in self._failures:
+            return parser
+        error = self._failures[url.netloc][0]
+        failure = failure_of_error(error)
+        # A host that does not answer is the reason itself, without more attempts.
+        if isinstance(error, LimitReached) or failure.kind in UNREACHABLE:
+            request.meta["dont_retry"] = True
+            raise error
+        message = f"{url.scheme}://{url.netloc}/robots.txt {failure.detail}"
+        raise LimitReached(message, wait_of(Failure(error)), failure.kind)
+
+    async def _parse_robots(self, response: Response, netloc: str, request: Request) -> None:
+        if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise HttpError(response)
+        # 2.3.1.3: it is unavailable, and allows everything; the body is an error page.
+        if response.status >= HTTPStatus.BAD_REQUEST:
+            response = response.replace(body=b"")
+        self._note(netloc, beginning(response.body))
+        await super()._parse_robots(response, netloc, request)
+
+    def _robots_error(self, exc: Exception, netloc: str) -> None:
+        # Others, such as too many redirects, mean that it is unavailable (2.3.1.2).
+        if isinstance(exc, (HttpError, LimitReached)) or not isinstance(
+            exc, (IgnoreRequest, DownloadCancelledError)
+        ):
+            body, read, unreachable = self._note(netloc, None)
+            if body is not None and time() - read < ROBOTS_USED:
+                parser = build_from_crawler(self._parserimpl, self.crawler, body)
+                robots = Request(f"http://{netloc}/robots.txt")
+                self.crawler.signals.send_catch_log(signals.robots_parsed, robotparser=parser, request=robots)
+                waiting, self._parsers[netloc] = self._parsers[netloc], parser
+                waiting.callback(parser)
+                return
+            if time() - unreachable < ROBOTS_UNREACHABLE:
+                self._failures[netloc] = exc, monotonic() + ROBOTS_AGAIN
+        super()._robots_error(exc, netloc)
+
+    def _note(self, netloc: str, body: bytes | None) -> tuple[bytes | None, int, float]:
+        if (extension := self.crawler.get_extension(StoreExtension)) is not None:
+            try:
+                return extension.store.note_robots(netloc, body, int(time()))
+            except StoreError as error:
+                extension.fail(error)
+        return None, 0, time()
 
 
 # RFC 9309, 2.5: a crawler may stop reading after 500 kibibytes.

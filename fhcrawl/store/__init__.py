@@ -20,7 +20,7 @@ from fhcrawl.store.feeds import (
 )
 from fhcrawl.store.leases import Leases
 from fhcrawl.store.mementos import Captures, Memento, Mementos, TimeMap
-from fhcrawl.store.statements import execute
+from fhcrawl.store.statements import execute, insertion
 from fhcrawl.store.subscriptions import Subscriptions
 from fhcrawl.store.verdicts import Feed
 from fhcrawl.store.walk_ends import WalkEnds
@@ -45,6 +45,15 @@ __all__ = [
     "VerdictRecord",
     "WalkStart",
 ]
+
+NOTE_ROBOTS = f"""
+{insertion("robots", ("host", "body", "read", "unreachable"))} ON CONFLICT (host) DO UPDATE SET
+    body = coalesce(excluded.body, robots.body),
+    read = CASE WHEN excluded.body IS NULL THEN robots.read ELSE excluded.read END,
+    unreachable = CASE WHEN excluded.body IS NULL AND robots.unreachable <> robots.read
+        THEN robots.unreachable ELSE excluded.unreachable END
+RETURNING body, read, unreachable
+"""
 
 
 class Store:
@@ -150,3 +159,13 @@ class Store:
         """Renew the lease of the run, unless it was renewed within `pause`."""
         with self._database.transaction() as connection:
             self._database.require_leases().renew(connection)
+
+    def note_robots(self, host: str, body: bytes | None, time: int) -> tuple[bytes | None, int, int]:
+        """Store the robots.txt of a host; return the last one, when it was read, and since when it is not.
+
+        :param body: None if it is unreachable
+        """
+        row = {"host": host, "body": body, "read": 0 if body is None else time, "unreachable": time}
+        with self._database.transaction() as connection:
+            last_body, read, unreachable = execute(connection, NOTE_ROBOTS, row).one()
+        return last_body, read, unreachable

@@ -233,6 +233,15 @@ sitemaps = Table(
     Column("pages", Text, nullable=False, comment="a JSON list of URLs"),
 )
 
+robots = Table(
+    "robots",
+    metadata,
+    Column("host", Text, primary_key=True, comment="with its port, as in URLs"),
+    Column("body", LargeBinary, comment="of the robots.txt that was read last"),
+    Column("read", Number, nullable=False, comment="when; seconds since 1970, or 0"),
+    Column("unreachable", Number, nullable=False, comment="since when; if it is not, the same as read"),
+)
+
 # The head sections of subscription documents.
 heads = Table(
     "heads",

@@ -271,6 +271,55 @@ def test_host_that_is_crawled_is_not_taken_again_before_it_is_done(cluster: Clus
 
 @nightly
 @pytest.mark.timeout(600)
+@pytest.mark.parametrize("seconds", [60, 3], ids=["Redis loses its data", "suspended for too long"])
+def test_worker_that_has_lost_its_host_sends_no_more_requests(cluster: Cluster, seconds: int) -> None:
+    with hosts(1, feeds=6, delay=0.4) as published:
+        [server] = published.servers
+        cluster.command("subscribe", *published.urls)
+        cluster.command("enqueue")
+        given = {"FHCRAWL_LEASE_SECONDS": seconds, "FHCRAWL_EXPORT_SECONDS": 1}
+        first = cluster.start(USER_AGENT=agent(0), **given)
+        wait_until(lambda: any(feed.due for feed in cluster.feeds().values()), first)
+        first.process.send_signal(signal.SIGSTOP)
+        if seconds > 3:
+            # Those of this test: FLUSHALL would also delete those of others.
+            assert cluster.redis.delete(*cluster.redis.keys(f"{cluster.key}*")) == 1
+        cluster.command("enqueue")
+        second = cluster.start(USER_AGENT=agent(1), **given)
+        wait_until(lambda: agent(1) in str(published.agents()), second)
+        first.process.send_signal(signal.SIGCONT)
+        assert [first.end(), second.end()] == [0, 0], first.log
+        assert published.agents() == [[agent(0), agent(1)]]
+        assert server.busiest <= 2  # the request in flight
+        assert "another worker may have taken over the host" in first.log
+        cluster.command("enqueue")
+        assert cluster.start(**given).end() == 0
+        assert cluster.exported() == published.entries
+
+
+@nightly
+@pytest.mark.timeout(600)
+def test_worker_does_not_take_a_host_that_it_has(cluster: Cluster) -> None:
+    """Not even if Redis has lost the lock."""
+    with hosts(1, feeds=1, delay=1) as published:
+        [server] = published.servers
+        cluster.command("enqueue", *published.urls)
+        [element] = cluster.redis.lrange(cluster.key, 0, -1)
+        worker = cluster.start()
+        wait_until(published.asked, worker)
+        # Before the worker renews its lock.
+        with cluster.redis.pipeline() as pipe:
+            pipe.delete(*cluster.redis.keys(f"{cluster.key}*")).rpush(cluster.key, element).execute()
+        assert worker.end() == 0, worker.log
+        # First all documents, then the subscription document again.
+        documents = [path for path in server.requests if path != "/robots.txt"]
+        assert documents[:3] == ["/0-0/2", "/0-0/1", "/0-0/0"]
+        assert documents.count("/0-0/2") == 2
+        assert cluster.exported() == published.entries
+
+
+@nightly
+@pytest.mark.timeout(600)
 def test_waiting_worker_crawls_feeds_again_and_exports_while_it_waits(cluster: Cluster) -> None:
     """Also if nothing is subscribed."""
     with hosts(1, feeds=1) as published:

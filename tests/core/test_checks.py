@@ -24,3 +24,14 @@ def test_lease_that_ends_too_far_ahead_is_none(seconds: int, is_allowed: bool) -
     else:
         with pytest.raises(ArgumentError, match=f"of seconds from 3 to 86400, not '{seconds}'"):
             check_settings(settings)
+
+
+@pytest.mark.parametrize("path", ["nowhere.Reactor", "twisted.internet.pollreactor.PollReactor", None])
+def test_reactor_that_cannot_be_used_is_refused(path: str | None) -> None:
+    settings = Settings()
+    settings.setmodule("fhcrawl.settings")
+    settings.set("TWISTED_REACTOR", path)
+    with pytest.raises(ArgumentError, match=rf"TWISTED_REACTOR must be twisted\S+, not {path!r}$"):
+        check_settings(settings)
+    settings.set("TWISTED_REACTOR_ENABLED", False)
+    check_settings(settings)

@@ -21,6 +21,7 @@ from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import WalkContext
 from fhcrawl.crawling.failures import PAUSE, LimitReached, requested_wait, retry_after
 from fhcrawl.crawling.subscriptions import FeedOptions
+from fhcrawl.downloadermiddlewares import politeness
 from fhcrawl.downloadermiddlewares.politeness import LARGEST, MOST_RULES, PolitenessMiddleware, beginning
 from fhcrawl.logical_feed.polling import LONGEST
 from fhcrawl.store import Memento
@@ -305,6 +306,75 @@ def test_hosts_of_a_domain_get_one_request_at_a_time(server: FeedServer, project
     assert server.busiest == 1
     kinds = [feed["reasons"][-1]["kind"] for feed in project.feeds()]
     assert (kinds.count("no-history"), kinds.count("limit")) == (20, 10)
+
+
+@pytest.mark.in_process
+def test_unreachable_robots_txt_forbids_everything_until_it_has_been_so_for_30_days(
+    server: FeedServer, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, hours, robots = time.time(), 3600, server.url("/robots.txt")
+    passed = 0.0
+    monkeypatch.setattr(politeness, "time", lambda: begun + passed)
+
+    def crawl(after: float, status: int, requested: list[str], reason: str | None = None) -> None:
+        nonlocal passed
+        passed = after * hours
+        server.answers["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /a1", status)
+        project.crawl(*feeds, settings={"RETRY_ENABLED": False, "DELTAFETCH_RESET": True})
+        assert server.asked() == requested
+        kinds = {one["kind"]: one["detail"] for feed in project.feeds() for one in feed["reasons"]}
+        detail = f"was left for a later run: {robots} cannot be fetched: HTTP status {status}"
+        assert reason is None or kinds[reason] == detail
+
+    feeds = serve_feeds(server, "a")
+    project.scrapy("subscribe", *feeds)  # or the store would forget them
+    crawl(0, 503, [], "http-503")
+    crawl(24 * 29, 500, [], "http-500")
+    crawl(24 * 30 + 1, 502, ["/a", "/a1"])
+    # For a day, the rules that were read last apply.
+    crawl(24 * 31, 200, ["/a"])
+    crawl(24 * 31 + 23, 503, ["/a"])
+    crawl(24 * 32 + 1, 503, [], "http-503")
+    crawl(24 * 60, 599, [], "http-599")
+    crawl(24 * 62, 503, ["/a", "/a1"])
+    crawl(24 * 62, 404, ["/a", "/a1"])
+    crawl(24 * 62 + 23, 503, ["/a", "/a1"])
+
+
+@pytest.mark.in_process
+def test_reason_is_the_hosts_if_the_host_does_not_answer(project: Project) -> None:
+    project.scrapy("subscribe", "http://127.0.0.1:9/a")
+    project.crawl("http://127.0.0.1:9/a", settings={"RETRY_ENABLED": False})
+    reasons = {one["kind"]: one["detail"] for one in project.feeds()[0]["reasons"]}
+    assert reasons["connection-refused"] == "cannot be fetched: connection refused"
+
+
+@pytest.mark.in_process
+def test_timeout_of_robots_txt_is_the_reason_and_is_not_repeated_for_each_feed(
+    server: FeedServer, project: Project
+) -> None:
+    feeds = serve_feeds(server, "ab")
+    project.scrapy("subscribe", *feeds)
+    server.answers["/robots.txt"] = Answer(delay=30)
+    project.crawl(*feeds, settings={"DOWNLOAD_TIMEOUT": 0.2, "RETRY_TIMES": 1})
+    assert server.requests == ["/robots.txt"] * 2
+    assert len(project.feeds()) == len(feeds)
+    for feed in project.feeds():
+        reasons = {one["kind"]: one["detail"] for one in feed["reasons"]}
+        assert reasons["timeout"].startswith(
+            f"was left for a later run: {server.url('/robots.txt')} times out"
+        )
+
+
+@pytest.mark.in_process
+@pytest.mark.parametrize(("status", "requests"), [(520, 2), (521, 2), (525, 2), (530, 2), (524, 2), (501, 1)])
+def test_what_cloudflare_answers_for_its_customers_servers_is_retried(
+    server: FeedServer, project: Project, status: int, requests: int
+) -> None:
+    [feed] = serve_feeds(server, "a")
+    server.answers["/a"] = Answer(status=status)
+    project.crawl(feed, settings={"RETRY_TIMES": 1})
+    assert server.asked() == ["/a"] * requests
 
 
 RULES = b"User-agent: *\nDisallow: /first\n"
