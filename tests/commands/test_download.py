@@ -56,7 +56,7 @@ def test_names_are_unique_and_stay_the_same() -> None:
 def serve(server: FeedServer, project: Project, *numbers: int) -> str:
     body = rss([E(str(number)) for number in reversed(numbers)], updated=None)
     for number in numbers:
-        link = f'<enclosure url="{server.url(f"/{number}.mp3")}" type="{AUDIO}" length="1"/>'
+        link = f'<enclosure url="{server.url(f"/{number}.mp3")}" type="{AUDIO}" length="7"/>'
         body = body.replace(f"<guid>{number}</guid>", f"<guid>{number}</guid>{link}")
         server.serve(f"/{number}.mp3", f"audio {number}", content_type=AUDIO)
     server.serve("/podcast", body)
