@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -59,9 +60,8 @@ class Command(command.Command):
         since, folder = parse_time("--since", opts.since), Path(opts.folder)
         check_settings(self.settings)
         with self.opened_store(to_write=True) as store:
-            files = [
-                file for feed in _feeds(store, args) for file in _newest(store, feed, since)[: opts.limit]
-            ]
+            newest = (_newest(store, feed, since)[: opts.limit] for feed in _feeds(store, args))
+            files = sorted(chain.from_iterable(newest), key=lambda file: file.time, reverse=True)
             try:
                 folder.mkdir(parents=True, exist_ok=True)
                 # Two downloads to one folder would write to the same files.

@@ -156,7 +156,11 @@ class EnclosureFile(NamedTuple):
 
 
 def files_of(feed: str, entries: Iterable[Mapping[str, Any]], records: list[Download]) -> list[EnclosureFile]:
-    """Return the enclosures of a feed's entries, which are sorted; the newest first."""
+    """Return the enclosures of a feed's entries, newest first.
+
+    :param entries: those without times oldest first
+    :param records: the feed's downloads
+    """
     by_entry: dict[str, list[Download]] = {}
     for record in records:
         by_entry.setdefault(record.id, []).append(record)
@@ -174,7 +178,9 @@ def files_of(feed: str, entries: Iterable[Mapping[str, Any]], records: list[Down
             record = known[number]._replace(url=url) if number in known else Download(key, entry["id"], url)
             length, document = enclosure["length"], entry["document"]
             files.append(EnclosureFile(feed, utc(day) or "", stem, url, media_type, length, document, record))
-    return files[::-1]
+    files.reverse()
+    files.sort(key=lambda file: file.time, reverse=True)
+    return files
 
 
 # Servers change URLs (`file_of`), and an entry may have several files at such URLs.
@@ -236,7 +242,7 @@ class EnclosuresSpider(Spider):
 
     async def start(self) -> AsyncIterator[Request]:
         self.crawler.signals.connect(self._count, signal=signals.bytes_received)
-        for file in self._files:
+        for number, file in enumerate(self._files):
             walk = WalkContext(file.feed, run=0)
             request = requests.unstored(
                 secured(file.url, user_urls(walk), [walk.feed]),
@@ -245,6 +251,7 @@ class EnclosuresSpider(Spider):
                 via=file.document,
                 callback=self.parse,
                 errback=self.lose,
+                priority=-number,  # the scheduler's queue is last in, first out
             )
             part = PartFile(self._folder, file.record, partial(self._store.downloads.write, file.feed))
             request.meta.update(file=file, handle_httpstatus_list=[UNSATISFIABLE])
