@@ -117,7 +117,9 @@ def download(project: Project, *args: str) -> tuple[int, list[str], list[str]]:
 
 
 def files(project: Project) -> list[str]:
-    return sorted(path.read_text() for path in (project.folder / "files").iterdir() if path.suffix != ".part")
+    """The contents of complete files; a killed process leaves its lock, which is hidden."""
+    paths = (project.folder / "files").iterdir()
+    return sorted(path.read_text() for path in paths if path.suffix != ".part" and path.name[0] != ".")
 
 
 def test_what_is_there_is_not_downloaded_again(server: FeedServer, project: Project) -> None:
@@ -356,7 +358,7 @@ def partly(body: bytes, begin: int, end: int, etag: str = ETAG, total: int | Non
 
 
 BODY = b"ID3" + bytes(range(256)) * 400
-CASES = {
+CASES: dict[str, tuple[Answer, Answer, dict[str, str | None], int]] = {
     "the rest": (
         partly(BODY, 0, 50_000),
         partly(BODY, 50_000, len(BODY)),
