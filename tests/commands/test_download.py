@@ -420,7 +420,8 @@ def test_files_are_not_kept_in_memory(server: FeedServer, project: Project) -> N
         output.writelines(bytes(1024**2) for _ in range(150))
 
     server.answers["/1.mp3"] = Answer(raw=write)
-    assert download(project, feed)[0] == 0
+    (project.folder / "stats.json").unlink()
+    assert download(project, feed, "-s", "STATS_CLASS=tests.projects.JsonStatsCollector")[0] == 0
     [path] = (project.folder / "files").iterdir()
     assert path.stat().st_size == octets
     assert json.loads((project.folder / "stats.json").read_text())["test/peak_memory"] < octets / 1024
