@@ -17,6 +17,7 @@ from scrapy.core.downloader.handlers.http11 import (
     HTTP11DownloadHandler,
     _LenientHTTP11ClientFactory,
     _LenientHTTP11ClientProtocol,
+    _ScrapyAgent,
 )
 from scrapy.exceptions import (
     CannotResolveHostError,
@@ -37,6 +38,7 @@ from zope.interface import implementer
 
 from fhcrawl.crawling.context import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, find_context, set_walk
 from fhcrawl.crawling.failures import RefusedUrl, ResponseTooLarge
+from fhcrawl.crawling.partfiles import PART_FILE
 from fhcrawl.documents.lists import URI_LIST
 from fhcrawl.downloadermiddlewares.guard import allowed_hosts
 from fhcrawl.logical_feed import Role
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from twisted.internet.interfaces import IAddress, IHostResolution
 
+    from fhcrawl.crawling.partfiles import PartFile
     from fhcrawl.utils.addresses import AllowedHosts
 
 # Octets. Servers send some KB; octets of the body that are read together with the last header count too
@@ -79,6 +82,8 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
         files, _limit = resource.getrlimit(resource.RLIMIT_NOFILE)
         if len(self._pool._timeouts) > min(MOST_IDLE, files // SHARES):
             self._pool.closeCachedConnections()  # type: ignore[no-untyped-call]
+        if (part := request.meta.get(PART_FILE)) is not None:
+            part.set_range(request)
         try:
             response = await super().download_request(request)
         except DownloadFailedError as error:
@@ -115,7 +120,7 @@ class BoundedProtocol(_LenientHTTP11ClientProtocol):
         response = super().request(request)
         if self._parser is not None:
             self._parser.MAX_LENGTH = LONGEST_HEADERS
-        return response
+        return response.addCallback(_delivered_to_file)
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802
         if self._parser is not None and self._parser.state in (STATUS, HEADER):
@@ -125,6 +130,23 @@ class BoundedProtocol(_LenientHTTP11ClientProtocol):
                 self._giveUp(Failure(error))  # type: ignore[no-untyped-call]
                 return
         super().dataReceived(data)  # type: ignore[no-untyped-call]
+
+
+# Scrapy keeps bodies in memory.
+def _delivered_to_file(response: Any) -> Any:
+    deliver = response.deliverBody
+
+    def deliver_body(reader: Any) -> None:
+        part: PartFile | None = reader._request.meta.get(PART_FILE)
+        headers = _ScrapyAgent._headers_from_twisted_response(response)
+        sent = Response(reader._request.url, response.code, headers)
+        # Compressed bodies are decompressed in memory.
+        if part is not None and "Content-Encoding" not in headers and part.begin(sent):
+            reader._bodybuf, part.abort = part, reader._finished.cancel
+        deliver(reader)
+
+    response.deliverBody = deliver_body
+    return response
 
 
 # HTTP11DownloadHandler connects to any address that a name resolves to.

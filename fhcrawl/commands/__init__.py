@@ -106,6 +106,21 @@ def stored(store: Store, argument: str) -> str:
     return url
 
 
+def parse_time(option: str, value: str | None) -> str:
+    """Return the date in an option as a time, '' without one.
+
+    :raises ArgumentError: if it is not a date
+    """
+    from fhcrawl.documents.dates import utc
+
+    if value is None:
+        return ""
+    time = utc(value)
+    if time is None:
+        raise ArgumentError(f"{option} {value} is not a date; use 2003, 2003-12-13 or 2003-12-13T18:30:02Z")
+    return time
+
+
 def print_refused(refused: Collection[str]) -> int:
     for sentence in refused:
         print(sentence, file=sys.stderr)

@@ -24,6 +24,7 @@ from fhcrawl.commands import (
     is_failure,
     named,
     no_format,
+    parse_time,
     print_lines,
 )
 from fhcrawl.core import command
@@ -283,19 +284,8 @@ def _parse_selection(output: Output, opts: argparse.Namespace) -> Selection:
         raise ArgumentError(
             f"{output.name.upper()} has no entries; remove --since, --until, --category and --gaps"
         )
-    since, until = _parse_time("--since", opts.since), _parse_time("--until", opts.until)
+    since, until = parse_time("--since", opts.since), parse_time("--until", opts.until)
     return Selection(since, until, frozenset(opts.category), opts.gaps, opts.tombstones)
-
-
-def _parse_time(option: str, value: str | None) -> str:
-    from fhcrawl.documents.dates import utc
-
-    if value is None:
-        return ""
-    time = utc(value)
-    if time is None:
-        raise ArgumentError(f"{option} {value} is not a date; use 2003, 2003-12-13 or 2003-12-13T18:30:02Z")
-    return time
 
 
 # Feeds are read only if needed, because computing a verdict reads the complete chain. An empty list means all

@@ -9,7 +9,7 @@ SUMMARIES = {
     "export": "Write all entries to a file",
     "report": "Write an HTML report on the feeds in the store",
     "history": "Show all stored versions of an entry, and where each came from",
-    "download": "Download the enclosures of a feed, such as the episodes of a podcast",
+    "download": "Download the enclosures of feeds, such as the episodes of podcasts",
     "subscribe": "Subscribe to feeds, so that a crawl without URLs includes them",
     "unsubscribe": "Unsubscribe from feeds; their entries stay in the store",
     "enqueue": "Distribute feeds to the workers of a cluster, by host",

@@ -325,9 +325,10 @@ PARTS = (206, 226)
 
 
 class HttpErrorMiddleware(httperror.HttpErrorMiddleware):
-    """Treats 206 and 226 as errors in a walk; Scrapy accepts every 2xx."""
+    """Treats a 206 or 226 that was not requested as an error; Scrapy accepts every 2xx."""
 
     def process_spider_input(self, response: Response) -> None:  # type: ignore[override]
-        if response.status in PARTS and feed_of(response) is not None:
+        is_requested = response.request is not None and "Range" in response.request.headers
+        if response.status in PARTS and not is_requested and feed_of(response) is not None:
             raise httperror.HttpError(response, "a part of a document")
         super().process_spider_input(response)

@@ -8,6 +8,7 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.store import database, leases, opening
 from fhcrawl.store.database import Database
 from fhcrawl.store.documents import ChainEnd, CheckedDocument, DocumentRef, Documents
+from fhcrawl.store.downloads import Download, Downloads
 from fhcrawl.store.entries import Entries, Exports
 from fhcrawl.store.feeds import (
     FEEDS_AT_ONCE,
@@ -36,6 +37,7 @@ __all__ = [
     "Details",
     "Document",
     "DocumentRef",
+    "Download",
     "Feed",
     "LatestEntry",
     "Memento",
@@ -74,6 +76,7 @@ class Store:
         self.mementos = Mementos(database)
         self.walk_ends = WalkEnds(database)
         self.sitemaps = Sitemaps(database)
+        self.downloads = Downloads(database)
 
     @classmethod
     def open_to_read(cls, url: str) -> Store:

@@ -331,6 +331,23 @@ mementos = Table(
     UniqueConstraint("timemap_id", "digest"),
 )
 
+# The files of enclosures that `fhcrawl download` has downloaded, or has begun to.
+downloads = Table(
+    "downloads",
+    metadata,
+    Column("feed_id", ForeignKey("feeds.id"), nullable=False),
+    Column("key", Text, nullable=False, comment="digest of the entry's id and the enclosure's first URL"),
+    Column("id", Text, nullable=False, comment="of the entry"),
+    Column("url", Text, nullable=False, comment="of the enclosure, as last requested"),
+    Column("name", Text, comment="of the file in its folder; NULL until it was complete once"),
+    Column("size", Number, comment="octets; before the file is complete, as announced"),
+    Column("digest", Text, comment="SHA-256 of the file; NULL if it is not complete"),
+    Column("time", Text, comment="when it was complete"),
+    Column("etag", Text),
+    Column("last_modified", Text),
+    UniqueConstraint("feed_id", "key"),
+)
+
 INDEXES = (
     "CREATE INDEX timemaps_by_feed ON timemaps (feed_id)",
     "CREATE INDEX mementos_by_feed ON mementos (feed_id)",

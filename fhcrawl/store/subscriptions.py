@@ -244,6 +244,8 @@ MOVE = (
         order_step = CASE WHEN order_walk >= {FIRST_WALK} THEN 0 ELSE order_step END,
         order_walk = CASE WHEN order_walk >= {FIRST_WALK} THEN :walk ELSE order_walk END
     WHERE feed_id = :old AND {_is_missing.format("entries")}""",
+    """UPDATE downloads SET feed_id = :new WHERE feed_id = :old AND NOT EXISTS (
+        SELECT 1 FROM downloads AS kept WHERE kept.feed_id = :new AND kept.key = downloads.key)""",
 )
 
 
