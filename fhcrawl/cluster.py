@@ -180,7 +180,7 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
             return bool(lock.acquire(blocking=False))
         except RedisError as error:
             self._stop_after(error)
-            return monotonic() - self._renewed < lock.timeout / 2
+            return monotonic() - self._renewed < (lock.timeout or 0) / 2
 
     # If a worker has the host, be it this one, it is put back.
     def make_request_from_data(self, data: bytes) -> Iterator[Request]:

@@ -7,7 +7,7 @@ import logging
 import re
 from http import HTTPStatus
 from time import monotonic, time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
+    from twisted.internet.defer import Deferred
     from typing_extensions import Self
 
 
@@ -213,7 +214,7 @@ class RobotsTxtMiddleware(robotstxt.RobotsTxtMiddleware):
             request.meta["dont_retry"] = True
             raise error
         message = f"{url.scheme}://{url.netloc}/robots.txt {failure.detail}"
-        raise LimitReached(message, wait_of(Failure(error)), failure.kind)
+        raise LimitReached(message, wait_of(Failure(error)), failure.kind)  # type: ignore[no-untyped-call]
 
     async def _parse_robots(self, response: Response, netloc: str, request: Request) -> None:
         if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -234,7 +235,7 @@ class RobotsTxtMiddleware(robotstxt.RobotsTxtMiddleware):
                 parser = build_from_crawler(self._parserimpl, self.crawler, body)
                 robots = Request(f"http://{netloc}/robots.txt")
                 self.crawler.signals.send_catch_log(signals.robots_parsed, robotparser=parser, request=robots)
-                waiting, self._parsers[netloc] = self._parsers[netloc], parser
+                waiting, self._parsers[netloc] = cast("Deferred[Any]", self._parsers[netloc]), parser
                 waiting.callback(parser)
                 return
             if time() - unreachable < ROBOTS_UNREACHABLE:

@@ -80,7 +80,7 @@ from fhcrawl.reasons import OF_HOST, ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.store.documents import NewerDocument
 from fhcrawl.utils import addresses
-from fhcrawl.utils.addresses import tidied
+from fhcrawl.utils.addresses import normalised, tidied
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -502,7 +502,7 @@ class Walk:
         ids = {results.identity(entry, document, options.ids) for entry in document.entries}
         if not self._store.entries.find_winners(fetch.feed, list(filter(None, ids)), fetch.latest):
             self._stay(fetch, via, "has none of its entries")
-        elif normalised(document.new_url or "") == via:
+        elif normalised(document.new_url or "") == normalised(via or ""):
             self._stay(fetch, via, "says the reverse")
         else:
             logger.info("%s has moved to %s", fetch.feed, fetch.location, extra={"is_for_users": True})

@@ -309,7 +309,9 @@ def test_worker_does_not_take_a_host_that_it_has(cluster: Cluster) -> None:
         wait_until(published.asked, worker)
         # Before the worker renews its lock.
         with cluster.redis.pipeline() as pipe:
-            pipe.delete(*cluster.redis.keys(f"{cluster.key}*")).rpush(cluster.key, element).execute()
+            pipe.delete(*cluster.redis.keys(f"{cluster.key}*"))
+            pipe.rpush(cluster.key, element)
+            pipe.execute()
         assert worker.end() == 0, worker.log
         # First all documents, then the subscription document again.
         documents = [path for path in server.requests if path != "/robots.txt"]

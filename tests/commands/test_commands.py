@@ -170,7 +170,7 @@ def test_exit_code_is_1_for_verdicts_of_the_user(server: FeedServer, project: Pr
 BROKEN = {
     "503": Answer(b"", status=503),
     "404": Answer(b"", status=404),
-    "html": Answer(b"<!DOCTYPE html><html><body>moved</body></html>", "text/html"),
+    "html": Answer(b"<!DOCTYPE html><html><body>moved</body></html>", headers={"Content-Type": "text/html"}),
 }
 
 

@@ -19,9 +19,9 @@ Crawl = Callable[..., Run]
 @pytest.fixture
 def crawl(server: FeedServer, project: Project) -> Crawl:
     for number in range(NUMBER):
-        older = {"prev": f"/a{number - 1}"} if number else {}
         server.serve(
-            "/archived" if number == NUMBER - 1 else f"/a{number}", atom([E(f"a {number}")], **older)
+            "/archived" if number == NUMBER - 1 else f"/a{number}",
+            atom([E(f"a {number}")], prev=f"/a{number - 1}" if number else None),
         )
         links = {"next": f"/p{number - 1}"} if number else {}
         server.serve(
