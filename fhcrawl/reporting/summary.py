@@ -236,6 +236,7 @@ def _width(column: Column, rows: Sequence[Row]) -> int:
 FAILURES = {
     "fhcrawl/disk/full": "A disk was nearly full (see the log): free up space, then run it again.",
     "fhcrawl/cluster/failed": "Redis has failed (see the log): fix it, then run it again.",
+    "fhcrawl/entry/lost": "Pipelines have lost entries (see the log): fix them, then run it again.",
     "fhcrawl/feed/refused": "The list of feeds has invalid lines (see the log).",
     "fhcrawl/feed/unread": "No feed could be read.",
     "fhcrawl/store/failed": "The store has failed (see the log): fix it, then run it again.",
