@@ -36,7 +36,7 @@ from fhcrawl.core.checks import check_settings
 from fhcrawl.core.components import add_components, check_components
 from fhcrawl.crawling import subscriptions
 from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED
-from fhcrawl.exceptions import ArgumentError, FhcrawlError
+from fhcrawl.exceptions import ArgumentError, ExportError, FhcrawlError
 from fhcrawl.logical_feed import FAILED, WORDS
 from fhcrawl.reporting.summary import failures
 from fhcrawl.utils.clock import now
@@ -412,4 +412,4 @@ def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: typ
             try:
                 storages.check_appending(Path(place), options)
             except OSError as error:
-                raise ArgumentError(f"Cannot write to {place} ({error.strerror})") from error
+                raise ExportError(f"Cannot write to {place} ({error.strerror})") from error
