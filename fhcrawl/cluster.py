@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import socket
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime, timezone
 from functools import wraps
 from itertools import islice
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 from redis.exceptions import LockError, RedisError
 from scrapy import Request, signals
@@ -29,6 +33,7 @@ from fhcrawl.extensions.store import StoreExtension, store_url
 from fhcrawl.spiders import history
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.utils.clock import now
+from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -49,6 +54,8 @@ FAILED = "fhcrawl/cluster/failed"
 TAKES, TAKES_SECONDS = 16, 0.1
 # How many times `Store.pause` a lock lasts: longer than the leases of the host's feeds.
 LOCK_PAUSES = 4
+# How often a worker reports the hosts that others hold, and how many it names.
+REPORTS_SECONDS, MOST_NAMED = 60, 5
 OF_ONE_PROCESS = ("feed", "feeds", "due", "snapshot", "warc", "deltafetch_reset")
 OFF = ("FHCRAWL_WEB_ARCHIVE", "DELTAFETCH_RESET", "JOBDIR")
 
@@ -108,6 +115,8 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
         self.feeds = {}  # empty until the spider takes a host
         self._hosts: dict[str, tuple[Lock, list[str]]] = {}
         self._renewed = monotonic()
+        self._held: set[str] = set()
+        self._reported = self._renewed - REPORTS_SECONDS
         self._take_loop = create_looping_call(self._take_hosts)
 
     @classmethod
@@ -163,6 +172,8 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
             is_ending = extension.has_failed or is_closing(self.crawler.engine)
             if not is_ending and len(self._hosts) < self.settings.getint("CONCURRENT_REQUESTS"):
                 self.schedule_next_requests()
+                if self._held and monotonic() - self._reported >= REPORTS_SECONDS:
+                    self._report_held()
         except RedisError as error:
             self._stop_after(error)
 
@@ -187,9 +198,13 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
         element, extension = json.loads(data), StoreExtension.of(self.crawler)
         host, seconds = element["host"], LOCK_PAUSES * extension.store.pause
         lock = self.server.lock(f"{self.redis_key}:{host}", timeout=seconds)
-        if host in self._hosts or not lock.acquire(blocking=False):
+        token = f"process {os.getpid()} on {socket.gethostname()} {uuid4().hex}"
+        if host in self._hosts or not lock.acquire(blocking=False, token=token):
+            if host not in self._hosts:
+                self._held.add(host)
             self.server.rpush(self.redis_key, data)
             return
+        self._held.discard(host)
         self._hosts[host] = lock, list(element["feeds"])
         try:
             requested = {
@@ -209,6 +224,19 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
                         yield from self.first(replace(start, run=run), feeds[start.feed])
         except StoreError as error:
             extension.fail(error)
+
+    def _report_held(self) -> None:
+        self._reported, sentences = monotonic(), []
+        for host in sorted(self._held)[:MOST_NAMED]:
+            name = f"{self.redis_key}:{host}"
+            holder, milliseconds = self.server.get(name), self.server.pttl(name)
+            if holder is not None:
+                until = datetime.fromtimestamp(time() + max(0, milliseconds) / 1000, timezone.utc)
+                process = holder.decode().rpartition(" ")[0] or "another worker"
+                sentences.append(f"{host} by {process} until {until:%Y-%m-%dT%H:%M:%SZ}")
+        message = "Waiting for hosts that other workers hold: %d (%s, unless renewed)"
+        logger.info(message, len(self._held), printable("; ".join(sentences)))
+        self._held.clear()
 
     def _release_hosts(self, done: list[str]) -> None:
         for host in done:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 STATS = {outcome: f"fhcrawl/entry/{outcome.value}" for outcome in Outcome}
+DROPPED, LOST = "fhcrawl/entry/dropped", "fhcrawl/entry/lost"
 
 
 class EntryVersion(EntryItem):
@@ -88,6 +89,7 @@ class PendingDocument:
         self.answer: asyncio.Future[None] | None = None
         self.is_left = False
         self._done = done
+        self._losses: list[str] = []
         self._items_under_way = 0
         self._has_ended = False
 
@@ -99,10 +101,11 @@ class PendingDocument:
         self._finish_if_done()
 
     def on_item_done(self, loss: str | None = None) -> None:
-        """Note that the pipelines have returned an entry, dropped it, or lost it to `loss`."""
+        """Note that the pipelines have returned an entry, dropped it, or lost it because of `loss`."""
         self._items_under_way -= 1
         if loss is not None:
-            self.mark_failed(ReasonKind.PIPELINE_ERROR, f"lost an entry to {loss}")
+            self._losses.append(loss)
+            self.batch.counts[LOST] += 1
         self._finish_if_done()
 
     def mark_failed(self, kind: ReasonKind, detail: str) -> None:
@@ -128,12 +131,20 @@ class PendingDocument:
             self.result = replace(self.result, **fields)
 
     def _finish_if_done(self) -> None:
-        if self._has_ended and not self._items_under_way and not self.turn.done():
-            self._done(self)
+        if not self._has_ended or self._items_under_way or self.turn.done():
+            return
+        if self._losses:
+            lost = "an entry" if len(self._losses) == 1 else f"{len(self._losses):,} entries"
+            self.mark_failed(ReasonKind.PIPELINE_ERROR, f"lost {lost}: {self._losses[0]}")
+        self._done(self)
 
 
 def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
+
+
+class DropVersion(DropItem):
+    """Drops a version that is counted by its outcome."""
 
 
 class DuplicatesPipeline:
@@ -145,11 +156,11 @@ class DuplicatesPipeline:
         version, batch = item.version, item.pending.batch
         winner = batch.winners.get(version.id)
         outcome = decide(version, winner)
-        batch.counts[STATS[outcome]] += 1
         if outcome in (Outcome.NEW, Outcome.UPDATED):
             batch.winners[version.id] = Winner(version.with_overrides_of(winner).order, version.digest)
             item.change = outcome.value
             return item
+        batch.counts[STATS[outcome]] += 1
         if outcome is Outcome.STALE:
             batch.supersede(version, vars(item))
         if winner is not None and outcome is Outcome.DUPLICATE and version.order.is_newer(winner.order):
@@ -157,20 +168,23 @@ class DuplicatesPipeline:
             batch.winners[version.id] = winner._replace(order=version.order)
             files = {} if have_same_files(winner, item.enclosures) else {"enclosures": None}
             batch.confirmed[version.id] = (version, {**vars(item), **files})
-        raise DropItem(f"{outcome.value} version of {version.id!r}", log_level="DEBUG")
+        raise DropVersion(f"{outcome.value} version of {version.id!r}", log_level="DEBUG")
 
 
-# Returns what has lost the entry.
+# Returns why the entry is lost.
 def _accept(batch: CommitBatch, version: Version, item: object) -> str | None:
     if not isinstance(item, EntryItem):
-        return f"a pipeline that returns {type(item).__name__} instead of EntryItem"
+        return f"a pipeline returned {type(item).__name__} instead of EntryItem"
     fields = vars(item)
     if added_values := added_fields(item):
         try:
             fields = {**fields, PIPELINE_FIELDS: orjson.dumps(added_values).decode()}
         except orjson.JSONEncodeError as error:
             added_names = ", ".join(added_values)
-            return f"a pipeline that adds fields that cannot be written as JSON ({added_names}: {error})"
+            return f"a pipeline added fields that cannot be written as JSON ({added_names}: {error})"
+    is_updated = version.id in batch.accepted
+    outcome = Outcome.UPDATED if is_updated else decide(version, batch.stored.get(version.id))
+    batch.counts[STATS[outcome]] += 1
     batch.accept(version, fields)
     return None
 
@@ -189,7 +203,9 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
         pending = item.pending
         try:
             output = await super().process_item_async(item)
-        except DropItem:
+        except DropItem as error:
+            if not isinstance(error, DropVersion):
+                pending.batch.counts[DROPPED] += 1
             pending.on_item_done()
             raise
         except CancelledError as error:

@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from scrapy.settings import Settings
 
 from fhcrawl.__main__ import build_parser, load_commands
 from fhcrawl.store import Store
+from fhcrawl.utils.clock import now
 from tests.feeds import E, atom
 from tests.projects import ROOT, USER_AGENT, read_export
 from tests.server import FeedServer
@@ -143,6 +145,15 @@ def test_what_is_missing_is_printed_each_time_unless_quiet(anywhere: Anywhere, s
     done = anywhere.run("crawl", server.url("/feed"), "-q", "--fail-on", "incomplete")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "fhcrawl: --fail-on incomplete: some feeds are incomplete\n"
+
+
+def test_feeds_that_another_crawl_reads_are_named_without_the_log(anywhere: Anywhere) -> None:
+    feed = "http://127.0.0.1:1/held"
+    anywhere.run("subscribe", feed)
+    with closing(Store.open(f"sqlite:///{anywhere.data / 'fhcrawl.sqlite'}")) as store:
+        store.walks.begin([feed], store.begin_run(60), now())
+        done = anywhere.run("crawl", feed)
+    assert f"fhcrawl: {feed} is skipped: another crawl is reading it (process " in done.stderr
 
 
 def test_captures_of_other_feeds_are_told_without_the_log(anywhere: Anywhere, server: FeedServer) -> None:

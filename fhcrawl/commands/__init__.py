@@ -8,7 +8,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-from fhcrawl.exceptions import ArgumentError
+from fhcrawl.exceptions import ArgumentError, ExportError
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
@@ -130,14 +130,12 @@ def print_refused(refused: Collection[str]) -> int:
 def print_lines(lines: Iterable[str], as_json: bool = False) -> None:
     """Print lines; characters that the encoding lacks are printed as `\\u2603`.
 
-    :raises UsageError: if they cannot be written
+    :raises ExportError: if they cannot be written
     """
-    from scrapy.exceptions import UsageError
-
     end_with_reader()
     stdout = sys.stdout
     if stdout is None:
-        raise UsageError("stdout is closed", print_help=False)
+        raise ArgumentError("stdout is closed")
     with contextlib.suppress(AttributeError):  # stdout has been replaced, for example by a test
         # RFC 8259, 8.1: JSON is in UTF-8.
         encoding = "utf-8" if as_json else None
@@ -149,4 +147,4 @@ def print_lines(lines: Iterable[str], as_json: bool = False) -> None:
     except OSError as error:
         # Flushing the rest of the buffer would fail again when Python exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
-        raise UsageError(f"Cannot write to stdout ({error.strerror})", print_help=False) from error
+        raise ExportError(f"Cannot write to stdout ({error.strerror})") from error

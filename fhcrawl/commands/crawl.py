@@ -36,7 +36,7 @@ from fhcrawl.core.checks import check_settings
 from fhcrawl.core.components import add_components, check_components
 from fhcrawl.crawling import subscriptions
 from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED
-from fhcrawl.exceptions import ArgumentError, FhcrawlError
+from fhcrawl.exceptions import ArgumentError, ExportError, FhcrawlError
 from fhcrawl.logical_feed import FAILED, WORDS
 from fhcrawl.reporting.summary import failures
 from fhcrawl.utils.clock import now
@@ -152,7 +152,7 @@ class Command(command.Command, crawl.Command):
         "--json": {
             "action": "store_true",
             "help": "in place of the table, print the feeds of this run as `fhcrawl feeds --json` does, with "
-            "the numbers of entries that are `new`, `updated` and `deleted`",
+            "the numbers of entries that are `new`, `updated` and `deleted`, and why the feed was `skipped`",
         },
         "--dry-run": {
             "action": "store_true",
@@ -226,14 +226,18 @@ class Command(command.Command, crawl.Command):
 
     def _print_json(self, crawler: Crawler) -> None:
         from fhcrawl.commands.feeds import as_json
+        from fhcrawl.extensions.store import StoreExtension
+        from fhcrawl.reporting.summary import Counts
 
         with self.opened_store(settings=crawler.settings) as store:
+            leased = StoreExtension.of(crawler).leased_feeds
+            counts = dict.fromkeys(leased, Counts())
+            counts |= {url: counts_of_run for url, (_feed, counts_of_run) in self._reported_feeds.items()}
             # Feeds that could never be read may have been removed from the store.
-            stored_feeds = store.feeds.read(urls=[*self._reported_feeds]) if self._reported_feeds else ()
-            by_url = {feed.feed: feed for feed in stored_feeds}
-            feeds = (by_url.get(url, feed) for url, (feed, _counts) in self._reported_feeds.items())
-            changes = {url: counts.changes for url, (_feed, counts) in self._reported_feeds.items()}
-            print_lines(as_json(feeds, store, changes=changes), as_json=True)
+            feeds = {url: feed for url, (feed, _counts) in self._reported_feeds.items()}
+            feeds |= {feed.feed: feed for feed in (store.feeds.read(urls=[*counts]) if counts else ())}
+            added = {url: {**each.changes, "skipped": leased.get(url)} for url, each in counts.items()}
+            print_lines(as_json(feeds.values(), store, added=added), as_json=True)
 
     def _print_feeds(self, crawler: Crawler, arguments: dict[str, str]) -> None:
         spider = cast("type[HistorySpider]", crawler.spidercls)
@@ -279,6 +283,7 @@ class Command(command.Command, crawl.Command):
         return crawler
 
     def _note_failure(self, sender: Crawler) -> None:
+        from fhcrawl.extensions.store import LEASED
         from fhcrawl.extensions.verdicts import UNREAD, VerdictsExtension
 
         verdicts = sender.get_extension(VerdictsExtension)
@@ -287,6 +292,9 @@ class Command(command.Command, crawl.Command):
         if failing:
             verb = "have" if self._fail_on == FAILED else "are"
             logger.error("--fail-on %s: some feeds %s %s", self._fail_on, verb, " or ".join(failing))
+        if self._fail_on and sender.stats.get_value(LEASED):
+            failing.append(LEASED)
+            logger.error("--fail-on %s: some feeds were skipped, which another crawl reads", self._fail_on)
         # With --fail-on, the verdicts decide: an outage does not change them.
         if failing or failures(sender.stats.get_stats().keys() - ({UNREAD} if self._fail_on else set())):
             self.exitcode = 1
@@ -404,4 +412,4 @@ def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: typ
             try:
                 storages.check_appending(Path(place), options)
             except OSError as error:
-                raise ArgumentError(f"Cannot write to {place} ({error.strerror})") from error
+                raise ExportError(f"Cannot write to {place} ({error.strerror})") from error

@@ -28,7 +28,7 @@ from fhcrawl.commands import (
     print_lines,
 )
 from fhcrawl.core import command
-from fhcrawl.exceptions import ArgumentError
+from fhcrawl.exceptions import ArgumentError, ExportError
 from fhcrawl.logical_feed import Verdict, shown_verdict
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.text import printable
@@ -150,7 +150,7 @@ class Command(command.Command):
             raise ArgumentError(str(error)) from error
         except OSError as error:
             reason = error.strerror or error
-            raise ArgumentError(f"Cannot write to {storages.shown(output.place)} ({reason})") from error
+            raise ExportError(f"Cannot write to {storages.shown(output.place)} ({reason})") from error
         if summary:
             print_lines([summary])
 

@@ -109,12 +109,12 @@ def as_json(
     feeds: Iterable[Feed],
     store: Store,
     has_missing: bool = False,
-    changes: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
+    added: Mapping[str, Mapping[str, int | str | None]] = MappingProxyType({}),
 ) -> Iterator[str]:
     """Yield the lines of a JSON list with an object for each feed.
 
     :param has_missing: with the URLs of pages that are not kept
-    :param changes: numbers to add, by the feed's URL
+    :param added: keys and values to add, by the feed's URL
     """
     duplicates = defaultdict[str, list[str]](list)
     for kept, other in store.feeds.read_duplicates():
@@ -127,7 +127,7 @@ def as_json(
             metadata = _metadata(heads.get(feed.feed))
             row = {**dataclasses.asdict(feed), "reasons": [reason.to_row() for reason in feed.reasons]}
             row |= {"duplicates": duplicates.get(feed.feed, []), **metadata}
-            row |= changes.get(feed.feed, {})
+            row |= added.get(feed.feed, {})
             if has_missing:
                 row["missing"] = store.sitemaps.find_missing(feed.feed)
             yield separator + json_escaped(json.dumps(row, ensure_ascii=False))

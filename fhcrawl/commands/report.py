@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 from fhcrawl.commands import end_with_reader, print_lines
 from fhcrawl.core import command
-from fhcrawl.exceptions import ArgumentError, FhcrawlError
+from fhcrawl.exceptions import ArgumentError, ExportError, FhcrawlError
 
 if TYPE_CHECKING:
     import argparse
@@ -47,9 +47,9 @@ class Command(command.Command):
             ):
                 feeds = _report(store, file)
         except OSError as error:
-            raise ArgumentError(f"Cannot write to {opts.output} ({error.strerror})") from error
+            raise ExportError(f"Cannot write to {opts.output} ({error.strerror})") from error
         except FhcrawlError as error:
-            raise ArgumentError(f"Cannot write {opts.output}: {error}") from error
+            raise ExportError(f"Cannot write {opts.output}: {error}") from error
         if not is_stdout:
             print_lines([f"Report on {feeds} feed{'' if feeds == 1 else 's'} written to {opts.output}"])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import textwrap
 from abc import abstractmethod
 from argparse import RawDescriptionHelpFormatter
@@ -15,7 +16,7 @@ from scrapy.exceptions import UsageError
 
 from fhcrawl.core import MODULES, SUMMARIES
 from fhcrawl.core.addons import add_settings
-from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.exceptions import ClusterError, ExportError, FhcrawlError, StoreError
 from fhcrawl.utils import interrupts
 from fhcrawl.utils.text import nearest, printable
 
@@ -119,14 +120,18 @@ class Command(ScrapyCommand):
             add_settings(self.settings)  # a crawl does it by itself, if its spider is fhcrawl's
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run the command; its exit code is 130 if Ctrl-C has ended it.
+        """Run the command; its exit code is 130 if Ctrl-C has ended it, 1 if the system failed.
 
-        :raises UsageError: if an argument, a setting or the store cannot be used
+        :raises UsageError: if an argument or a setting cannot be used
         """
         try:
             self.execute(args, opts)
         except FhcrawlError as error:
-            raise UsageError(str(error), print_help=False) from error
+            # Errors of a disk, a database or a server have a cause; the command line need not be changed.
+            if error.__cause__ is None or not isinstance(error, StoreError | ClusterError | ExportError):
+                raise UsageError(str(error), print_help=False) from error
+            sys.stderr.write(f"fhcrawl {self.name}: error: {error}\n")
+            self.exitcode = 1
         except KeyboardInterrupt:
             interrupts.tell()
             self.exitcode = interrupts.EXIT_CODE

@@ -104,7 +104,7 @@ def opened(place: str, settings: Settings) -> Iterator[IO[bytes]]:
         scheme = urlsplit(place).scheme
         path = settings.getwithbase("FEED_STORAGES").get(scheme)
         if path is None:
-            raise ValueError(f"FEED_STORAGES has no storage for {scheme}; use a path, s3://… or ftp://…")
+            raise ArgumentError(f"FEED_STORAGES has no storage for {scheme}; use a path, s3://… or ftp://…")
         crawler = Crawler(Spider, settings)
         storage = build_from_crawler(load_object(path), crawler, place, feed_options={"overwrite": True})
         file = storage.open(Spider.from_crawler(crawler, name="export"))

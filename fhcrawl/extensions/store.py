@@ -55,8 +55,8 @@ class StoreExtension(Component):
     """Holds the store of a crawl, and the number of its run.
 
     `unrecorded_failures` could not be written to the store. `skipped_feeds` are not read, because of another
-    crawl or an error of the store. `resumed_feeds` continue with requests from a JOBDIR.
-    `has_released`: changes of feeds that are done may have to be exported.
+    crawl (`leased_feeds`, with the reason) or an error of the store. `resumed_feeds` continue with requests
+    from a JOBDIR. `has_released`: changes of feeds that are done may have to be exported.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -67,6 +67,7 @@ class StoreExtension(Component):
         self.run = self.store.begin_run(settings.getint("FHCRAWL_LEASE_SECONDS"))
         self.unrecorded_failures: dict[str, DocumentFailure] = {}
         self.skipped_feeds: set[str] = set()
+        self.leased_feeds: dict[str, str] = {}
         self.resumed_feeds: set[str] = set()
         self.under_way = UnderWay()
         self.has_released = False
@@ -199,8 +200,9 @@ class StoreExtension(Component):
         if feed in self.skipped_feeds:
             return
         self.skipped_feeds.add(feed)
+        self.leased_feeds[feed] = str(error)
         self._crawler.stats.inc_value(LEASED)
-        logger.warning("%s is skipped: %s", feed, error)
+        logger.warning("%s is skipped: %s", feed, error, extra={"is_for_users": True})
 
     def give_up(self, feed: str, loss: DocumentFailure, error: Exception) -> None:
         self.skipped_feeds.add(feed)

@@ -6,6 +6,7 @@ Without a width (in a file, a pipe or a log), the table has more columns, and UR
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections import Counter
 from dataclasses import astuple, dataclass, field
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 # Limit for a run: further feeds are only included in the totals.
 MOST_FEEDS = 10_000
+# The table of a run fits on a screen.
+MOST_ROWS = 20
 GAP = INDENT = "  "
 # Dates are shortened and columns left out until names have this many columns; they have LEAST in any case.
 NAME, LEAST = 24, 4
@@ -184,9 +187,18 @@ OF_RUN = (KIND, FETCHED, SKIPPED, ENTRIES, CHANGED, DAYS, VERDICT, URL)
 OF_STORE = (KIND, ENTRIES, DAYS, OBTAINED, SUBSCRIBED, VERDICT, URL)
 
 
+def worst_first(rows: Iterable[Row]) -> list[Row]:
+    """Sort rows by verdict, then by name, with numbers as numbers."""
+
+    def key(row: Row) -> tuple[int, list[str]]:
+        names = ((row.title or row.feed).casefold(), row.feed)
+        padded = [re.sub("[0-9]+", lambda digits: digits[0].zfill(20), name) for name in names]
+        return WORDS.index(row.verdict), padded
+
+    return sorted(rows, key=key)
+
+
 def table(rows: Sequence[Row], columns: Sequence[Column], look: Look) -> Iterator[str]:
-    by_verdict = sorted(rows, key=lambda row: ((row.title or row.feed).casefold(), row.feed))
-    rows = sorted(by_verdict, key=lambda row: WORDS.index(row.verdict))
     chosen, room = _choose_columns(rows, columns, look.width)
     names = list(_names(rows, None if look.width is None else room))
     lines = [["Feed", *(column.heading for column in chosen)]]
@@ -236,6 +248,7 @@ def _width(column: Column, rows: Sequence[Row]) -> int:
 FAILURES = {
     "fhcrawl/disk/full": "A disk was nearly full (see the log): free up space, then run it again.",
     "fhcrawl/cluster/failed": "Redis has failed (see the log): fix it, then run it again.",
+    "fhcrawl/entry/lost": "Pipelines have lost entries (see the log): fix them, then run it again.",
     "fhcrawl/feed/refused": "The list of feeds has invalid lines (see the log).",
     "fhcrawl/feed/unread": "No feed could be read.",
     "fhcrawl/store/failed": "The store has failed (see the log): fix it, then run it again.",
@@ -272,7 +285,7 @@ def with_kind_of_advice(reasons: list[Reason]) -> Iterator[tuple[Reason, ReasonK
 
 
 # Limit for each advice; the store has all reasons.
-MOST_REASONS = 20
+MOST_REASONS = 10
 # At the end of a crawl, more plain feeds than these share a line.
 MOST_PLAIN = 3
 # Number of feeds that are listed with a count.
@@ -439,10 +452,12 @@ class Summary:
             yield from ["", *look.wrap(self.note)]
 
     def table_lines(self, look: Look) -> Iterator[str]:
-        if rows := [*self._rows, *self._plain]:
-            yield from table(rows, OF_RUN if self._of_run else OF_STORE, look)
-        if self._more:
-            yield MORE_FEEDS.format(self._more)
+        rows = worst_first([*self._rows, *self._plain])
+        shown = rows[:MOST_ROWS] if self._of_run else rows
+        if shown:
+            yield from table(shown, OF_RUN if self._of_run else OF_STORE, look)
+        if more := self._more + len(rows) - len(shown):
+            yield MORE_FEEDS.format(more)
         yield from (look.paint(line, BOLD) for line in look.wrap(self.footer()))
 
     def reason_lines(self, look: Look) -> Iterator[str]:

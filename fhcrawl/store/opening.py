@@ -15,7 +15,7 @@ from sqlalchemy import create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError as UrlError
 
-from fhcrawl.exceptions import StoreError
+from fhcrawl.exceptions import ArgumentError, StoreError
 from fhcrawl.store.statements import POSTGRESQL, SQLITE
 
 if TYPE_CHECKING:
@@ -62,18 +62,18 @@ COMPRESS = (
 
 
 def parsed(url: str | URL, name: str = "FHCRAWL_STORE_URL") -> URL:
-    """Return a parsed SQLAlchemy URL; raise StoreError, which calls it `name`, if it is invalid."""
+    """Return a parsed SQLAlchemy URL; raise ArgumentError, which calls it `name`, if it is invalid."""
     try:
         parsed = make_url(url)
     except (UrlError, ValueError) as error:
         # Other text may contain a password.
         path = f"/{url}" if PATH.fullmatch(str(url)) else EXAMPLE_PATH
-        raise StoreError(f"{name} is not a database URL; use sqlite://{path}") from error
+        raise ArgumentError(f"{name} is not a database URL; use sqlite://{path}") from error
     # Errors would show the host, which may contain a part of the password.
     if "@" in (parsed.host or ""):
-        raise StoreError(f"{name} has more than one @: write @ in the password as %40")
+        raise ArgumentError(f"{name} has more than one @: write @ in the password as %40")
     if parsed.get_backend_name() not in (SQLITE, POSTGRESQL):
-        raise StoreError(
+        raise ArgumentError(
             f"{name} names a kind of database that fhcrawl does not support, "
             f"{parsed.get_backend_name()}; use sqlite:///PATH or postgresql://…"
         )

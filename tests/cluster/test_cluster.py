@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -259,6 +260,9 @@ def test_host_that_is_crawled_is_not_taken_again_before_it_is_done(cluster: Clus
         assert "Added to the list: hosts: 0, " in cluster.command("enqueue", *published.urls)
         second = cluster.start(USER_AGENT=agent(1))
         assert [first.end(), second.end()] == [0, 0], second.log
+        holder = f"process {first.process.pid} on {socket.gethostname()} until 20"
+        said = f"Waiting for hosts that other workers hold: 1 (127.0.1.1 by {holder}"
+        assert second.log.count(said) == 1
         assert cluster.exported() == published.entries
         [server] = published.servers
         assert server.busiest == 1

@@ -18,8 +18,6 @@ REFUSED = {
     "copystore --foo sqlite:///x": "There is no option --foo; `fhcrawl copystore --help` lists",
     "export -o history.docx": "-o history.docx: unknown format 'docx'; use -o FILE:FORMAT, or a file",
     "export -o x.jsonl --feed http://example.org/": "`fhcrawl feeds` lists the feeds in it",
-    "export -o /proc/none/x.jsonl": "Cannot write to",
-    "export -o x.jsonl -s FHCRAWL_STORE_URL=sqlite:////no/x": "cannot be opened",
     "export -o x.atom": "choose one with --feed URL",
     "export -o set/": "--base https://example.org/feed/",
     "export -o set/ --base copies": "--base https://example.org/feed/",
@@ -37,14 +35,11 @@ REFUSED = {
     "copystore mysql://x/y": "that fhcrawl does not support, mysql",
     "feeds http://example.org/": "is not in the store; `fhcrawl feeds` lists the feeds in it",
     "feeds --verdict whole": "invalid choice: 'whole'",
-    "feeds -s FHCRAWL_STORE_URL=sqlite:////no/x": "cannot be opened: sqlite:////no/x (unable",
     "history": "are required: fhcrawl history FEED ID",
     "history http://example.org/ 1": "`fhcrawl feeds` lists the feeds in it",
     "demo now": "Unexpected argument: now",
     "demo -s FHCRAWL_WARC=x.txt": "use a path that ends in .warc.gz",
     "report": "-o is required: fhcrawl report -o report.html",
-    "report -o /proc/none/x.html": "Cannot write to",
-    "report -o x.html -s FHCRAWL_STORE_URL=sqlite:////no/x": "cannot be opened",
     "subscribe": "A feed is required: fhcrawl subscribe https://example.org/index.atom",
     "subscribe missing.opml": "missing.opml is neither a file nor the URL of a feed",
     "subscribe ftp://example.org/": "is not the URL of a feed",
@@ -87,13 +82,26 @@ REFUSED = {
     f"{FEED} -s FHCRAWL_X=1": "setting FHCRAWL_X; docs/reference/settings.md lists all settings",
     f"{FEED} -s DELTAFETCH_ENABLED=maybe": "must be 1 or 0, not 'maybe'",
     f"{FEED} -s FHCRAWL_KEEP_XML_ENABLED=yes": "FHCRAWL_KEEP_XML_ENABLED must be 1 or 0, not 'yes'",
-    f"{FEED} -s FHCRAWL_STORE_URL=sqlite:////no/x.db": "The store cannot be opened: sqlite:////no/x.db",
     f"{FEED} -s FHCRAWL_STORE_URL=nonsense": "is not a database URL",
     f"{FEED} -s FHCRAWL_STORE_URL=mysql://x/y": "does not support, mysql",
     f"{FEED} -s FHCRAWL_STORE_URL=postgresql://ann:s3cr@s3cret@h/d": "write @ in the password as %40",
     f"{FEED} -s FHCRAWL_STORE_URL=postgresql://ann:s3cret/h/d": "is not a database URL",
     f"{FEED} -s FHCRAWL_ALLOWED_PRIVATE_HOSTS=10.0.0.1/8": "10.0.0.1/8 has host bits set; use a host,",
     f"{FEED} -s HTTPAUTH_PASS=s3cret": "HTTPAUTH_DOMAIN is not set; set",
+}
+# The command line is right, but not the system.
+FAILED = {
+    "export -o /proc/none/x.jsonl": "Cannot write to",
+    "export -o x.jsonl -s FHCRAWL_STORE_URL=sqlite:////no/x": "cannot be opened",
+    "feeds -s FHCRAWL_STORE_URL=sqlite:////no/x": "cannot be opened: sqlite:////no/x (unable",
+    "report -o /proc/none/x.html": "Cannot write to",
+    "report -o x.html -s FHCRAWL_STORE_URL=sqlite:////no/x": "cannot be opened",
+    f"{FEED} -s FHCRAWL_STORE_URL=sqlite:////no/x.db": "The store cannot be opened: sqlite:////no/x.db",
+    f"{FEED} -s FHCRAWL_STORE_URL=postgresql://u@127.0.0.1:1/d": "Connection refused",
+    "export -o x.jsonl -s FHCRAWL_STORE_URL=postgresql://u@127.0.0.1:1/d": "Connection refused",
+    "enqueue http://a.example/ -s REDIS_URL=redis://127.0.0.1:1/0 -s FHCRAWL_STORE_URL=postgresql://x/d": (
+        "Cannot use Redis: "
+    ),
 }
 
 
@@ -106,6 +114,17 @@ def test_command_line_that_cannot_be_used_gets_a_sentence(project: Project, line
     assert not [word for word in ("Traceback", "Spider opened", "s3cret") if word in done.stderr]
     found = {path.name for path in project.folder.iterdir() if path.name[0] != "."}
     assert found <= {"scrapy.cfg", "fhcrawl-demo"}
+
+
+@pytest.mark.in_process
+@pytest.mark.any_store("what command lines say")
+@pytest.mark.parametrize("line", FAILED)
+def test_failure_of_the_system_is_reported_without_usage(project: Project, line: str) -> None:
+    done = project.scrapy(*shlex.split(line))
+    name = line.partition(" ")[0]
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.splitlines()[-1].startswith(f"fhcrawl {name}: error: ")
+    assert (FAILED[line] in done.stderr, "usage" in done.stderr.lower()) == (True, False)
 
 
 @pytest.mark.in_process

@@ -88,7 +88,7 @@ def test_report_that_fails_leaves_the_old_one(server: FeedServer, project: Proje
     old = project.folder / "report.html"
     old.write_text("old")
     failed = project.scrapy("report", "-o", "report.html")
-    assert failed.returncode == 2
+    assert failed.returncode == 1
     assert "Cannot write report.html: The store failed" in failed.stderr
     assert old.read_text() == "old"
     assert [path.name for path in project.folder.glob(".report*")] == []

@@ -16,6 +16,7 @@ from fhcrawl.reporting.summary import (
     MOST_NAMED,
     MOST_PLAIN,
     MOST_REASONS,
+    MOST_ROWS,
     Counts,
     Look,
     Summary,
@@ -88,13 +89,13 @@ def test_everything_fits_the_width_of_a_terminal(width: int, summary_of: object)
     gaps.append(reason("html", LONG, "素晴らしい " * 40))
     hostile = feed(3, HOSTILE, reasons=[reason("paged", HOSTILE, HOSTILE)], verdict=Verdict.LOSSY)
     nameless = replace(feed(4, ""), feed=LONG)
-    feeds = [gap(1, *gaps), unreachable(2), hostile, nameless, *(feed(n) for n in range(5, 40))]
+    feeds = [gap(1, *gaps), unreachable(2), hostile, nameless, *(feed(n) for n in range(5, MOST_ROWS + 1))]
     summary = summary_of(*feeds)  # type: ignore[operator]
     summary.failures = ["No feed could be read, and this sentence is so long that it does not fit."]
     lines = lines_of(summary, width)
     assert [line for line in lines if cell_len(line) > width] == []
     assert UNFIT.findall("\n".join(lines)) == []
-    words = [line.replace("not read", "not-read").split()[-1] for line in lines[1:40]]
+    words = [line.replace("not read", "not-read").split()[-1] for line in lines[1 : MOST_ROWS + 1]]
     assert words == sorted(words, key=WORDS.index)
     assert words[:4] == ["not-read", "incomplete", "lossy", "complete"]
 
@@ -217,11 +218,26 @@ def test_reasons_and_feeds_beyond_a_bound_are_counted() -> None:
         lines = lines_of(summary, 80)
         assert "and 5 more: `fhcrawl feeds --wide` lists them" in lines
         assert len([line for line in lines if " is not there" in line]) == MOST_REASONS
-    assert len([x for x in lines_of(of_store(feeds, most_reasons=None)) if "not there" in x]) == 25
+    assert (
+        len([x for x in lines_of(of_store(feeds, most_reasons=None)) if "not there" in x]) == MOST_REASONS + 5
+    )
     summary = of_run(*(feed(n) for n in range(MOST_FEEDS + 3)), counts=None)
     *_table, more, footer = lines_of(summary)
-    assert more == "and 3 more feeds: `fhcrawl feeds` lists them"
+    assert more == f"and {MOST_FEEDS + 3 - MOST_ROWS:,} more feeds: `fhcrawl feeds` lists them"
     assert footer == f"{MOST_FEEDS + 3:,} feeds: {MOST_FEEDS + 3:,} complete"
+
+
+def test_run_of_many_feeds_has_the_worst_ones_on_a_screen() -> None:
+    feeds = [gap(n, reason("http-404", f"http://example.org/{n}")) for n in range(1, 2001, 10)]
+    feeds += [feed(n) for n in range(2, 2000) if n % 10 != 1]
+    lines = lines_of(of_run(*reversed(feeds), counts=None))
+    worst = range(1, 10 * MOST_ROWS, 10)
+    # Numbers are sorted as numbers.
+    assert [line.split()[1] for line in lines[1 : MOST_ROWS + 1]] == [str(n) for n in worst]
+    assert lines[MOST_ROWS + 2] == f"{len(feeds):,} feeds: 200 incomplete, {len(feeds) - 200:,} complete"
+    assert len(lines) <= 40
+    digits = of_store(feed(1, "9" * 5000), feed(2, "10"), feed(3, "9"), feed(4, "b2"), feed(5, "b10"))
+    assert [line.split()[0][:3] for line in lines_of(digits)[1:6]] == ["9", "10", "999", "b2", "b10"]
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])

@@ -28,9 +28,9 @@ def serve_chain(server: FeedServer, archives: int, first: int = 1) -> str:
 @pytest.mark.parametrize(
     ("pipeline", "said"),
     [
-        ("Raises", "/a3 lost an entry to an error in the pipelines"),
-        ("IsCancelled", "/a3 lost an entry"),
-        ("Replaces", "a pipeline that returns dict instead of EntryItem"),
+        ("Raises", "/a3 lost an entry: an error in the pipelines"),
+        ("IsCancelled", "/a3 lost an entry: an error in the pipelines"),
+        ("Replaces", "/a3 lost an entry: a pipeline returned dict instead of EntryItem"),
     ],
 )
 def test_error_in_a_pipeline_leaves_the_archive_unmarked(
@@ -53,7 +53,7 @@ def test_pipeline_that_returns_nothing_leaves_all_unmarked(server: FeedServer, p
     feed = serve_chain(server, 1)
     run = project.crawl(feed, settings=faulty.settings("ReturnsNothing"))
     assert set(project.states().values()) == {"failed"}
-    assert any("returns NoneType" in w for w in run.warnings())
+    assert any("returned NoneType" in w for w in run.warnings())
     assert project.verdict()[0] == "incomplete"
     assert set(project.crawl(feed).changes) == {"now", "1", "0"}
     # So do the documents of a loop, which ends all the same.
@@ -62,6 +62,35 @@ def test_pipeline_that_returns_nothing_leaves_all_unmarked(server: FeedServer, p
     server.asked()
     project.crawl(feed, settings=faulty.settings("ReturnsNothing"), args=("-a", "deltafetch_reset=1"))
     assert server.asked() == ["/index", "/a1", "/a0"]
+
+
+@pytest.mark.in_process
+@pytest.mark.parametrize(
+    ("pipeline", "counted", "said"),
+    [
+        ("Drops", {"new": 3, "updated": 1, "duplicate": 1, "dropped": 1}, None),
+        ("Raises", {"new": 3, "updated": 1, "duplicate": 1, "lost": 1}, "lost an entry: an error"),
+        (
+            "Replaces",
+            {"new": 3, "updated": 1, "duplicate": 1, "lost": 1},
+            "lost an entry: a pipeline returned",
+        ),
+        ("ReturnsNothing", {"duplicate": 1, "lost": 5}, "lost 5 entries: a pipeline returned NoneType"),
+    ],
+)
+def test_only_entries_that_pipelines_return_count_as_changes(
+    server: FeedServer, project: Project, pipeline: str, counted: dict[str, int], said: str | None
+) -> None:
+    feed = server.url("/index")
+    server.serve("/index", atom([E("old"), E("same")]))
+    project.crawl(feed)
+    server.serve("/index", atom([E("old", "edited", "2020-01-01T00:00:00Z"), *map(E, ("same", *"abcd"))]))
+    run = project.crawl(feed, settings=faulty.settings(pipeline), TEST_ENTRY="b")
+    begin = "fhcrawl/entry/"
+    assert {n.removeprefix(begin): v for n, v in run.stats.items() if n.startswith(begin)} == counted
+    assert (run.exit_code, "Pipelines have lost entries" in run.log) == ((1, True) if said else (0, False))
+    assert said is None or said in run.log
+    assert ("entries: 3 new, 1 updated" in run.log) == ("new" in counted)
 
 
 @pytest.mark.parametrize(

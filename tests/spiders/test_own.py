@@ -126,4 +126,4 @@ def test_added_field_that_is_no_json_leaves_all_unread(server: FeedServer, proje
     run = project.crawl(server.url("/index"), settings={"ITEM_PIPELINES": pipelines})
     assert run.items == []
     assert project.verdict() == ("incomplete", ["pipeline-error"])
-    assert "lost an entry to a pipeline that adds fields that cannot be written as JSON (minutes: " in run.log
+    assert "lost an entry: a pipeline added fields that cannot be written as JSON (minutes: " in run.log

@@ -150,7 +150,7 @@ def test_store_that_cannot_be_read_stops_every_command_and_stays_as_it_is(
     server.asked()
     for command in (("crawl", "history", "-a", f"feed={feed}"), ("feeds",), ("export", "-o", "whole.jsonl")):
         done = project.scrapy(*command)
-        assert done.returncode == 2
+        assert done.returncode == (2 if "newer" in sentence else 1)
         assert sentence in done.stderr
         assert "Traceback" not in done.stderr
     assert server.asked() == []
@@ -167,7 +167,7 @@ def test_locked_store_stops_the_crawl_at_once(server: FeedServer, project: Proje
         other.execute("BEGIN EXCLUSIVE")
         run = project.crawl(feed, settings=impatient(project))
         assert [feed["entries"] for feed in project.feeds()] == [2]
-    assert run.exit_code == 2
+    assert run.exit_code == 1
     assert LOCKED in run.log
     assert "Traceback" not in run.log
     assert server.asked() == []
@@ -249,5 +249,5 @@ def test_read_only_file_that_is_no_store_has_the_name_that_the_user_gave_it(proj
     url = f"sqlite:///{path}"
     done = scrapy_without_rights(project, "feeds", "-s", f"FHCRAWL_STORE_URL={url}")
     path.parent.chmod(0o755)
-    assert done.returncode == 2
+    assert done.returncode == 1
     assert f"cannot be opened: {make_url(url).render_as_string()} (file is not a database)" in done.stderr

@@ -9,6 +9,8 @@ from contextlib import closing
 
 import pytest
 
+from fhcrawl.store import Store
+from fhcrawl.utils.clock import now
 from tests.extensions.test_progress import TOLD, watch
 from tests.feeds import E, atom
 from tests.projects import Process, Project, read_export
@@ -168,3 +170,20 @@ def test_two_crawls_that_begin_at_once_export_each_change_once(server: FeedServe
     lines = [line for path in project.folder.glob("?.jsonl") for line in path.read_text().splitlines()]
     assert sorted(json.loads(line)["id"] for line in lines) == ["1", "2"]
     assert project.verdict() == ("complete", [])
+
+
+@pytest.mark.in_process
+def test_feeds_of_another_crawl_do_not_pass_and_are_in_json(server: FeedServer, project: Project) -> None:
+    held, free = server.url("/held"), server.url("/free")
+    server.serve("/free", atom([E("1")]))
+    project.scrapy("subscribe", held)
+    with closing(Store.open(project.database.url)) as store:
+        store.walks.begin([held], store.begin_run(60), now())
+        for limit in ("failed", "incomplete"):
+            run = project.crawl(free, held, args=("--fail-on", limit))
+            assert (run.exit_code, f"--fail-on {limit}: some feeds were skipped" in run.log) == (1, True)
+        done = project.scrapy("crawl", "history", "-a", f"feed={free} {held}", "--json")
+    skipped = {feed["feed"]: feed["skipped"] or "" for feed in json.loads(done.stdout)}
+    assert (done.returncode, [*skipped], skipped[free]) == (0, [free, held], "")
+    assert skipped[held].startswith("another crawl is reading it (process ")
+    assert project.crawl(free, args=("--fail-on", "failed")).exit_code == 0
