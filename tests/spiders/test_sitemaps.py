@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from fhcrawl.spiders.walk import read_sitemap
+from fhcrawl.crawling.sitemaps import read_sitemap
 from tests.faketime import clock_at
 from tests.projects import Project, Run
 from tests.server import FeedServer
