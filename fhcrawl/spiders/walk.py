@@ -136,8 +136,8 @@ class Walk:
         self._locations: dict[str, str] = {}
         # Feeds whose rechecks have begun.
         self._rechecked: set[str] = set()
-        # By feed, the site with whose sitemaps it is to be compared; and the feeds that wait for these, by the
-        # site whose sitemaps are being read.
+        # By feed, the site with whose sitemaps it is to be compared. And the feeds that wait for these, by
+        # the site whose sitemaps are being read.
         self._sites: dict[str, str] = {}
         self._reading: dict[str, list[str]] = {}
         # The spider adds those of captures if it reads any.
