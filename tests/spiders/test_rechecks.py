@@ -70,6 +70,9 @@ COUNTS = {
         /index 6 5 next:/2 total:COUNT0; crawl; asked /index /2 /1
         /index 7 6 5 next:/2 total:COUNT1; crawl; asked /index /2
         /index 8 7 6 next:/2 total:COUNT2; crawl; asked /index /2""",
+    "a count that is another one at each read is walked once": """
+        /index 6 5 next:/2 total:7; crawl; asked /index /2 /1
+        /index 6 5 next:/2 total:9; crawl; asked /index; /index 6 5 next:/2 total:8; crawl; asked /index""",
     "a walk that a count has begun is continued": """
         /1 503; /index 6 5 next:/2 total:7; crawl; exports; /1 2 1.5 1; crawl; exports 1.5""",
 }

@@ -180,6 +180,8 @@ def test_sitemaps_of_a_site_are_requested_once_for_all_of_its_feeds(
         project.crawl(*feeds, more, settings={"FHCRAWL_SITEMAPS_ENABLED": 1})
     assert "/sitemap.xml" not in server.asked()
     assert [feed["sitemap"]["read"][:10] for feed in project.feeds()] == ["2004-01-01"] * 9
+    for path in ("/sitemap.xml", "/map1.xml", "/map2.xml"):
+        server.serve(path, "", status=304)
     with clock_at("2004-02-01T00:00:00"):
         project.crawl(*feeds, more, settings={"FHCRAWL_SITEMAPS_ENABLED": 1})
     maps = [
