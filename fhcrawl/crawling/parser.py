@@ -30,7 +30,10 @@ from fhcrawl.utils.addresses import without_credentials
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from fhcrawl.crawling.sitemaps import SitemapDocument
     from fhcrawl.documents import DocumentList, FeedDocument, Problem
+
+    Answer = FeedDocument | DocumentList | SitemapDocument
 
 TURN = b"\n"  # sent to pass the turn to the other process
 OUT_OF_MEMORY = 77  # exit status
@@ -51,12 +54,18 @@ class Job(NamedTuple):
     keep_originals: bool
     max_entries: int = 0
     keep_head: bool = False
+    is_sitemap: bool = False
 
 
-def read(job: Job) -> FeedDocument | DocumentList:
+def read(job: Job) -> Answer:
     """Parse a document; return a feed document, with digests and without credentials in links, or a list."""
+    if job.is_sitemap:
+        # Only now: it takes longer to import than most documents to parse.
+        from fhcrawl.crawling.sitemaps import read_sitemap
+
+        return read_sitemap(job.body)
     try:
-        document = documents.read(*job)
+        document = documents.read(*job[:-1])
     except NotAFeedError as error:
         if error.kind is ReasonKind.HTML:
             error.feeds = [without_credentials(url) for url in feed_links(job.body, job.url)]
@@ -92,7 +101,7 @@ def put_job(descriptor: int, job: Job) -> None:
         pickle.dump(job, stream, pickle.HIGHEST_PROTOCOL)
 
 
-def put_answer(descriptor: int, answer: FeedDocument | DocumentList | Exception) -> None:
+def put_answer(descriptor: int, answer: Answer | Exception) -> None:
     with _rewound(descriptor, "wb") as stream:
         if not isinstance(answer, documents.FeedDocument):
             pickle.dump((answer, ()), stream, pickle.HIGHEST_PROTOCOL)
@@ -108,13 +117,13 @@ def take_job(descriptor: int) -> Job:
         return job
 
 
-def take_answer(descriptor: int) -> FeedDocument | DocumentList:
+def take_answer(descriptor: int) -> Answer:
     """Return what `put_answer` wrote to a file; raise it if it is an exception."""
     with _rewound(descriptor, "rb") as stream:
         answer, columns = pickle.load(stream)  # noqa: S301 - it is our own process
         if isinstance(answer, Exception):
             raise answer
-        document: FeedDocument | DocumentList = answer
+        document: Answer = answer
         if isinstance(document, documents.FeedDocument):
             document.entries = list(map(Entry, *columns)) if columns else []
         return document
@@ -176,7 +185,7 @@ def serve(descriptor: int, turns: BinaryIO, answers: BinaryIO, seconds: int = 0)
         answers.flush()
 
 
-def _read_or_error(job: Job) -> FeedDocument | DocumentList | Exception:
+def _read_or_error(job: Job) -> Answer | Exception:
     try:
         return read(job)
     except MemoryError:

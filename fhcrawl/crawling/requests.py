@@ -37,6 +37,7 @@ from fhcrawl.crawling.context import (
     user_urls,
     with_context,
 )
+from fhcrawl.crawling.sitemaps import MOST_OCTETS
 from fhcrawl.documents import detection
 from fhcrawl.documents.dates import shift
 from fhcrawl.documents.formats import multipart
@@ -53,7 +54,7 @@ from fhcrawl.utils.clock import now
 from fhcrawl.warc import indexes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from scrapy.http import Response
 
@@ -71,8 +72,6 @@ PERMANENT = (301, 308)
 UNFETCHABLE_URL = "nowhere://nowhere/"
 VALIDATED = ("If-None-Match", "If-Modified-Since")
 CHECK_PRIORITY = -1
-# 50,000 URLs of a sitemap take 5 to 10 MiB. The protocol allows 50 MB, which would take seconds.
-MOST_OCTETS = 16 * 1024**2
 REFUSALS = tuple(map(ReasonKind.http, (401, 403, 404)))
 # The meta of requests for documents that are fetched even if they are processed; and of conditional ones.
 ALWAYS: dict[str, Any] = {DELTAFETCH_ENABLED: False}
@@ -393,10 +392,21 @@ def list_check(fetch: Fetch, last: Request | Response, check: ListCheck) -> Requ
     )
 
 
-def sitemap(fetch: Fetch, last: Request | Response, check: SitemapCheck) -> Request:
-    meta = {**ALWAYS, "dont_retry": True, "download_maxsize": MOST_OCTETS}
-    walk, url = context_of(last).walk, check.requested[-1]
-    return _request(walk, url, Role.LISTED, fetch.position, meta, CHECK_PRIORITY, via=last.url, task=check)
+def sitemap(
+    fetch: Fetch, last: Request | Response, check: SitemapCheck, validators: Mapping[str, Any]
+) -> Request:
+    meta = {**CONDITIONAL, "dont_retry": True, "download_maxsize": MOST_OCTETS}
+    return _request(
+        context_of(last).walk,
+        check.requested[-1],
+        Role.LISTED,
+        fetch.position,
+        meta,
+        CHECK_PRIORITY,
+        via=last.url,
+        task=check,
+        last_reading=LastReading(**validators),
+    )
 
 
 def move(fetch: Fetch, response: Response, url: str) -> Request:

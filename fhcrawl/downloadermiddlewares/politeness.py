@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import re
 from http import HTTPStatus
+from itertools import islice
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
@@ -19,7 +19,6 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import build_from_crawler
-from scrapy.utils.sitemap import sitemap_urls_from_robots
 from twisted.python.failure import Failure
 
 from fhcrawl.core.engine import UNREACHABLE, domain_of, host_of, pause
@@ -37,7 +36,7 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed.polling import LONGEST
-from fhcrawl.utils.addresses import is_of_this_machine
+from fhcrawl.utils.addresses import is_of_this_machine, registered_domain, site
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +92,9 @@ class PolitenessMiddleware(Component):
 
     def robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
         settings, key = self._crawler.settings, self._downloader.get_slot_key(request)
-        host = host_of(key)
+        host, rules = host_of(key), getattr(robotparser, "rp", None)
+        named = islice(getattr(rules, "sitemaps", ()), MOST_SITEMAPS)
+        SITEMAPS.setdefault(self._crawler, LocalCache(HOSTS_REMEMBERED))[site(request.url)] = [*named]
         # The user agent as in RobotsTxtMiddleware.
         agent = settings["ROBOTSTXT_USER_AGENT"] or request.headers.get("User-Agent")
         delay = min(robotparser.crawl_delay(agent or settings["USER_AGENT"]) or 0.0, LONGEST)
@@ -259,8 +260,7 @@ MOST_RULES = 100_000
 # What Protego may parse as a User-agent line, and what always ends the user agents of a group.
 AGENT = re.compile(rb"\s*user[\s-]*agent", re.IGNORECASE)
 CLEAR_AGENT = re.compile(rb"\s*user-agent\s*:", re.IGNORECASE)
-# By crawl: the sitemaps that robots.txt files list, by the sitemaps' scheme and host
-# (sitemaps.org/protocol.html, 'Sitemap file location').
+# By crawl: the sitemaps that robots.txt files list, by the site (`addresses.site`).
 SITEMAPS: WeakKeyDictionary[Crawler, LocalCache[str, list[str]]] = WeakKeyDictionary()
 HOSTS_REMEMBERED, MOST_SITEMAPS = 10_000, 5
 CLEAR_RULE = re.compile(rb"\s*(?:allow|disallow|crawl-delay)\s*:", re.IGNORECASE)
@@ -272,14 +272,7 @@ class BoundedRobotParser(ProtegoRobotParser):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> Self:
-        body = beginning(robotstxt_body)
-        by_site = SITEMAPS.setdefault(crawler, LocalCache(HOSTS_REMEMBERED))
-        for url in sitemap_urls_from_robots(body):
-            with contextlib.suppress(ValueError):
-                parts = urlsplit(url)
-                site = f"{parts.scheme}://{parts.netloc}"
-                by_site[site] = list(dict.fromkeys([*by_site.get(site, []), url]))[:MOST_SITEMAPS]
-        return super().from_crawler(crawler, body)
+        return super().from_crawler(crawler, beginning(robotstxt_body))
 
 
 def beginning(robotstxt_body: bytes) -> bytes:
@@ -304,7 +297,20 @@ def beginning(robotstxt_body: bytes) -> bytes:
     return robotstxt_body
 
 
-def sitemaps(crawler: Crawler, site: str) -> Sequence[str]:
-    """Return the URLs of the sitemaps with this scheme and host that a robots.txt of this crawl has named."""
-    by_site = SITEMAPS.get(crawler)
-    return [] if by_site is None else by_site.get(site, [])
+def sitemaps(crawler: Crawler, url: str) -> Sequence[str]:
+    """Return the URLs of a site's sitemaps: those that its robots.txt has named, else its `/sitemap.xml`.
+
+    By sitemaps.org/protocol.html, 'Sitemaps & Cross Submits', a
+    robots.txt may name sitemaps on other hosts: those of the same registered domain count.
+    """
+    named = SITEMAPS[crawler].get(url, []) if crawler in SITEMAPS else []
+    return [other for other in named if is_of_domain(other, url)] or [f"{url}/sitemap.xml"]
+
+
+def is_of_domain(url: str, other: str) -> bool:
+    """Return whether the hosts of two URLs have the same registered domain."""
+    try:
+        host, other_host = urlsplit(url).hostname, urlsplit(other).hostname
+    except ValueError:
+        return False
+    return bool(host and other_host) and registered_domain(host) == registered_domain(other_host)

@@ -10,12 +10,12 @@ import sys
 import tempfile
 from contextlib import suppress
 from functools import partial
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from scrapy import signals
 
 from fhcrawl.crawling import parser, requests
-from fhcrawl.crawling.context import context_of, header, request_of
+from fhcrawl.crawling.context import Purpose, context_of, header, request_of
 from fhcrawl.crawling.parser import OUT_OF_MEMORY, TURN, Job, put_job, take_answer
 from fhcrawl.documents import FeedDocument, as_feed
 from fhcrawl.downloadermiddlewares.limits import time_is_over, time_left
@@ -29,9 +29,11 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from fhcrawl.crawling.parser import Answer
+    from fhcrawl.crawling.sitemaps import SitemapDocument
     from fhcrawl.documents import DocumentList
 
-    Task = asyncio.Task[FeedDocument | DocumentList]
+    Task = asyncio.Task[Answer]
 
 
 MODULE = "fhcrawl.crawling.parser"
@@ -72,7 +74,7 @@ class ReaderProcess:
         return reader
 
     # After an OSError or TimeoutError, the process has ended.
-    async def read(self, job: Job, seconds: float | None = None) -> FeedDocument | DocumentList:
+    async def read(self, job: Job, seconds: float | None = None) -> Answer:
         try:
             put_job(self._file.fileno(), job)
             self._turns.write(TURN)
@@ -115,6 +117,7 @@ OK = range(200, 300)
 # Octets. Smaller documents are parsed faster in this process; a document of WORTH_WAITING waits until the
 # process is ready.
 LARGE = 32_768
+GZIP = b"\x1f\x8b"
 WORTH_WAITING = 128 * 1024
 
 
@@ -141,7 +144,9 @@ class ReaderExtension(Component):
     def begin_parsing(self, response: Response) -> None:
         request = request_of(response)
         context = context_of(request)
-        is_large = response.status in OK and len(response.body) >= LARGE
+        # A sitemap of 10 KB can be one of 10 MB.
+        size = len(response.body) + WORTH_WAITING * response.body.startswith(GZIP)
+        is_large = response.status in OK and size >= LARGE
         if not self._is_enabled or not is_large or context.role is Role.TIMEMAP:
             return
         digest = context.body_digest
@@ -149,7 +154,7 @@ class ReaderExtension(Component):
         if is_unchanged:
             return
         starting = self._starting or self._begin_process()
-        if not starting.done() and len(response.body) < WORTH_WAITING:
+        if not starting.done() and size < WORTH_WAITING:
             return
         task = asyncio.ensure_future(self._read(self._job(request, response), request))
         self._tasks.add(task)
@@ -172,13 +177,20 @@ class ReaderExtension(Component):
 
     def read_any(self, response: Response) -> FeedDocument | DocumentList:
         """Return the document or the list of documents; links are `requests.secured`."""
-        if response in self._tasks_by_response:
-            document = self._tasks_by_response[response].result()
-        else:
-            document = parser.read(self._job(request_of(response), response))
+        document: Any = self._answer(response)
         if isinstance(document, FeedDocument):
             parser.clean_links(document, partial(requests.secured, response=response))
-        return document
+        return document  # type: ignore[no-any-return]
+
+    def read_sitemap(self, response: Response) -> SitemapDocument:
+        """:raises NotAFeedError: if the response is not a sitemap, or cannot be parsed"""
+        document: Any = self._answer(response)
+        return document  # type: ignore[no-any-return]
+
+    def _answer(self, response: Response) -> Answer:
+        if response in self._tasks_by_response:
+            return self._tasks_by_response[response].result()
+        return parser.read(self._job(request_of(response), response))
 
     def _job(self, request: Request, response: Response) -> Job:
         return Job(
@@ -190,12 +202,13 @@ class ReaderExtension(Component):
             self._keeps_originals,
             self._max_entries,
             keep_head=context_of(request).role is Role.SUBSCRIPTION,
+            is_sitemap=context_of(request).purpose is Purpose.SITEMAP,
         )
 
     def forget(self, response: Response) -> None:
         self._tasks_by_response.pop(response, None)
 
-    async def _read(self, job: Job, request: Request) -> FeedDocument | DocumentList:
+    async def _read(self, job: Job, request: Request) -> Answer:
         async with self._turn:
             process = await self._process()
             if process is None:

@@ -230,6 +230,8 @@ class UnderWay:
         self._counts: Counter[str] = Counter()
         self._in_progress: dict[Request, str] = {}
         self._done: list[str] = []
+        # Feeds that wait for what another feed reads.
+        self.held: set[str] = set()
 
     def note_scheduled(self, request: Request) -> None:
         feed = feed_of(request)
@@ -250,8 +252,8 @@ class UnderWay:
     def pop_done(self) -> list[str]:
         # A feed may have new requests since then: those for captures.
         feeds = [feed for feed in dict.fromkeys(self._done) if feed not in self._counts]
-        self._done = []
-        return feeds
+        self._done = [feed for feed in feeds if feed in self.held]
+        return [feed for feed in feeds if feed not in self.held]
 
     def is_busy(self, feed: str) -> bool:
         return feed in self._counts or feed in self._done

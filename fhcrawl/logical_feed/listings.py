@@ -402,10 +402,12 @@ OF_NEWS = re.compile(r"news", re.IGNORECASE)
 class SitemapCheck:
     """A check of a site's sitemaps, as a request carries it.
 
+    :param site: its scheme, host and port
     :param left, requested: URLs of sitemaps still to be read, and of those requested, including this one
     :param is_part: there are more sitemaps than may be requested
     """
 
+    site: str = ""
     left: tuple[str, ...] = ()
     requested: tuple[str, ...] = ()
     is_part: bool = False

@@ -42,12 +42,8 @@ import contextlib
 import logging
 from collections import Counter
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
-
-from scrapy.utils.gz import gunzip
-from scrapy.utils.sitemap import Sitemap
 
 from fhcrawl.core.checks import recheck_budget
 from fhcrawl.crawling import reading, requests
@@ -73,7 +69,7 @@ from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import FIRST_WALK, Kind, Role, absences, listings, results
 from fhcrawl.logical_feed.chain import as_newer_page
-from fhcrawl.logical_feed.listings import LONGEST_URL, MOST_PAGES, ListCheck, Listing, SitemapCheck
+from fhcrawl.logical_feed.listings import ListCheck, Listing, SitemapCheck
 from fhcrawl.logical_feed.platforms import NOT_FOUND
 from fhcrawl.logical_feed.results import DocumentResult, State, has_news, is_of_host, joins, latest_time
 from fhcrawl.reasons import OF_HOST, ReasonKind
@@ -111,10 +107,6 @@ AFTER_WALK = (Purpose.RECHECK, Purpose.TIMEMAP, Purpose.CAPTURE)
 # Relation of the Link header to WordPress's API; 304 responses do not have it.
 API_RELATION = "https://api.w.org/"
 DEFAULT_PAGE_SIZE = 10
-GZIP = b"\x1f\x8b"
-# libxml2's and gunzip's.
-BLANK = b" \t\r\n\xef\xbb\xbf"
-MALFORMED = (SyntaxError, OSError, EOFError, StopIteration, ValueError)
 
 
 class Row(NamedTuple):
@@ -146,6 +138,10 @@ class Walk:
         self._locations: dict[str, str] = {}
         # Feeds whose rechecks have begun.
         self._rechecked: set[str] = set()
+        # By feed, the site with whose sitemaps it is to be compared. And the feeds that wait for these, by
+        # the site whose sitemaps are being read.
+        self._sites: dict[str, str] = {}
+        self._reading: dict[str, list[str]] = {}
         # The spider adds those of captures if it reads any.
         self.rows = {
             Purpose.WALK: Row(self._parse, self._give_up),
@@ -180,6 +176,9 @@ class Walk:
             # Not a failure of the feed; a later run tries again.
             reason = replace(reason, state=State.KNOWN)
         fetch = requests.fetch_from_request(request, wait_of(failure))
+        if fetch.retry_after is not None and not context.is_of_capture:
+            with self._unless_taken(fetch.feed):
+                self._store.feeds.postpone(fetch.feed, fetch.retry_after)
         return row.lose(fetch, request, reason)
 
     # -- documents of the chain ---------------------------------------------------------------------------
@@ -415,6 +414,7 @@ class Walk:
         if context.purpose in AFTER_WALK or walk.feed in self._rechecked or walk.feed in skipped:
             return
         self._rechecked.add(walk.feed)
+        self._compare_sitemaps(walk.feed)
         yield from self._recheck(self._due_rechecks(walk), walk)
 
     def _due_rechecks(self, walk: WalkContext) -> list[int]:
@@ -423,6 +423,10 @@ class Walk:
             row.run == walk.run and row.state != State.KNOWN.value and row.reason in OF_HOST for row in rows
         ):
             return []
+        if any(row.reason == ReasonKind.EMPTY_ARCHIVES.value for row in rows):
+            # The others have no entries of their own, and each run reads more of them.
+            sources = self._store.entries.read_documents(walk.feed)
+            rows = [row for row in rows if row.url in sources]
         rows = [row for row in rows if row.is_checkable]
         # What this crawl has read is not requested again.
         read = [index for index, row in enumerate(rows) if row.run == walk.run]
@@ -566,11 +570,11 @@ class Walk:
 
     # If another crawl has taken the feed over, this one skips it.
     @contextlib.contextmanager
-    def _unless_taken(self, fetch: Fetch) -> Iterator[None]:
+    def _unless_taken(self, feed: str) -> Iterator[None]:
         try:
             yield
         except LeaseError as error:
-            self._extension.yield_to_other(fetch.feed, error)
+            self._extension.yield_to_other(feed, error)
 
     def _begin_list_check(self, fetch: Fetch, response: Response, is_unchanged: bool) -> ListCheck | None:
         last, size = context_of(response).last_reading, context_of(response).walk.page_size
@@ -584,7 +588,7 @@ class Walk:
         earlier = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
         if was_listed and earlier:
             list_url = earlier.api
-        if list_url is None:
+        if list_url is None or self._store.sitemaps.is_postponed(addresses.site(list_url), fetch.fetched):
             return None
         size = size or (earlier.size if earlier else DEFAULT_PAGE_SIZE)
         return ListCheck.begin(list_url, feed_url, size, earlier, is_unchanged)
@@ -606,7 +610,7 @@ class Walk:
         ids = list({post.id for post in listed.posts})
         stored = self._store.entries.find_winners(fetch.feed, ids, latest_time(fetch.fetched))
         outcome = listings.follow(check, listed, stored, entries, fetch.fetched)
-        with self._unless_taken(fetch):
+        with self._unless_taken(fetch.feed):
             # A 304 does not name the API: without this, an unchanged feed would not be checked by a later run
             # if this check does not finish.
             if entries.before is None or not entries.before.has_ended:
@@ -639,59 +643,86 @@ class Walk:
         result = replace(result, older_document=None)
         yield from self._commits.yield_document(response, document, result, versions)
 
+    # A site's sitemaps are read by the first of its feeds for which they are due.
     def _first_sitemap(
         self, fetch: Fetch, response: Response, links: Iterable[str | None]
     ) -> Iterator[Request]:
         entry_links = [link for link in links if link] or self._store.sitemaps.read_links(fetch.feed)
-        sites = Counter(
-            f"{parts.scheme}://{parts.netloc}" for parts in map(urlsplit, entry_links) if parts.netloc
-        )
-        for site, number in sites.most_common(1):
-            # If a feed links to many sites, no site has all entries.
-            if 2 * number < len(entry_links):
+        for site, number in Counter(filter(None, map(addresses.site, entry_links))).most_common(1):
+            # If a feed links to many sites, no site has all entries; nor has one of somebody else.
+            is_own = any(politeness.is_of_domain(site, url) for url in (fetch.feed, response.url))
+            if 2 * number < len(entry_links) or not is_own:
                 return
-            sitemaps = politeness.sitemaps(self._crawler, site) or [f"{site}/sitemap.xml"]
-            check = SitemapCheck().with_more(filter(requests.is_fetchable, sitemaps))
-            yield from self._next_sitemap(fetch, response, check)
+            if self._store.sitemaps.is_postponed(site, fetch.fetched):
+                return
+            self._sites[fetch.feed] = site
+            if site not in self._reading and self._store.sitemaps.is_due(site, fetch.fetched):
+                self._reading[site] = []
+                sitemaps = filter(requests.is_fetchable, politeness.sitemaps(self._crawler, site))
+                yield from self._next_sitemap(fetch, response, SitemapCheck(site).with_more(sitemaps))
 
     def _next_sitemap(self, fetch: Fetch, last: Response | Request, check: SitemapCheck) -> Iterator[Request]:
         next_check = check.next_check()
         if next_check is not None:
-            yield requests.sitemap(fetch, last, next_check)
-        elif check.requested:
-            report = self._store.sitemaps.finish(fetch.feed, fetch.fetched, check.is_part)
-            if report.in_words:
-                logger.info("%s: %s", fetch.feed, report.in_words)
+            validators = self._store.sitemaps.find_validators(check.site, next_check.requested[-1])
+            yield requests.sitemap(fetch, last, next_check, validators)
+        else:
+            self._store.sitemaps.note_read(check.site, fetch.fetched, check.is_part, check.requested)
+            self._end_sitemaps(fetch, check)
+
+    def _end_sitemaps(self, fetch: Fetch, check: SitemapCheck) -> None:
+        self._sites[fetch.feed] = check.site  # after a restart
+        for feed in self._reading.pop(check.site, ()):
+            self._extension.under_way.held.discard(feed)
+            self._compare_sitemaps(feed)
+
+    # When the entries of the feed are stored, and its site's sitemaps.
+    def _compare_sitemaps(self, feed: str) -> None:
+        site = self._sites.get(feed)
+        if site in self._reading:
+            self._reading[site].append(feed)
+            self._extension.under_way.held.add(feed)
+        elif site is not None:
+            with self._unless_taken(feed):
+                report = self._store.sitemaps.finish(feed, site)
+                if report is not None and report.in_words:
+                    logger.info("%s: %s", feed, report.in_words)
 
     def _parse_sitemap(self, fetch: Fetch, response: Response) -> Iterator[Request]:
-        check, pages = context_of(response).task, []
+        check, store = context_of(response).task, self._store.sitemaps
         if not isinstance(check, SitemapCheck):
             return
-        try:
-            urls, is_index = read_sitemap(response.body)
-        except MALFORMED as error:
-            logger.info("%s is not a sitemap: %s", response.url, error)
+        url, urls, is_index = check.requested[-1], list[str](), False
+        if response.status == requests.NOT_MODIFIED and _was_conditional(response):
+            urls, is_index = store.read_listed(check.site, url)
         else:
-            fetchable_urls = filter(requests.is_fetchable, urls)
-            if is_index:
-                check = check.with_more(fetchable_urls)
-            else:
-                pages = listings.like_entries(fetchable_urls, self._store.sitemaps.read_links(fetch.feed))
-        with self._unless_taken(fetch):
-            is_first = len(check.requested) == 1
-            self._store.sitemaps.note(fetch.feed, check.requested[-1], pages, is_first)
-            yield from self._next_sitemap(fetch, response, check)
+            etag, last_modified = requests.validators(response)
+            try:
+                urls, is_index = self._reader.read_sitemap(response)
+            except NotAFeedError as error:
+                logger.info("%s is not read as a sitemap: %s", response.url, error)
+            values = {"etag": etag, "last_modified": last_modified, "validated_url": response.url}
+            store.note(check.site, url, urls, is_index, **values)
+        if is_index:
+            of_site = (url for url in urls if politeness.is_of_domain(url, check.site))
+            check = check.with_more(filter(requests.is_fetchable, of_site))
+        yield from self._next_sitemap(fetch, response, check)
 
     def _lose_list(self, fetch: Fetch, request: Request, failure: DocumentFailure) -> Iterator[Request]:
         logger.info("%s %s", fetch.requested_url, failure.detail)
-        check = context_of(request).task
-        if failure.state is State.KNOWN:
-            return
-        if isinstance(check, ListCheck) and check.is_reading:
+        check, store = context_of(request).task, self._store.sitemaps
+        site = check.site if isinstance(check, SitemapCheck) else addresses.site(fetch.requested_url)
+        if fetch.retry_after is not None and site:
+            store.postpone(site, fetch.retry_after)
+        is_left = failure.state is State.KNOWN or fetch.retry_after is not None
+        if isinstance(check, SitemapCheck) and is_left:
+            self._end_sitemaps(fetch, check)
+        elif isinstance(check, SitemapCheck):
+            if failure.state is State.MISSING:
+                store.note(check.site, check.requested[-1])
+            yield from self._next_sitemap(fetch, request, check)
+        elif isinstance(check, ListCheck) and check.is_reading and not is_left:
             yield from self._next_page(fetch, request, replace(check, has_failed=True))
-        if isinstance(check, SitemapCheck):
-            with self._unless_taken(fetch):
-                yield from self._next_sitemap(fetch, request, check)
 
     # -- the feed that a new subscription document belongs to ---------------------------------------------
 
@@ -738,23 +769,3 @@ class Walk:
 
 def _was_conditional(response: Response) -> bool:
     return bool(requests.conditions(request_of(response)))
-
-
-# The URLs of a sitemap, and whether these are sitemaps; raises one of MALFORMED.
-def read_sitemap(body: bytes) -> tuple[list[str], bool]:
-    if body.startswith(GZIP):
-        body = gunzip(body, max_size=requests.MOST_OCTETS)
-    if not body.lstrip(BLANK).startswith(b"<"):
-        # sitemaps.org/protocol.html, 'Other Sitemap formats': a text file has one URL a line.
-        lines = map(str.strip, body.decode("utf-8-sig").splitlines()[:MOST_PAGES])
-        urls = list(filter(None, lines))
-        if not all(url.startswith(("http://", "https://")) for url in urls):
-            raise ValueError("its lines are not URLs")
-        return urls, False
-    sitemap = Sitemap(body)
-    if sitemap.type not in ("urlset", "sitemapindex"):
-        raise ValueError(f"its root element is {sitemap.type}")
-    items = islice(sitemap, MOST_PAGES)
-    # What lists news has no other pages (the last two days' news).
-    urls = [page["loc"] for page in items if "news" not in page]
-    return [url for url in urls if len(url) <= LONGEST_URL], sitemap.type == "sitemapindex"

@@ -393,7 +393,9 @@ class Commit(FeedWriter):
         self._write_feed({"news": fetch.fetched} if self._batch.accepted or deleted else {})
         mementos.write_capture(self._connection, self.feed_id, result)
         if self._is_last_page and not fetch.is_check:
-            self._execute(f"UPDATE feeds SET unkept = {UNKEPT} WHERE id = :feed_id", total=None)
+            self._execute(
+                f"UPDATE feeds SET unkept = {UNKEPT}, counted = polled WHERE id = :feed_id", total=None
+            )
         return deleted
 
     def write_failure(self) -> None:

@@ -125,6 +125,11 @@ class Entries(Repository):
             rows = statements.execute_among(connection, LABELS, feed_id, ids) if ids else ()
             return {row[0]: tuple(row[1:]) for row in rows}
 
+    def read_documents(self, feed: str) -> set[str]:
+        """Return the URLs of the documents that the live entries of a feed are from."""
+        documents = "SELECT DISTINCT document FROM entries WHERE feed_id = :feed_id AND digest <> ''"
+        return {row.document for row in self._select(documents, feed)}
+
     def read(self, urls: Iterable[str] = (), has_details: bool = False) -> Iterator[dict[str, Any]]:
         """Yield the live entries of some feeds, or of all: feed by feed, oldest first.
 

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Kind, Role
-from fhcrawl.logical_feed.listings import Listing, Pages, SitemapReport, StoredEntries, compare
+from fhcrawl.logical_feed.listings import (
+    Listing,
+    Pages,
+    SitemapReport,
+    StoredEntries,
+    compare,
+    is_sitemap_due,
+    like_entries,
+)
 from fhcrawl.logical_feed.results import State, latest_time
 from fhcrawl.logical_feed.verdicts import is_not_read
 from fhcrawl.store import leases, subscriptions, verdicts
@@ -21,6 +30,7 @@ from fhcrawl.store.statements import (
     execute,
     execute_all,
     insertion,
+    overwritten,
     read_coverage,
     stream,
 )
@@ -56,6 +66,13 @@ DOCUMENTS = """
 SELECT id, behind_id, url, role, state, updated, lost_entries, reason, detail, since, fetched, walk, step
 FROM documents WHERE feed_id = :feed_id
 """
+OF_SITE = "KEY(site) = KEY(:site)"
+OF_SITEMAP = f"{OF_SITE} AND url = :url"
+VALIDATORS = ("etag", "last_modified", "validated_url")
+SITE = ("site", "read", "is_part", "retry_after")
+ON_SITE = f"{insertion('sites', SITE)} ON CONFLICT (KEY(site)) DO UPDATE SET"
+WRITE_SITE = f"{ON_SITE} {overwritten(SITE)}"
+POSTPONE_SITE = f"{ON_SITE} retry_after = excluded.retry_after"
 
 
 class StoredHead(NamedTuple):
@@ -191,12 +208,21 @@ class Feeds(Repository):
     def has_other_count(self, feed: str, total: int | None = None) -> bool:
         """Return whether a feed counts entries that are not kept, and did not when its last page was read.
 
+        A count that changed without any news is no reason to read all pages again after a walk that has.
+
         :param total: how many entries its subscription document counts; None if that is stored
         """
         query = f"""SELECT {UNKEPT} <> 0 AND NOT {UNKEPT} IS NOT DISTINCT FROM unkept
+                AND (counted IS NULL OR coalesce(news >= counted, FALSE))
             FROM feeds WHERE id = :feed_id"""
         [[is_changed]] = self._select(query, feed, total=total)
         return bool(is_changed)
+
+    def postpone(self, feed: str, until: str) -> None:
+        """Store until when a feed's server accepts no requests; `LeaseError` if the feed is taken over."""
+        with self._database.transaction() as connection:
+            values = {"until": until, "id": self._leased_feed_id(connection, feed)}
+            execute(connection, "UPDATE feeds SET retry_after = :until WHERE id = :id", values)
 
     def note_listing(self, feed: str, listing: Listing) -> None:
         """Store the result of a check of the publisher's list; `LeaseError` if the feed is taken over."""
@@ -351,31 +377,67 @@ class Sitemaps(Repository):
         with self._database.lookup() as connection:
             return _entry_links(connection, self._database.find_id(connection, feed))
 
-    def note(self, feed: str, url: str, pages: list[str], is_first: bool) -> None:
-        """Store the pages of a sitemap that look like entries; `LeaseError` if the feed is taken over.
+    def is_due(self, site: str, time: str) -> bool:
+        """Return whether the sitemaps of a site are to be read again."""
+        return is_sitemap_due(self._scalar(f"SELECT read FROM sites WHERE {OF_SITE}", site=site), time)
 
-        :param is_first: it is the first one of a check: the pages from earlier checks are deleted
+    def is_postponed(self, site: str, time: str) -> bool:
+        """Return whether the server of a site accepts no requests for lists and sitemaps yet."""
+        postponed = f"SELECT 1 FROM sites WHERE {OF_SITE} AND retry_after > :time"
+        return self._scalar(postponed, site=site, time=time) is not None
+
+    def find_validators(self, site: str, url: str) -> dict[str, Any]:
+        """Return the validators of a sitemap, as the attributes of a `LastReading`; {} for none."""
+        row = self._first(
+            f"SELECT {', '.join(VALIDATORS)} FROM sitemaps WHERE {OF_SITEMAP}", **_at(site, url)
+        )
+        return {} if row is None else dict(row._mapping)
+
+    def read_listed(self, site: str, url: str) -> tuple[list[str], bool]:
+        """Return the URLs that a sitemap listed when it was last read, and whether these are sitemaps."""
+        [row] = self._select(f"SELECT * FROM sitemaps WHERE {OF_SITEMAP}", **_at(site, url))
+        return _listed(row), bool(row.is_index)
+
+    def note(
+        self, site: str, url: str, urls: Iterable[str] = (), is_index: bool = False, **validators: str | None
+    ) -> None:
+        """Store what a sitemap lists."""
+        listed = zlib.compress("\n".join(urls).encode())
+        row = {**_at(site, url), "is_index": int(is_index), "listed": listed}
+        row |= dict.fromkeys(VALIDATORS) | validators
+        with self._database.transaction() as connection:
+            execute(connection, f"DELETE FROM sitemaps WHERE {OF_SITEMAP}", row)
+            execute(connection, insertion("sitemaps", row), row)
+
+    def note_read(self, site: str, time: str, is_part: bool, urls: Iterable[str]) -> None:
+        """Store that the sitemaps at `urls` were read, and forget the site's other ones."""
+        row = {"site": site, "read": time, "is_part": int(is_part), "retry_after": None}
+        others = f"DELETE FROM sitemaps WHERE {OF_SITE} AND NOT url = ANY(:urls)"
+        with self._database.transaction() as connection:
+            execute(connection, WRITE_SITE, row)
+            execute(connection, others, {"site": site, "urls": list(urls)})
+
+    def postpone(self, site: str, until: str) -> None:
+        """Store that the server of a site accepts no requests for lists and sitemaps for some time."""
+        with self._database.transaction() as connection:
+            row = {"site": site, "read": None, "is_part": 0, "retry_after": until}
+            execute(connection, POSTPONE_SITE, row)
+
+    def finish(self, feed: str, site: str) -> SitemapReport | None:
+        """Compare a feed with its site's sitemaps; store and return the result; None if they were never read.
+
+        :raises LeaseError: if the feed is taken over
         """
         with self._database.transaction() as connection:
             feed_id = self._leased_feed_id(connection, feed)
-            if is_first:
-                execute(connection, "DELETE FROM sitemaps WHERE feed_id = :feed_id", {"feed_id": feed_id})
-            if pages:
-                row = {"feed_id": feed_id, "url": url, "pages": json.dumps(pages, ensure_ascii=False)}
-                execute(connection, insertion("sitemaps", row), row)
-
-    def finish(self, feed: str, read_at: str, is_partial: bool) -> SitemapReport:
-        """Store and return the result of a check; `LeaseError` if the feed is taken over.
-
-        :param read_at: when the last sitemap was read: ISO 8601 in UTC
-        :param is_partial: not all sitemaps were read
-        """
-        with self._database.transaction() as connection:
-            feed_id = self._leased_feed_id(connection, feed)
-            pages = _compare_sitemaps(connection, feed_id)
-            report = SitemapReport(read_at, len(pages.listed), len(pages.kept), is_partial)
-            values = {"sitemap": report.to_json(), "id": feed_id}
-            execute(connection, "UPDATE feeds SET sitemap = :sitemap WHERE id = :id", values)
+            read = f"SELECT * FROM sites WHERE {OF_SITE} AND read IS NOT NULL"
+            row = execute(connection, read, {"site": site}).first()
+            if row is None:
+                return None
+            pages = _compare_sitemaps(connection, feed_id, site)
+            report = SitemapReport(row.read, len(pages.listed), len(pages.kept), bool(row.is_part))
+            values = {"site": site, "sitemap": report.to_json(), "id": feed_id}
+            execute(connection, "UPDATE feeds SET site = :site, sitemap = :sitemap WHERE id = :id", values)
         return report
 
     def find_missing(self, feed: str) -> list[str]:
@@ -385,12 +447,23 @@ class Sitemaps(Repository):
             return [encoded(url) for n in feed_ids for url in _compare_sitemaps(connection, n).missing]
 
 
+def _at(site: str, url: str) -> dict[str, Any]:
+    return {"site": site, "url": url}
+
+
+def _listed(row: Row[Any]) -> list[str]:
+    return zlib.decompress(row.listed).decode().splitlines()
+
+
 def _entry_links(connection: Connection, feed_id: int) -> list[str]:
     links = execute(connection, f"SELECT link {OF_LIVE}", {"feed_id": feed_id}).scalars()
     return [link for link in links if link]
 
 
-def _compare_sitemaps(connection: Connection, feed_id: int) -> Pages:
-    rows = execute(connection, "SELECT * FROM sitemaps WHERE feed_id = :feed_id", {"feed_id": feed_id})
-    pages_by_sitemap: dict[str, Iterable[str]] = {row.url: json.loads(row.pages) for row in rows}
-    return compare(pages_by_sitemap, _entry_links(connection, feed_id) if pages_by_sitemap else ())
+def _compare_sitemaps(connection: Connection, feed_id: int, site: str | None = None) -> Pages:
+    of_site = f"SELECT * FROM sitemaps WHERE {OF_SITE} AND is_index = 0"
+    if site is None:
+        site = execute(connection, "SELECT site FROM feeds WHERE id = :id", {"id": feed_id}).scalar()
+    rows = [] if site is None else execute(connection, of_site, {"site": site}).all()
+    links = _entry_links(connection, feed_id) if rows else []
+    return compare({row.url: like_entries(_listed(row), links) for row in rows}, links)

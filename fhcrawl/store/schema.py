@@ -93,8 +93,10 @@ feeds = Table(
     ),
     Column("total", Number, comment="how many entries its document says it has"),
     Column("unkept", Number, comment="how many of these were not kept when the last page was last read"),
+    Column("counted", Text, comment="when the walk that read the last page began"),
     Column("software", Text, comment="that has made it, and whose older pages are not requested"),
     Column("listing", Text, comment="what WordPress's list of posts has shown: a JSON object, a Listing"),
+    Column("site", Text, comment="whose sitemaps its entries are compared with"),
     Column("sitemap", Text, comment="what its site's sitemaps list: a JSON object, a SitemapReport"),
     Column("merge_renamed", Integer, comment="1: entries are deleted under ids that they had before"),
     Column("ids", Text, nullable=False, server_default="id", comment="what identifies entries: id, link, …"),
@@ -224,13 +226,28 @@ renames = Table(
     Column("since", Text, nullable=False, comment="when it was first read under its id"),
 )
 
-# The pages that look like entries of a feed, in the sitemaps of its site.
+# The sites whose sitemaps are compared with the entries of their feeds.
+sites = Table(
+    "sites",
+    metadata,
+    Column("site", Text, nullable=False, comment="scheme, host and port"),
+    Column("read", Text, comment="when its sitemaps were last read; NULL: not to the end yet"),
+    Column("is_part", Integer, nullable=False, comment="1: there are more sitemaps than were read"),
+    Column("retry_after", Text, comment="before which its server wants no request for them"),
+    UniqueConstraint("site").ddl_if(SQLITE),
+)
+
+# What a site's sitemaps list.
 sitemaps = Table(
     "sitemaps",
     metadata,
-    Column("feed_id", ForeignKey("feeds.id"), nullable=False),
+    Column("site", Text, nullable=False),
     Column("url", Text, nullable=False, comment="of the sitemap"),
-    Column("pages", Text, nullable=False, comment="a JSON list of URLs"),
+    Column("etag", Text),
+    Column("last_modified", Text),
+    Column("validated_url", Text, comment="URL whose response brought etag and last_modified"),
+    Column("is_index", Integer, nullable=False, comment="1: it lists sitemaps; 0: pages"),
+    Column("listed", LargeBinary, nullable=False, comment="their URLs, one a line, compressed with zlib"),
 )
 
 robots = Table(
@@ -351,8 +368,8 @@ downloads = Table(
 INDEXES = (
     "CREATE INDEX timemaps_by_feed ON timemaps (feed_id)",
     "CREATE INDEX mementos_by_feed ON mementos (feed_id)",
-    "CREATE INDEX sitemaps_by_feed ON sitemaps (feed_id)",
     "CREATE INDEX aliases_by_feed ON aliases (feed_id)",
+    "CREATE INDEX sitemaps_by_site ON sitemaps (KEY(site))",
     "CREATE INDEX feeds_by_run ON feeds (run)",
     "CREATE INDEX feeds_by_location ON feeds (KEY(location))",
     "CREATE INDEX captures_by_digest ON captures (digest)",
@@ -364,6 +381,7 @@ POSTGRESQL_INDEXES = (
     "CREATE UNIQUE INDEX feeds_by_url ON feeds (KEY(url))",
     "CREATE UNIQUE INDEX feeds_by_address ON feeds (KEY(address))",
     "CREATE UNIQUE INDEX aliases_by_address ON aliases (KEY(address))",
+    "CREATE UNIQUE INDEX sites_by_site ON sites (KEY(site))",
     "CREATE UNIQUE INDEX documents_by_key ON documents (feed_id, KEY(key))",
     "CREATE UNIQUE INDEX entries_by_id ON entries (feed_id, KEY(id))",
     "CREATE UNIQUE INDEX versions_by_id ON versions (feed_id, KEY(id), digest)",

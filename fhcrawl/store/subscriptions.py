@@ -167,6 +167,8 @@ def delete_rows(connection: Connection, feed_ids: list[int]) -> None:
         if "feed_id" in table.columns:
             execute(connection, f"DELETE FROM {table.name} WHERE feed_id = ANY(:feeds)", {"feeds": feed_ids})
     execute(connection, "DELETE FROM feeds WHERE id = ANY(:feeds)", {"feeds": feed_ids})
+    unused = "NOT EXISTS (SELECT 1 FROM feeds WHERE feeds.site = sitemaps.site)"
+    execute(connection, f"DELETE FROM sitemaps WHERE {unused}", {})
 
 
 def is_empty(connection: Connection, feed_id: int) -> bool:

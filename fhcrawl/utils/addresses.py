@@ -79,6 +79,15 @@ def origin(url: str) -> Origin:
     return Origin(canonical(parts.hostname or ""), port)
 
 
+def site(url: str) -> str:
+    """Return the scheme, host and port of a URL, as a URL; '' if it is not one of the web."""
+    with contextlib.suppress(ValueError):
+        parts = urlsplit(url)
+        if parts.scheme in PORTS and parts.hostname:
+            return f"{parts.scheme}://{parts.netloc.lower()}"
+    return ""
+
+
 @lru_cache(HOSTS_REMEMBERED)
 def canonical(host: str) -> str:
     """Return a host in lower case, in ASCII if possible, and an address in its usual form."""

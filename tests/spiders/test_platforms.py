@@ -651,6 +651,27 @@ def test_small_site_of_ghost_is_no_page_that_comes_again(server: FeedServer, pro
         assert project.feeds()[0]["absent"] == 0
 
 
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_ghost_api_whose_next_never_ends_takes_no_more_requests_in_each_run(
+    server: FeedServer, project: Project, is_empty: bool
+) -> None:
+    class Endless(Ghost):
+        def posts(self, query: dict[str, str]) -> str:
+            number, last = int(query["page"]), last_of(self.of)
+            turned = number if number <= last or is_empty else 1 + number % last
+            page = json.loads(super().posts({**query, "page": str(turned)}))
+            page["meta"]["pagination"]["next"] = number + 1
+            return json.dumps(page)
+
+    site, counts = Endless(server), []
+    for day in range(1, 6):
+        server.asked()
+        with clock_at(f"2030-01-{day:02}T00:00:00"):
+            project.crawl(site.feed, settings=DAILY)
+        counts.append(len(server.asked()))
+    assert max(counts[1:]) <= (7 if is_empty else 32), counts
+
+
 @pytest.mark.parametrize(
     ("api", "status", "kind"),
     [(None, 200, "html"), ("http://other.test/ghost/api/content/", 200, "html")]

@@ -158,6 +158,17 @@ def test_count_of_the_publisher(play: Play, script: str, count: int) -> None:
 
 
 @pytest.mark.in_process
+def test_count_that_is_another_one_at_each_read_is_walked_once(play: Play) -> None:
+    begin = from_begin("next", "").replace("6 5 next", "6 5 total:6 next")
+    play(
+        begin
+        + """/index 6 5 next:/2 total:7; crawl FHCRAWL_RECHECK=; asked /index /2 /1
+        /index 6 5 next:/2 total:9; crawl FHCRAWL_RECHECK=; asked /index
+        /index 6 5 next:/2 total:8; crawl FHCRAWL_RECHECK=; asked /index"""
+    )
+
+
+@pytest.mark.in_process
 @scripts(ARCHIVES, [name for name in ARCHIVES if "gone when" in name or "gone is deleted" in name])
 def test_check_of_archives(play: Play, script: str) -> None:
     play(from_begin("prev", script))

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from fhcrawl.spiders.walk import read_sitemap
+from fhcrawl.crawling.sitemaps import read_sitemap
 from tests.faketime import clock_at
 from tests.projects import Project, Run
 from tests.server import FeedServer
@@ -153,3 +153,102 @@ def test_text_file_is_a_sitemap() -> None:
         ["https://example.org/1", "https://example.org/2"],
         False,
     )
+
+
+def publish_sections(server: FeedServer, *names: str) -> list[str]:
+    """Serve feeds of one site, with an entry each."""
+    for number, name in enumerate(names):
+        item = (
+            f"<item><guid isPermaLink='false'>g</guid><link>{server.url(f'/{name}/{number}/')}</link></item>"
+        )
+        server.serve(f"/{name}.rss", f"<rss version='2.0'><channel><title>T</title>{item}</channel></rss>")
+    return [server.url(f"/{name}.rss") for name in names]
+
+
+SECTIONS = [f"section{letter}" for letter in "abcdefgh"]
+
+
+def test_sitemaps_of_a_site_are_requested_once_for_all_of_its_feeds(
+    project: Project, server: FeedServer
+) -> None:
+    feeds = publish_sections(server, *SECTIONS)
+    pages = [f"/{name}/{number}/" for name in SECTIONS for number in range(100, 110)]
+    own = [f"/{name}/{number}/" for number, name in enumerate(SECTIONS)]
+    etag = {"ETag": '"1"'}
+    server.serve("/sitemap.xml", index(server, "/map1.xml", "/map2.xml"), headers=etag)
+    server.serve("/map1.xml", urlset(server, *own), headers=etag)
+    server.serve("/map2.xml", urlset(server, *pages), headers=etag)
+    with clock_at("2004-01-01T00:00:00"):
+        project.crawl(*feeds, settings={"FHCRAWL_SITEMAPS_ENABLED": 1})
+    asked = server.asked()
+    assert [path for path in asked if "map" in path] == ["/sitemap.xml", "/map1.xml", "/map2.xml"]
+    for feed, section in zip(project.feeds(), SECTIONS, strict=True):
+        assert (feed["sitemap"]["listed"], feed["sitemap"]["kept"]) == (11, 1), feed
+        assert "its sitemap lists 11 pages" in feed["reasons"][0]["detail"]
+        assert project.scrapy("feeds", feed["feed"], "--missing").stdout.split() == [
+            server.url(f"/{section}/{number}/") for number in range(100, 110)
+        ]
+    # A feed that is new in this period is compared with what was read.
+    more = publish_sections(server, *SECTIONS, "sectioni")[-1]
+    with clock_at("2004-01-20T00:00:00"):
+        project.crawl(*feeds, more, settings={"FHCRAWL_SITEMAPS_ENABLED": 1})
+    assert "/sitemap.xml" not in server.asked()
+    assert [feed["sitemap"]["read"][:10] for feed in project.feeds()] == ["2004-01-01"] * 9
+    for path in ("/sitemap.xml", "/map1.xml", "/map2.xml"):
+        server.serve(path, "", status=304)
+    with clock_at("2004-02-01T00:00:00"):
+        project.crawl(*feeds, more, settings={"FHCRAWL_SITEMAPS_ENABLED": 1})
+    maps = [
+        (path, sent.get("If-None-Match"))
+        for path, sent in zip(server.requests, server.headers, strict=True)
+        if "map" in path
+    ]
+    assert maps == [(path, '"1"') for path in ("/sitemap.xml", "/map1.xml", "/map2.xml")]
+    assert {feed["sitemap"]["listed"] for feed in project.feeds()[:8]} == {11}
+
+
+def test_links_to_another_site_request_nothing_there(project: Project, server: FeedServer) -> None:
+    links = "".join(f"<item><link>http://victim.example.com/{number}/</link></item>" for number in range(5))
+    server.serve("/feed", f"<rss version='2.0'><channel><title>T</title>{links}</channel></rss>")
+    run = crawl(project, server)
+    assert server.asked() == ["/feed"]
+    assert "victim.example.com/sitemap.xml" not in run.log
+
+
+def test_robots_txt_names_no_sitemaps_of_another_host_for_its_feeds(
+    project: Project, server: FeedServer
+) -> None:
+    with type(server)() as other:
+        publish(server, 3)
+        publish(other, 3)
+        named = "".join(f"Sitemap: {server.url(f'/other{number}.xml')}\n" for number in range(5))
+        other.serve("/robots.txt", f"{named}Sitemap: http://victim.example.com/sitemap.xml\n")
+        server.serve("/sitemap.xml", urlset(server, *posts(2, 3)))
+        settings = {"FHCRAWL_SITEMAPS_ENABLED": 1, "CONCURRENT_REQUESTS": 1}
+        project.crawl(other.url("/feed"), server.url("/feed"), settings=settings)
+        assert "/sitemap.xml" in server.asked()
+        assert missing(project) == [server.url("/posts/2/")]
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("seconds", [30, 86_400])
+def test_refused_sitemap_is_postponed_as_is_the_feed(
+    project: Project, server: FeedServer, status: int, seconds: int
+) -> None:
+    publish(server, 3)
+    server.serve("/sitemap.xml", "", status=status, headers={"Retry-After": str(seconds)})
+    with clock_at("2004-01-01T00:00:00"):
+        crawl(project, server)
+    assert "/sitemap.xml" in server.asked()
+    [(retry_after, due)] = project.database.rows("SELECT retry_after, due FROM feeds")
+    assert due >= retry_after >= "2004-01-01T00:00:30Z"
+    assert project.feeds()[0]["sitemap"] is None
+    server.serve("/sitemap.xml", urlset(server, *posts(2, 3)))
+    if seconds == 86_400:
+        with clock_at("2004-01-01T12:00:00"):
+            crawl(project, server)
+        assert server.asked() == ["/feed"]
+    with clock_at("2004-01-02T00:01:00"):
+        crawl(project, server)
+    assert "/sitemap.xml" in server.asked()
+    assert missing(project) == [server.url("/posts/2/")]

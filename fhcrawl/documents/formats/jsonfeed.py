@@ -258,7 +258,8 @@ def read_ghost(document: Json, url: str, keep_originals: bool) -> FeedDocument |
         return None
     problems: list[Problem] = []
     links, next_number = Links(), unsigned(line(page, "next"))
-    if next_number is not None:
+    # A page without posts is behind the last one, whatever it names as the next one.
+    if document.members[GHOST_POSTS] and next_number is not None:
         page_url, parameter = url.partition("#")[0], f"page={next_number}"
         if not PAGE.search(page_url):
             page_url += f"{'&' if '?' in page_url else '?'}{parameter}"
