@@ -210,7 +210,7 @@ DOWNLOAD_FAIL_ON_DATALOSS = False
 # Without 520, 521, 525 and 530: these are errors of Cloudflare, as 522 and 524 are.
 RETRY_HTTP_CODES = [500, 502, 503, 504, 520, 521, 522, 524, 525, 530, 408, 429]
 # scrapy.resolver.CachingThreadedResolver: it does not find hosts that have only IPv6 addresses.
-DNS_RESOLVER = "scrapy.resolver.CachingHostnameResolver"
+TWISTED_DNS_RESOLVER = "scrapy.resolver.CachingHostnameResolver"
 # ERROR: the spider logs the failure itself.
 RETRY_GIVE_UP_LOG_LEVEL = "DEBUG"
 # True: it opens a port on this machine through which code can be run in the crawl.

@@ -7,14 +7,14 @@ from xml.sax.saxutils import escape, quoteattr
 from fhcrawl import documents
 from fhcrawl.crawling import parser
 from fhcrawl.crawling.parser import Job
-from fhcrawl.documents import DocumentList, FeedDocument
+from fhcrawl.documents import FeedDocument
 from fhcrawl.documents.model import DETAILS
 
 URL = "http://feeds.example/dir/feed"
 ATOM = "http://www.w3.org/2005/Atom"
 
 
-def feed_of(found: FeedDocument | DocumentList) -> FeedDocument:
+def feed_of(found: object) -> FeedDocument:
     assert isinstance(found, FeedDocument)
     return found
 
@@ -114,7 +114,7 @@ def said(document: FeedDocument) -> dict[str, Any]:
             del fields[name]
     for entry in fields["entries"]:
         for name in ("original", "digest", *DETAILS):
-            del entry[name]
+            entry.pop(name, None)
     return fields
 
 

@@ -95,6 +95,7 @@ class LastReading:
     :param received: when the document was last received, if that is too long ago: the request is made without
         conditions
     :param is_listed: the publisher has a list of the feed's entries
+    :param is_empty: it had no entries
     """
 
     is_new: bool = False
@@ -105,6 +106,7 @@ class LastReading:
     older_document: DocumentRef | None = None
     received: str | None = None
     is_listed: bool = False
+    is_empty: bool = False
 
 
 @dataclass(frozen=True)

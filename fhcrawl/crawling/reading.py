@@ -106,7 +106,9 @@ def unchanged_result(fetch: Fetch, response: Response) -> DocumentResult:
     last_reading = context_of(response).last_reading
     etag, last_modified = requests.validators(response)
     if response.status != requests.NOT_MODIFIED:
-        return DocumentResult(fetch, validators=(etag, last_modified, None), received=fetch.fetched)
+        is_empty = last_reading is not None and last_reading.is_empty
+        validators = None if is_empty else (etag, last_modified, None)
+        return DocumentResult(fetch, validators=validators, received=fetch.fetched)
     # RFC 9111, 4.3.4: the header fields of a 304 response replace the stored ones; those that it lacks stay.
     if last_reading is not None:
         etag, last_modified = etag or last_reading.etag, last_modified or last_reading.last_modified
@@ -396,17 +398,20 @@ class _Reading:
         return None if result.lost_entries or self.is_repaired else earlier.removed(held)
 
     def _with_subscription_fields(self, result: DocumentResult) -> DocumentResult:
-        document = self.document
+        document, older = self.document, result.older_document
         # RFC 5005, 2; an incomplete or invalid document deletes no entries.
         is_intact = result.failure is None and not self.invalid_entries and not self.is_repaired
-        body_digest = requests.body_digest(self.response, self.walk)
+        # The same bytes, if they only link to the first page, do not prove that the pages are unchanged.
+        has_pages = older is not None and older.role is Role.PAGE
+        is_index = has_pages and not (document.entries or document.updated)
+        body_digest = None if is_index else requests.body_digest(self.response, self.walk)
+        # A server may have sent a document without entries with the ETag of one that has some.
+        validators = requests.validators(self.response) if document.entries else (None, None)
         present = frozenset(version.id for version in result.versions)
         return replace(
             result,
             update_schedule=None if document.update_schedule is None else asdict(document.update_schedule),
-            # The same document without entries does not prove that there are none. Its server may have sent
-            # it with the ETag of a document that has some, and it may only link to the pages that have.
-            validators=(*requests.validators(self.response), body_digest) if document.entries else None,
+            validators=(*validators, body_digest),
             present=present if document.complete and is_intact else None,
             shown=self.marks if result.kind in COVERED_KINDS and result.failure is None else None,
             total=document.total,

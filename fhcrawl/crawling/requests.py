@@ -125,6 +125,7 @@ def subscription(start: WalkStart, walk: WalkContext) -> Request:
         older_document=start.older_document,
         received=_received_if_too_old(start.received, start.validated_url),
         is_listed=start.is_listed,
+        is_empty=start.is_empty,
     )
     place = ChainPosition(start.walk, 0)
     return _request(walk, start.location, Role.SUBSCRIPTION, place, CONDITIONAL, last_reading=last_reading)

@@ -288,7 +288,7 @@ def child_problems(
     `date_problem`.
     """
     for child in filter(_lacks_file, children):
-        yield Problem("no-file", name, f"its {elements.local_name(child)} names no file")
+        yield Problem("empty-enclosure", name, f"its {elements.local_name(child)} names no file")
     for child in children:
         # RFC 4287, 4.1.3.3: child elements are the content of the types xhtml, …+xml and …/xml.
         if (

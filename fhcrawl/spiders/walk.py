@@ -510,7 +510,7 @@ class Walk:
             self._stay(fetch, via, "says the reverse")
         else:
             logger.info("%s has moved to %s", fetch.feed, fetch.location, extra={"is_for_users": True})
-            with self._unless_taken(fetch):
+            with self._unless_taken(fetch.feed):
                 self._store.feeds.note_move(fetch.feed, fetch.location)
 
     def _lose_moved(self, fetch: Fetch, request: Request, failure: DocumentFailure) -> Iterator[Request]:
@@ -521,7 +521,7 @@ class Walk:
         message = "%s says that the feed has moved to %s, which %s; it is read where it was"
         logger.warning(message, via, fetch.requested_url, reason)
         # The next run tries again, whether or not the document has changed.
-        with self._unless_taken(fetch):
+        with self._unless_taken(fetch.feed):
             self._store.feeds.note_move(fetch.feed, None)
 
     # -- lists of documents -------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fhcrawl.exceptions import LeaseError, UnsettledError
 from fhcrawl.logical_feed import Kind, Verdict
+from fhcrawl.logical_feed.absences import LINK_OCTETS
 from fhcrawl.logical_feed.listings import Listing, SitemapReport, is_sitemap_due
 from fhcrawl.logical_feed.results import IDS, State, latest_time
 from fhcrawl.store import subscriptions
@@ -82,6 +83,7 @@ class WalkStart:
     :param special: whether the user's hosts had special addresses: `WalkContext.special_hosts`
     :param ids, former_ids: what identifies entries (`results.IDS`); what did until now, if this has changed
     :param is_listed: its publisher has a list of its entries (`Listing`)
+    :param is_empty: that document had no entries
     """
 
     feed: str
@@ -100,6 +102,7 @@ class WalkStart:
     former_ids: str | None = None
     received: str | None = None
     is_listed: bool = False
+    is_empty: bool = False
     has_due_sitemap: bool = True
 
     def without_validators(self) -> WalkStart:
@@ -284,6 +287,7 @@ def _walk_starts(
             body_digest=row.body_digest,
             received=document.received,
             is_listed=row.listing is not None,
+            is_empty=document.held is not None and len(document.held) == LINK_OCTETS,
             has_due_sitemap=may_have_more and is_sitemap_due(sitemap.read if sitemap else None, time_now()),
         )
         # Even if it is unchanged, its archives may have moved: it is read without conditions.

@@ -174,7 +174,7 @@ def entry_title(document: Document) -> Iterator[Finding]:
 @of_document("RSS 2.0, enclosure; RFC 4287, 4.2.7.1")
 def enclosures(document: Document) -> Iterator[Finding]:
     """Every enclosure names a file."""
-    for text, at in _problems(document, "no-file"):
+    for text, at in _problems(document, "empty-enclosure"):
         yield error(text, at, "Add the URL of the file, or remove the element.")
 
 

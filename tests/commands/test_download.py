@@ -285,9 +285,7 @@ def test_feed_that_was_not_crawled_is_refused(server: FeedServer, project: Proje
     serve(server, project, 1)
     code, out, err = download(project, server.url("/other"))
     assert (code, out) == (2, [])
-    assert err[-1].endswith(
-        f"{server.url('/other')} is not in the store; run fhcrawl crawl {server.url('/other')} first"
-    )
+    assert f"{server.url('/other')} is not in the store" in err[-1]
 
 
 @pytest.mark.real_crawl

@@ -30,7 +30,7 @@ def obtained(
     database: Database, *documents: dict[str, Any], listed: int | None = None, **captures: str
 ) -> list[str]:
     listing = None if listed is None else json.dumps({**LISTING, "walk": listed, "highest": 1})
-    feed = {"id": 1, "url": "http://example.org/", "location": "http://example.org/", "kind": "single"}
+    feed = {"id": 1, **dict.fromkeys(("url", "address", "location"), "http://example.org/"), "kind": "single"}
     feed |= {"walk": 1, "run": 1, "since": NOW, "crawled": NOW, "listing": listing, "subscription_id": 1}
     rows = [row_of(0, "subscription", id=1, held=FULL)]
     rows += [{**one, "id": number} for number, one in enumerate(documents, 2)]

@@ -188,7 +188,7 @@ def _read_item(item: Object, number: int, url: str, problems: list[Problem]) -> 
         if reference:
             entry.enclosures.append(enclosure(elements.resolve(reference, url), *details))
         else:
-            problems.append(Problem("no-file", name, "its attachment names no file"))
+            problems.append(Problem("empty-enclosure", name, "its attachment names no file"))
     entry.authors = author_names(item, name, problems)
     problems.extend(_faults(entry, item, name, TIMES))
     return entry

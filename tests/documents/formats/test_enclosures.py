@@ -108,13 +108,13 @@ def test_attachment_of_json_feed_is_read_in_any_spelling(attachment: dict[str, A
 )
 def test_element_of_a_file_without_one_is_a_problem(inside: str) -> None:
     document = read_rss(inside)
-    assert (files(document), kinds(document)) == ([], ["no-file"])
+    assert (files(document), kinds(document)) == ([], ["empty-enclosure"])
 
 
 def test_link_or_attachment_without_a_file_is_a_problem() -> None:
     entry = '<entry><id>1</id><title>t</title><link rel="enclosure" href=" "/><link/></entry>'
-    assert kinds(read_atom(entry)) == ["no-file"]
-    assert kinds(read_json({"mime_type": "audio/mpeg"}, 1, None)) == ["no-file", "no-file"]
+    assert kinds(read_atom(entry)) == ["empty-enclosure"]
+    assert kinds(read_json({"mime_type": "audio/mpeg"}, 1, None)) == ["empty-enclosure", "empty-enclosure"]
 
 
 @pytest.mark.parametrize(
