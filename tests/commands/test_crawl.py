@@ -60,7 +60,7 @@ def test_json_is_the_feeds_of_the_run_and_what_has_changed(project: Project, ser
     [again, same] = sorted(found, key=lambda feed: str(feed["feed"]))
     assert (again["new"], again["updated"], again["deleted"]) == (1, 1, 0)
     assert (same["feed"], same["new"]) == (other, 0)
-    assert {name for name in again if name not in ("new", "updated", "deleted")} == {
+    assert {name for name in again if name not in ("new", "updated", "deleted", "skipped")} == {
         *json.loads(project.scrapy("feeds", "--json").stdout)[0]
     }
     assert json.loads(crawl(project, one, "--due", "--json")) == []

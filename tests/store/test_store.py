@@ -147,7 +147,7 @@ def test_gap_is_known_since_it_was_first_seen(
 
 def test_feed_that_was_never_read_is_unknown_and_one_whose_chain_loops_incomplete(store: Store) -> None:
     [feed] = store.feeds.read()
-    assert (feed.verdict, [reason.kind for reason in feed.reasons]) == (Verdict.UNKNOWN, ["known"])
+    assert (feed.verdict, [reason.kind for reason in feed.reasons]) == (Verdict.UNKNOWN, ["not-crawled"])
     commit(store, *read(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
     commit(store, *read("a1", "a1"))
     [feed] = store.feeds.read()
