@@ -136,7 +136,8 @@ class Walk:
         # Feeds that other URLs have led to; and the new feeds that have moved, by their present location.
         self.renamed: set[str] = set()
         self._locations: dict[str, str] = {}
-        # Feeds whose rechecks have begun.
+        # Feeds that have older documents; and those whose rechecks have begun.
+        self._chained: set[str] = set()
         self._rechecked: set[str] = set()
         # By feed, the site with whose sitemaps it is to be compared. And the feeds that wait for these, by
         # the site whose sitemaps are being read.
@@ -199,6 +200,7 @@ class Walk:
             if last.older_document is None:
                 yield from self.end(fetch, response, is_unchanged=True)
             else:
+                self._chained.add(fetch.feed)
                 yield requests.known_older_document(fetch, response, last.older_document)
         else:
             yield from self._parse_document(fetch, response)
@@ -284,6 +286,8 @@ class Walk:
             next_location = reading.next_location(fetch, response, document)
             if next_location is not None:
                 yield requests.move(fetch, response, next_location)
+        if link is not None:
+            self._chained.add(fetch.feed)
         if link is not None and result.held is not None and link.role is Role.PAGE:
             self._newer[fetch.feed] = link.url, NewerDocument(fetch.role, result.held)
         if link is not None and document.fault is None:
@@ -415,7 +419,8 @@ class Walk:
             return
         self._rechecked.add(walk.feed)
         self._compare_sitemaps(walk.feed)
-        yield from self._recheck(self._due_rechecks(walk), walk)
+        if walk.feed in self._chained:
+            yield from self._recheck(self._due_rechecks(walk), walk)
 
     def _due_rechecks(self, walk: WalkContext) -> list[int]:
         rows, doubted_walk = self._store.documents.read_chain(walk.feed)
@@ -429,7 +434,7 @@ class Walk:
             rows = [row for row in rows if row.url in sources]
         rows = [row for row in rows if row.is_checkable]
         # What this crawl has read is not requested again.
-        read = [index for index, row in enumerate(rows) if row.run == walk.run]
+        read = {index for index, row in enumerate(rows) if row.run == walk.run}
         # Recheck out of turn if an archive has lost an entry, which may be gone, or if links from several
         # walks form a loop, which may not exist; but not documents whose last request failed.
         seen = [absences.Seen(row.changed_walk, row.checked_walk) for row in rows]
