@@ -201,7 +201,7 @@ class FeedExporter(feedexport.FeedExporter):
         for count, item in enumerate(rows.complete(changes), 1):
             if count == 1:
                 await _lock_files(self.slots)
-            self._write_item(item, spider)
+            await self._write_item(item, spider)
             if not is_last and not count % ENTRIES_AT_ONCE:
                 # Let other feeds continue.
                 await asyncio.sleep(0)
@@ -210,7 +210,7 @@ class FeedExporter(feedexport.FeedExporter):
         return count
 
     # Scrapy's `item_scraped` loses the slots if one of them fails.
-    def _write_item(self, item: dict[str, Any], spider: Spider) -> None:
+    async def _write_item(self, item: dict[str, Any], spider: Spider) -> None:
         if len(item) != len(FIELDS) and not self._has_warned:
             self._warn_of_unnamed(item)
         for number, slot in enumerate(self.slots):
@@ -222,8 +222,18 @@ class FeedExporter(feedexport.FeedExporter):
                 slot.itemcount += 1
                 size = slot.feed_options["batch_item_count"]
                 if size and slot.itemcount >= size:
-                    self._schedule_slot_close(slot, spider)
+                    await self._end_batch(slot, spider)
                     self.slots[number] = self._open_slot(slot.uri_template, spider, slot)
+
+    # There may be more batches than a process may have files open. The first slot keeps its lock, so that
+    # another export with the same template waits for the delivery.
+    async def _end_batch(self, slot: FeedSlot, spider: Spider) -> None:
+        if not isinstance(slot.storage, FileFeedStorage):
+            self._schedule_slot_close(slot, spider)
+            return
+        await self._close_slot(slot, spider)
+        if slot.batch_id != 1:
+            slot.storage.unlock()
 
     def _warn_of_unnamed(self, item: dict[str, Any]) -> None:
         exported = {name for slot in self.slots for name in slot.feed_options["fields"] or item}

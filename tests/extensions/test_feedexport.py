@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -77,6 +78,25 @@ def test_export_appends_or_overwrites(
         f"Nothing new since the last export: {name} is unchanged. The complete history: "
         f"`fhcrawl export -o {name}`" in run.log
     )
+
+
+@pytest.mark.in_process
+def test_batches_are_not_limited_by_the_number_of_open_files(server: FeedServer, project: Project) -> None:
+    entries = 100
+    server.serve("/index", atom([E(str(number)) for number in range(entries)]))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    number_of_open = len(list(Path("/proc/self/fd").iterdir()))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (number_of_open + 60, hard))
+    try:
+        settings = {"FEED_EXPORT_BATCH_ITEM_COUNT": 1}
+        args = ("-o", "%(batch_id)03d.jsonl")
+        run = project.crawl(server.url("/index"), output=None, args=args, settings=settings)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert run.exit_code == 0, run.log
+    batches = sorted(project.folder.glob("*.jsonl"))
+    assert len({read_export(path)[0]["id"] for path in batches}) == len(batches) == entries
+    assert not list(project.folder.glob(".*.lock"))
 
 
 def crawl_without_log(project: Project, server: FeedServer, *args: str) -> subprocess.CompletedProcess[str]:
