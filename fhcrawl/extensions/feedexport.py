@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import re
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ENTRIES_AT_ONCE = 100
+# A command for more feeds would be too long to read.
+MOST_CHOSEN = 3
 # Scrapy's placeholders that give each batch its own file.
 BATCH = re.compile(r"%\(batch_(id|time)\)")
 # Scrapy's storages write directly to the file, which is incomplete until the end, and do not flush stdout.
@@ -103,10 +106,15 @@ class FeedExporter(feedexport.FeedExporter):
             if (path := self._paths.get(template)) is not None:
                 result = f"{printable(template)} {'is unchanged' if path.exists() else 'was not written'}"
             if "%(" not in template:
-                place = storages.in_export(template, options["format"])
-        return (
-            f"Nothing new since the last export: {result}. The complete history: `fhcrawl export -o {place}`"
-        )
+                # The file of the changes is kept.
+                folder, slash, name = template.rpartition("/")
+                is_stdout = template in storages.STDOUT
+                other = template if is_stdout else f"{folder}{slash}complete-{name}"
+                place = storages.in_export(other, options["format"])
+        feeds = list(getattr(self.crawler.spider, "requested", ()))
+        chosen = "".join(f"--feed {shlex.quote(printable(feed))} " for feed in feeds[:MOST_CHOSEN])
+        command = f"fhcrawl export {chosen if len(feeds) <= MOST_CHOSEN else ''}-o {place}"
+        return f"Nothing new since the last export: {result}. The complete history: `{command}`"
 
     @property
     def only_appends(self) -> bool:

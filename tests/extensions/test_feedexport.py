@@ -76,7 +76,7 @@ def test_export_appends_or_overwrites(
     assert path.stat() == before
     assert (
         f"Nothing new since the last export: {name} is unchanged. The complete history: "
-        f"`fhcrawl export -o {name}`" in run.log
+        f"`fhcrawl export --feed {server.url('/index')} -o complete-{name}`" in run.log
     )
 
 
@@ -108,13 +108,29 @@ def crawl_without_log(project: Project, server: FeedServer, *args: str) -> subpr
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("-o", "b.csv"), "b.csv was not written. The complete history: `fhcrawl export -o b.csv`"),
-        (("-O", "a.jsonl"), "a.jsonl is unchanged. The complete history: `fhcrawl export -o a.jsonl`"),
-        (("-o", "b:xml"), "b was not written. The complete history: `fhcrawl export -o b:xml`"),
-        (("-o", "-:jsonl"), "nothing was written. The complete history: `fhcrawl export -o -:jsonl`"),
+        (
+            ("-o", "b.csv"),
+            "b.csv was not written. The complete history: `EXPORT -o complete-b.csv`",
+        ),
+        (
+            ("-O", "a.jsonl"),
+            "a.jsonl is unchanged. The complete history: `EXPORT -o complete-a.jsonl`",
+        ),
+        (
+            ("-o", "b:xml"),
+            "b was not written. The complete history: `EXPORT -o complete-b:xml`",
+        ),
+        (
+            ("-o", "-:jsonl"),
+            "nothing was written. The complete history: `EXPORT -o -:jsonl`",
+        ),
         (
             ("-o", "b.csv", "-o", "c.csv"),
-            "nothing was written. The complete history: `fhcrawl export -o FILE`",
+            "nothing was written. The complete history: `EXPORT -o FILE`",
+        ),
+        (
+            ("-o", "some/b 1.csv"),
+            "some/b 1.csv was not written. The complete history: `EXPORT -o 'some/complete-b 1.csv'`",
         ),
         # What a scheduled crawl appends to, and a file for the changes of each run.
         (("-o", "a.jsonl"), ""),
@@ -127,6 +143,7 @@ def test_crawl_without_a_log_says_why_a_file_is_not_written(
     server.serve("/index", atom([E("1")], head="<fh:complete/>"))
     project.crawl(server.url("/index"), output=None, args=("-o", "a.jsonl"))
     run = crawl_without_log(project, server, *args)
+    said = said.replace("EXPORT", f"fhcrawl export --feed {server.url('/index')}")
     assert (run.returncode, run.stderr) == (0, said and f"Nothing new since the last export: {said}\n")
     assert len(read_export(project.folder / "a.jsonl")) == 1
 
