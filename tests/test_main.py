@@ -147,6 +147,27 @@ def test_what_is_missing_is_printed_each_time_unless_quiet(anywhere: Anywhere, s
     assert done.stderr == "fhcrawl: --fail-on incomplete: some feeds are incomplete\n"
 
 
+def test_each_feed_that_could_not_be_read_has_a_line_even_if_quiet(
+    anywhere: Anywhere, server: FeedServer
+) -> None:
+    feed, lost, missing = map(server.url, ("/feed", "/lost", "/missing"))
+    server.serve("/feed", atom([E("1")], prev="/a1"))
+    server.serve("/a1", atom([E("0")]))
+    server.serve("/lost", atom([E("1")]))
+    assert anywhere.run("crawl", feed, lost, "-q").stderr == ""
+    server.serve("/lost", "", status=503)
+    unread = ["fhcrawl: No feed could be read."]
+    for feeds, code, failures in (((feed, lost, missing), 0, []), ((missing, lost), 1, unread)):
+        quiet = anywhere.run("crawl", *feeds, "-q", "-s", "RETRY_ENABLED=0")
+        assert quiet.returncode == code
+        *failed, first, other = sorted(quiet.stderr.splitlines())
+        assert failed == failures
+        assert first.startswith(f"fhcrawl: {lost}: ")
+        assert f"{lost} cannot be fetched: HTTP status 503" in first
+        assert other.startswith(f"fhcrawl: {missing}: ")
+        assert f"{missing} is missing (404)" in other
+
+
 def test_feeds_that_another_crawl_reads_are_named_without_the_log(anywhere: Anywhere) -> None:
     feed = "http://127.0.0.1:1/held"
     anywhere.run("subscribe", feed)

@@ -158,7 +158,10 @@ class Command(command.Command, crawl.Command):
             "action": "store_true",
             "help": "print which feeds would be crawled, and when they are due; request and change nothing",
         },
-        "-q --quiet": {"action": "store_true", "help": "print no progress and no table, only errors"},
+        "-q --quiet": {
+            "action": "store_true",
+            "help": "print no progress and no table, only errors, and feeds that could not be read",
+        },
     }
 
     _fail_on: str | None = None
@@ -215,6 +218,8 @@ class Command(command.Command, crawl.Command):
             return
         if opts.json:
             crawler.signals.connect(self._collect_feeds, signal=signals.engine_started)
+        if opts.quiet:
+            crawler.signals.connect(self._set_quiet, signal=signals.engine_started)
         self.run_crawl(crawler, **opts.spargs)
         if opts.json:
             self._print_json(crawler)
@@ -223,6 +228,13 @@ class Command(command.Command, crawl.Command):
         from fhcrawl.extensions.verdicts import VerdictsExtension
 
         VerdictsExtension.of(sender).reported = self._reported_feeds
+
+    def _set_quiet(self, sender: Crawler) -> None:
+        from fhcrawl.extensions.verdicts import VerdictsExtension
+
+        # Other spiders do not have it.
+        if (verdicts := sender.get_extension(VerdictsExtension)) is not None:
+            verdicts.has_read_errors = True
 
     def _print_json(self, crawler: Crawler) -> None:
         from fhcrawl.commands.feeds import as_json

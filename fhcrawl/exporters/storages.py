@@ -395,6 +395,9 @@ class FileFeedStorage(feedexport.FileFeedStorage):
             self.written = WrittenFile(*names, status.st_ino, status.st_size, status.st_mtime_ns)
         file.close()
 
+    def unlock(self) -> None:
+        self._lock.close()
+
     def release(self) -> None:
         with self._lock:
             if self._file is not None:

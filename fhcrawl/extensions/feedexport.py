@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import re
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ENTRIES_AT_ONCE = 100
+# A command for more feeds would be too long to read.
+MOST_CHOSEN = 3
 # Scrapy's placeholders that give each batch its own file.
 BATCH = re.compile(r"%\(batch_(id|time)\)")
 # Scrapy's storages write directly to the file, which is incomplete until the end, and do not flush stdout.
@@ -103,10 +106,15 @@ class FeedExporter(feedexport.FeedExporter):
             if (path := self._paths.get(template)) is not None:
                 result = f"{printable(template)} {'is unchanged' if path.exists() else 'was not written'}"
             if "%(" not in template:
-                place = storages.in_export(template, options["format"])
-        return (
-            f"Nothing new since the last export: {result}. The complete history: `fhcrawl export -o {place}`"
-        )
+                # The file of the changes is kept.
+                folder, slash, name = template.rpartition("/")
+                is_stdout = template in storages.STDOUT
+                other = template if is_stdout else f"{folder}{slash}complete-{name}"
+                place = storages.in_export(other, options["format"])
+        feeds = list(getattr(self.crawler.spider, "requested", ()))
+        chosen = "".join(f"--feed {shlex.quote(printable(feed))} " for feed in feeds[:MOST_CHOSEN])
+        command = f"fhcrawl export {chosen if len(feeds) <= MOST_CHOSEN else ''}-o {place}"
+        return f"Nothing new since the last export: {result}. The complete history: `{command}`"
 
     @property
     def only_appends(self) -> bool:
@@ -201,7 +209,7 @@ class FeedExporter(feedexport.FeedExporter):
         for count, item in enumerate(rows.complete(changes), 1):
             if count == 1:
                 await _lock_files(self.slots)
-            self._write_item(item, spider)
+            await self._write_item(item, spider)
             if not is_last and not count % ENTRIES_AT_ONCE:
                 # Let other feeds continue.
                 await asyncio.sleep(0)
@@ -210,7 +218,7 @@ class FeedExporter(feedexport.FeedExporter):
         return count
 
     # Scrapy's `item_scraped` loses the slots if one of them fails.
-    def _write_item(self, item: dict[str, Any], spider: Spider) -> None:
+    async def _write_item(self, item: dict[str, Any], spider: Spider) -> None:
         if len(item) != len(FIELDS) and not self._has_warned:
             self._warn_of_unnamed(item)
         for number, slot in enumerate(self.slots):
@@ -222,8 +230,18 @@ class FeedExporter(feedexport.FeedExporter):
                 slot.itemcount += 1
                 size = slot.feed_options["batch_item_count"]
                 if size and slot.itemcount >= size:
-                    self._schedule_slot_close(slot, spider)
+                    await self._end_batch(slot, spider)
                     self.slots[number] = self._open_slot(slot.uri_template, spider, slot)
+
+    # There may be more batches than a process may have files open. The first slot keeps its lock, so that
+    # another export with the same template waits for the delivery.
+    async def _end_batch(self, slot: FeedSlot, spider: Spider) -> None:
+        if not isinstance(slot.storage, FileFeedStorage):
+            self._schedule_slot_close(slot, spider)
+            return
+        await self._close_slot(slot, spider)
+        if slot.batch_id != 1:
+            slot.storage.unlock()
 
     def _warn_of_unnamed(self, item: dict[str, Any]) -> None:
         exported = {name for slot in self.slots for name in slot.feed_options["fields"] or item}

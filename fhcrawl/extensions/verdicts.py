@@ -18,7 +18,7 @@ from fhcrawl.extensions import Component
 from fhcrawl.extensions.feedexport import FeedExporter
 from fhcrawl.extensions.progress import ProgressExtension
 from fhcrawl.extensions.store import LEASED, StoreExtension
-from fhcrawl.logical_feed import Reason, Role, Verdict, in_words, shown_verdict
+from fhcrawl.logical_feed import FAILED, Reason, Role, Verdict, in_words, shown_verdict, words
 from fhcrawl.logical_feed.polling import Limits
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reporting.summary import EXPORTED, Counts, Look, Summary, failures
@@ -61,6 +61,8 @@ class VerdictsExtension(Component):
         self._summary = Summary()
         # The feeds of the run and what has changed in them, by URL, if they are wanted at the end.
         self.reported: dict[str, tuple[Feed, Counts]] | None = None
+        # Log feeds that could not be read as errors.
+        self.has_read_errors = False
         self._is_any_read = False
         self._unread: set[str] = set()
         for signal, handler in (
@@ -179,7 +181,8 @@ class VerdictsExtension(Component):
 
     def _log_verdict(self, url: str, verdict: Verdict, reasons: list[Reason], entries: int) -> None:
         self._crawler.stats.inc_value(f"fhcrawl/feed/{verdict.value}")
-        level = logging.WARNING if reasons else logging.INFO
+        is_error = self.has_read_errors and FAILED in words(verdict, reasons)
+        level = logging.ERROR if is_error else logging.WARNING if reasons else logging.INFO
         shown = shown_verdict(in_words(verdict, reasons))
         details = "".join(f"; {reason.url} {reason.detail}" for reason in reasons)
         logger.log(level, "%s: %s, entries: %d%s", url, shown, entries, details)

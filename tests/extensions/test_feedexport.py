@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -75,8 +76,27 @@ def test_export_appends_or_overwrites(
     assert path.stat() == before
     assert (
         f"Nothing new since the last export: {name} is unchanged. The complete history: "
-        f"`fhcrawl export -o {name}`" in run.log
+        f"`fhcrawl export --feed {server.url('/index')} -o complete-{name}`" in run.log
     )
+
+
+@pytest.mark.in_process
+def test_batches_are_not_limited_by_the_number_of_open_files(server: FeedServer, project: Project) -> None:
+    entries = 100
+    server.serve("/index", atom([E(str(number)) for number in range(entries)]))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    number_of_open = len(list(Path("/proc/self/fd").iterdir()))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (number_of_open + 60, hard))
+    try:
+        settings = {"FEED_EXPORT_BATCH_ITEM_COUNT": 1}
+        args = ("-o", "%(batch_id)03d.jsonl")
+        run = project.crawl(server.url("/index"), output=None, args=args, settings=settings)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert run.exit_code == 0, run.log
+    batches = sorted(project.folder.glob("*.jsonl"))
+    assert len({read_export(path)[0]["id"] for path in batches}) == len(batches) == entries
+    assert not list(project.folder.glob(".*.lock"))
 
 
 def crawl_without_log(project: Project, server: FeedServer, *args: str) -> subprocess.CompletedProcess[str]:
@@ -88,13 +108,29 @@ def crawl_without_log(project: Project, server: FeedServer, *args: str) -> subpr
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("-o", "b.csv"), "b.csv was not written. The complete history: `fhcrawl export -o b.csv`"),
-        (("-O", "a.jsonl"), "a.jsonl is unchanged. The complete history: `fhcrawl export -o a.jsonl`"),
-        (("-o", "b:xml"), "b was not written. The complete history: `fhcrawl export -o b:xml`"),
-        (("-o", "-:jsonl"), "nothing was written. The complete history: `fhcrawl export -o -:jsonl`"),
+        (
+            ("-o", "b.csv"),
+            "b.csv was not written. The complete history: `EXPORT -o complete-b.csv`",
+        ),
+        (
+            ("-O", "a.jsonl"),
+            "a.jsonl is unchanged. The complete history: `EXPORT -o complete-a.jsonl`",
+        ),
+        (
+            ("-o", "b:xml"),
+            "b was not written. The complete history: `EXPORT -o complete-b:xml`",
+        ),
+        (
+            ("-o", "-:jsonl"),
+            "nothing was written. The complete history: `EXPORT -o -:jsonl`",
+        ),
         (
             ("-o", "b.csv", "-o", "c.csv"),
-            "nothing was written. The complete history: `fhcrawl export -o FILE`",
+            "nothing was written. The complete history: `EXPORT -o FILE`",
+        ),
+        (
+            ("-o", "some/b 1.csv"),
+            "some/b 1.csv was not written. The complete history: `EXPORT -o 'some/complete-b 1.csv'`",
         ),
         # What a scheduled crawl appends to, and a file for the changes of each run.
         (("-o", "a.jsonl"), ""),
@@ -107,6 +143,7 @@ def test_crawl_without_a_log_says_why_a_file_is_not_written(
     server.serve("/index", atom([E("1")], head="<fh:complete/>"))
     project.crawl(server.url("/index"), output=None, args=("-o", "a.jsonl"))
     run = crawl_without_log(project, server, *args)
+    said = said.replace("EXPORT", f"fhcrawl export --feed {server.url('/index')}")
     assert (run.returncode, run.stderr) == (0, said and f"Nothing new since the last export: {said}\n")
     assert len(read_export(project.folder / "a.jsonl")) == 1
 
