@@ -4,6 +4,7 @@ import json
 import mimetypes
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from io import BufferedIOBase
 from typing import Any
@@ -300,6 +301,10 @@ def test_killed_download_goes_on_behind_the_complete_files(server: FeedServer, p
     complete, server.answers["/2.mp3"] = server.answers["/2.mp3"], Answer(raw=hang)
     process = project.start("download", feed, "-d", "files", "-s", f"USER_AGENT={USER_AGENT}")
     assert arrived.wait(60)
+    # The next request is sent before the file of the one before it has its name.
+    end = time.monotonic() + 60
+    while files(project) != ["audio 3"] and time.monotonic() < end:
+        time.sleep(0.05)
     process.kill()
     process.wait(60)
     killed.set()

@@ -56,7 +56,7 @@ class TestRedirectForTheMoment:
         lead(server, "/2025")
         run = project.crawl(server.url("/feed"))
         assert "fhcrawl/document/unchanged" not in run.stats
-        assert project.verdict() == ("incomplete", ["http-304"])
+        assert project.verdict() == ("complete", ["http-304"])
 
     def test_costs_conditional_requests_alone(self, server: FeedServer, project: Project) -> None:
         lead(server, "/2023")

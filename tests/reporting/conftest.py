@@ -32,6 +32,7 @@ def _feed(number: int, archives: int) -> dict[str, list[dict[str, Any]]]:
         "id": number,
         "url": "javascript:alert(1)" if number == 2 else f"{root}/index.atom",
         "location": root,
+        "address": root,
         "title": title,
         "kind": kind,
         **dict.fromkeys(("walk", "run"), 1),

@@ -84,7 +84,7 @@ class TestErrorInTheMiddleOfADocument:
         settings = {"SPIDER_MODULES": "tests.spiders.own"}
         run = project.crawl(server.url("/index"), settings=settings, spider="breaking", TEST_ENTRY="1")
         assert run.changes == {"2": "new"}
-        assert project.verdict() == ("unknown", ["error", "no-history"])
+        assert project.verdict() == ("incomplete", ["error", "no-history"])
         assert project.crawl(server.url("/index")).changes == {"1": "new"}
 
 

@@ -92,7 +92,7 @@ def test_copy_that_fails_leaves_nothing(project: Project) -> None:
         Store.open(there.url).close()
         there.refuse("changes", "NEW.id = '3'", "the disk is full")
         done = project.scrapy("copystore", there.url)
-        assert done.returncode == 2
+        assert done.returncode == 1
         assert "The store failed: the disk is full" in done.stderr
         assert "Traceback" not in done.stderr
         assert there.rows("SELECT id FROM entries") == []
