@@ -54,9 +54,9 @@ def test_every_fixture_as_an_archive_set_is_the_same_logical_feed(
     assert len(copies) > 0.8 * len(urls)
     run = project.crawl(*copies.values(), settings=quick)
     # An item keeps its own words and elements, also where they say nothing or are not as they should be.
-    own = ("is not a date", "is not escaped", "its link has an href attribute", "its enclosure names no file")
+    own = ["is not a date", "is not escaped", "its link has an href attribute", "its enclosure names no file"]
     # The copy of a feed that is not complete says so.
-    own += ("says that entries", "what to do:")
+    own += ["says that entries", "what to do:"]
     assert [warning for warning in run.warnings() if not any(words in warning for words in own)] == []
     verdicts = {feed["feed"]: feed["verdict"] for feed in project.feeds()}
     assert {url: verdicts[copy] for url, copy in copies.items()} == {url: verdicts[url] for url in copies}
