@@ -256,8 +256,8 @@ class ArchiveSet:
         path = self._path(number)
         try:
             root = etree.parse(path, PARSER).getroot()
-        except etree.XMLSyntaxError as error:
-            raise ExportError(f"{path} is not a document of this feed; choose another folder") from error
+        except etree.XMLSyntaxError:
+            raise ExportError(f"{path} is not a document of this feed; choose another folder") from None
         head = root
         for tag, _attributes in self.form.around[1:]:
             inner = head.find(tag)

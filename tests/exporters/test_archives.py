@@ -196,7 +196,7 @@ def test_documents_of_another_set_are_not_overwritten(
     (project.folder / "other" / "index.atom").write_text("mine")
     for folder in ("set/", "other"):
         done = project.scrapy("export", "-o", folder, *args)
-        assert (done.returncode, "choose another folder" in done.stderr) == (1, True)
+        assert (done.returncode, "choose another folder" in done.stderr) == (2, True)
     assert written == {path.name: path.read_bytes() for path in (project.folder / "set").iterdir()}
     assert (project.folder / "other" / "index.atom").read_text() == "mine"
 
