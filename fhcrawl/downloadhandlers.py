@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import stat
-from dataclasses import replace
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
@@ -36,7 +35,7 @@ from twisted.web._newclient import HEADER, STATUS
 from w3lib.url import file_uri_to_path
 from zope.interface import implementer
 
-from fhcrawl.crawling.context import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, find_context, set_walk
+from fhcrawl.crawling.context import ANY_ADDRESS, FIRST_USE, SPECIAL_HOSTS, WAS_PUBLIC, find_context
 from fhcrawl.crawling.failures import RefusedUrl, ResponseTooLarge
 from fhcrawl.crawling.partfiles import PART_FILE
 from fhcrawl.documents.lists import URI_LIST
@@ -193,10 +192,7 @@ class GuardedDownloadHandler(BaseDownloadHandler):
     async def _fetch_first(self, request: Request, host: str, has_special: bool) -> Response:
         handler = self._anywhere if has_special else self._checked
         response = await handler.download_request(request)
-        # A robots.txt belongs to no feed.
-        if (context := find_context(request)) is not None:
-            special_hosts = {**context.walk.special_hosts, host: has_special}
-            set_walk(request, replace(context.walk, special_hosts=special_hosts))
+        request.meta[SPECIAL_HOSTS] = {**request.meta.get(SPECIAL_HOSTS, {}), host: has_special}
         return response
 
     async def close(self) -> None:

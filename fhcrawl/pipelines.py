@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from asyncio import CancelledError
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -115,20 +114,9 @@ class PendingDocument:
         if result is not None and result.failure is None:
             self._fail(result, DocumentFailure(State.FAILED, kind, detail))
 
-    def end_in_loop(self, url: str, keeps_link: bool) -> None:
-        """End the walk at this document, whose links lead back to it, or to one that the run has read."""
-        if self.result is not None:
-            result = self.result if keeps_link else replace(self.result, older_document=None)
-            detail = f"links back to {url}: the chain forms a loop"
-            self._fail(result, DocumentFailure(State.INVALID, ReasonKind.LOOP, detail))
-
     def _fail(self, result: DocumentResult, failure: DocumentFailure) -> None:
         self.result = result.failed(failure)
         logger.warning("%s %s", result.fetch.requested_url, failure.detail)
-
-    def update_result(self, **fields: Any) -> None:
-        if self.result is not None:
-            self.result = replace(self.result, **fields)
 
     def _finish_if_done(self) -> None:
         if not self._has_ended or self._items_under_way or self.turn.done():

@@ -1,10 +1,11 @@
 """The context that a request of a walk carries from the spider to the middlewares and to its callback.
 
-It is stored in cb_kwargs under one key. It is replaced, never changed in place, because copies of a request
-share it. Requests that belong to no walk (robots.txt, those of a user's own spiders and components) have no
-context.
+It is stored in cb_kwargs under one key, by whoever makes the request, and never changed afterwards: copies of
+a request share it. Requests that belong to no walk (robots.txt, those of a user's own spiders and components)
+have no context.
 
-The keys of meta that are not Scrapy's are defined here too.
+The keys of meta that are not Scrapy's are defined here too: those that a request is made with, and those in
+which the downloader returns what it has learned.
 """
 
 from __future__ import annotations
@@ -48,10 +49,16 @@ FIRST_USE = "fhcrawl_first_use"
 WAS_PUBLIC = "fhcrawl_was_public"
 # Suffix of the download slot for the index of a web archive; its captures use the slot of the host.
 INDEX_SLOT = "/index"
-# The size of a response in octets before it was decompressed.
-RECEIVED = "fhcrawl_received"
 # The response to an earlier request of the crawl for the same document.
 RESPONSE = "fhcrawl_response"
+# What the downloader learns: the size of a response in octets before it was decompressed; when the feed's
+# first request was sent, in seconds since 1970; the octets of the feed so far; whether hosts of the user's
+# have special addresses; when a capture was made, if the archive served another one.
+RECEIVED = "fhcrawl_received"
+BEGUN = "fhcrawl_begun"
+OCTETS = "fhcrawl_octets"
+SPECIAL_HOSTS = "fhcrawl_special_hosts"
+CAPTURED = "fhcrawl_captured"
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,7 @@ class WalkContext:
         not been looked up yet are missing
     :param number: number of the walk
     :param sitemaps: the site's sitemaps are read after the walk
+    :param move: URL of the subscription document, and the one to which it says that the feed has moved
     """
 
     feed: str
@@ -81,6 +89,7 @@ class WalkContext:
     special_hosts: dict[str, bool] = field(default_factory=dict)
     number: int = 0
     sitemaps: bool = False
+    move: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -325,13 +334,15 @@ def feed_of(request: Request | Response) -> str | None:
     return None if context is None else context.walk.feed
 
 
-def set_walk(request: Request | Response, walk: WalkContext) -> None:
-    """Replace the walk context of a request, which the requests that follow from it take over."""
-    set_context(request, replace(context_of(request), walk=walk))
-
-
-def set_context(request: Request | Response, context: RequestContext) -> None:
-    request.cb_kwargs.update(cb_kwargs_of(context))
+def with_learned(walk: WalkContext, request: Request | Response) -> WalkContext:
+    """Return the walk context for the requests that follow, with what the downloader has learned."""
+    meta = request.meta
+    return replace(
+        walk,
+        begun=walk.begun or meta.get(BEGUN),
+        octets=max(walk.octets, meta.get(OCTETS, 0)),
+        special_hosts={**walk.special_hosts, **meta.get(SPECIAL_HOSTS, {})},
+    )
 
 
 def is_of_web_archive(context: RequestContext | None) -> bool:

@@ -254,7 +254,6 @@ class _Reading:
             # The next run requests the user's URL again.
             fetch = replace(fetch, location=fetch.feed)
         self._read_entries(since)
-        requests.note_growth(self.response, sum(_inherited(entry, fetch.url) for entry in document.entries))
         versions = [version for version in self.versions if version is not None]
         deletions = self._deletions()
         if self.invalid_entries:
@@ -683,6 +682,11 @@ def log_problems(result: DocumentResult, document: FeedDocument) -> None:
             problems[0].detail,
             f" (and {len(problems) - 1} more)" if len(problems) > 1 else "",
         )
+
+
+def inherited_octets(document: FeedDocument, url: str) -> int:
+    """Return the octets of what the entries of a document at `url` inherit or resolve."""
+    return sum(_inherited(entry, url) for entry in document.entries)
 
 
 # A short link may be resolved against a base of 2,000 octets, and each entry may inherit the feed's authors.

@@ -11,6 +11,7 @@ from urllib.parse import urldefrag, urlsplit
 from scrapy import Request
 
 from fhcrawl.crawling.context import (
+    CAPTURED,
     DELTAFETCH_ENABLED,
     DELTAFETCH_KEY,
     INDEX_SLOT,
@@ -30,12 +31,12 @@ from fhcrawl.crawling.context import (
     header,
     header_text,
     request_of,
-    set_walk,
     special_hosts_from_store,
     special_hosts_to_store,
     timestamp_of,
     user_urls,
     with_context,
+    with_learned,
 )
 from fhcrawl.crawling.sitemaps import MOST_OCTETS
 from fhcrawl.documents import detection
@@ -136,9 +137,9 @@ def _received_if_too_old(received: str | None, validated_url: str | None) -> str
     return received if is_due else None
 
 
-def conditional(response: Response) -> Request:
+def conditional(walk: WalkContext, response: Response) -> Request:
     """Return the request for a document again, with the validators that it had before it has changed."""
-    context = context_of(response)
+    context = replace(context_of(response), walk=walk)
     last_reading = context.last_reading or LastReading()
     task = Doubt(last_reading.received or "")
     context = replace(context, last_reading=replace(last_reading, body_digest=None, received=None), task=task)
@@ -146,6 +147,7 @@ def conditional(response: Response) -> Request:
 
 
 def subscription_elsewhere(
+    walk: WalkContext,
     fetch: Fetch,
     response: Response,
     url: str,
@@ -159,7 +161,7 @@ def subscription_elsewhere(
     # If the user's URL fails too, the document that led there is read as an archive.
     fallback = Fallback(archive=fetch.requested_url) if url == fetch.feed else None
     return _request(
-        context_of(response).walk,
+        walk,
         url,
         Role.SUBSCRIPTION,
         fetch.position,
@@ -181,16 +183,17 @@ def _referral(response: Response, url: str, failure: DocumentFailure | None, is_
     return Referral(count, mark, failure, context.is_new, is_page)
 
 
-def api(fetch: Fetch, response: Response, url: str) -> Request:
+def api(walk: WalkContext, fetch: Fetch, response: Response, url: str) -> Request:
     """Return the request for the first page of an API, in place of the home page that leads to it."""
     referral = _referral(response, url, None, is_page=True)
-    context = replace(context_of(response), requested_url=url, via=response.url, referral=referral)
+    context = replace(context_of(response), walk=walk, requested_url=url, via=response.url, referral=referral)
     return _with_target(context, {**ALWAYS, DELTAFETCH_KEY: fetch.key})
 
 
-def at_other_url(fetch: Fetch, context: RequestContext, failure: DocumentFailure) -> Iterator[Request]:
+def at_other_url(
+    walk: WalkContext, fetch: Fetch, context: RequestContext, failure: DocumentFailure
+) -> Iterator[Request]:
     """Yield the request for another URL of a document after a failure, if there is one."""
-    walk = context.walk
     # The target of a permanent redirect may have been removed, or the redirect may have been a mistake. A
     # server that sends Retry-After is still in use.
     is_elsewhere = fetch.requested_url not in (fetch.feed, walk.options.snapshot) and context.via is None
@@ -199,17 +202,18 @@ def at_other_url(fetch: Fetch, context: RequestContext, failure: DocumentFailure
     # The API rejects the key that its home page contained then.
     is_api = context.is_of_api and context.referral is None and fetch.key != fetch.requested_url
     if is_api and failure.kind in REFUSALS:
-        home = replace(context, requested_url=fetch.key, fallback=Fallback())
+        home = replace(context, walk=walk, requested_url=fetch.key, fallback=Fallback())
         yield _with_target(home, {**ALWAYS, DELTAFETCH_KEY: fetch.key})
 
 
-def archive_again(fetch: Fetch, walk: WalkContext, archive: str) -> Request:
+def archive_again(walk: WalkContext, fetch: Fetch, archive: str) -> Request:
     """Return the request for the archive that led to the user's URL, after that URL has failed."""
     fallback = Fallback(is_last=True)
     return _request(walk, archive, Role.SUBSCRIPTION, fetch.position, ALWAYS, fallback=fallback)
 
 
 def older_document(
+    walk: WalkContext,
     result: DocumentResult,
     response: Response,
     link: Link,
@@ -223,28 +227,29 @@ def older_document(
     if result.older_key is not None:
         meta[DELTAFETCH_KEY] = result.older_key
     return _request(
-        context.walk,
+        walk,
         link.url,
         link.role,
         # A page that a check has found has its place in the walk that reads it.
-        older._replace(walk=context.walk.number) if link.role is Role.PAGE else older,
+        older._replace(walk=walk.number) if link.role is Role.PAGE else older,
         meta,
         via=response.url,
         documents=context.documents + 1,
         platform=link.platform,
         has_joined=has_joined,
+        left_over=result.is_left_over,
         barren=barren,
         empty=0 if result.versions else context.empty + 1,
         newer=newer,
     )
 
 
-def known_older_document(fetch: Fetch, response: Response, older: DocumentRef) -> Request:
+def known_older_document(walk: WalkContext, fetch: Fetch, response: Response, older: DocumentRef) -> Request:
     """Return the request for the next unread document of a chain; the subscription document is unchanged."""
     # An archive keeps its position; a page gets the position in the walk that reads it.
     position = fetch.position.older_position() if older.role is Role.PAGE else older.position
     return _request(
-        context_of(response).walk,
+        walk,
         older.url,
         older.role,
         position,
@@ -268,9 +273,9 @@ def with_response(request: Request, response: Response) -> Request:
     return request
 
 
-def last_page(fetch: Fetch, response: Response, url: str) -> Request:
+def last_page(walk: WalkContext, fetch: Fetch, response: Response, url: str) -> Request:
     """Return the request for the page that a page without `next` calls the last one."""
-    walk, place = context_of(response).walk, fetch.position.older_position()
+    place = fetch.position.older_position()
     return _request(walk, url, Role.LISTED, place, ALWAYS, via=response.url)
 
 
@@ -360,60 +365,47 @@ def capture(
         documents=documents,
         task=CaptureRequest(time, memento.id, is_in_warc),
     )
-    return _archive_request(context, url, **{DELTAFETCH_KEY: url})
+    return _archive_request(context, url, 0, **{DELTAFETCH_KEY: url})
 
 
 # Without the user's headers for the feed, which may be credentials.
-def _archive_request(context: RequestContext, url: str, **meta: Any) -> Request:
+def _archive_request(context: RequestContext, url: str, priority: int = 0, **meta: Any) -> Request:
     cb_kwargs = cb_kwargs_of(context)
-    return Request(url, meta={**ALWAYS, **meta}, dont_filter=True, cb_kwargs=cb_kwargs)
+    return Request(url, meta={**ALWAYS, **meta}, dont_filter=True, cb_kwargs=cb_kwargs, priority=priority)
 
 
-def timemap(url: str, query: str, walk: WalkContext, documents: int) -> Request:
+def timemap(url: str, query: str, walk: WalkContext, documents: int, comes_last: bool = False) -> Request:
     """Return the request for what a web archive has of a URL.
 
     :param documents: how many requests the archive has had for the feed in this run, with this one
+    :param comes_last: after the requests of other feeds
     """
+    priority = CHECK_PRIORITY if comes_last else 0
     context = RequestContext(walk, url, Role.TIMEMAP, ChainPosition(EARLIEST_WALK, 0), documents=documents)
     slot = f"{urlsplit(walk.options.web_archive or '').hostname}{INDEX_SLOT}"
-    return _archive_request(context, query, download_maxsize=indexes.LONGEST_ANSWER, download_slot=slot)
+    most = indexes.LONGEST_ANSWER
+    return _archive_request(context, query, priority, download_maxsize=most, download_slot=slot)
 
 
-def list_check(fetch: Fetch, last: Request | Response, check: ListCheck) -> Request:
-    context = context_of(last)
-    return _request(
-        context.walk,
-        check.url,
-        Role.LISTED,
-        fetch.position if context.role is Role.LISTED else fetch.position.older_position(),
-        {**ALWAYS, **(status_meta(WORDPRESS.name) if check.is_reading else {})},
-        via=last.url,
-        documents=context.documents + 1,
-        task=check,
-    )
+def list_check(
+    walk: WalkContext, place: ChainPosition, via: str, documents: int, check: ListCheck
+) -> Request:
+    meta = {**ALWAYS, **(status_meta(WORDPRESS.name) if check.is_reading else {})}
+    return _request(walk, check.url, Role.LISTED, place, meta, via=via, documents=documents, task=check)
 
 
 def sitemap(
-    fetch: Fetch, last: Request | Response, check: SitemapCheck, validators: Mapping[str, Any]
+    walk: WalkContext, place: ChainPosition, via: str, check: SitemapCheck, validators: Mapping[str, Any]
 ) -> Request:
     meta = {**CONDITIONAL, "dont_retry": True, "download_maxsize": MOST_OCTETS}
-    return _request(
-        context_of(last).walk,
-        check.requested[-1],
-        Role.LISTED,
-        fetch.position,
-        meta,
-        CHECK_PRIORITY,
-        via=last.url,
-        task=check,
-        last_reading=LastReading(**validators),
-    )
+    context = {"via": via, "task": check, "last_reading": LastReading(**validators)}
+    return _request(walk, check.requested[-1], Role.LISTED, place, meta, CHECK_PRIORITY, **context)
 
 
-def move(fetch: Fetch, response: Response, url: str) -> Request:
-    walk, meta = context_of(response).walk, {**ALWAYS, "dont_retry": True}
-    via = fetch.requested_url
-    return _request(walk, url, Role.LISTED, fetch.position, meta, CHECK_PRIORITY, via=via, task=Move())
+def move(walk: WalkContext, via: str, url: str) -> Request:
+    """Return the request for the subscription document at the URL to which the one at `via` refers."""
+    meta, place = {**ALWAYS, "dont_retry": True}, ChainPosition(walk.number, 0)
+    return _request(walk, url, Role.LISTED, place, meta, CHECK_PRIORITY, via=via, task=Move())
 
 
 def _request(
@@ -473,34 +465,27 @@ def fetch_from_response(response: Response) -> Fetch:
 def _fetch(request: Request, url: str) -> Fetch:
     context, time_now = context_of(request), now()
     capture = context.task if isinstance(context.task, CaptureRequest) else None
+    captured_at, place = None if capture is None else capture.time, context.position
+    if (served_at := request.meta.get(CAPTURED)) is not None:
+        captured_at, place = served_at, chain.position_of_capture(served_at, -place.step)
     return Fetch(
         feed=context.walk.feed,
         key=request.meta.get(DELTAFETCH_KEY) or context.requested_url,
         requested_url=context.requested_url,
         url=url,
         role=context.role,
-        position=context.position,
-        fetched=time_now if capture is None else capture.time,
+        position=place,
+        fetched=captured_at or time_now,
         latest=latest_time(time_now),
         run=context.walk.run,
         location=_permanent_location(request, context.requested_url, url),
-        special=special_hosts_to_store(context.walk),
+        special=special_hosts_to_store(with_learned(context.walk, request)),
         walk=context.walk.number,
         capture_id=None if capture is None else capture.id,
         is_check=isinstance(context.task, Recheck),
         is_referred=context.referral is not None,
         has_joined=context.has_joined,
     )
-
-
-def note_growth(response: Response, size: int) -> None:
-    """Count a document with the octets of its stored entries, if these are more (FHCRAWL_MAX_BYTES).
-
-    Requests that are made after this call carry the sum.
-    """
-    if size > len(response.body):
-        walk = context_of(response).walk
-        set_walk(response, replace(walk, octets=walk.octets + size - len(response.body)))
 
 
 def _permanent_location(request: Request, location: str, url: str) -> str:
@@ -576,6 +561,10 @@ def conditions(request: Request) -> dict[str, bytes]:
         return {}
     values = (last.etag, last.last_modified)
     return {name: v.encode("latin-1") for name, v in zip(VALIDATED, values, strict=True) if v}
+
+
+def was_conditional(response: Response) -> bool:
+    return bool(conditions(request_of(response)))
 
 
 # RFC 9110, 8.8.1: a strong validator changes with "the representation data that would be observable in the

@@ -12,6 +12,7 @@ from w3lib.url import file_uri_to_path
 from fhcrawl.crawling.context import (
     ANY_ADDRESS,
     FIRST_USE,
+    SPECIAL_HOSTS,
     WAS_PUBLIC,
     find_context,
     has_fixed_address,
@@ -124,7 +125,7 @@ def _key_of_user_host(request: Request, context: RequestContext, where: Origin) 
         return ANY_ADDRESS if has_fixed_address(where.host) else None
     if where not in map(addresses.origin, user_urls(context.walk)):
         return None
-    special_hosts = context.walk.special_hosts
+    special_hosts = {**context.walk.special_hosts, **request.meta.get(SPECIAL_HOSTS, {})}
     if has_fixed_address(where.host) or special_hosts.get(where.host):
         return ANY_ADDRESS
     if where.host in special_hosts:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from time import time
@@ -14,7 +13,15 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import DownloadTimeoutError, NotConfigured
 
-from fhcrawl.crawling.context import RECEIVED, feed_of, find_context, is_of_user, is_of_web_archive, set_walk
+from fhcrawl.crawling.context import (
+    BEGUN,
+    OCTETS,
+    RECEIVED,
+    feed_of,
+    find_context,
+    is_of_user,
+    is_of_web_archive,
+)
 from fhcrawl.crawling.failures import LimitReached
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.feedexport import FeedExporter
@@ -89,8 +96,7 @@ class LimitsMiddleware(Component):
             # The walk carries the time: its next request may come from a JOBDIR.
             walk = context.walk
             begun = self._begun.setdefault((walk.feed, walk.run), walk.begun or time())
-            if begun != walk.begun:
-                set_walk(request, replace(walk, begun=begun))
+            request.meta[BEGUN] = begun
             seconds_left += begun - time()
         if seconds_left <= 0:
             raise LimitReached(time_is_over(self._seconds))
@@ -101,8 +107,7 @@ class LimitsMiddleware(Component):
 
 def time_left(request: Request, seconds: int) -> float | None:
     """Return the seconds that a request's feed has left of FHCRAWL_MAX_SECONDS; None without a limit."""
-    context = find_context(request)
-    begun = None if context is None else context.walk.begun
+    begun = request.meta.get(BEGUN)
     return None if not seconds or begun is None else max(begun + seconds - time(), 0)
 
 
@@ -115,19 +120,19 @@ def _numbered(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-OCTETS = "FHCRAWL_MAX_BYTES"
+MAX_OCTETS = "FHCRAWL_MAX_BYTES"
 
 
 class OctetsMiddleware(Component):
     """FHCRAWL_MAX_BYTES: how many octets may be downloaded for a feed in one run.
 
     The size of a response is that of its body, compressed or decompressed, or of its entries
-    (`requests.note_growth`), whichever is larger. Redirects and failed attempts count, captures in WARC
+    (`FeedCrawl.count_octets`), whichever is larger. Redirects and failed attempts count, captures in WARC
     files do not. The first document after the subscription document is always fetched.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self._limit = crawler.settings.getint(OCTETS)
+        self._limit = crawler.settings.getint(MAX_OCTETS)
         if not self._limit:
             raise NotConfigured
         self._octets: dict[tuple[str, int], int] = {}
@@ -136,7 +141,7 @@ class OctetsMiddleware(Component):
     def process_request(self, request: Request) -> None:
         context = find_context(request)
         if self._add_octets(request, 0) >= self._limit and context is not None and context.documents != 1:
-            raise LimitReached(f"{OCTETS} limits a crawl to {self._limit} bytes")
+            raise LimitReached(f"{MAX_OCTETS} limits a crawl to {self._limit} bytes")
 
     def response_downloaded(self, response: Response, request: Request) -> None:
         request.meta[RECEIVED] = len(response.body)
@@ -156,8 +161,7 @@ class OctetsMiddleware(Component):
         walk = context.walk
         key = walk.feed, walk.run
         total = self._octets[key] = max(self._octets.get(key, 0), walk.octets) + octets
-        if total != walk.octets:
-            set_walk(request, replace(walk, octets=total))
+        request.meta[OCTETS] = total
         return total
 
 

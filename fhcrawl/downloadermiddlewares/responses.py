@@ -19,6 +19,7 @@ from scrapy.utils.gz import gzip_magic_number
 
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import (
+    CAPTURED,
     RESPONSE,
     CaptureRequest,
     context_of,
@@ -26,7 +27,6 @@ from fhcrawl.crawling.context import (
     header,
     is_of_user,
     is_of_web_archive,
-    set_context,
     with_context,
 )
 from fhcrawl.crawling.failures import NotACapture, ResponseTooLarge, describe_attempt
@@ -34,7 +34,6 @@ from fhcrawl.documents.dates import utc
 from fhcrawl.documents.links import header_targets
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.extensions import Component
-from fhcrawl.logical_feed import chain
 from fhcrawl.logical_feed.platforms import NOT_FOUND
 from fhcrawl.utils import addresses
 from fhcrawl.utils.clock import now
@@ -341,9 +340,7 @@ class MementosMiddleware:
             raise NotACapture("is not a capture: the web archive does not say when it was made")
         if response.status != OK:
             raise NotACapture(f"is not a document, but a captured response with status {response.status}")
-        captured = min(f"{time[:TO_THE_SECOND]}Z", now())
-        position = chain.position_of_capture(captured, -context.position.step)
-        set_context(request, replace(context, task=replace(capture, time=captured), position=position))
+        request.meta[CAPTURED] = min(f"{time[:TO_THE_SECOND]}Z", now())
         headers = response.headers.copy()
         link_headers = headers.pop("Link", [])
         url = context.requested_url

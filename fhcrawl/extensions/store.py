@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
-from fhcrawl.crawling.context import feed_of, find_context, set_walk
+from fhcrawl.crawling.context import feed_of, find_context, with_context
 from fhcrawl.exceptions import LeaseError, StoreError, UnsettledError
 from fhcrawl.exporters.storages import recover
 from fhcrawl.extensions import Component
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import AsyncioLoopingCall
     from twisted.internet.task import LoopingCall
 
+    from fhcrawl.crawling.feedcrawl import FeedCrawl
     from fhcrawl.store import WalkStart
 
 logger = logging.getLogger(__name__)
@@ -56,7 +57,8 @@ class StoreExtension(Component):
 
     `unrecorded_failures` could not be written to the store. `skipped_feeds` are not read, because of another
     crawl (`leased_feeds`, with the reason) or an error of the store. `resumed_feeds` continue with requests
-    from a JOBDIR. `has_released`: changes of feeds that are done may have to be exported.
+    from a JOBDIR. `feed_crawls`: the state of
+    each feed under way. `has_released`: changes of feeds that are done may have to be exported.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -69,6 +71,7 @@ class StoreExtension(Component):
         self.skipped_feeds: set[str] = set()
         self.leased_feeds: dict[str, str] = {}
         self.resumed_feeds: set[str] = set()
+        self.feed_crawls: dict[str, FeedCrawl] = {}
         self.under_way = UnderWay()
         self.has_released = False
         self._logged_errors: set[str] = set()
@@ -160,17 +163,17 @@ class StoreExtension(Component):
                 self.resumed_feeds |= self.store.walks.resume(batch, self.run)
         except StoreError as error:
             self.fail(error)
-        return [request for request in requests if self._resume(request, runs)]
+        resumed = (self._resume(request, runs) for request in requests)
+        return [request for request in resumed if request is not None]
 
-    def _resume(self, request: Request, runs: Mapping[str, int]) -> bool:
+    def _resume(self, request: Request, runs: Mapping[str, int]) -> Request | None:
         context = find_context(request)
         if context is None:
-            return True
+            return request
         walk = context.walk
         if walk.feed not in self.resumed_feeds or walk.run != runs[walk.feed] or context.is_of_capture:
-            return False
-        set_walk(request, replace(walk, run=self.run))
-        return True
+            return None
+        return with_context(request, replace(context, walk=replace(walk, run=self.run)))
 
     def _refuse(self, feed: str, error: StoreError) -> None:
         loss = DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, f"was not crawled: {error}")

@@ -97,9 +97,6 @@ class VerdictsExtension(Component):
         scheduler = None if engine is None else engine.scheduler
         if not isinstance(scheduler, Scheduler):
             return
-        # Captures are read when all walks have ended.
-        if getattr(self._crawler.spider, "has_captures_left", False):
-            return
         done, extension = scheduler.done(), StoreExtension.of(self._crawler)
         for begin in range(0, len(done), FEEDS_AT_ONCE):
             if extension.has_failed:

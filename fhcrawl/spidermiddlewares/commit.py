@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fhcrawl.documents import FeedDocument
-    from fhcrawl.logical_feed import Version
+    from fhcrawl.logical_feed import Version, Winner
     from fhcrawl.logical_feed.results import CommitBatch, Fetch
     from fhcrawl.store import DocumentRef
 
@@ -60,6 +60,7 @@ class CommitMiddleware(Component):
         self._reader = ReaderExtension.of(crawler)
         self._pending: dict[Response, PendingDocument] = {}
         self._turns: dict[str, asyncio.Future[None]] = {}
+        self._error = ""  # the last one of a comparison
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
@@ -129,22 +130,25 @@ class CommitMiddleware(Component):
                 await pending.before
         await self._reader.wait_until_parsed(response)
 
-    def find(self, response: Response) -> PendingDocument | None:
-        """Return the pending document of a response; None if the spider has not parsed it."""
-        pending = self._pending.get(response)
-        return None if pending is None or pending.result is None else pending
+    def compare(self, result: DocumentResult) -> dict[str, Winner] | None:
+        """Return the newest stored versions of a document's entries, by id; None after an error."""
+        try:
+            self._store.documents.share_ids(result)
+            return self._store.entries.compare(result)
+        except Exception as error:  # noqa: BLE001 - after any error, no entry can be processed
+            self._extension.fail(error)
+            self._error = describe(error)
+            return None
 
-    def record_document(self, response: Response, result: DocumentResult) -> PendingDocument:
-        """Set the result of a document, and compare its entries with the store."""
+    def record_document(
+        self, response: Response, result: DocumentResult, stored: dict[str, Winner] | None
+    ) -> PendingDocument:
+        """Set the result of a document, which is final, and the stored versions of its entries."""
         pending = self._pending[response]
         pending.result = result
         pending.batch.counts += result.counts
-        try:
-            self._store.documents.share_ids(result)
-            stored = self._store.entries.compare(result)
-        except Exception as error:  # noqa: BLE001 - after any error, no entry can be processed
-            self._extension.fail(error)
-            detail = f"could not be compared with the store ({describe(error)})"
+        if stored is None:
+            detail = f"could not be compared with the store ({self._error})"
             pending.mark_failed(ReasonKind.STORE_ERROR, detail)
         else:
             pending.batch.compare(stored, result.deletions)
@@ -158,11 +162,12 @@ class CommitMiddleware(Component):
         document: FeedDocument,
         result: DocumentResult,
         versions: list[Version | None],
+        stored: dict[str, Winner] | None,
         following: Iterable[Request] = (),
     ) -> Iterator[Request | EntryVersion]:
         """Record a document; yield the requests that follow, which are made after that, then its entries."""
         reading.log_problems(result, document)
-        pending = self.record_document(response, result)
+        pending = self.record_document(response, result, stored)
         yield from following
         yield from _entry_items(pending, document, result, versions)
 

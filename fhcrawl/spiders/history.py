@@ -10,16 +10,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
-from scrapy import signals as scrapy_signals
-from scrapy.exceptions import DontCloseSpider
 
 from fhcrawl.crawling import reading, requests, subscriptions
 from fhcrawl.crawling.subscriptions import LISTED_FILES
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed.platforms import PROBE
-from fhcrawl.spiders.captures import Captures
-from fhcrawl.spiders.walk import Walk
+from fhcrawl.spiders.stages import Stages
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.datadir import base_of
@@ -71,15 +68,11 @@ class HistorySpider(Spider):
         self.only_due = due
         self.deltafetch_reset = deltafetch_reset
         self.warc = warc
-        self.has_captures_left = bool(warc)  # a feed is not finished before its captures are read
-        self._captures: Captures | None = None
         self.idle_reason = ""  # why a crawl has no feeds
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        spider = super().from_crawler(crawler, *args, **cls.check(crawler.settings, **kwargs))
-        crawler.signals.connect(spider.read_captures, signal=scrapy_signals.spider_idle)
-        return spider
+        return super().from_crawler(crawler, *args, **cls.check(crawler.settings, **kwargs))
 
     @staticmethod
     def check(
@@ -112,8 +105,8 @@ class HistorySpider(Spider):
         return subscriptions.with_web_archive(feeds, self.settings)
 
     @cached_property
-    def walk(self) -> Walk:
-        return Walk(self.crawler, self._begin_elsewhere)
+    def stages(self) -> Stages:
+        return Stages(self.crawler, self._begin_elsewhere)
 
     async def start(self) -> AsyncIterator[Request]:
         extension = StoreExtension.of(self.crawler)
@@ -129,9 +122,11 @@ class HistorySpider(Spider):
         for sentence in self.requested.refused:
             logger.error("%s", sentence)
             self.crawler.stats.inc_value(REFUSED)
-        await self._open_captures()
+        await self.stages.open()
         urls = [feed for feed in feeds if feed not in extension.resumed_feeds]
-        options_by_url = ((feed, feeds[feed].plain()) for feed in urls if feed not in self.walk.renamed)
+        options_by_url = (
+            (feed, feeds[feed].plain()) for feed in urls if feed not in self.stages.names.renamed
+        )
         while batch := dict(islice(options_by_url, FEEDS_AT_ONCE)):
             starts = list(extension.begin_walks(batch))
             try:
@@ -165,8 +160,6 @@ class HistorySpider(Spider):
         return self._with_callbacks(requests.first(start, options))
 
     def _begin_elsewhere(self, feed: str, options: FeedOptions, is_under_way: bool) -> Iterator[Request]:
-        if self._captures is not None:
-            self.feeds.setdefault(feed, options)
         if is_under_way:
             return
         extension = StoreExtension.of(self.crawler)
@@ -179,16 +172,16 @@ class HistorySpider(Spider):
     def follow(self, request: Request) -> Iterator[Request]:
         """Yield the requests that follow the last request of a feed."""
         try:
-            yield from self._with_callbacks(self.walk.begin_rechecks(request))
+            yield from self._with_callbacks(self.stages.follow(request))
         except StoreError as error:
             StoreExtension.of(self.crawler).fail(error)
 
     # Scrapy passes the request's cb_kwargs to the callbacks; `context_of` reads them.
     def parse(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
-        return self._with_callbacks(self.walk.step(response))
+        return self._with_callbacks(self.stages.step(response))
 
     def lose(self, failure: Failure) -> list[Request]:
-        return list(self._with_callbacks(self.walk.fail(failure)))
+        return list(self._with_callbacks(self.stages.fail(failure)))
 
     def _with_callbacks(self, outputs: Iterator[Any]) -> Iterator[Any]:
         return (self._request(output) if isinstance(output, Request) else output for output in outputs)
@@ -197,24 +190,5 @@ class HistorySpider(Spider):
         request.callback, request.errback = self.parse, self.lose
         return request
 
-    async def _open_captures(self) -> None:
-        has_web_archives = any(options.web_archive for options in self.feeds.values())
-        self.has_captures_left = bool(self.warc) or has_web_archives
-        if self.has_captures_left:
-            self._captures = Captures(self.crawler, self.warc, self.feeds)
-            await self._captures.build()
-            self.walk.rows |= self._captures.rows
-
-    def read_captures(self) -> None:
-        if self._captures is None or not self.has_captures_left:
-            return
-        self.has_captures_left = False
-        first = self._captures.first()
-        for request in first:
-            self.crawler.engine.crawl(self._request(request))
-        if first:
-            raise DontCloseSpider
-
     def closed(self, reason: str) -> None:
-        if self._captures is not None:
-            self._captures.close()
+        self.stages.close()

@@ -1,4 +1,4 @@
-"""Requests the captures of feeds, in WARC files and in web archives, when all walks have ended.
+"""The captures of feeds, in WARC files and in web archives.
 
 There is a queue for each feed and source. It requests one capture after another, because what a capture shows
 decides which one is worth reading next.
@@ -19,30 +19,27 @@ from fhcrawl.crawling import reading, requests
 from fhcrawl.crawling.context import Purpose, WalkContext
 from fhcrawl.documents.dates import elapsed
 from fhcrawl.exceptions import LeaseError, NoIndexError, NotAFeedError, StoreError
-from fhcrawl.extensions.reader import ReaderExtension
-from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Kind, Role
 from fhcrawl.logical_feed.coverage import WINDOW, CaptureRead, next_captures
 from fhcrawl.logical_feed.polling import LONGEST
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.spidermiddlewares.commit import CommitMiddleware
-from fhcrawl.spiders.walk import Row
+from fhcrawl.spiders.stages.stage import Row, Stage
 from fhcrawl.store.mementos import WARC_FILES, TimeMap
 from fhcrawl.utils.addresses import name_of
 from fhcrawl.utils.clock import now
 from fhcrawl.warc import indexes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from fhcrawl.crawling.subscriptions import Listed
+    from fhcrawl.crawling.feedcrawl import FeedCrawl
     from fhcrawl.logical_feed.results import Fetch
-    from fhcrawl.spiders.walk import Output
+    from fhcrawl.spiders.stages.stage import Output
     from fhcrawl.store import Memento
 
 logger = logging.getLogger(__name__)
@@ -67,9 +64,8 @@ FINAL_KINDS = frozenset({ReasonKind.TOO_LARGE, ReasonKind.REFUSED_URL})
 
 
 class _Queue:
-    def __init__(self, captures: Captures, feed: str) -> None:
-        self.captures, self.feed = captures, feed
-        self.walk = WalkContext(feed, captures.extension.run, captures.feeds[feed])
+    def __init__(self, captures: Captures, walk: WalkContext) -> None:
+        self.captures, self.walk, self.feed = captures, walk, walk.feed
         self.mementos = captures.store.mementos
         self.chosen: list[Memento] = []  # in reverse order
         self.depth = 0  # of the chosen ones
@@ -130,8 +126,9 @@ class _Queue:
 # searched files: a digest of the URLs, and a digest of each file's path, size and time. These files are not
 # opened again unless they have unread captures.
 class _InFiles(_Queue):
-    def __init__(self, captures: Captures, feed: str) -> None:
-        super().__init__(captures, feed)
+    def __init__(self, captures: Captures, walk: WalkContext) -> None:
+        super().__init__(captures, walk)
+        feed = self.feed
         # By `name_of` of the URL; the id is 0 for TimeMaps that are not in the store.
         self.timemaps: dict[str, TimeMap] = {}
         self._searched: list[str] = []  # digest of the searched URLs, then those of files
@@ -201,10 +198,8 @@ class _InFiles(_Queue):
                 return
             self.failed_ids.add(capture.id)
 
-    def lose(self, fetch: Fetch, failure: DocumentFailure) -> Iterator[Request]:
+    def note_lost(self, fetch: Fetch, failure: DocumentFailure) -> None:
         self.note_read(DocumentResult(fetch, failure=failure))
-        if failure.state is not State.KNOWN:
-            yield from self.next()
 
 
 def _file_digest(path: str) -> str:
@@ -241,9 +236,9 @@ class _TimeMapReading:
 
 
 class _InArchive(_Queue):
-    def __init__(self, captures: Captures, feed: str, archive: _Archive) -> None:
-        super().__init__(captures, feed)
-        self.archive = archive
+    def __init__(self, captures: Captures, walk: WalkContext, archive: _Archive) -> None:
+        super().__init__(captures, walk)
+        self.archive, feed = archive, self.feed
         self.requests = 0
         self.reading: _TimeMapReading | None = None
         self.failed_timemaps: set[int] = set()  # in this run
@@ -281,7 +276,8 @@ class _InArchive(_Queue):
         self.requests += 1
         if self.reading is not None:
             timemap_url, query = self.reading.timemap.url, self.reading.requested
-            yield requests.timemap(timemap_url, query, self.walk, self.requests)
+            # An archive is skipped after some failures: feeds that failed last time come after the others.
+            yield requests.timemap(timemap_url, query, self.walk, self.requests, bool(self.last_failure))
         elif self.chosen:
             capture = self.take_next()
             archive_url = indexes.capture_url(self.archive.url, capture.time, capture.url)
@@ -308,7 +304,8 @@ class _InArchive(_Queue):
             page = indexes.read(response.body, reading.requested if is_timemap else None, url, is_cut)
         except NoIndexError as error:
             detail = f"is not an index of captures: {error}"
-            yield from self.lose(fetch, DocumentFailure(State.INVALID, ReasonKind.NOT_A_FEED, detail))
+            self.note_lost(fetch, DocumentFailure(State.INVALID, ReasonKind.NOT_A_FEED, detail))
+            yield from self.next()
             return
         archive.index, archive.failures = reading.index, 0
         reading.count += len(page.captures)
@@ -320,7 +317,8 @@ class _InArchive(_Queue):
         self.mementos.add(self.feed, reading.timemap, page.captures, completed_at)
         if makes_no_progress:
             detail = "arrives incomplete, and cannot be resumed"
-            yield from self.lose(fetch, DocumentFailure(State.FAILED, ReasonKind.CUT_OFF, detail))
+            self.note_lost(fetch, DocumentFailure(State.FAILED, ReasonKind.CUT_OFF, detail))
+            yield from self.next()
             return
         if next_url is None:
             logger.info("%s: captures in %s: %d", url, archive.url, reading.count)
@@ -333,7 +331,7 @@ class _InArchive(_Queue):
         self.archive.failures = 0
         super().note_read(result)
 
-    def lose(self, fetch: Fetch, failure: DocumentFailure) -> Iterator[Request]:
+    def note_lost(self, fetch: Fetch, failure: DocumentFailure) -> None:
         if until := fetch.retry_after:
             self.mementos.note_wait(self.feed, self.archive.url, until)
             self.archive.skip(f"it wants no requests before {until}")
@@ -342,7 +340,6 @@ class _InArchive(_Queue):
             logger.info("Captures of %s: %s", self.feed, failure.detail)
         elif not self._try_other_index(failure):
             self._count_failure(fetch, failure)
-        yield from self.next()
 
     def _try_other_index(self, failure: DocumentFailure) -> bool:
         reading = self.reading
@@ -390,22 +387,18 @@ def _next_page(archive: str, reading: _TimeMapReading, page: indexes.IndexPage) 
     return next(iter(reading.pages[reading.read - 1 : reading.read]), None)
 
 
-class Captures:
-    """The captures of a crawl: rows of its walk, and the first requests, without callbacks.
+class Captures(Stage):
+    """Reads the captures of a feed: first those in WARC files, then those in a web archive."""
 
-    :param files: paths of WARC files
-    """
-
-    def __init__(self, crawler: Crawler, files: Sequence[str], feeds: Listed) -> None:
-        self._crawler = crawler
-        self.extension = StoreExtension.of(crawler)
-        self.store = self.extension.store
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        files: Sequence[str] = getattr(crawler.spider, "warc", ())
+        self.extension, self.store = self._extension, self._store
         self.reads_all = crawler.settings.getbool(EVERY)
-        self.feeds = feeds
         self._archives: dict[str, _Archive] = {}
-        self._in_files: dict[str, _InFiles] = {}
-        self._in_archives: dict[str, _InArchive] = {}
+        self._queues: dict[str, _InFiles | _InArchive] = {}
         self._files = {_file_digest(path): path for path in files}
+        self._has_found: bool | None = None
         searched_files = self._files_without_unread() if files else set()
         self.opened = {name: path for name, path in self._files.items() if name not in searched_files}
         if files:
@@ -418,15 +411,15 @@ class Captures:
     def _files_without_unread(self) -> set[str]:
         searched = set(self._files)
         try:
-            for feed in self.feeds:
+            for feed, options in getattr(self._crawler.spider, "feeds", {}).items():
                 if self.store.feeds.read_kind(feed) is not Kind.COMPLETE:
-                    queue = _InFiles(self, feed)
+                    queue = _InFiles(self, WalkContext(feed, self.extension.run, options))
                     searched &= set() if queue.choose(queue.stored_timemaps) else set(queue.searched_files)
         except StoreError:  # a feed that has never been read
             return set()
         return searched
 
-    async def build(self) -> None:
+    async def open(self) -> None:
         if not self._files:
             return
         count = await run_in_thread(self.index.build)
@@ -438,41 +431,36 @@ class Captures:
     def close(self) -> None:
         if self._files:
             self.index.close()
-
-    def first(self) -> list[Request]:
-        """Return the requests for the first capture of each feed."""
-        return [*self._first(self._find_in_files), *self._first(self._find_in_archives)]
-
-    def _first(self, find_queues: Callable[[], Sequence[_InFiles | _InArchive]]) -> Iterator[Request]:
-        try:
-            for queue in find_queues():
-                yield from queue.next()
-        except StoreError as error:
-            self.extension.fail(error)
-
-    def _find_in_files(self) -> Sequence[_InFiles]:
-        feeds = [feed for feed in self.feeds if feed not in self.extension.skipped_feeds]
-        if not feeds or not self._files:
-            return []
-        self._in_files = {feed: _InFiles(self, feed) for feed in feeds if not self._is_complete(feed)}
-        queues = list(self._in_files.values())
-        have_captures = [queue.find_captures() for queue in queues]
-        if not any(have_captures):
+        if self._has_found is False:
             logger.warning("The WARC files have no captures of these feeds", extra={"is_for_users": True})
-        return queues
 
-    def _find_in_archives(self) -> Sequence[_InArchive]:
-        for feed, options in self.feeds.items():
-            url = options.web_archive
-            if url is None or feed in self.extension.skipped_feeds or not indexes.is_of_web(feed):
-                continue
-            if self._is_complete(feed):
-                continue
-            archive = self._archives.get(url) or self._open_archive(url)
-            if not archive.is_skipped:
-                self._in_archives[feed] = _InArchive(self, feed, archive)
-        # An archive is skipped after some failures: the feeds that failed last time come after the others.
-        return sorted(self._in_archives.values(), key=lambda queue: queue.last_failure)
+    def begin(self, feed: FeedCrawl) -> Iterator[Request]:
+        web_archive = feed.walk.options.web_archive
+        has_archive = web_archive is not None and indexes.is_of_web(feed.url)
+        if not (self._files or has_archive) or self._is_complete(feed.url):
+            return
+        if self._files:
+            queue = self._queues[feed.url] = _InFiles(self, feed.walk)
+            self._has_found = queue.find_captures() or bool(self._has_found)
+            yield from self._next(queue)
+        else:
+            yield from self._begin_in_archive(feed.walk)
+
+    def _begin_in_archive(self, walk: WalkContext) -> Iterator[Request]:
+        url = walk.options.web_archive
+        if url is None or not indexes.is_of_web(walk.feed):
+            return
+        archive = self._archives.get(url) or self._open_archive(url)
+        if not archive.is_skipped:
+            queue = self._queues[walk.feed] = _InArchive(self, walk, archive)
+            yield from queue.next()
+
+    def _next(self, queue: _InFiles | _InArchive) -> Iterator[Request]:
+        request = next(queue.next(), None)
+        if request is not None:
+            yield request
+        elif isinstance(queue, _InFiles):
+            yield from self._begin_in_archive(queue.walk)
 
     # RFC 5005, 2: an entry that is not in the document is not part of the feed, even if it was before.
     def _is_complete(self, feed: str) -> bool:
@@ -496,11 +484,11 @@ class Captures:
             Purpose.TIMEMAP: Row(self._parse_timemap, self._lose),
         }
 
-    def _parse(self, fetch: Fetch, response: Response) -> Output:
-        queue, commits = self._queue(fetch), CommitMiddleware.of(self._crawler)
-        next_requests = self._until_store_error(fetch, queue.next() if queue else iter(()))
+    def _parse(self, feed: FeedCrawl, fetch: Fetch, response: Response) -> Output:
+        queue = self._queues.get(feed.url)  # None if the request was made before a restart
+        next_requests = self._until_store_error(fetch, self._next(queue) if queue else iter(()))
         try:
-            document = ReaderExtension.of(self._crawler).read(response)
+            document = self._reader.read(response)
         except NotAFeedError as error:
             failure = _failure_of_capture(fetch, response, reading.parse_failure(response, error))
             self._record_failure(fetch, failure)
@@ -508,8 +496,7 @@ class Captures:
                 queue.note_read(DocumentResult(fetch, failure=failure))
             yield from next_requests
             return
-        shared_ids = self.store.entries.read_shared_ids(fetch.feed)
-        result, versions = reading.read_document(fetch, response, document, shared_ids)
+        result, versions = self._read(feed, fetch, response, document)
         if queue and result.older_document is not None:
             queue.add_url(result.older_document.url, 1 - fetch.position.step)
         # Only a subscription document announces the new URL of its podcast.
@@ -521,25 +508,30 @@ class Captures:
             result = result.failed(_failure_of_capture(fetch, response, result.failure))
         if queue:
             queue.note_read(result)
-        yield from commits.yield_document(response, document, result, versions, next_requests)
+        yield from self._yield_document(response, document, result, versions, next_requests)
 
-    def _parse_timemap(self, fetch: Fetch, response: Response) -> Iterator[Request]:
-        if queue := self._in_archives.get(fetch.feed):
+    def _parse_timemap(self, feed: FeedCrawl, fetch: Fetch, response: Response) -> Iterator[Request]:
+        queue = self._queues.get(feed.url)
+        if isinstance(queue, _InArchive):
             yield from self._until_store_error(fetch, queue.parse_timemap(response, fetch))
 
-    def _lose(self, fetch: Fetch, request: Request, failure: DocumentFailure) -> Iterator[Request]:
+    def _lose(
+        self, feed: FeedCrawl, fetch: Fetch, request: Request, failure: DocumentFailure
+    ) -> Iterator[Request]:
         is_in_files = _is_in_files(fetch)
         if fetch.capture_id is not None and (is_in_files or failure.state is not State.KNOWN):
             is_retried = failure.state is State.REFUSED and failure.kind not in FINAL_KINDS
             archive_failure = replace(failure, state=State.FAILED) if is_retried else failure
             self._record_failure(fetch, _as_final(failure) if is_in_files else archive_failure)
-        if queue := self._queue(fetch):
-            yield from self._until_store_error(fetch, queue.lose(fetch, failure))
+        if queue := self._queues.get(feed.url):
+            yield from self._until_store_error(fetch, self._after_loss(queue, fetch, failure))
 
-    # None if the request was made before a restart.
-    def _queue(self, fetch: Fetch) -> _InFiles | _InArchive | None:
-        queues = self._in_files if _is_in_files(fetch) else self._in_archives
-        return queues.get(fetch.feed)
+    def _after_loss(
+        self, queue: _InFiles | _InArchive, fetch: Fetch, failure: DocumentFailure
+    ) -> Iterator[Request]:
+        queue.note_lost(fetch, failure)
+        if isinstance(queue, _InArchive) or failure.state is not State.KNOWN:
+            yield from self._next(queue)
 
     # Ends the captures of the feed if the store fails, or if another crawl has the feed.
     def _until_store_error(self, fetch: Fetch, following: Iterator[Request]) -> Iterator[Request]:
@@ -551,7 +543,7 @@ class Captures:
             self.extension.fail(error)
 
     def _record_failure(self, fetch: Fetch, failure: DocumentFailure) -> None:
-        CommitMiddleware.of(self._crawler).record_loss(fetch, failure, f" at {fetch.fetched}")
+        self._commits.record_loss(fetch, failure, f" at {fetch.fetched}")
 
 
 def _is_in_files(fetch: Fetch) -> bool:

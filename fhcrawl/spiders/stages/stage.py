@@ -1,0 +1,239 @@
+"""The base class of stages, and what the stages that read documents have in common."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from fhcrawl.crawling import reading, requests
+from fhcrawl.crawling.context import context_of
+from fhcrawl.crawling.feedcrawl import ReadDocument
+from fhcrawl.documents import FeedDocument
+from fhcrawl.exceptions import LeaseError, NotAFeedError
+from fhcrawl.extensions.reader import ReaderExtension
+from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.logical_feed import FIRST_WALK, Role
+from fhcrawl.logical_feed.chain import as_newer_page
+from fhcrawl.logical_feed.platforms import PROBE
+from fhcrawl.logical_feed.results import DocumentFailure, State, has_news, joins, must_follow
+from fhcrawl.reasons import ReasonKind
+from fhcrawl.spidermiddlewares.commit import CommitMiddleware
+from fhcrawl.store.documents import NewerDocument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from fhcrawl.crawling.context import Purpose, RequestContext
+    from fhcrawl.crawling.feedcrawl import FeedCrawl
+    from fhcrawl.documents import DocumentList
+    from fhcrawl.logical_feed import Link, Version, Winner
+    from fhcrawl.logical_feed.absences import EarlierReading
+    from fhcrawl.logical_feed.results import DocumentResult, Fetch
+    from fhcrawl.pipelines import EntryVersion
+
+    Output = Iterator[Request | EntryVersion]
+
+
+class Row(NamedTuple):
+    """What is done with the responses to requests of one purpose, and with those that fail."""
+
+    parse: Callable[[FeedCrawl, Fetch, Response], Output]
+    lose: Callable[[FeedCrawl, Fetch, Request, DocumentFailure], Iterator[Request]]
+
+
+class Stage:
+    """A stage of a feed's crawl: a source of entries.
+
+    It begins when the feed has no request under way. Its rows process what its requests return; they yield
+    requests without callbacks, and entries. The next stage begins when no request is left.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._extension = StoreExtension.of(crawler)
+        self._store = self._extension.store
+        self._commits = CommitMiddleware.of(crawler)
+        self._reader = ReaderExtension.of(crawler)
+
+    @property
+    def rows(self) -> dict[Purpose, Row]:
+        """The rows of the purposes of the requests that the stage makes."""
+        raise NotImplementedError
+
+    def begin(self, feed: FeedCrawl) -> Iterator[Request]:
+        """Yield the first requests of the stage for a feed, if it is due for this feed."""
+        raise NotImplementedError
+
+    async def open(self) -> None:
+        """Prepare the stage, before the first request of the crawl."""
+
+    def close(self) -> None:
+        """Release what the stage holds, when the spider closes."""
+
+    # If another crawl has taken the feed over, this one skips it.
+    @contextlib.contextmanager
+    def _unless_taken(self, feed: str) -> Iterator[None]:
+        try:
+            yield
+        except LeaseError as error:
+            self._extension.yield_to_other(feed, error)
+
+    # -- documents with entries ---------------------------------------------------------------------------
+
+    # A document that belongs to no chain today: a part, a page of a publisher's list, a capture.
+    def _read(
+        self, feed: FeedCrawl, fetch: Fetch, response: Response, document: FeedDocument
+    ) -> tuple[DocumentResult, list[Version | None]]:
+        shared_ids = self._store.entries.read_shared_ids(fetch.feed)
+        feed.count_octets(response, reading.inherited_octets(document, fetch.url))
+        return reading.read_document(fetch, response, document, shared_ids)
+
+    def _yield_document(
+        self,
+        response: Response,
+        document: FeedDocument,
+        result: DocumentResult,
+        versions: list[Version | None],
+        following: Iterator[Request] = iter(()),  # noqa: B008 - it is empty
+    ) -> Output:
+        stored = self._commits.compare(result)
+        yield from self._commits.yield_document(response, document, result, versions, stored, following)
+
+    def _parse_response(self, response: Response) -> FeedDocument | DocumentList:
+        if reading.is_missing(response):
+            return reading.empty_document()
+        document = self._reader.read_any(response)
+        is_of_api = isinstance(document, FeedDocument) and document.format == "ghost"
+        if context_of(response).is_of_api and not is_of_api:
+            raise NotAFeedError(ReasonKind.NOT_A_FEED, "it is not the document that the API returns")
+        return document
+
+    def _read_of_chain(
+        self, feed: FeedCrawl, fetch: Fetch, response: Response, document: FeedDocument
+    ) -> tuple[DocumentResult, list[Version | None], EarlierReading | None]:
+        number, earlier = feed.walk.number, None
+        if number > FIRST_WALK:
+            earlier = self._store.documents.read_earlier(fetch.feed, fetch.key, fetch.position, number)
+        shared_ids = self._store.entries.read_shared_ids(fetch.feed)
+        feed.count_octets(response, reading.inherited_octets(document, fetch.url))
+        result, versions = reading.read_document(fetch, response, document, shared_ids, earlier, self._store)
+        return result, versions, earlier
+
+    # What the store has behind a document is looked up before the result is final: it may show that the links
+    # form a loop, or that an earlier walk has left pages unread.
+    def _look_behind(
+        self, context: RequestContext, result: DocumentResult, stored: Mapping[str, Winner], link: Link
+    ) -> ReadDocument:
+        key = result.older_key or link.url
+        if link.platform == PROBE.name:
+            return ReadDocument(result, stored)
+        if key == result.fetch.key:
+            return ReadDocument(_as_loop(result, link), stored)
+        if link.role is Role.PAGE:
+            return self._look_behind_page(context, result, stored, link)
+        fetch = result.fetch
+        behind = self._store.documents.find_end(fetch.feed, key, link.role, fetch.run)
+        unread = None if behind is None else behind.unread
+        is_read = unread is not None and (unread.run == fetch.run or unread.key == fetch.key)
+        if is_read or (behind is not None and behind.is_loop and unread is None):
+            result = _as_loop(result, link, keeps_link=is_read)
+        return ReadDocument(result, stored, behind)
+
+    def _look_behind_page(
+        self, context: RequestContext, result: DocumentResult, stored: Mapping[str, Winner], link: Link
+    ) -> ReadDocument:
+        fetch, documents, key = result.fetch, self._store.documents, result.older_key or link.url
+        older = documents.find(fetch.feed, key)
+        if older is not None and older.run == fetch.run:
+            return ReadDocument(_as_loop(result, link), stored)
+        follows = must_follow(result, stored)
+        behind = None if follows else documents.find_end(fetch.feed, key, Role.PAGE, fetch.run)
+        if behind is None or behind.unread is None or not behind.is_behind_empty:
+            is_read = behind is not None and behind.unread is None and not behind.is_loop
+            is_left_over = context.left_over or self._is_left_over(fetch)
+            if is_left_over or (is_read and self._has_other_count(result)):
+                result = replace(result, is_left_over=True)
+        return ReadDocument(result, stored, behind)
+
+    def _is_left_over(self, fetch: Fetch) -> bool:
+        document = self._store.documents.find(fetch.feed, fetch.key)
+        if document is None or document.role is not Role.PAGE:
+            return False
+        return document.position.walk < fetch.position.walk
+
+    def _has_other_count(self, result: DocumentResult) -> bool:
+        if result.fetch.role is Role.SUBSCRIPTION and result.total is None:
+            return False
+        return self._store.feeds.has_other_count(result.fetch.feed, result.total)
+
+    # Makes the result final, and yields the document with the request for the older one.
+    def _finish(
+        self,
+        feed: FeedCrawl,
+        response: Response,
+        document: FeedDocument,
+        result: DocumentResult,
+        versions: list[Version | None],
+        earlier: EarlierReading | None,
+        following: Iterator[Request] = iter(()),  # noqa: B008 - it is empty
+        follows: bool = True,
+    ) -> Output:
+        stored, context, link = self._commits.compare(result), context_of(response), result.older_document
+        feed.read = read = ReadDocument(result, stored or {})
+        feed.is_chained = feed.is_chained or link is not None
+        older: list[Request] = []
+        if follows and link is not None and document.fault is None:
+            feed.read = read = self._look_behind(context, result, read.stored, link)
+            result = read.result
+            if result.failure is None or result.failure.kind is not ReasonKind.LOOP:
+                older = [self._older_document(feed, response, document, read, earlier, link)]
+        if follows and link is not None and result.held is not None and link.role is Role.PAGE:
+            feed.newer = link.url, NewerDocument(result.fetch.role, result.held)
+        following = (request for requests in (older, following) for request in requests)
+        yield from self._commits.yield_document(response, document, result, versions, stored, following)
+
+    def _older_document(
+        self,
+        feed: FeedCrawl,
+        response: Response,
+        document: FeedDocument,
+        read: ReadDocument,
+        earlier: EarlierReading | None,
+        link: Link,
+    ) -> Request:
+        context, result = context_of(response), read.result
+        fetch = result.fetch
+        newer = as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
+        barren = _count_barren(context, read, earlier is not None and earlier.was_read)
+        is_subscription = fetch.role is Role.SUBSCRIPTION
+        has_joined = joins(result, read.stored) if is_subscription else context.has_joined
+        return requests.older_document(feed.walk, result, response, link, newer, barren, has_joined)
+
+    def _last_page(
+        self, feed: FeedCrawl, response: Response, document: FeedDocument, result: DocumentResult
+    ) -> Iterator[Request]:
+        fetch, url = result.fetch, reading.other_last_page(response, document, result)
+        known = None if url is None else self._store.documents.find(fetch.feed, url)
+        if url is not None and (known is None or (known.role is Role.LISTED and known.run != fetch.run)):
+            yield requests.last_page(feed.walk, fetch, response, url)
+
+
+# How many documents in a row were read without news. Archives may have only entries that the subscription
+# document has too; each of them has one at least.
+def _count_barren(context: RequestContext, read: ReadDocument, was_read: bool) -> int:
+    result = read.result
+    if result.fetch.role is Role.SUBSCRIPTION or has_news(result, read.stored):
+        return 0
+    is_covered = result.fetch.role is Role.ARCHIVE and context.documents <= context.walk.page_size
+    return context.barren + (not was_read and not (is_covered and result.versions))
+
+
+def _as_loop(result: DocumentResult, link: Link, keeps_link: bool = False) -> DocumentResult:
+    detail = f"links back to {link.url}: the chain forms a loop"
+    failure = DocumentFailure(State.INVALID, ReasonKind.LOOP, detail)
+    return replace(result, failure=failure, older_document=link if keeps_link else None)
