@@ -606,7 +606,8 @@ class Walk:
             yield from self._next_page(fetch, response, check)
             yield from self._yield_listed(fetch, response)
             return
-        listed = listings.read_posts(response.body, header(response, "X-WP-Total"), check.feed_url)
+        total, shared_ids = header(response, "X-WP-Total"), self._store.entries.read_shared_ids(fetch.feed)
+        listed = listings.read_posts(response.body, total, check.feed_url, shared_ids)
         if listed is None:
             logger.info("%s is not a list of posts", fetch.requested_url)
             return

@@ -149,7 +149,8 @@ DATED = Document([E("a", "x", None)], TIMES[2], [])
 # Two entries with one id; one of this id alone, and a newer one.
 SHARING = Document([E("g", "x", None), E("g", "y", None)], None, [])
 ALONE, REPLACING = (
-    Document([E("g", "x", time, link=link)], None, []) for time, link in zip(TIMES[1::2], LINKS[1:])
+    Document([E("g", "x", time, link=link)], None, [])
+    for time, link in zip(TIMES[1::2], LINKS[1:], strict=False)
 )
 # What machines say that the time is: a day later counts too. By the last one, all times but FUTURE count.
 CLOCKS = ["2000-01-01T00:00:00", "2002-12-31T12:00:00", "2026-01-01T00:00:00"]
