@@ -36,6 +36,7 @@ class E:
     text: str = "text"
     updated: str | None = "2003-12-13T18:30:02Z"
     title: str | None = "title"
+    link: str | None = None
 
 
 def tombstone(ref: str, when: str | None) -> str:
@@ -66,7 +67,8 @@ def atom(
         + "".join(f"<link rel={quoteattr(rel)} href={quoteattr(href)}/>\n" for rel, href in all_links.items())
         + "".join(
             f"<entry>{_element('id', e.id)}{_element('title', e.title)}"
-            f"{_element('updated', e.updated)}{_element('summary', e.text)}</entry>\n"
+            f"{_element('updated', e.updated)}{_element('summary', e.text)}"
+            f"{atom_link('alternate', e.link) if e.link else ''}</entry>\n"
             for e in entries
         )
         + "</feed>\n"

@@ -34,11 +34,12 @@ from w3lib.url import (
 )
 
 from fhcrawl.documents.dates import elapsed
-from fhcrawl.documents.model import identifier
+from fhcrawl.documents.model import Entry, identifier
 from fhcrawl.logical_feed.chain import TO_THE_SECOND
+from fhcrawl.logical_feed.results import tell_apart
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Container, Iterable, Mapping
 
     from typing_extensions import Self
 
@@ -111,7 +112,9 @@ def list_url(root: str, feed_url: str) -> str | None:
     return f"{root.rstrip('/')}/{POSTS}"
 
 
-def read_posts(body: bytes, total: str | None, feed_url: str) -> PostList | None:
+def read_posts(
+    body: bytes, total: str | None, feed_url: str, shared_ids: Container[str] = ()
+) -> PostList | None:
     """Return a page of the list of posts; `total` is X-WP-Total. None if the body is not such a page."""
     if total is None or not TOTAL.fullmatch(total) or len(body) > MOST_OCTETS:
         return None
@@ -138,7 +141,7 @@ def read_posts(body: bytes, total: str | None, feed_url: str) -> PostList | None
                 return None
         if post_id is None:
             return None
-        posts.append(Post(number, post_id, modified))
+        posts.append(Post(number, tell_apart(post_id, Entry(link=unescape(link)), shared_ids), modified))
     return PostList(int(total), posts)
 
 

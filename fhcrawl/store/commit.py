@@ -180,6 +180,10 @@ WRITE_COVERAGE = f"""
 {insertion("coverage", ("feed_id", *COVERAGE_COLUMNS))}
 ON CONFLICT (feed_id) DO UPDATE SET {overwritten(COVERAGE_COLUMNS)}
 """
+FORGET_VALIDATORS = """
+UPDATE feeds SET etag = NULL, last_modified = NULL, validated_url = NULL, body_digest = NULL
+WHERE id = :feed_id
+"""
 # To another id.
 MOVE_ENTRY = (
     f"""INSERT INTO entries ({", ".join(entries.columns.keys())})
@@ -269,17 +273,18 @@ class FeedWriter:
         self._write_changes({row["new_id"]: None for row in moved if before[row["id"]].digest}, [])
         # Entries that have been replaced by another one with their id are in documents that are read again.
         digests = {entry_id: winner.digest for entry_id, winner in before.items()}
-        held = """SELECT id, held FROM documents
-            WHERE feed_id = :feed_id AND role <> 'subscription' AND held IS NOT NULL"""
-        self._execute_all(
+        held = "SELECT id, held FROM documents WHERE feed_id = :feed_id AND held IS NOT NULL"
+        rows = [
+            {**UNREAD, "since": fetch.fetched, "id": row.id}
+            for row in self._execute(held)
+            if has_other_content(bytes(row.held), digests)
+        ]
+        for statement in (
             """UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since
-            WHERE feed_id = :feed_id AND id = :id""",
-            [
-                {**UNREAD, "since": fetch.fetched, "id": row.id}
-                for row in self._execute(held)
-                if has_other_content(bytes(row.held), digests)
-            ],
-        )
+            WHERE feed_id = :feed_id AND id = :id AND role <> 'subscription'""",
+            f"{FORGET_VALIDATORS} AND subscription_id = :id",
+        ):
+            self._execute_all(statement, rows)
 
     # The changes to export: `exported` has the digest that the last export contained, by id; None for no
     # export. The entries in `revoked` are as they were exported.
@@ -617,8 +622,7 @@ class Commit(FeedWriter):
         for statement in (
             f"""UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since
             WHERE feed_id = :feed_id AND role IN ('archive', 'page') AND {is_older}""",
-            f"""UPDATE feeds SET etag = NULL, last_modified = NULL, validated_url = NULL, body_digest = NULL
-            WHERE id = :feed_id AND {is_older}""",
+            f"{FORGET_VALIDATORS} AND {is_older}",
             f"DELETE FROM documents WHERE {other_indexes}",
         ):
             self._execute(statement, **values)

@@ -1,5 +1,6 @@
 """The logical feed does not depend on the order of arrival, interruptions, gaps or clocks."""
 
+from itertools import combinations
 from typing import NamedTuple
 
 import pytest
@@ -48,6 +49,41 @@ def _distinct(document: Document) -> Document:
 
 
 distinct = documents.map(_distinct)
+LINKS = [None, "http://example.org/1", "http://example.org/2"]
+of_shared_ids = st.builds(E, st.sampled_from("gh"), st.sampled_from("xy"), times, link=st.sampled_from(LINKS))
+# Limits of shared ids (docs/howto/odd-publishers.md): no document loses an entry between the runs, and no
+# tombstone has one of these ids.
+sharing = st.builds(
+    lambda document, shared: document._replace(entries=[*document.entries, *shared]),
+    distinct,
+    st.lists(of_shared_ids, max_size=3),
+)
+
+
+class SharedIds:
+    """What tells entries apart: names for the oracle, by all documents of a feed."""
+
+    def __init__(self, documents: list[Document]) -> None:
+        self.ids, self.links = set[str | None](), set[tuple[str | None, str | None]]()
+        for one, other in (pair for each in documents for pair in combinations(each.entries, 2)):
+            differ = (one.link, one.text) != (other.link, other.text)
+            if (
+                one.id == other.id
+                and differ
+                and (one.updated == other.updated or not one.updated or not other.updated)
+            ):
+                self.ids.add(one.id)
+                if one.link == other.link:
+                    self.links.add((one.id, one.link))
+
+    def name(self, entry_id: str | None, link: str | None, text: str) -> str:
+        if entry_id not in self.ids:
+            return str(entry_id)
+        return (
+            f"{entry_id} {link}"
+            if link and (entry_id, link) not in self.links
+            else f"{entry_id} {link} {text}"
+        )
 
 
 def url(number: int) -> str:
@@ -72,7 +108,9 @@ class Version(NamedTuple):
     document: str
 
 
-def versions(document: Document, source: str, place: tuple[int, int, int]) -> list[Version]:
+def versions(
+    document: Document, source: str, place: tuple[int, int, int], shared: SharedIds
+) -> list[Version]:
     def counts(time: str | None) -> str:
         return "" if time is None or time == FUTURE else time.rstrip("Z")
 
@@ -80,9 +118,9 @@ def versions(document: Document, source: str, place: tuple[int, int, int]) -> li
     own = "" if source == INDEX else document.updated
     found = [Version(i, (counts(when or own), 1, place, 0), None, source) for i, when in document.deleted]
     for position, entry in enumerate(document.entries):
-        assert entry.id is not None
         order = (counts(entry.updated or own), 0, place, -position)
-        found.append(Version(entry.id, order, entry.text, source))
+        name = shared.name(entry.id, entry.link, entry.text)
+        found.append(Version(name, order, entry.text, source))
     return found
 
 
@@ -108,6 +146,12 @@ BURIED = Document([E("b", "x", TIMES[1])], TIMES[1], [("a", TIMES[3])])
 NEWER = Document([E("a", "x", TIMES[3])], TIMES[1], [])
 EMPTY, DELETING = Document([], None, []), Document([], None, [("a", None)])
 DATED = Document([E("a", "x", None)], TIMES[2], [])
+# Two entries with one id; one of this id alone, and a newer one.
+SHARING = Document([E("g", "x", None), E("g", "y", None)], None, [])
+ALONE, REPLACING = (
+    Document([E("g", "x", time, link=link)], None, [])
+    for time, link in zip(TIMES[1::2], LINKS[1:], strict=False)
+)
 # What machines say that the time is: a day later counts too. By the last one, all times but FUTURE count.
 CLOCKS = ["2000-01-01T00:00:00", "2002-12-31T12:00:00", "2026-01-01T00:00:00"]
 
@@ -136,7 +180,7 @@ class Reading(NamedTuple):
 @st.composite
 def readings(draw: st.DrawFn) -> tuple[list[Document], list[Reading]]:
     """Archives, and runs of which the last one meets no gap, and its clock is right."""
-    archives = draw(st.lists(distinct, min_size=1, max_size=4))
+    archives = draw(st.lists(sharing, min_size=1, max_size=4))
     counts = sorted(draw(st.lists(st.integers(0, len(archives)), min_size=1, max_size=3)))
     lives = st.none() | st.integers(0, 12)
     gaps = st.frozensets(st.integers(0, len(archives)), max_size=2)
@@ -148,43 +192,60 @@ def readings(draw: st.DrawFn) -> tuple[list[Document], list[Reading]]:
 @pytest.mark.both_stores
 @pytest.mark.timeout(900)
 @settings(max_examples=examples(30))
-@given(readings(), distinct)
+@given(readings(), sharing)
 @example(([NEWER], [Reading(CLOCKS[0], 1), Reading(CLOCKS[-1], 1)]), LIVE)
 @example(([NEWER, LIVE], [Reading(CLOCKS[-1], 1), Reading(CLOCKS[0], 2), Reading(CLOCKS[-1], 2)]), LIVE)
 @example(([DELETING, DATED, EMPTY], [Reading(CLOCKS[0], 3), Reading(CLOCKS[-1], 3)]), EMPTY)
 @example(([TWICE, BURIED], [Reading(CLOCKS[1], 2, 1), Reading(CLOCKS[0], 2), Reading(CLOCKS[-1], 2)]), LIVE)
 @example(([LIVE] * 3, [Reading(CLOCKS[-1], 3, gaps=frozenset({2})), Reading(CLOCKS[-1], 3)]), BURIED)
+@example(([SHARING, REPLACING], [Reading(CLOCKS[-1], 2)]), ALONE)
+@example(([ALONE, REPLACING, SHARING], [Reading(CLOCKS[-1], 2), Reading(CLOCKS[-1], 3)]), EMPTY)
 def test_any_runs_leave_the_feed_as_one_right_run_does(
     new_database: NewDatabase, read: tuple[list[Document], list[Reading]], subscription: Document
 ) -> None:
     archives, runs = read
-    exported: dict[str, str] = {}
+    shared = SharedIds([*archives, subscription])
+    exported: dict[str, tuple[str, str]] = {}
+
+    def crawl(run: Reading) -> list[str]:
+        with clock_at(run.clock):
+            engine = Engine(database.url, run.serve(archives, subscription), run.life)
+            changes = engine.crawl(INDEX)
+        for change in changes or ():
+            assert (change["change"] == "new") == (change["id"] not in exported)
+            if change["change"] == "deleted":
+                del exported[change["id"]]
+            else:
+                content = change["summary"], change["link"]
+                assert exported.get(change["id"]) != content, "exported twice"
+                exported[change["id"]] = content
+        return engine.asked
+
     with new_database() as database:
         for run in runs:
-            with clock_at(run.clock):
-                changes = Engine(database.url, run.serve(archives, subscription), run.life).crawl(INDEX)
-            for change in changes or ():
-                assert (change["change"] == "new") == (change["id"] not in exported)
-                if change["change"] == "deleted":
-                    del exported[change["id"]]
-                else:
-                    assert exported.get(change["id"]) != change["summary"], "exported twice"
-                    exported[change["id"]] = change["summary"]
-        with clock_at(runs[-1].clock):
-            again = Engine(database.url, runs[-1].serve(archives, subscription))
-            assert again.crawl(INDEX) == []
+            crawl(run)
+        before = dict(exported)
+        # Archives with other entries of an id that this run has found to be shared.
+        if crawl(runs[-1]) != [INDEX]:
+            assert shared.ids
+        else:
+            assert before == exported
+        assert crawl(runs[-1]) == [INDEX]
         opened = Store.open(database.url)
-        whole = {e["id"]: e["summary"] for e in opened.entries.read()}
+        entries = list(opened.entries.read(has_details=True))
         [feed] = opened.feeds.read()
         opened.close()
-    assert again.asked == [INDEX]
     assert not feed.reasons
-    assert feed.entries == len(whole)
-    seen = [v for n, archive in enumerate(archives, 1) for v in versions(archive, url(n), (n, 0, 0))]
+    assert feed.entries == len(entries)
+    assert exported == {e["id"]: (e["summary"], e["link"]) for e in entries}
+    seen = [v for n, archive in enumerate(archives, 1) for v in versions(archive, url(n), (n, 0, 0), shared)]
     # The document is the first one that was read with this text.
-    newest = oracle([*seen, *versions(subscription, INDEX, (len(archives), 1, 0))])
-    assert whole == {entry_id: text for entry_id, (text, _) in newest.items()}
-    assert exported == whole
+    newest = oracle([*seen, *versions(subscription, INDEX, (len(archives), 1, 0), shared)])
+    names = [shared.name(e["shared_id"] or e["id"], e["link"], e["summary"]) for e in entries]
+    assert dict(zip(names, (e["summary"] for e in entries), strict=True)) == {
+        name: text for name, (text, _) in newest.items()
+    }
+    assert len(set(names)) == len(names)
 
 
 @settings(max_examples=200)

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable
+from itertools import accumulate
 
 import pytest
 from w3lib.url import url_query_cleaner, url_query_parameter
@@ -249,9 +250,10 @@ def api_link(server: FeedServer) -> dict[str, str]:
 
 def serve_list(server: FeedServer, ids: str, links: Iterable[str] = (), *, total: int | None) -> None:
     """Serve WordPress's list of posts whose ids are one character each, in the order of these."""
+    numbers = accumulate(map(ord, ids), lambda last, number: max(last + 1, number))
     posts = [
-        {"id": ord(n), "guid": {"rendered": n}, "link": link, "modified_gmt": "2003-12-13T18:30:02"}
-        for n, link in zip(ids, links or ids, strict=True)
+        {"id": number, "guid": {"rendered": n}, "link": link, "modified_gmt": "2003-12-13T18:30:02"}
+        for number, n, link in zip(numbers, ids, links or ids, strict=True)
     ]
     headers = {} if total is None else {"X-WP-Total": str(total)}
     server.serve(LIST, json.dumps(posts), headers=headers, etag=False)
@@ -282,6 +284,23 @@ def test_check_that_has_not_ended_is_made_for_a_304(server: FeedServer, project:
     serve_list(server, "", total=1)
     project.crawl(feed, args=("-a", "deltafetch_reset=1"))
     serve_list(server, "", total=0)
+    project.crawl(feed)
+    assert project.verdict()[0] != "complete"
+
+
+@pytest.mark.in_process
+@pytest.mark.quick_lane
+def test_posts_that_share_an_id_are_looked_for_by_their_links(server: FeedServer, project: Project) -> None:
+    feed, links = server.url("/feed/"), [f"http://example.org/?p=1&x={n}" for n in "abc"]
+    entries = [E(entry_id, link=link) for entry_id, link in zip("112", links, strict=True)]
+    server.serve("/feed/", atom(entries), headers=api_link(server))
+    server.serve("/feed/?paged=2", b"", status=404, headers=api_link(server))
+    escaped = [link.replace("&", "&#038;") for link in links]
+    serve_list(server, "112", escaped, total=3)
+    project.crawl(feed)
+    assert project.verdict() == COMPLETE
+    # Another one that the feed does not show.
+    serve_list(server, "1121", [*escaped, "http://example.org/d"], total=4)
     project.crawl(feed)
     assert project.verdict()[0] != "complete"
 

@@ -72,7 +72,8 @@ class Posts(Stage):
             yield from self._next_page(feed, fetch, response, check)
             yield from self._yield_listed(feed, fetch, response)
             return
-        listed = listings.read_posts(response.body, header(response, "X-WP-Total"), check.feed_url)
+        total, shared_ids = header(response, "X-WP-Total"), self._store.entries.read_shared_ids(fetch.feed)
+        listed = listings.read_posts(response.body, total, check.feed_url, shared_ids)
         if listed is None:
             logger.info("%s is not a list of posts", fetch.requested_url)
             return
