@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+from logging import Logger
 from typing import TYPE_CHECKING, Any
 
-from scrapy.settings import SETTINGS_PRIORITIES, Settings, default_settings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, Settings, default_settings
 
 from fhcrawl import settings as defaults
 from fhcrawl.crawling.subscriptions import is_number, parse_toml, with_web_archive
@@ -18,10 +20,8 @@ from fhcrawl.utils.datadir import ENVIRONMENT, data_dir
 from fhcrawl.utils.text import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
-
-    from scrapy.settings import BaseSettings
 
 SHORTEST_LEASE = 3
 # The kernel's limits are 64-bit integers, to which more is added.
@@ -40,7 +40,35 @@ BOUNDS = {
 # Upper bounds of the numeric settings, which may be 0; None for no bound.
 OUR_NUMBERS = {name: BOUNDS.get(name) for name in OURS if type(vars(defaults)[name]) is int and name != LEASE}
 RECHECK, LONGEST_DAYS, MOST_DIGITS = "FHCRAWL_RECHECK", 36_500, 5
+# How Scrapy reads settings, by their names and the types of their defaults; the first match counts.
+SHAPES: tuple[tuple[str, Callable[[BaseSettings, str], object], str], ...] = (
+    ("LOG_LEVEL str", lambda s, n: Logger(n).setLevel(s[n]), "DEBUG, INFO, WARNING, ERROR or CRITICAL"),
+    ("_CODES list", lambda s, n: [int(code) for code in s.getlist(n)], "a list of status codes"),
+    (
+        "^DOWNLOAD_SLOTS ",
+        lambda s, n: [float(number) for slot in s[n].values() for number in slot.values()],
+        'a table of hosts with numbers, such as {"example.org": {"delay": 2}}',
+    ),
+    (
+        "^FEEDS ",
+        lambda s, n: [feed.get("format", "").lower() for feed in s[n].values()],
+        'a table of files, such as {"entries.jsonl": {"format": "jsonl"}}',
+    ),
+    (" bool|^TELNETCONSOLE_ENABLED", BaseSettings.getbool, "1 or 0"),
+    ("PRIORITY.* int", BaseSettings.getint, "an integer"),
+    (
+        "(DNS_TIMEOUT|DOWNLOAD_DELAY|DOWNLOAD_TIMEOUT) int| float",
+        lambda s, n: _not_negative(s.getfloat(n)),
+        "a number, 0 or greater",
+    ),
+    (" int", lambda s, n: _not_negative(s.getint(n)), "an integer, 0 or greater"),
+)
 OUR_SWITCHES = [name for name, default in vars(defaults).items() if isinstance(default, bool)]
+
+
+def _not_negative(number: float) -> None:
+    if not number >= 0:
+        raise ValueError
 
 
 def check_settings(settings: BaseSettings) -> None:
@@ -109,16 +137,27 @@ def check_scrapys(settings: BaseSettings) -> None:
     needed, reactor = default_settings.TWISTED_REACTOR, settings["TWISTED_REACTOR"]
     if reactor != needed and settings.getbool("TWISTED_REACTOR_ENABLED"):
         raise ArgumentError(f"TWISTED_REACTOR must be {needed}, not {reactor!r}")
+    check_shapes(settings)
+
+
+def check_shapes(settings: BaseSettings) -> None:
+    """:raises ArgumentError: if a value of Scrapy's settings, or the store's URL, has the wrong shape"""
     for name, default in vars(default_settings).items():
-        if not isinstance(default, int | float) or settings.get(name) is None:
+        kind = f"{name} {type(default).__name__}"
+        shape = next((shape for pattern, *shape in SHAPES if re.search(pattern, kind)), None)
+        if shape is None or settings.get(name) is None:
             continue
-        if isinstance(default, bool):
-            check_switch(settings, name)
-            continue
+        read, words = shape
         try:
-            settings.getfloat(name)
-        except (TypeError, ValueError):
-            raise ArgumentError(f"{name} must be a number, not {settings.get(name)!r}") from None
+            read(settings, name)
+        except (AttributeError, OverflowError, TypeError, ValueError):
+            value = settings[name]
+            shown = value.copy_to_dict() if isinstance(value, BaseSettings) else value
+            raise ArgumentError(f"{name} must be {words}, not {shown!r}") from None
+    if url := settings.get("FHCRAWL_STORE_URL"):
+        from fhcrawl.store import opening
+
+        opening.lasting(url)
 
 
 def recheck_budget(settings: BaseSettings) -> Budget:
@@ -177,12 +216,16 @@ def read_config(settings: BaseSettings, path: Path, may_be_missing: bool = False
     return path
 
 
-def check_assigned(assignments: Iterable[str]) -> None:
-    """:raises ArgumentError: if the name of a setting in values of -s is misspelt"""
-    for assignment in assignments:
-        name = assignment.partition("=")[0].strip()
-        if near := _misspelt(name):
-            raise ArgumentError(f"There is no setting {name}; did you mean {near}?")
+def check_assigned(assignments: Iterable[str], is_project: bool) -> None:
+    """:raises ArgumentError: if a value of -s has the wrong type; outside of projects, if a name is misspelt"""
+    for name, _equals, value in (assignment.partition("=") for assignment in assignments):
+        # In a project, components of its own may have settings with similar names.
+        if not is_project and (near := _misspelt(name.strip())):
+            raise ArgumentError(f"There is no setting {name.strip()}; did you mean {near}?")
+        try:
+            Settings().set(name, value)
+        except (AttributeError, TypeError, ValueError):
+            raise ArgumentError(f"{name} must be a JSON object, not {value!r}") from None
 
 
 def _misspelt(name: str) -> str:
@@ -208,7 +251,3 @@ def _check_config(values: dict[str, Any]) -> None:
     check_settings(settings)
     if settings["FHCRAWL_DATA_DIR"]:
         data_dir(settings)
-    if settings["FHCRAWL_STORE_URL"]:
-        from fhcrawl.store import opening
-
-        opening.parsed(settings["FHCRAWL_STORE_URL"])

@@ -80,6 +80,13 @@ def parsed(url: str | URL, name: str = "FHCRAWL_STORE_URL") -> URL:
     return parsed
 
 
+def lasting(url: str, name: str = "FHCRAWL_STORE_URL") -> URL:
+    """Return a parsed SQLAlchemy URL, as `parsed`; raise ArgumentError if its database is in memory."""
+    if parsed(url, name).get_backend_name() == SQLITE and file_of(url) is None:
+        raise ArgumentError(f"{name} is a database in memory; use sqlite://{EXAMPLE_PATH}")
+    return parsed(url, name)
+
+
 def engine(url: URL) -> Engine:
     if url.get_backend_name() == SQLITE:
         timeout = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
