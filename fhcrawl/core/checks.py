@@ -217,7 +217,7 @@ def read_config(settings: BaseSettings, path: Path, may_be_missing: bool = False
 
 
 def check_assigned(assignments: Iterable[str], is_project: bool) -> None:
-    """:raises ArgumentError: if a value of -s has the wrong type; outside of projects, if a name is misspelt"""
+    """:raises ArgumentError: if a value of -s has the wrong type, or, outside of projects, a misspelt name"""
     for name, _equals, value in (assignment.partition("=") for assignment in assignments):
         # In a project, components of its own may have settings with similar names.
         if not is_project and (near := _misspelt(name.strip())):
