@@ -144,7 +144,7 @@ def check_shapes(settings: BaseSettings) -> None:
     """:raises ArgumentError: if a value of Scrapy's settings, or the store's URL, has the wrong shape"""
     for name, default in vars(default_settings).items():
         kind = f"{name} {type(default).__name__}"
-        shape = next((shape for pattern, *shape in SHAPES if re.search(pattern, kind)), None)
+        shape = next(((read, words) for end, read, words in SHAPES if re.search(end, kind)), None)
         if shape is None or settings.get(name) is None:
             continue
         read, words = shape

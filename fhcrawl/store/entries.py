@@ -153,7 +153,10 @@ class Entries(Repository):
                 yield StoredVersion(_all_fields(row), row.original, row.time, not row.digest)
 
     def read_kept_versions(self, feed: str, entry_id: str) -> list[KeptVersion]:
-        """Return the current version of an entry, then its earlier ones, newest first."""
+        """Return the current version of an entry, then its earlier ones, newest first.
+
+        A deletion has the last title, the time of the deletion as `updated`, and its document.
+        """
         with self._database.snapshot() as connection:
             values = {"feed_id": self._database.find_id(connection, feed), "id": entry_id}
             values["latest"] = latest_time(now())
@@ -167,14 +170,27 @@ class Entries(Repository):
                     values,
                 )
             ]
+            deletions = {row: _fields_of_deletion(connection, row) for _, row in rows if not row.digest}
         kept = []
         for table, row in rows:
             state = "deleted" if not row.digest else "current" if table == "entries" else "superseded"
             fields = {name: getattr(row, name) for name in ("id", *TIMES, *CONTENT)}
             fields |= {name: list(_list_from_json(fields[name])) for name in JSON_FIELDS}
+            fields |= deletions.get(row, {})
             place = ChainPosition(row.order_walk, row.order_step)
             kept.append(KeptVersion(state, captured_at(place), fields))
         return kept
+
+
+# A tombstone has a time; a complete document without the entry has been read at some time. Subscription
+# documents are at another place in each walk.
+def _fields_of_deletion(connection: Connection, row: Row[Any]) -> dict[str, str | None]:
+    query = """SELECT url, CASE WHEN walk = :order_walk THEN fetched END AS fetched FROM documents
+        WHERE feed_id = :feed_id AND step = :order_step AND (walk = :order_walk OR role = 'subscription')
+        ORDER BY walk DESC"""
+    document = execute(connection, query, row._mapping).first()
+    time = f"{row.order_time}Z" if row.order_time else document and document.fetched
+    return {**dict.fromkeys(TIMES), "updated": time, "document": document and document.url}
 
 
 def _stream_entries(
