@@ -16,7 +16,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError as UrlError
 
 from fhcrawl.exceptions import ArgumentError, StoreError
-from fhcrawl.store.statements import POSTGRESQL, SQLITE
+from fhcrawl.store.statements import IF_DAMAGED, POSTGRESQL, SQLITE
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine
@@ -48,7 +48,7 @@ ADVICE = {
     "is full": "free up space on its disk",
     "disk I/O error": "free up space on its disk, and check the disk",
     "not a database": "check FHCRAWL_STORE_URL; if it is right, restore a backup, or use another store",
-    "malformed": "restore a backup, or delete it and crawl again",
+    "malformed": IF_DAMAGED,
     "unable to open": "create its folder, or set FHCRAWL_STORE_URL to another place",
 }
 NO_DRIVER = "run pip install '.[postgres]' in the folder of fhcrawl's source"
