@@ -40,35 +40,18 @@ BOUNDS = {
 # Upper bounds of the numeric settings, which may be 0; None for no bound.
 OUR_NUMBERS = {name: BOUNDS.get(name) for name in OURS if type(vars(defaults)[name]) is int and name != LEASE}
 RECHECK, LONGEST_DAYS, MOST_DIGITS = "FHCRAWL_RECHECK", 36_500, 5
+TABLE = "a table of tables with options"
 # How Scrapy reads settings, by their names and the types of their defaults; the first match counts.
 SHAPES: tuple[tuple[str, Callable[[BaseSettings, str], object], str], ...] = (
     ("LOG_LEVEL str", lambda s, n: Logger(n).setLevel(s[n]), "DEBUG, INFO, WARNING, ERROR or CRITICAL"),
     ("_CODES list", lambda s, n: [int(code) for code in s.getlist(n)], "a list of status codes"),
-    (
-        "^DOWNLOAD_SLOTS ",
-        lambda s, n: [float(number) for slot in s[n].values() for number in slot.values()],
-        'a table of hosts with numbers, such as {"example.org": {"delay": 2}}',
-    ),
-    (
-        "^FEEDS ",
-        lambda s, n: [feed.get("format", "").lower() for feed in s[n].values()],
-        'a table of files, such as {"entries.jsonl": {"format": "jsonl"}}',
-    ),
+    ("^DOWNLOAD_SLOTS ", lambda s, n: [float(v) for t in s[n].values() for v in t.values()], TABLE),
+    ("^FEEDS ", lambda s, n: [table.get("format", "").lower() for table in s[n].values()], TABLE),
     (" bool|^TELNETCONSOLE_ENABLED", BaseSettings.getbool, "1 or 0"),
-    ("PRIORITY.* int", BaseSettings.getint, "an integer"),
-    (
-        "(DNS_TIMEOUT|DOWNLOAD_DELAY|DOWNLOAD_TIMEOUT) int| float",
-        lambda s, n: _not_negative(s.getfloat(n)),
-        "a number, 0 or greater",
-    ),
-    (" int", lambda s, n: _not_negative(s.getint(n)), "an integer, 0 or greater"),
+    (r"^D\w+_(DELAY|TIMEOUT) | float", BaseSettings.getfloat, "a number >= 0"),
+    (" int", BaseSettings.getint, "an integer >= 0"),
 )
 OUR_SWITCHES = [name for name, default in vars(defaults).items() if isinstance(default, bool)]
-
-
-def _not_negative(number: float) -> None:
-    if not number >= 0:
-        raise ValueError
 
 
 def check_settings(settings: BaseSettings) -> None:
@@ -143,17 +126,15 @@ def check_scrapys(settings: BaseSettings) -> None:
 def check_shapes(settings: BaseSettings) -> None:
     """:raises ArgumentError: if a value of Scrapy's settings, or the store's URL, has the wrong shape"""
     for name, default in vars(default_settings).items():
-        kind = f"{name} {type(default).__name__}"
-        shape = next(((read, words) for end, read, words in SHAPES if re.search(end, kind)), None)
-        if shape is None or settings.get(name) is None:
-            continue
-        read, words = shape
-        try:
-            read(settings, name)
-        except (AttributeError, OverflowError, TypeError, ValueError):
-            value = settings[name]
-            shown = value.copy_to_dict() if isinstance(value, BaseSettings) else value
-            raise ArgumentError(f"{name} must be {words}, not {shown!r}") from None
+        kind = f"{name} {type(default).__name__}" if settings.get(name) is not None else ""
+        for read, words in [(read, words) for end, read, words in SHAPES if re.search(end, kind)][:1]:
+            try:
+                number = read(settings, name)
+                is_wrong = isinstance(number, int | float) and not number >= 0 and "PRIORITY" not in name
+            except (AttributeError, OverflowError, TypeError, ValueError):
+                is_wrong = True
+            if is_wrong:
+                raise ArgumentError(f"{name} must be {words}, not {settings.copy_to_dict()[name]!r}")
     if url := settings.get("FHCRAWL_STORE_URL"):
         from fhcrawl.store import opening
 

@@ -11,7 +11,6 @@ from tests.feeds import E, atom, tombstone
 from tests.projects import Project, Run
 from tests.server import FeedServer
 
-
 COMPLETE = "<fh:complete/>"
 
 
