@@ -126,7 +126,7 @@ def check_scrapys(settings: BaseSettings) -> None:
 def check_shapes(settings: BaseSettings) -> None:
     """:raises ArgumentError: if a value of Scrapy's settings, or the store's URL, has the wrong shape"""
     for name, default in vars(default_settings).items():
-        kind = f"{name} {type(default).__name__}" if settings.get(name) is not None else ""
+        kind = "" if settings[name] is None else f"{name} {type(default).__name__}"
         for read, words in [(read, words) for end, read, words in SHAPES if re.search(end, kind)][:1]:
             try:
                 number = read(settings, name)
