@@ -178,7 +178,7 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
         chain, live_entries = chains[feed.id], entry_counts[feed.id, "live"]
         kind = _kind(feed, chain)
         covered = coverage.get(feed.id) if kind is None or kind in COVERED_KINDS else None
-        listing = Listing.of_walk(feed.listing, feed.walk)
+        listing = from_json(feed.listing, lambda text, walk=feed.walk: Listing.of_walk(text, walk))
         # The publisher's list proves more than the pages do.
         complete_as_of = None
         if kind is Kind.PAGED and listing is None:
