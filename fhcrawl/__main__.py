@@ -89,9 +89,7 @@ def _main(arguments: Sequence[str] | None) -> None:
     command = commands[opts.command]
     try:
         command.config = _read_config(settings, opts.config)
-        # In a project, components of its own may have settings with similar names.
-        if not inside_project():
-            checks.check_assigned(opts.set)
+        checks.check_assigned(opts.set, inside_project())
     except ArgumentError as error:
         opts.parser.error(str(error))
     _run(command, opts, settings)

@@ -21,8 +21,10 @@ from scrapy.core.downloader.handlers.http11 import (
 from scrapy.exceptions import (
     CannotResolveHostError,
     DownloadCancelledError,
+    DownloadConnectionRefusedError,
     DownloadFailedError,
     DownloadTimeoutError,
+    NotSupported,
 )
 from scrapy.http import Response
 from scrapy.utils.asyncio import run_in_thread
@@ -166,7 +168,9 @@ class GuardedDownloadHandler(BaseDownloadHandler):
         # The spider may have lost the host while the request waited.
         if (check_request := getattr(self.crawler.spider, "check_request", None)) is not None:
             check_request(request)
-        if request.meta.get(ANY_ADDRESS) or request.meta.get("proxy"):
+        if proxy := request.meta.get("proxy"):
+            return await self._fetch_through(proxy, request)
+        if request.meta.get(ANY_ADDRESS):
             return await self._anywhere.download_request(request)
         url = urlparse_cached(request)
         host, port = url.hostname or "", url.port or PORTS[url.scheme]
@@ -187,6 +191,14 @@ class GuardedDownloadHandler(BaseDownloadHandler):
                 f"{error}, although its name had a public address before; if that is right, add {host} to "
                 "FHCRAWL_ALLOWED_PRIVATE_HOSTS",
             ) from error
+
+    async def _fetch_through(self, proxy: str, request: Request) -> Response:
+        if not proxy.startswith(("http://", "https://")):
+            raise NotSupported(f"the proxy {proxy} is not supported; use an HTTP proxy")
+        try:
+            return await self._anywhere.download_request(request)
+        except (CannotResolveHostError, DownloadConnectionRefusedError) as error:
+            raise DownloadFailedError(f"the proxy {proxy} cannot be reached: {error}") from error
 
     # Records, for later requests, whether a host that the user gave has a special address.
     async def _fetch_first(self, request: Request, host: str, has_special: bool) -> Response:

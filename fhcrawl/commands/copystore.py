@@ -40,7 +40,7 @@ class Command(command.Command):
             raise ArgumentError(
                 "The URL of one database is required: fhcrawl copystore postgresql:///fhcrawl"
             )
-        url = opening.parsed(args[0], "The argument")
+        url = opening.lasting(args[0], "The argument")
         with self.opened_store() as source, closing(Store.open(url)) as target:
             counts = source.copy_to(target)
         numbers = (numbered(counts[table], *words) for table, words in COUNTED.items())

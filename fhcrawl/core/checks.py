@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+from logging import Logger
 from typing import TYPE_CHECKING, Any
 
-from scrapy.settings import SETTINGS_PRIORITIES, Settings, default_settings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, Settings, default_settings
 
 from fhcrawl import settings as defaults
 from fhcrawl.crawling.subscriptions import is_number, parse_toml, with_web_archive
@@ -18,10 +20,8 @@ from fhcrawl.utils.datadir import ENVIRONMENT, data_dir
 from fhcrawl.utils.text import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
-
-    from scrapy.settings import BaseSettings
 
 SHORTEST_LEASE = 3
 # The kernel's limits are 64-bit integers, to which more is added.
@@ -40,6 +40,17 @@ BOUNDS = {
 # Upper bounds of the numeric settings, which may be 0; None for no bound.
 OUR_NUMBERS = {name: BOUNDS.get(name) for name in OURS if type(vars(defaults)[name]) is int and name != LEASE}
 RECHECK, LONGEST_DAYS, MOST_DIGITS = "FHCRAWL_RECHECK", 36_500, 5
+TABLE = "a table of tables with options"
+# How Scrapy reads settings, by their names and the types of their defaults; the first match counts.
+SHAPES: tuple[tuple[str, Callable[[BaseSettings, str], object], str], ...] = (
+    ("LOG_LEVEL str", lambda s, n: Logger(n).setLevel(s[n]), "DEBUG, INFO, WARNING, ERROR or CRITICAL"),
+    ("_CODES list", lambda s, n: [int(code) for code in s.getlist(n)], "a list of status codes"),
+    ("^DOWNLOAD_SLOTS ", lambda s, n: [float(v) for t in s[n].values() for v in t.values()], TABLE),
+    ("^FEEDS ", lambda s, n: [table.get("format", "").lower() for table in s[n].values()], TABLE),
+    (" bool|^TELNETCONSOLE_ENABLED", BaseSettings.getbool, "1 or 0"),
+    (r"^D\w+_(DELAY|TIMEOUT) | float", BaseSettings.getfloat, "a number >= 0"),
+    (" int", BaseSettings.getint, "an integer >= 0"),
+)
 OUR_SWITCHES = [name for name, default in vars(defaults).items() if isinstance(default, bool)]
 
 
@@ -109,16 +120,25 @@ def check_scrapys(settings: BaseSettings) -> None:
     needed, reactor = default_settings.TWISTED_REACTOR, settings["TWISTED_REACTOR"]
     if reactor != needed and settings.getbool("TWISTED_REACTOR_ENABLED"):
         raise ArgumentError(f"TWISTED_REACTOR must be {needed}, not {reactor!r}")
+    check_shapes(settings)
+
+
+def check_shapes(settings: BaseSettings) -> None:
+    """:raises ArgumentError: if a value of Scrapy's settings, or the store's URL, has the wrong shape"""
     for name, default in vars(default_settings).items():
-        if not isinstance(default, int | float) or settings.get(name) is None:
-            continue
-        if isinstance(default, bool):
-            check_switch(settings, name)
-            continue
-        try:
-            settings.getfloat(name)
-        except (TypeError, ValueError):
-            raise ArgumentError(f"{name} must be a number, not {settings.get(name)!r}") from None
+        kind = "" if settings[name] is None else f"{name} {type(default).__name__}"
+        for read, words in [(read, words) for end, read, words in SHAPES if re.search(end, kind)][:1]:
+            try:
+                number = read(settings, name)
+                is_wrong = isinstance(number, int | float) and not number >= 0 and "PRIORITY" not in name
+            except (AttributeError, OverflowError, TypeError, ValueError):
+                is_wrong = True
+            if is_wrong:
+                raise ArgumentError(f"{name} must be {words}, not {settings.copy_to_dict()[name]!r}")
+    if url := settings.get("FHCRAWL_STORE_URL"):
+        from fhcrawl.store import opening
+
+        opening.lasting(url)
 
 
 def recheck_budget(settings: BaseSettings) -> Budget:
@@ -177,12 +197,16 @@ def read_config(settings: BaseSettings, path: Path, may_be_missing: bool = False
     return path
 
 
-def check_assigned(assignments: Iterable[str]) -> None:
-    """:raises ArgumentError: if the name of a setting in values of -s is misspelt"""
-    for assignment in assignments:
-        name = assignment.partition("=")[0].strip()
-        if near := _misspelt(name):
-            raise ArgumentError(f"There is no setting {name}; did you mean {near}?")
+def check_assigned(assignments: Iterable[str], is_project: bool) -> None:
+    """:raises ArgumentError: if a value of -s has the wrong type, or, outside of projects, a misspelt name"""
+    for name, _equals, value in (assignment.partition("=") for assignment in assignments):
+        # In a project, components of its own may have settings with similar names.
+        if not is_project and (near := _misspelt(name.strip())):
+            raise ArgumentError(f"There is no setting {name.strip()}; did you mean {near}?")
+        try:
+            Settings().set(name, value)
+        except (AttributeError, TypeError, ValueError):
+            raise ArgumentError(f"{name} must be a JSON object, not {value!r}") from None
 
 
 def _misspelt(name: str) -> str:
@@ -208,7 +232,3 @@ def _check_config(values: dict[str, Any]) -> None:
     check_settings(settings)
     if settings["FHCRAWL_DATA_DIR"]:
         data_dir(settings)
-    if settings["FHCRAWL_STORE_URL"]:
-        from fhcrawl.store import opening
-
-        opening.parsed(settings["FHCRAWL_STORE_URL"])

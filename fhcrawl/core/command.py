@@ -16,7 +16,8 @@ from scrapy.exceptions import UsageError
 
 from fhcrawl.core import MODULES, SUMMARIES
 from fhcrawl.core.addons import add_settings
-from fhcrawl.exceptions import ClusterError, ExportError, FhcrawlError, StoreError
+from fhcrawl.core.checks import check_shapes
+from fhcrawl.exceptions import ArgumentError, ClusterError, ExportError, FhcrawlError, StoreError
 from fhcrawl.utils import interrupts
 from fhcrawl.utils.text import nearest, printable
 
@@ -112,6 +113,10 @@ class Command(ScrapyCommand):
         if args and self.operand is None:
             raise UsageError(f"Unexpected argument: {printable(args[0])}", print_help=False)
         super().process_options(args, opts)
+        try:
+            check_shapes(self.settings)
+        except ArgumentError as error:
+            raise UsageError(str(error), print_help=False) from error
         for name in (words.get("dest", "") for words in self.options.values()):
             value = getattr(opts, name, None)
             if name.startswith("FHCRAWL_") and value is not None:

@@ -42,7 +42,7 @@ TO_THE_YEAR, TO_THE_MONTH, TO_THE_DAY, TO_THE_MINUTE = map(
 STATUSES = {
     ReasonKind.NOT_READ.value: "could never be read",
     Verdict.INCOMPLETE.value: "something is missing",
-    Verdict.LOSSY.value: "paged: no two readings agree",
+    Verdict.LOSSY.value: "paged: not confirmed by another reading",
     Verdict.UNKNOWN.value: "says nothing about its history",
     Verdict.COMPLETE.value: "nothing is missing",
 }

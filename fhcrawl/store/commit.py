@@ -42,6 +42,7 @@ from fhcrawl.store.statements import (
     execute_all,
     execute_among,
     find_document,
+    from_json,
     id_of_document,
     insert_all,
     insertion,
@@ -261,7 +262,7 @@ class FeedWriter:
         stored = "SELECT entries.* FROM entries WHERE entries.feed_id = :feed_id AND order_tombstone = 0"
         moved = []
         for row in execute_among(self._connection, stored, self.feed_id, list(new_ids)):
-            details = json.loads(row.details)
+            details = from_json(row.details)
             new_id = tell_apart(details.setdefault("shared_id", row.id), row, shared_ids)
             moved.append({"id": row.id, "new_id": new_id, "details": _encode(details)})
             moved[-1] |= {"mark": mark_of_id(row.id), "new_mark": mark_of_id(new_id)}

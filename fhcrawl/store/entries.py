@@ -23,6 +23,7 @@ from fhcrawl.store.statements import (
     by_counted_order,
     counted_time,
     execute,
+    from_json,
     insertion,
     stream,
 )
@@ -89,7 +90,7 @@ class Entries(Repository):
         sharing = {version.id: version.shared_id for version in versions if version.shared_id is not None}
         shared_deletions = {v.id: v for v in deletions if v.id in result.shared_ids}
         if shared_deletions:
-            sharing |= {row.id: json.loads(row.details)["shared_id"] for row in self._select(SHARING, feed)}
+            sharing |= {row.id: from_json(row.details)["shared_id"] for row in self._select(SHARING, feed)}
             deletions.extend(
                 shared_deletions[shared_id]._replace(id=entry_id)
                 for entry_id, shared_id in sharing.items()
@@ -153,7 +154,10 @@ class Entries(Repository):
                 yield StoredVersion(_all_fields(row), row.original, row.time, not row.digest)
 
     def read_kept_versions(self, feed: str, entry_id: str) -> list[KeptVersion]:
-        """Return the current version of an entry, then its earlier ones, newest first."""
+        """Return the current version of an entry, then its earlier ones, newest first.
+
+        A deletion has the last title, the time of the deletion as `updated`, and its document.
+        """
         with self._database.snapshot() as connection:
             values = {"feed_id": self._database.find_id(connection, feed), "id": entry_id}
             values["latest"] = latest_time(now())
@@ -167,14 +171,26 @@ class Entries(Repository):
                     values,
                 )
             ]
+            deletions = {row: _fields_of_deletion(connection, row) for _, row in rows if not row.digest}
         kept = []
         for table, row in rows:
             state = "deleted" if not row.digest else "current" if table == "entries" else "superseded"
             fields = {name: getattr(row, name) for name in ("id", *TIMES, *CONTENT)}
             fields |= {name: list(_list_from_json(fields[name])) for name in JSON_FIELDS}
+            fields |= deletions.get(row, {})
             place = ChainPosition(row.order_walk, row.order_step)
             kept.append(KeptVersion(state, captured_at(place), fields))
         return kept
+
+
+# Without a tombstone, the time is that of the read; subscription documents change their place in each walk.
+def _fields_of_deletion(connection: Connection, row: Row[Any]) -> dict[str, str | None]:
+    query = """SELECT url, CASE WHEN walk = :order_walk THEN fetched END AS fetched FROM documents
+        WHERE feed_id = :feed_id AND step = :order_step AND (walk = :order_walk OR role = 'subscription')
+        ORDER BY walk DESC"""
+    document = execute(connection, query, row._asdict()).first()
+    time = f"{row.order_time}Z" if row.order_time else document and document.fetched
+    return {**dict.fromkeys(TIMES), "updated": time, "document": document and document.url}
 
 
 def _stream_entries(
@@ -207,7 +223,7 @@ def _entries_query(where: str, order: str, only_changed: bool = False, has_detai
 
 @lru_cache(LISTS_REMEMBERED)
 def _list_from_json(text: str) -> tuple[Any, ...]:
-    return tuple(json.loads(text))
+    return tuple(from_json(text))
 
 
 def _exported_fields(row: Sequence[Any]) -> dict[str, Any]:
@@ -221,13 +237,13 @@ def _exported_fields(row: Sequence[Any]) -> dict[str, Any]:
         fields["change"] = "deleted"
     else:
         fields["change"] = "updated" if exported_digest else "new"
-    return fields | json.loads(added) if added else fields
+    return fields | from_json(added) if added else fields
 
 
 def _all_fields(row: Row[Any]) -> dict[str, Any]:
     fields = _exported_fields(row[: len(ENTRIES_COLUMNS)])
-    details = {**dict.fromkeys(model.DETAILS), "base": fields["document"], **json.loads(row.details)}
-    former_ids = sorted(json.loads(row.former_ids))
+    details = {**dict.fromkeys(model.DETAILS), "base": fields["document"], **from_json(row.details)}
+    former_ids = sorted(from_json(row.former_ids))
     return {**fields, **details, ORIGINAL: row.original, "former_ids": former_ids}
 
 
@@ -316,7 +332,7 @@ class Exports(Repository):
             return [
                 (row.id, files)
                 for row in rows
-                for files in [json.loads(row.files)]
+                for files in [from_json(row.files)]
                 if leases.living_owner(connection, row.run) is None
                 or any(name == locked for _written, name, *_ in files)
             ]

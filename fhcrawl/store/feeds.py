@@ -29,6 +29,7 @@ from fhcrawl.store.statements import (
     counted_time,
     execute,
     execute_all,
+    from_json,
     insertion,
     overwritten,
     read_coverage,
@@ -203,7 +204,7 @@ class Feeds(Repository):
             FROM feeds LEFT JOIN entries ON entries.feed_id = feeds.id AND entries.digest <> ''
             WHERE feeds.id = :feed_id GROUP BY feeds.id, feeds.listing"""
         [row] = self._select(counts, feed, walk=walk)
-        return StoredEntries(walk, row.live, row.read, Listing.from_json(row.listing))
+        return StoredEntries(walk, row.live, row.read, from_json(row.listing, Listing.from_json))
 
     def has_other_count(self, feed: str, total: int | None = None) -> bool:
         """Return whether a feed counts entries that are not kept, and did not when its last page was read.

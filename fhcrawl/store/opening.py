@@ -16,7 +16,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError as UrlError
 
 from fhcrawl.exceptions import ArgumentError, StoreError
-from fhcrawl.store.statements import POSTGRESQL, SQLITE
+from fhcrawl.store.statements import IF_DAMAGED, POSTGRESQL, SQLITE
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine
@@ -48,7 +48,7 @@ ADVICE = {
     "is full": "free up space on its disk",
     "disk I/O error": "free up space on its disk, and check the disk",
     "not a database": "check FHCRAWL_STORE_URL; if it is right, restore a backup, or use another store",
-    "malformed": "restore a backup, or delete it and crawl again",
+    "malformed": IF_DAMAGED,
     "unable to open": "create its folder, or set FHCRAWL_STORE_URL to another place",
 }
 NO_DRIVER = "run pip install '.[postgres]' in the folder of fhcrawl's source"
@@ -78,6 +78,13 @@ def parsed(url: str | URL, name: str = "FHCRAWL_STORE_URL") -> URL:
             f"{parsed.get_backend_name()}; use sqlite:///PATH or postgresql://…"
         )
     return parsed
+
+
+def lasting(url: str, name: str = "FHCRAWL_STORE_URL") -> URL:
+    """Return a parsed SQLAlchemy URL, as `parsed`; raise ArgumentError if its database is in memory."""
+    if parsed(url, name).get_backend_name() == SQLITE and file_of(url) is None:
+        raise ArgumentError(f"{name} is a database in memory; use sqlite://{EXAMPLE_PATH}")
+    return parsed(url, name)
 
 
 def engine(url: URL) -> Engine:

@@ -27,13 +27,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Integer
 
+from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Winner
 from fhcrawl.logical_feed.coverage import Coverage, EarlierSpan
 from fhcrawl.logical_feed.results import Order, State, comparable
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection, CursorResult, Row, Table
 
@@ -83,7 +84,16 @@ CONTENT = (
 )
 TIMES = ("published", "updated", "document", "document_updated")
 ORDER = tuple(f"order_{name}" for name in Order._fields)
+IF_DAMAGED = "restore a backup, or delete it and crawl again"
 ORIGINAL, DETAILS = "original", "details"
+
+
+def from_json(text: str, parse: Callable[[str], Any] = json.loads) -> Any:
+    """Return a parsed column; raise StoreError if it is damaged."""
+    try:
+        return parse(text)
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"The store is damaged ({text!s:.50} is not valid JSON); {IF_DAMAGED}") from error
 
 
 @lru_cache(STATEMENTS_REMEMBERED)
@@ -303,6 +313,6 @@ def read_coverage(connection: Connection, feed_ids: list[int]) -> dict[int, Cove
     coverages = {}
     for row in execute(connection, of_feeds, {"feeds": feed_ids}):
         values: dict[str, Any] = {name: getattr(row, name) for name in COVERAGE_COLUMNS}
-        values["earlier"] = tuple(EarlierSpan(*span) for span in json.loads(row.earlier))
+        values["earlier"] = tuple(EarlierSpan(*span) for span in from_json(row.earlier))
         coverages[row.feed_id] = Coverage(**values)
     return coverages

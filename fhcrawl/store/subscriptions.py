@@ -14,7 +14,7 @@ from fhcrawl.logical_feed.results import latest_time
 from fhcrawl.store import leases
 from fhcrawl.store.database import Repository
 from fhcrawl.store.schema import metadata, versions
-from fhcrawl.store.statements import assigned, execute
+from fhcrawl.store.statements import assigned, execute, from_json
 from fhcrawl.utils.addresses import may_have_headers, normalised
 from fhcrawl.utils.clock import now as time_now
 
@@ -99,11 +99,11 @@ class Subscriptions(Repository):
         until = "" if due_at is None else f"AND {due} <= :due_at"
         query = f"SELECT url, options FROM feeds WHERE subscribed IS NOT NULL {until} ORDER BY {due}, id"
         rows = self._select(query, latest=latest_time(due_at or time_now()), due_at=due_at)
-        return {url: json.loads(options) if options else {} for url, options in rows}
+        return {url: from_json(options) if options else {} for url, options in rows}
 
     def read_options(self, urls: Iterable[str]) -> dict[str, dict[str, Any]]:
         query = "SELECT url, options FROM feeds WHERE KEY(url) = ANY(KEYS(:urls)) AND options IS NOT NULL"
-        return {url: json.loads(options) for url, options in self._select(query, urls=list(urls))}
+        return {url: from_json(options) for url, options in self._select(query, urls=list(urls))}
 
     def find_names(self, urls: Iterable[str]) -> dict[str, str]:
         """Return the URLs of stored feeds, by normalised URL."""
@@ -212,7 +212,7 @@ def _poll(row: Row[Any], coverage: Coverage | None) -> Poll:
     changed, seconds = row.changed, row.change_seconds
     if row.news is not None and row.news != changed:
         changed, seconds = row.news, interval(changed, seconds, row.news)
-    rhythm = UpdateSchedule(**json.loads(row.rhythm)) if row.rhythm else UpdateSchedule()
+    rhythm = UpdateSchedule(**from_json(row.rhythm)) if row.rhythm else UpdateSchedule()
     half_replaced = None if coverage is None else coverage.half_replaced_in(row.polled)
     return Poll(row.polled, row.fresh_seconds, row.retry_after, rhythm, changed, seconds, half_replaced)
 
@@ -304,5 +304,5 @@ def merge(connection: Connection, old: Row[Any], new: Row[Any]) -> int:
 def _options_for_url(url: str, old: Row[Any]) -> str | None:
     if not old.options or may_have_headers(url, old.url):
         return old.options  # type: ignore[no-any-return]
-    options = {name: value for name, value in json.loads(old.options).items() if name != "headers"}
+    options = {name: value for name, value in from_json(old.options).items() if name != "headers"}
     return _to_json(options)

@@ -17,7 +17,7 @@ from fhcrawl.logical_feed.verdicts import HAS_MOVED, Evidence, verdict
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import subscriptions, walk_ends
 from fhcrawl.store.mementos import WARC_FILES
-from fhcrawl.store.statements import NOT_FETCHED, execute, read_coverage, with_chain
+from fhcrawl.store.statements import NOT_FETCHED, execute, from_json, read_coverage, with_chain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -178,12 +178,12 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
         chain, live_entries = chains[feed.id], entry_counts[feed.id, "live"]
         kind = _kind(feed, chain)
         covered = coverage.get(feed.id) if kind is None or kind in COVERED_KINDS else None
-        listing = Listing.of_walk(feed.listing, feed.walk)
+        listing = from_json(feed.listing, lambda text, walk=feed.walk: Listing.of_walk(text, walk))
         # The publisher's list proves more than the pages do.
         complete_as_of = None
         if kind is Kind.PAGED and listing is None:
             complete_as_of = _complete_as_of(chain, last_pages[feed.id])
-        sitemap = SitemapReport.from_json(feed.sitemap)
+        sitemap = from_json(feed.sitemap, SitemapReport.from_json)
         gaps = [
             *_gap_reasons(feed, chain, parts[feed.id], unrequested.get(feed.id)),
             *(
@@ -229,7 +229,7 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
 
 def _ways_obtained(feed: Row[Any], rows: list[Row[Any]]) -> list[str]:
     ways = {(row.way, WAYS.get(row.way) or PAGES.get(row.name, f"{row.name} pages")) for row in rows}
-    listing = Listing.from_json(feed.listing)
+    listing = from_json(feed.listing, Listing.from_json)
     if listing is not None and listing.has_ended:
         ways.add((LIST, WAYS[LIST]))
     return [name for _, name in sorted(ways)]

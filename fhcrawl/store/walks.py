@@ -15,7 +15,7 @@ from fhcrawl.store import subscriptions
 from fhcrawl.store.database import Repository
 from fhcrawl.store.documents import document_behind, first_unread
 from fhcrawl.store.leases import IS_DELIVERED_BY_ITS_RUN
-from fhcrawl.store.statements import MOVED, UNREAD, execute, execute_all
+from fhcrawl.store.statements import MOVED, UNREAD, execute, execute_all, from_json
 from fhcrawl.store.subscriptions import ADD_FEED, NO_RUN, new_row
 from fhcrawl.utils.clock import now as time_now
 
@@ -237,7 +237,7 @@ class Walks(Repository):
         with self._database.transaction() as connection:
             for row in subscriptions.lock(connection, feed).values():
                 self._database.require_leases().require_free(connection, row)
-                listing = Listing.from_json(row.listing)
+                listing = from_json(row.listing, Listing.from_json)
                 values = {"feed_id": row.id, "listing": listing and listing.anew().to_json()}
                 for statement in (
                     UNREAD_ALL,
@@ -274,7 +274,7 @@ def _walk_starts(
         document = read.get(row.subscription_id)
         if document is None:
             continue
-        sitemap = SitemapReport.from_json(row.sitemap)
+        sitemap = from_json(row.sitemap, SitemapReport.from_json)
         # Its documents may not name all entries.
         may_have_more = row.kind in HAVE_SITEMAPS and row.verdict != Verdict.COMPLETE.value
         starts[row.id] = start = replace(

@@ -369,7 +369,7 @@ def test_only_feeds_that_are_still_due_are_crawled(cluster: Cluster) -> None:
         (("-s", "JOBDIR=job"), "JOBDIR cannot be used with workers"),
         (("-s", "REDIS_URL=redis://127.0.0.1:1/0"), "Cannot use Redis: "),
         (("-s", "REDIS_URL=nowhere"), "REDIS_URL is not valid; use redis://HOST:6379/0"),
-        (("-s", "FHCRAWL_STORE_URL=sqlite://"), "FHCRAWL_STORE_URL is not a PostgreSQL database"),
+        (("-s", "FHCRAWL_STORE_URL=sqlite:///x"), "FHCRAWL_STORE_URL is not a PostgreSQL database"),
     ],
     ids=["feed", "warc", "JOBDIR", "no Redis", "REDIS_URL", "SQLite"],
 )

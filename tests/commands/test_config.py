@@ -63,10 +63,16 @@ def file(tmp_path: Path) -> Path:
         ("FHCRAWL_PROBE = 'yes'", "FHCRAWL_PROBE must be 1 or 0, not 'yes'"),
         ("FHCRAWL_STORE_URL = 5", "FHCRAWL_STORE_URL is not a database URL"),
         ("FHCRAWL_DATA_DIR = 'here'", "FHCRAWL_DATA_DIR must be an absolute path"),
-        ("DOWNLOAD_DELAY = 'two'", "DOWNLOAD_DELAY must be a number, not 'two'"),
+        ("DOWNLOAD_DELAY = 'two'", "DOWNLOAD_DELAY must be a number >= 0, not 'two'"),
         ("ROBOTSTXT_OBEY = [1]", "ROBOTSTXT_OBEY must be 1 or 0, not [1]"),
         ("USER_AGENT = 5", "USER_AGENT must be text in quotes, not 5"),
         ("DEFAULT_REQUEST_HEADERS = 5", "DEFAULT_REQUEST_HEADERS must be a table, not 5"),
+        ("FHCRAWL_STORE_URL = 'sqlite:///:memory:'", "FHCRAWL_STORE_URL is a database in memory; use"),
+        ("LOG_LEVEL = 'LOUD'", "LOG_LEVEL must be DEBUG, INFO, WARNING, ERROR or CRITICAL, not 'LOUD'"),
+        ("RETRY_HTTP_CODES = [500, 'x']", "RETRY_HTTP_CODES must be a list of status codes, not [500, 'x']"),
+        ("DOWNLOAD_MAXSIZE = -1", "DOWNLOAD_MAXSIZE must be an integer >= 0, not -1"),
+        ("DOWNLOAD_SLOTS = {a = 1}", "DOWNLOAD_SLOTS must be a table of tables with options"),
+        ("FEEDS = {'a.csv' = {format = 1}}", "FEEDS must be a table of tables with options"),
     ],
 )
 def test_refusal_is_one_sentence_with_the_file(
@@ -177,3 +183,29 @@ def test_settings_of_a_project_are_told_from_defaults(fhcrawl: CommandLine, tmp_
 def test_mistyped_commands_and_options_have_a_suggestion(fhcrawl: CommandLine, line: str, said: str) -> None:
     code, out, err = fhcrawl(*line.split())
     assert (code, out, said in err.splitlines()[-1]) == (2, "", True), err
+
+
+@pytest.mark.parametrize(
+    ("assignment", "said"),
+    [
+        ("LOG_LEVEL=debug", "LOG_LEVEL must be DEBUG, INFO, WARNING, ERROR or CRITICAL, not 'debug'"),
+        (
+            "HTTPERROR_ALLOWED_CODES=404,x",
+            "HTTPERROR_ALLOWED_CODES must be a list of status codes",
+        ),
+        ("DOWNLOAD_TIMEOUT=nan", "DOWNLOAD_TIMEOUT must be a number >= 0, not 'nan'"),
+        ("CONCURRENT_REQUESTS=1.5", "CONCURRENT_REQUESTS must be an integer >= 0, not '1.5'"),
+        ('DOWNLOAD_SLOTS={"a": {"delay": "x"}}', "DOWNLOAD_SLOTS must be a table of tables with options"),
+        ("DOWNLOAD_SLOTS=x", "DOWNLOAD_SLOTS must be a JSON object, not 'x'"),
+        ("FEEDS=[1]", "FEEDS must be a JSON object, not '[1]'"),
+        ('FEEDS={"a.csv": 1}', "FEEDS must be a table of tables with options"),
+        ("FHCRAWL_STORE_URL=sqlite://", "FHCRAWL_STORE_URL is a database in memory; use sqlite:///"),
+    ],
+)
+@pytest.mark.parametrize("command", [("crawl", "http://127.0.0.1:9/"), ("feeds",), ("export", "-o", "-:csv")])
+def test_wrong_shape_of_a_setting_is_refused_before_a_command_runs(
+    fhcrawl: CommandLine, assignment: str, said: str, command: tuple[str, ...]
+) -> None:
+    code, out, err = fhcrawl(*command, "-s", assignment)
+    assert (code, out) == (2, "")
+    assert err.splitlines()[-1].startswith(f"fhcrawl {command[0]}: error: {said}")

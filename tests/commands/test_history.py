@@ -11,6 +11,8 @@ from tests.feeds import E, atom, tombstone
 from tests.projects import Project, Run
 from tests.server import FeedServer
 
+COMPLETE = "<fh:complete/>"
+
 
 def crawl(server: FeedServer, project: Project, **settings: object) -> Run:
     kept = {"FHCRAWL_KEEP_VERSIONS_ENABLED": 1, **settings}
@@ -90,6 +92,44 @@ def test_deleted_entry_has_its_past(server: FeedServer, project: Project) -> Non
     crawl(server, project)
     states = [version["state"] for version in history(server, project)]
     assert states == ["current", "deleted", "superseded"]
+
+
+@pytest.mark.in_process
+@pytest.mark.parametrize("is_archived", [False, True])
+@pytest.mark.parametrize("walks_later", [0, 2])
+def test_deletion_shows_when_where_and_of_what(
+    server: FeedServer, project: Project, is_archived: bool, walks_later: int
+) -> None:
+    server.serve("/feed", atom([entry("a", 2009)]))
+    crawl(server, project)
+    gone = {"head": tombstone("1", "2010-01-01T00:00:00Z")}
+    documents: dict[str, str] = {"/feed": atom([E("2")], **gone)}
+    if is_archived:
+        documents = {"/feed": atom([E("2")], prev="/1"), "/1": atom([E("3")], **gone)}
+    for _ in range(1 + walks_later):
+        for path, document in documents.items():
+            server.serve(path, document)
+        crawl(server, project)
+        documents["/feed"] = documents["/feed"].replace("</feed>", " </feed>")
+    shown = project.scrapy("history", server.url("/feed"), "1").stdout.splitlines()
+    assert shown[0].split() == ["deleted", "2010-01-01T00:00:00Z", "A"]
+    assert shown[1].split() == ["from", server.url("/1" if is_archived else "/feed")]
+
+
+@pytest.mark.in_process
+@pytest.mark.parametrize("walks_later", [0, 1])
+def test_deletion_without_a_tombstone_has_the_time_of_its_crawl(
+    server: FeedServer, project: Project, walks_later: int
+) -> None:
+    server.serve("/feed", atom([entry("a", 2009), E("2")], head=COMPLETE))
+    crawl(server, project)
+    for ids in [("2",), ("2", "3")][: 1 + walks_later]:
+        server.serve("/feed", atom([E(i) for i in ids], head=COMPLETE))
+        crawl(server, project)
+    [deletion, _last] = history(server, project)
+    assert (deletion["title"], deletion["document"]) == ("A", server.url("/feed"))
+    assert (deletion["updated"] is None) == bool(walks_later)
+    assert deletion["updated"] != "2009-01-01T00:00:00Z"
 
 
 def test_older_version_says_what_then_changed(server: FeedServer, project: Project) -> None:

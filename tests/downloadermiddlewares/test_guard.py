@@ -342,6 +342,20 @@ def test_proxy_looks_names_up_and_addresses_are_refused_before_it(
     assert {path for path in server.asked() if "robots" not in path} == {*feeds, "http://elsewhere.test/a1"}
 
 
+@pytest.mark.parametrize(
+    ("proxy", "said"),
+    [
+        ("http://ann:proxy-secret@127.0.0.1:1", "the proxy http://127.0.0.1:1 cannot be reached"),
+        ("http://nowhere.test:3128", "the proxy http://nowhere.test:3128 cannot be reached"),
+        ("socks5://127.0.0.1:1080", "the proxy socks5://127.0.0.1:1080 is not supported; use an HTTP proxy"),
+    ],
+)
+def test_proxy_that_cannot_be_used_is_named(project: Project, proxy: str, said: str) -> None:
+    run = project.crawl("http://feeds.test/", settings=STUB, http_proxy=proxy, no_proxy="", **names({}))
+    assert f"http://feeds.test/robots.txt cannot be fetched ({said}" in run.log
+    assert "proxy-secret" not in run.log
+
+
 class TestRequests:
     guard = GuardMiddleware(AllowedHosts())
 

@@ -251,3 +251,37 @@ def test_read_only_file_that_is_no_store_has_the_name_that_the_user_gave_it(proj
     path.parent.chmod(0o755)
     assert done.returncode == 1
     assert f"cannot be opened: {make_url(url).render_as_string()} (file is not a database)" in done.stderr
+
+
+@pytest.mark.in_process
+@pytest.mark.parametrize(
+    "column",
+    [
+        *(f"entries.{name}" for name in ("authors", "details", "added")),
+        *(f"feeds.{name}" for name in ("options", "rhythm", "reasons", "listing", "sitemap")),
+        *("coverage.earlier", "deliveries.files"),
+    ],
+)
+def test_damaged_column_is_reported_in_a_sentence(server: FeedServer, project: Project, column: str) -> None:
+    server.serve("/index", atom([E("2"), E("1")]))
+    url = server.url("/index")
+    project.scrapy("subscribe", url)
+    project.crawl(url)
+    table, name = column.split(".")
+    with closing(sqlite3.connect(store_of(project), isolation_level=None)) as store:
+        if table == "deliveries":
+            store.execute("INSERT INTO deliveries (id, run, files) VALUES (77, 77, '')")
+        assert store.execute(f"UPDATE {table} SET {name} = '{{'").rowcount
+    server.serve("/index", atom([E("3"), E("1", "changed")]))
+    failed = 0
+    for command in (
+        *(["feeds"], ["export", "-o", "-:jsonl"], ["export", "-o", "-:atom"], ["history", url, "1"]),
+        *(["report", "-o", "report.html"], ["crawl", "history", "-a", f"feed={url}"]),
+    ):
+        done = project.scrapy(*command)
+        # The log of a crawl has tracebacks, with the cause before the sentence.
+        assert done.stderr.count("JSONDecodeError:") <= done.stderr.count("StoreError: The store is damaged")
+        assert command[0] == "crawl" or "Traceback" not in done.stderr
+        assert done.returncode in (0, 1), (command, done.stderr)
+        failed += "The store is damaged" in done.stderr
+    assert failed or not column.startswith("entries")
