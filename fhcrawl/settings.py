@@ -71,10 +71,6 @@ FHCRAWL_MAX_SECONDS = 24 * 60 * 60
 # document. The store takes about twice as much space. 0: no limit. The default, 2 GiB, is four times the size
 # of a history of 100,000 entries of 5 KiB.
 FHCRAWL_MAX_BYTES = 2 * 1024**3
-# Free disk space in octets (on a small disk, at most a quarter of it) that is required wherever the crawl
-# writes: the store (on SQLite), exports, WARC files and temporary files (`TMPDIR`). If there is less, no
-# documents are fetched until more is free. 0: not checked. The default is 256 MiB.
-FHCRAWL_MIN_FREE_DISK = 256 * 1024**2
 # Longest delay in seconds that a server may impose (`Retry-After`, `Crawl-delay`, a rate limit). If it
 # imposes a longer one, its documents are fetched in a later run. 0: no limit.
 FHCRAWL_MAX_WAIT = 300

@@ -25,7 +25,6 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
         "fhcrawl.downloadermiddlewares.guard.GuardMiddleware": 55,
         # Also before middlewares that return responses; it processes responses after decompression.
         "fhcrawl.downloadermiddlewares.limits.OctetsMiddleware": 61,
-        "fhcrawl.downloadermiddlewares.limits.DiskMiddleware": 62,
         # Scrapy's middleware would allow everything if robots.txt is unreachable.
         "fhcrawl.downloadermiddlewares.politeness.RobotsTxtMiddleware": 100,
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
