@@ -201,7 +201,8 @@ METAREFRESH_ENABLED = False
 # False: without verification, anybody between you and the server could forge a history. If you set it to
 # False, feeds with invalid certificates are read.
 DOWNLOAD_VERIFY_CERTIFICATES = True
-# True: the entries of a truncated document are kept, and it is not marked as processed.
+# True: the entries of a truncated document are kept, unless it is compressed, and it is not marked as
+# processed.
 DOWNLOAD_FAIL_ON_DATALOSS = False
 # Without 520, 521, 525 and 530: these are errors of Cloudflare, as 522 and 524 are.
 RETRY_HTTP_CODES = [500, 502, 503, 504, 520, 521, 522, 524, 525, 530, 408, 429]

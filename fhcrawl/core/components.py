@@ -32,7 +32,7 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
         "fhcrawl.downloadermiddlewares.responses.CutOffMiddleware": 555,
         # After decompression, and before RetryMiddleware sees the response.
         "fhcrawl.downloadermiddlewares.responses.NoPageMiddleware": 565,
-        # Scrapy's middleware does not detect that a compressed body is truncated.
+        # Scrapy's middleware would return a part of a truncated compressed body.
         "fhcrawl.downloadermiddlewares.responses.HttpCompressionMiddleware": 590,
         "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
         # After RobotsTxtMiddleware, whose signal it handles, and before RetryMiddleware sees the response.
