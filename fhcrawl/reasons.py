@@ -25,7 +25,7 @@ LINKS = "tell its publisher, who knows which link is the right one"
 LOST = "see the log for which ones and why; tell its publisher; fhcrawl crawl --reset reads everything again"
 MISSING = "the next run tries again; if it stays missing, contact its publisher or look in a web archive"
 NETWORK = "the next run tries again; if that keeps failing, check the network and the host name"
-NO_DTD = "tell its publisher to replace the entities by their text: fhcrawl does not fetch DTDs"
+NO_DTD = "tell its publisher to replace the entities by their text: fhcrawl does not read DTDs"
 NO_MORE_PAGES = (
     "nothing, if there are no older entries; otherwise tell its publisher that the server "
     "has no page after this one"
