@@ -16,7 +16,6 @@ ENDLESS = (
     "more documents"
 )
 EXPORTED = "crawl the feed that it is an export of, or tell its publisher"
-FULL = "free up disk space (the log says where), then run it again; the next run continues from there"
 HTTPS = "tell its publisher to use https: links; if you trust the connection, crawl the feed by its http: URL"
 LARGE = "if you trust it, raise the limit that is named, if it is a setting; otherwise tell its publisher"
 LIMITED = (
@@ -26,7 +25,7 @@ LINKS = "tell its publisher, who knows which link is the right one"
 LOST = "see the log for which ones and why; tell its publisher; fhcrawl crawl --reset reads everything again"
 MISSING = "the next run tries again; if it stays missing, contact its publisher or look in a web archive"
 NETWORK = "the next run tries again; if that keeps failing, check the network and the host name"
-NO_DTD = "tell its publisher to replace the entities by their text: fhcrawl does not fetch DTDs"
+NO_DTD = "tell its publisher to replace the entities by their text: fhcrawl does not read DTDs"
 NO_MORE_PAGES = (
     "nothing, if there are no older entries; otherwise tell its publisher that the server "
     "has no page after this one"
@@ -132,7 +131,6 @@ class ReasonKind(str, Enum):
     CUT_PERIOD = "cut-period", CUT_PERIOD, Retry.NEVER
     EMPTY_ARCHIVES = "empty-archives", ENDLESS, Retry.NEVER
     LIMIT = "limit", LIMITED, Retry.SOON
-    DISK_FULL = "disk-full", FULL, Retry.SOON
     MOVED = "moved", "run it again: the next run checks whether the chain still leads there"
     NOT_CRAWLED = "not-crawled", "crawl it, or run fhcrawl crawl --due if it is subscribed", Retry.SOON
     KNOWN = "known", "run it again: the next run continues from there", Retry.SOON
@@ -185,12 +183,12 @@ NEVER_READ = frozenset({ReasonKind.NOT_READ, ReasonKind.ONLY_CAPTURES})
 # Other documents of the host may fail for the same reason.
 _OF_HOST = (
     *("timeout", "no-host", "connection-refused", "download-error", "http-429", "http-503"),
-    *("challenge", "limit", "disk-full"),
+    *("challenge", "limit"),
 )
 OF_HOST = frozenset(map(ReasonKind, _OF_HOST))
 # The publisher is not the cause: the document was not requested, or not stored.
 _OURSELVES = (
-    *("known", "not-crawled", "limit", "disk-full", "ignored"),
+    *("known", "not-crawled", "limit", "ignored"),
     *("pipeline-error", "store-error", "error"),
 )
 OURSELVES = frozenset(map(ReasonKind, _OURSELVES))

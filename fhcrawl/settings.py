@@ -71,10 +71,6 @@ FHCRAWL_MAX_SECONDS = 24 * 60 * 60
 # document. The store takes about twice as much space. 0: no limit. The default, 2 GiB, is four times the size
 # of a history of 100,000 entries of 5 KiB.
 FHCRAWL_MAX_BYTES = 2 * 1024**3
-# Free disk space in octets (on a small disk, at most a quarter of it) that is required wherever the crawl
-# writes: the store (on SQLite), exports, WARC files and temporary files (`TMPDIR`). If there is less, no
-# documents are fetched until more is free. 0: not checked. The default is 256 MiB.
-FHCRAWL_MIN_FREE_DISK = 256 * 1024**2
 # Longest delay in seconds that a server may impose (`Retry-After`, `Crawl-delay`, a rate limit). If it
 # imposes a longer one, its documents are fetched in a later run. 0: no limit.
 FHCRAWL_MAX_WAIT = 300
@@ -205,7 +201,8 @@ METAREFRESH_ENABLED = False
 # False: without verification, anybody between you and the server could forge a history. If you set it to
 # False, feeds with invalid certificates are read.
 DOWNLOAD_VERIFY_CERTIFICATES = True
-# True: the entries of a truncated document are kept, and it is not marked as processed.
+# True: the entries of a truncated document are kept, unless it is compressed, and it is not marked as
+# processed.
 DOWNLOAD_FAIL_ON_DATALOSS = False
 # Without 520, 521, 525 and 530: these are errors of Cloudflare, as 522 and 524 are.
 RETRY_HTTP_CODES = [500, 502, 503, 504, 520, 521, 522, 524, 525, 530, 408, 429]

@@ -118,17 +118,6 @@ BOMBS: dict[str, tuple[Callable[[], Answer], str, str]] = {
         "too-large",
         "DOWNLOAD_MAXSIZE",
     ),
-    "nested entities": (
-        lambda: Answer(
-            (
-                '<!DOCTYPE feed [<!ENTITY a0 "ha">'
-                + "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 12))
-                + f"]>{HEAD}{FIRST.format('<summary>&a11;</summary>')}</feed>"
-            ).encode()
-        ),
-        "too-large",
-        "its entities expand to too much text",
-    ),
 }
 
 

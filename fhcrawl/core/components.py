@@ -25,7 +25,6 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
         "fhcrawl.downloadermiddlewares.guard.GuardMiddleware": 55,
         # Also before middlewares that return responses; it processes responses after decompression.
         "fhcrawl.downloadermiddlewares.limits.OctetsMiddleware": 61,
-        "fhcrawl.downloadermiddlewares.limits.DiskMiddleware": 62,
         # Scrapy's middleware would allow everything if robots.txt is unreachable.
         "fhcrawl.downloadermiddlewares.politeness.RobotsTxtMiddleware": 100,
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
@@ -33,7 +32,7 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
         "fhcrawl.downloadermiddlewares.responses.CutOffMiddleware": 555,
         # After decompression, and before RetryMiddleware sees the response.
         "fhcrawl.downloadermiddlewares.responses.NoPageMiddleware": 565,
-        # Scrapy's middleware does not detect that a compressed body is truncated.
+        # Scrapy's middleware would return a part of a truncated compressed body.
         "fhcrawl.downloadermiddlewares.responses.HttpCompressionMiddleware": 590,
         "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
         # After RobotsTxtMiddleware, whose signal it handles, and before RetryMiddleware sees the response.

@@ -309,10 +309,9 @@ class _Reading:
         detail = " and ".join(problem.detail for problem in document.problems if problem.kind == kind)
         if detail:
             return DocumentFailure(State.INVALID, kind, detail)
-        # A body that is cut off may still be well-formed: comments or checksums may be at its end.
+        # A body that is cut off may still be well-formed: comments may be at its end.
         if "dataloss" in self.response.flags:
-            detail = "arrives incomplete or with a wrong checksum"
-            return DocumentFailure(State.FAILED, ReasonKind.CUT_OFF, detail)
+            return DocumentFailure(State.FAILED, ReasonKind.CUT_OFF, "arrives incomplete")
         return _referral_failure(self.context) or self._declared_failure()
 
     def _declared_failure(self) -> DocumentFailure | None:

@@ -1,42 +1,23 @@
-"""Refuses requests beyond the limits on documents, time, octets and disk space; the verdict reports it."""
+"""Refuses requests beyond the limits on documents, time and octets; the verdict reports it."""
 
 from __future__ import annotations
 
-import logging
-import os
-import tempfile
-from functools import cached_property
-from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.exceptions import DownloadTimeoutError, NotConfigured
 
-from fhcrawl.crawling.context import (
-    BEGUN,
-    OCTETS,
-    RECEIVED,
-    feed_of,
-    find_context,
-    is_of_user,
-    is_of_web_archive,
-)
+from fhcrawl.crawling.context import BEGUN, OCTETS, RECEIVED, find_context, is_of_user, is_of_web_archive
 from fhcrawl.crawling.failures import LimitReached
 from fhcrawl.extensions import Component
-from fhcrawl.extensions.feedexport import FeedExporter
-from fhcrawl.extensions.store import store_url
-from fhcrawl.extensions.warc import WarcExtension
 from fhcrawl.logical_feed import Role
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store.opening import file_of
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-
-logger = logging.getLogger(__name__)
 
 SETTINGS = {
     Role.ARCHIVE: "FHCRAWL_MAX_ARCHIVES",
@@ -163,60 +144,3 @@ class OctetsMiddleware(Component):
         total = self._octets[key] = max(self._octets.get(key, 0), walk.octets) + octets
         request.meta[OCTETS] = total
         return total
-
-
-FREE_DISK = "FHCRAWL_MIN_FREE_DISK"
-# This part of a small disk is enough: many machines have no more than 64 MiB for temporary files.
-ENOUGH = 1 / 4
-MIB = 1024**2
-
-
-class DiskMiddleware(Component):
-    """FHCRAWL_MIN_FREE_DISK: how many octets have to be free on each disk to which the crawl writes.
-
-    While one of them has less, no documents are requested; those that were requested before are committed.
-    """
-
-    def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler)
-        self._least = crawler.settings.getint(FREE_DISK)
-        if not self._least:
-            raise NotConfigured
-        self._logged: set[Path] = set()
-
-    def process_request(self, request: Request) -> None:
-        # A robots.txt passes: without it, every URL of the host would be allowed.
-        if feed_of(request) is None:
-            return
-        for folder, content in self._folders.items():
-            # The folder of an export is created when the export is written.
-            disk = os.statvfs(next(path for path in (folder, *folder.parents) if path.exists()))
-            free = disk.f_bavail * disk.f_frsize
-            # A file system without a disk (a cloud's, for example) has no size, so that no space is required.
-            needed = min(self._least, int(disk.f_blocks * disk.f_frsize * ENOUGH))
-            if free >= needed:
-                continue
-            if folder not in self._logged:
-                self._logged.add(folder)
-                self._crawler.stats.inc_value("fhcrawl/disk/full")
-                details = (content, folder, free / MIB, needed / MIB, FREE_DISK)
-                logger.error(
-                    "The disk with %s is nearly full: %s has %.1f MiB free, but %.1f MiB are needed (%s); "
-                    "no documents are fetched until there is enough space",
-                    *details,
-                )
-            message = f"the disk with {content} is nearly full ({FREE_DISK})"
-            raise LimitReached(message, kind=ReasonKind.DISK_FULL)
-
-    # Determined at the first request, when all exports are open.
-    @cached_property
-    def _folders(self) -> dict[Path, str]:
-        store = file_of(store_url(self._crawler.settings))
-        folders: dict[Path, str] = {} if store is None else {store.parent: "the store"}
-        exporter = self._crawler.get_extension(FeedExporter)
-        if exporter is not None:
-            folders |= {path.parent: "an export" for path in exporter.paths}
-        warc = self._crawler.get_extension(WarcExtension)
-        if warc is not None and warc.folder is not None:
-            folders[warc.folder] = "WARC files"
-        return {**folders, Path(tempfile.gettempdir()): "temporary files"}

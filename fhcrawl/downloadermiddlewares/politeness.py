@@ -21,7 +21,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import build_from_crawler
 from twisted.python.failure import Failure
 
-from fhcrawl.core.engine import UNREACHABLE, domain_of, host_of, pause
+from fhcrawl.core.engine import domain_of, host_of, pause
 from fhcrawl.crawling.context import find_context, is_of_user, is_of_web_archive
 from fhcrawl.crawling.failures import (
     FORBIDDEN,
@@ -36,6 +36,7 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed.polling import LONGEST
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.addresses import is_of_this_machine, registered_domain, site
 
 if TYPE_CHECKING:
@@ -192,6 +193,7 @@ def _is_local(spider: Spider) -> bool:
 # Seconds. RFC 9309, 2.4: how long to use a stored robots.txt. 2.3.1.4: after how long ("for example, 30
 # days") an unreachable one counts as unavailable. How long until a process requests it again.
 ROBOTS_USED, ROBOTS_UNREACHABLE, ROBOTS_AGAIN = 24 * 60 * 60, 30 * 24 * 60 * 60, 60
+UNREACHABLE = (ReasonKind.NO_HOST, ReasonKind.CONNECTION_REFUSED)
 
 
 class RobotsTxtMiddleware(robotstxt.RobotsTxtMiddleware):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import sys
 import zlib
 from dataclasses import replace
@@ -13,8 +12,7 @@ import brotli
 from scrapy import Request
 from scrapy.downloadermiddlewares import httpcompression, redirect
 from scrapy.downloadermiddlewares.retry import get_retry_request
-from scrapy.exceptions import DownloadTimeoutError
-from scrapy.http import Response
+from scrapy.exceptions import DownloadTimeoutError, ResponseDataLossError
 from scrapy.utils.gz import gzip_magic_number
 
 from fhcrawl.crawling import requests
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
     from typing_extensions import Self
 
 
@@ -59,71 +58,60 @@ MOST_STREAMS = 10_000
 # Gzip files that a server compresses again, or that were compressed twice. There are files that decompress to
 # themselves.
 MOST_UNDECLARED = 2
-GZIP_NAMES, GZIP_BEGIN = (b"gzip", b"x-gzip"), b"\x1f\x8b"
+GZIP_NAMES, GZIP_BEGIN = (b"gzip", b"x-gzip"), b"\x1f\x8b\x08"
 GZIP, RAW = zlib.MAX_WBITS | 16, -zlib.MAX_WBITS
-# Files are padded with zeros, and a script that compresses its output may end with an empty line.
-NO_PADDING = re.compile(rb"[^\0 \t\r\n]")
 
 
 class NoEndError(FhcrawlError):
     """A compressed body whose end is missing or wrong."""
 
 
-# Scrapy's middleware does not detect a truncated body, nor gzip that no header declares.
+# Scrapy's middleware returns the data before a fault, and does not detect gzip that no header declares.
 class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
-    """Decompresses gzip by its magic number too, and flags a response with an incomplete body `dataloss`."""
+    """Decompresses gzip by its magic number too, and retries incomplete bodies (RETRY_TIMES)."""
 
     def __init__(self, *, crawler: Crawler) -> None:
         super().__init__(crawler=crawler)
+        self._crawler = crawler
         self._limit = crawler.settings.getint("DOWNLOAD_MAXSIZE")
 
     def process_response(self, request: Request, response: Response, *_: Any) -> Request | Response:
-        decompressed = self._decompressed(request, _with_actual_encoding(response))
-        for _undeclared in range(MOST_UNDECLARED):
-            if not gzip_magic_number(decompressed):
-                break
-            headers = decompressed.headers.copy()
-            headers["Content-Encoding"] = "gzip"
-            decompressed = self._decompressed(request, decompressed.replace(headers=headers))
-        return decompressed
-
-    def _decompressed(self, request: Request, response: Response) -> Response:
-        # Scrapy removes the header when it decompresses the body.
-        encodings = response.headers.getlist("Content-Encoding")
+        """:raises ResponseDataLossError: if the body is still incomplete after all retries"""
         limit = request.meta.get("download_maxsize", self._limit)
-        has_end = is_whole(response.body, encodings, limit)
-        decompressed = super().process_response(request, response)
-        assert isinstance(decompressed, Response)  # noqa: S101 - Scrapy's annotation is that of all middlewares
-        return (
-            decompressed
-            if decompressed is response or has_end
-            else decompressed.replace(flags=[*decompressed.flags, "dataloss"])
-        )
+        for _undeclared in range(1 + MOST_UNDECLARED):
+            response = _with_actual_encoding(response)
+            if not is_complete(response.body, _codings(response), limit):
+                retry = get_retry_request(request, spider=self._crawler.spider, reason="truncated")  # type: ignore[arg-type]
+                if retry is None:
+                    raise ResponseDataLossError
+                return retry
+            response = super().process_response(request, response)  # type: ignore[assignment]
+            if not gzip_magic_number(response):
+                break
+        return response
 
 
 # Some archives and crawlers keep decompressed bodies with the original header, and some servers declare twice
 # what they have compressed once: declare gzip as the last coding, once, only if the body begins with it.
 def _with_actual_encoding(response: Response) -> Response:
-    names = _coding_names(response.headers.getlist("Content-Encoding"))
-    if names[-1] not in GZIP_NAMES:
-        return response
+    names = _codings(response)
+    is_declared = bool(names) and names[-1] in GZIP_NAMES
     while names and names[-1] in GZIP_NAMES:
         names.pop()
-    if response.body.startswith(GZIP_BEGIN):
+    if gzip_magic_number(response) and (is_declared or not names or names[-1] not in DECOMPRESS):
         names.append(b"gzip")
     headers = response.headers.copy()
     headers.setlist("Content-Encoding", [b", ".join(names)] if names else [])
     return response.replace(headers=headers)
 
 
-def _coding_names(encodings: list[bytes]) -> list[bytes]:
-    return [name.strip().lower() for name in b",".join(encodings).split(b",")]
+def _codings(response: Response) -> list[bytes]:
+    fields = b",".join(response.headers.getlist("Content-Encoding"))
+    return [name.strip().lower() for name in fields.split(b",") if name.strip()]
 
 
-# Scrapy's functions return the data before a fault, and do not report it.
-def is_whole(body: bytes, encodings: list[bytes], limit: int) -> bool:
-    """Return whether a body is complete, or larger than `limit`."""
-    names = _coding_names(encodings)
+def is_complete(body: bytes, names: list[bytes], limit: int) -> bool:
+    """Return whether a body with these codings is complete, or larger than `limit`."""
     try:
         while body and names and names[-1] in DECOMPRESS:
             pieces, size = [], 0
@@ -131,7 +119,7 @@ def is_whole(body: bytes, encodings: list[bytes], limit: int) -> bool:
                 size += len(piece)
                 if 0 < limit < size:
                     return True
-                if names:  # there is another encoding
+                if names:  # there is another coding
                     pieces.append(piece)
             body = b"".join(pieces)
     except (NoEndError, zlib.error, brotli.error, zstd.ZstdError):
@@ -146,11 +134,12 @@ def _count_stream(streams: int) -> int:
 
 
 def _gunzip(body: bytes) -> Iterator[bytes]:
-    # RFC 1952, 2.2: "A gzip file consists of a series of members".
-    position = streams = 0
-    while member := NO_PADDING.search(body, position):
+    # RFC 1952, 2.2: "A gzip file consists of a series of members". Other data behind a member is ignored.
+    member = streams = 0
+    while member >= 0:
         streams = _count_stream(streams)
-        position = yield from _inflated(zlib.decompressobj(GZIP), body, member.start())
+        end = yield from _inflated(zlib.decompressobj(GZIP), body, member)
+        member = body.find(GZIP_BEGIN, end)
 
 
 # RFC 9110, 8.4.1.2: deflate is zlib's format; "some non-conformant implementations send the "deflate"
@@ -161,8 +150,7 @@ def _undeflate(body: bytes) -> Iterator[bytes]:
         stream = zlib.decompressobj()
     except zlib.error:
         stream = zlib.decompressobj(RAW)
-    if NO_PADDING.search(body, (yield from _inflated(stream, body, 0))):
-        raise NoEndError
+    yield from _inflated(stream, body, 0)
 
 
 # Returns the position after the stream.

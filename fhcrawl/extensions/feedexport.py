@@ -95,10 +95,6 @@ class FeedExporter(feedexport.FeedExporter):
         return exporter
 
     @property
-    def paths(self) -> list[Path]:
-        return [path for path in self._paths.values() if path.is_file() or not path.exists()]
-
-    @property
     def nothing_new(self) -> str:
         place, result = "FILE", "nothing was written"
         if len(self.feeds) == 1:

@@ -15,8 +15,6 @@ from fhcrawl.utils.datadir import base_of
 from fhcrawl.warc import Placeholders, check_template
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -56,11 +54,6 @@ class WarcExtension(Component):
         )
         crawler.signals.connect(self.response_downloaded, signal=signals.response_downloaded)
         crawler.signals.connect(self._close, signal=signals.spider_closed)
-
-    @property
-    def folder(self) -> Path | None:
-        """None if no more files are written."""
-        return None if self._files is None else self._files.folder
 
     def response_downloaded(self, response: Response, request: Request) -> None:
         if self._files is None or not response.url.startswith(SCHEMES):

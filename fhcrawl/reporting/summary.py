@@ -246,7 +246,6 @@ def _width(column: Column, rows: Sequence[Row]) -> int:
 
 # By prefix of the stat. `scrapy crawl` exits with code 1 if such a stat exists.
 FAILURES = {
-    "fhcrawl/disk/full": "A disk was nearly full (see the log): free up space, then run it again.",
     "fhcrawl/cluster/failed": "Redis has failed (see the log): fix it, then run it again.",
     "fhcrawl/entry/lost": "Pipelines have lost entries (see the log): fix them, then run it again.",
     "fhcrawl/feed/refused": "The list of feeds has invalid lines (see the log).",

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 # The components that need a store, or serve one; all extensions and pipelines do.
 WITHOUT = {
-    "DOWNLOADER_MIDDLEWARES": ("fhcrawl.downloadermiddlewares.limits.DiskMiddleware",),
     "SPIDER_MIDDLEWARES": (
         "fhcrawl.spidermiddlewares.commit.CommitMiddleware",
         "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch",

@@ -125,10 +125,6 @@ class WarcFiles:
             Path(f"{self._path}{OPEN}").rename(self._path)
 
     @property
-    def folder(self) -> Path:
-        return self._path.parent
-
-    @property
     def _path(self) -> Path:
         return (self.base / (self.template % self.placeholders)).absolute()
 

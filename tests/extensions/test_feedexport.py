@@ -18,6 +18,7 @@ from tests.extensions.test_other_places import BUCKET
 from tests.feeds import E, atom
 from tests.projects import Project, read_export
 from tests.server import FeedServer
+from tests.servers import small_disk
 
 RICH = """<?xml version="1.0"?>
 <feed xmlns="http://www.w3.org/2005/Atom"><title>Rich</title><id>urn:f</id><updated>2004-01-01T00:00:00Z</updated>
@@ -344,3 +345,20 @@ def test_file_that_cannot_be_removed_any_more_is_released(tmp_path: Path) -> Non
     storage.open(Spider("history")).close()
     storage.release()
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.sqlite_only("the export of another store is the same one")
+def test_export_that_does_not_fit_is_absent_and_the_next_run_writes_it(
+    server: FeedServer, project: Project
+) -> None:
+    server.serve("/index", atom([E("1", "x" * 300_000)]))
+    small = project.folder / "small"
+    with small_disk(small, "1m"):
+        (small / "filler").write_bytes(b"x" * (shutil.disk_usage(small).free - 100_000))
+        run = project.crawl(server.url("/index"), output="small/out.jsonl")
+        assert run.exit_code == 1
+        assert [path.name for path in small.iterdir()] == ["filler"]
+        (small / "filler").unlink()
+        run = project.crawl(server.url("/index"), output="small/out.jsonl")
+        assert (run.exit_code, run.changes) == (0, {"1": "new"})
+        assert len(read_export(small / "out.jsonl")) == 1

@@ -160,7 +160,6 @@ def test_what_is_said_and_known(poll: Poll, seconds: int) -> None:
         ([], DAY),
         ([gap("limit", 9 * DAY)], 0),
         ([gap("known", 9 * DAY)], 0),
-        ([gap("disk-full", 9 * DAY)], 0),
         ([gap("timeout", HOUR)], HOUR // 2),
         ([gap("timeout", HOUR), gap("http-500", 20 * MINUTE)], 10 * MINUTE),
         ([gap("http-404", 9 * DAY)], DAY),

@@ -1,4 +1,4 @@
-"""Parses XML safely: decodes it, expands its entities, and repairs it if it is malformed. Nothing is fetched.
+"""Parses XML safely: decodes it, and repairs it if it is malformed. Nothing is fetched or expanded.
 
 A fault is repaired, or loses the entry that contains it, or ends the document.
 """
@@ -27,11 +27,9 @@ if TYPE_CHECKING:
 
 # --- libxml2's parsers
 
-LONGEST_PROLOG = 65_536  # octets
 FED_AT_ONCE = 65_536  # octets
 OPTIONS: dict[str, object] = {
     "encoding": encoding.UTF_8,
-    # External entities raise an error: see `resolve_entities`.
     "resolve_entities": "internal",
     "no_network": True,
     "load_dtd": False,
@@ -76,27 +74,14 @@ def recover(body: bytes) -> tuple[_Element | None, Any]:
 
 def parse_to_fault(body: bytes) -> _Element | None:
     parser = etree.XMLPullParser(events=("start", "end"), **OPTIONS)  # type: ignore[arg-type]
-    events = cast("Iterator[tuple[str, _Element]]", parser.read_events())
     root: _Element | None = None
     ended: _Element | None = None
     with contextlib.suppress(etree.XMLSyntaxError), _memory_errors():
-        # Byte by byte up to the root: libxml2 frees nodes of malformed entities that events refer to.
-        for position in range(min(len(body), LONGEST_PROLOG)):
-            parser.feed(body[position : position + 1])
-            if (event := next(events, None)) is not None:
-                root = event[1]
-                break
-        if root is None:
-            return None
-        declarations: Any = root.getroottree().docinfo.internalDTD
-        entities = () if declarations is None else declarations.iterentities()
-        if any("<" in (entity.content or "") for entity in entities):
-            return root
-        for start in range(position + 1, len(body), FED_AT_ONCE):
+        for start in range(0, len(body), FED_AT_ONCE):
             parser.feed(body[start : start + FED_AT_ONCE])
-            ended = _last_ended(events, ended)
+            root, ended = _read_events(parser, root, ended)
         parser.close()
-    ended = _last_ended(events, ended)
+    root, ended = _read_events(parser, root, ended)
     # Remove the outermost unclosed element that is not a container of entries.
     parent, element = None, root
     while element is not None and element is not ended:
@@ -107,10 +92,13 @@ def parse_to_fault(body: bytes) -> _Element | None:
     return root
 
 
-def _last_ended(events: Iterator[tuple[str, _Element]], ended: _Element | None) -> _Element | None:
-    for event, element in events:
+def _read_events(
+    parser: etree.XMLPullParser, root: _Element | None, ended: _Element | None
+) -> tuple[_Element | None, _Element | None]:
+    for event, element in cast("Iterator[tuple[str, _Element]]", parser.read_events()):
+        root = element if root is None else root
         ended = element if event == "end" else ended
-    return ended
+    return root, ended
 
 
 # --- entities
@@ -120,65 +108,45 @@ OPAQUE = rf"<!--.*?-->|<\?.*?\?>|{QUOTED}"
 TOKEN = compiled(rf"""{OPAQUE}|<!--|<\?|[\[\]>"']""")
 UNCLOSED = frozenset({"<!--", "<?", '"', "'"})
 COMMENT = compiled(r"<!--.*?-->")
-TEXT_ENTITY = compiled(r"""<!ENTITY\s+([^\s%"'<>&;]+)\s+(?:"([^"<]*)"|'([^'<]*)')\s*>""")
-ANY_ENTITY = compiled(r"""<!ENTITY\s+([^\s%"'<>&;]+)""")
-PARAMETER_ENTITY = compiled(r"<!ENTITY\s+%\s+(\S+)")
-INCLUDED = compiled(r"%([^\s%;]+);")
-EXTERNAL = compiled(r"\s(?:SYSTEM|PUBLIC)\s")
+ENTITY = compiled(r"""<!ENTITY\s+([^\s%"'<>&;]+)""")
+EXTERNAL = compiled(r"\s(?:SYSTEM|PUBLIC)\s|<!ENTITY\s+%")
+PARAMETER = compiled(rf"<!ENTITY\s+%\s+\S+\s+({QUOTED})")
 # XML 1.0, 3.3: declarations of attributes.
 ATTRIBUTES = compiled(rf"""{OPAQUE}|<!ATTLIST\s(?:[^"'>]|{QUOTED})*>""")
 QUOTED_TEXT = compiled(QUOTED)
 XMLNS = compiled(r"\sxmlns[\s:]")
-# A section, which has no references; or a tag with the text after it, or text; or a "<" that begins no tag.
-PIECE = compiled(rf"{repair.SECTION}|(?P<tag><(?![\s\d=]))?[^<]+|<")
-# Complete constructs of an entity, or the beginning of a construct that does not end in it.
-CONSTRUCT = compiled(rf"""{repair.COMPLETE_SECTION}|<[^!?<>](?:[^<>"']|{QUOTED})*>|<""")
-VALUE_OR_END = compiled(f"{QUOTED}|>")
-REFERENCE = compiled(r"""&([^#;&<>/\]\s'"][^;&<>/\]\s'"]*);""")
-QUOTE = compiled("""["']""")
-# Characters of all replacement texts; those without markup may be as long as the document.
-MOST_RESOLVED = 1024**2
-DEEPEST = 40  # levels of entities, as in libxml2
+# A section has no references.
+REFERENCE = compiled(rf"""{repair.SECTION}|&(?P<name>[^#;&<>/\]\s'"][^;&<>/\]\s'"]*);""")
 MOST_NAMED = 5
-DECLARATIONS = etree.XMLParser(encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False)
 
 
-# XML 1.0, 4.4.2 and 4.4.3: internal entities are included, external ones need not be. libxml2 would parse
-# elements of an entity without the namespaces in scope at the reference.
-def resolve_entities(text: str, is_lenient: bool = False) -> tuple[str, list[Problem], str | None]:
-    """Replace references with the content of internal entities, and remove the document type declaration.
+# XML 1.0, 5.1: "non-validating processors are not required to check the document for validity", and need not
+# read external declarations. Entities that the document declares are not read either.
+def remove_doctype(text: str) -> tuple[str, list[Problem]]:
+    """Remove the document type declaration; return also what was not read of it.
 
-    References to HTML's entities that may be declared externally are resolved as in HTML; others become text.
-
-    :param is_lenient: also read the plain text entities of a malformed declaration
-    :return: the text, problems, and a description of the repair or None
-    :raises NotAFeedError: if the replacement texts are too long
+    References to HTML's entities are resolved as in HTML; those to other declared entities become text.
     """
     start = repair.prolog_end(text)
     end = _doctype_end(text, start)
     if end is None:
-        return text, [], None
-    doctype, description, attributes = text[start:end], None, list[str]()
-    try:
-        entities, attributes = _declared_entities(doctype, len(text))
-    except etree.XMLSyntaxError:
-        if not is_lenient:
-            return text, [], None
-        entities = _declared_texts(COMMENT.sub("", doctype), len(text))
-        description = "its document type declaration is malformed; only entities without markup are read"
-    resolved = entities.resolve(text[end:])
+        return text, []
+    doctype = text[start:end]
+    resolved, unresolved = _resolve_references(text[end:], COMMENT.sub("", doctype))
+    attributes = [each for each in ATTRIBUTES.findall(doctype) if each.startswith("<!ATTLIST")]
     # libxml2 applies default values of namespace declarations.
     if namespaces := "".join(declaration for declaration in attributes if "xmlns" in declaration):
         resolved = f"<!DOCTYPE _ [{namespaces}]>{resolved}"
     problems = []
-    if entities.unresolved:
-        names = [f"&{name};" for name in list(entities.unresolved)[:MOST_NAMED]]
-        more = len(entities.unresolved) - MOST_NAMED
+    if unresolved:
+        names = [f"&{name};" for name in unresolved[:MOST_NAMED]]
+        more = len(unresolved) - MOST_NAMED
         detail = f"has references to entities that are not expanded: {', '.join(names)}"
         problems.append(f"{detail} and {more} more" if more > 0 else detail)
-    if any(map(_has_defaults, attributes)):
+    in_parameters = ("ATTLIST" in text for text in PARAMETER.findall(doctype))
+    if any(map(_has_defaults, attributes)) or any(in_parameters):
         problems.append("has a document type that gives attributes default values, which are not read")
-    return resolved, [Problem(ReasonKind.UNRESOLVED_ENTITIES, "", each) for each in problems], description
+    return resolved, [Problem(ReasonKind.UNRESOLVED_ENTITIES, "", each) for each in problems]
 
 
 def _doctype_end(text: str, start: int) -> int | None:
@@ -194,97 +162,27 @@ def _doctype_end(text: str, start: int) -> int | None:
     return None
 
 
-def _declared_entities(doctype: str, size: int) -> tuple[Entities, list[str]]:
-    octets = f"{doctype}<_/>".encode(errors="surrogateescape")
-    tree: Any = parse_strict(octets, DECLARATIONS).getroottree()
-    parameters, included = set(PARAMETER_ENTITY.findall(doctype)), set(INCLUDED.findall(doctype))
-    # lxml copies the declarations in quadratic time; without entities, this is not needed.
-    declarations = tree.docinfo.internalDTD.iterentities() if "<!ENTITY" in doctype else ()
-    declared = [(entity.name, entity.content) for entity in declarations]
-    # lxml does not tell parameter entities apart. XML 1.0, 4.3.2: an internal entity is content; a comment
-    # that only begins in it would hide what follows the reference.
-    unread = {
-        name
-        for name, content in declared
-        if content is None or name in parameters or "<" in CONSTRUCT.findall(content)
-    }
-    contents = {name: content for name, content in declared if content is not None and name not in unread}
-    texts = [doctype, *(content for name, content in declared if content and name in included)]
-    constructs = (construct for text in texts for construct in ATTRIBUTES.findall(text))
-    has_all_declarations = tree.docinfo.system_url is None and not parameters
-    attributes = [construct for construct in constructs if construct.startswith("<!ATTLIST")]
-    return Entities(contents, unread, has_all_declarations, size), attributes
+def _resolve_references(markup: str, doctype: str) -> tuple[str, list[str]]:
+    declared, is_external = set(ENTITY.findall(doctype)), EXTERNAL.search(doctype) is not None
+    unresolved: dict[str, None] = {}
 
+    def resolve(match: re.Match[str]) -> str:
+        name = match["name"]
+        # XML 1.0, 4.1, "Entity Declared": without a declaration, it is a fault, which `repair` replaces.
+        if name is None or name in PREDEFINED or not (is_external or name in declared):
+            return match[0]
+        if characters := repair.html_characters(name):
+            return characters
+        unresolved[name.encode(errors="surrogateescape").decode(errors="replace")] = None
+        return f"&amp;{name};"
 
-def _declared_texts(doctype: str, size: int) -> Entities:
-    # XML 1.0, 4.2: "the first declaration encountered is binding".
-    contents = {name: double or single for name, double, single in reversed(TEXT_ENTITY.findall(doctype))}
-    unread = set(ANY_ENTITY.findall(doctype)) - contents.keys()
-    is_all = not EXTERNAL.search(doctype) and not PARAMETER_ENTITY.search(doctype)
-    return Entities(contents, unread, is_all, size)
+    return REFERENCE.sub(resolve, markup), list(unresolved)
 
 
 # Enumerated values are not quoted, default values are.
 def _has_defaults(attributes: str) -> bool:
     declared = QUOTED_TEXT.sub('""', attributes)
     return declared.count('""') > len(XMLNS.findall(declared))
-
-
-class Entities:
-    def __init__(self, contents: dict[str, str], unread: set[str], is_all: bool, size: int) -> None:
-        self.unresolved: dict[str, None] = {}
-        self._contents, self._names_unread, self._has_all_declarations = contents, unread, is_all
-        self._characters_left = {True: MOST_RESOLVED, False: max(MOST_RESOLVED, size)}
-        self._expanded: dict[tuple[str, bool], str] = {}
-        self._open_names: list[str] = []
-
-    def resolve(self, markup: str) -> str:
-        return PIECE.sub(self._resolve_in_piece, markup)
-
-    def _resolve_in_piece(self, match: re.Match[str]) -> str:
-        piece = match[0]
-        if "&" not in piece or piece.startswith(("<!", "<?")):
-            return piece
-        ends = (end.end() for end in VALUE_OR_END.finditer(piece) if end[0] == ">")
-        end = next(ends, len(piece)) if match["tag"] else 0
-        return REFERENCE.sub(self._resolve_quoted, piece[:end]) + REFERENCE.sub(
-            self._resolve_reference, piece[end:]
-        )
-
-    # XML 1.0, 4.4.5: in an attribute's value, a quote in the replacement text is a normal data character.
-    def _resolve_quoted(self, match: re.Match[str]) -> str:
-        return self._resolve_reference(match, True)
-
-    def _resolve_reference(self, match: re.Match[str], is_quoted: bool = False) -> str:
-        name = match[1]
-        if name in PREDEFINED:
-            return match[0]
-        # XML 1.0, 4.1, "No Recursion". The replacement text is dropped.
-        if name in self._contents and name not in self._open_names and len(self._open_names) < DEEPEST:
-            return self._content(name, is_quoted)
-        if name not in self._contents and name not in self._names_unread:
-            # XML 1.0, 4.1, "Entity Declared": such a reference is a fault, which `repair` replaces.
-            if self._has_all_declarations:
-                return match[0]
-            if characters := repair.html_characters(name):
-                return characters
-        self.unresolved[name.encode(errors="surrogateescape").decode(errors="replace")] = None
-        return f"&amp;{name};"
-
-    def _content(self, name: str, is_quoted: bool) -> str:
-        content = self._expanded.get((name, is_quoted))
-        if content is None:
-            self._open_names.append(name)
-            content = self._contents[name]
-            content = REFERENCE.sub(self._resolve_quoted, content) if is_quoted else self.resolve(content)
-            content = QUOTE.sub(lambda quote: f"&#{ord(quote[0])};", content) if is_quoted else content
-            self._open_names.pop()
-            self._expanded[name, is_quoted] = content
-        is_markup = "<" in content
-        self._characters_left[is_markup] -= len(content)
-        if self._characters_left[is_markup] < 0:
-            raise NotAFeedError(ReasonKind.TOO_LARGE, "its entities expand to too much text")
-        return content
 
 
 # --- documents
@@ -351,13 +249,13 @@ def _serializer(parent: _Element) -> Callable[[_Element], bytes]:
 
 
 def parse(body: bytes, charset: str | None) -> Parsed:
-    """:raises NotAFeedError: if it has no complete start tag, is HTML, or has too long entities"""
+    """:raises NotAFeedError: if it has no complete start tag, or is HTML"""
     source, decoding = encoding.source(body, charset)
     if not source:
         raise NotAFeedError(ReasonKind.EMPTY, "it is empty")
     resolved, unresolved = source, list[Problem]()
     if repair.DOCTYPE.encode() in source:
-        text, unresolved, _repair = resolve_entities(source.decode(errors="surrogateescape"))
+        text, unresolved = remove_doctype(source.decode(errors="surrogateescape"))
         resolved = text.encode(errors="surrogateescape")
     resolved, renamed = repair.canonicalise(resolved)
     problems = [*_repair_problems(decoding), *unresolved, *renamed]
@@ -425,12 +323,11 @@ def _parse_repaired(body: bytes, charset: str | None, broken: Parsed | None) -> 
 
 
 def repaired(text: str) -> tuple[str, list[str], list[Problem]]:
-    """Return the text without entities and with repairs, descriptions of these, and problems of entities."""
+    """Return the text without DTD and with repairs, descriptions of these, and problems of the DTD."""
     text, repairs = repair.with_prolog(text)
-    text, unresolved, description = resolve_entities(text, is_lenient=True)
-    # The texts of entities may need repairs too.
+    text, unresolved = remove_doctype(text)
     text, more = repair.with_references(text)
-    return text, list(dict.fromkeys(filter(None, [*repairs, description, *more]))), unresolved
+    return text, list(dict.fromkeys([*repairs, *more])), unresolved
 
 
 def _with_balanced_entries(text: str, problems: list[Problem]) -> Parsed | None:
