@@ -722,7 +722,6 @@ class Commit(FeedWriter):
 
 # Fields have the names of their columns; fields that pipelines have added are never columns.
 def _entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[str, object]:
-    order = version.stored_order
     return {
         **fields,
         "feed_id": feed_id,
@@ -731,12 +730,7 @@ def _entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[s
         "categories": _strings_to_json(tuple(fields["categories"])),
         "enclosures": _encode(fields["enclosures"]) if fields["enclosures"] else "[]",
         "digest": version.digest,
-        "order_overrides": order.overrides,
-        "order_time": order.time,
-        "order_tombstone": order.tombstone,
-        "order_walk": order.walk,
-        "order_step": order.step,
-        "order_position": order.position,
+        **_order_columns(version.stored_order),
         "document_time": fields["document_updated"],
         "original": version.original,
         "added": fields.get(PIPELINE_FIELDS),

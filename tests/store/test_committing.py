@@ -183,9 +183,9 @@ def test_corrected_time_of_the_same_document_is_waited_for_no_longer(database: D
 
 
 # Each text in the feed has its column's name, and no other column has it.
-COLUMNS = f"""<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="language"><title>feed</title><id>urn:feed</id>
-<updated>{YEARS[2006]}</updated><entry xml:base="http://base.example/"><id>id</id><title type="html">title</title>
-<link href="http://example.org/link"/><link rel="enclosure" href="http://example.org/enclosures"/>
+COLUMNS = f"""<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="language">
+<title>feed</title><id>urn:feed</id><updated>{YEARS[2006]}</updated><entry xml:base="http://base.example/"><id>id</id>
+<title type="html">title</title><link href="http://example.org/link"/><link rel="enclosure" href="http://example.org/enclosures"/>
 <published>{YEARS[2004]}</published><updated>{YEARS[2005]}</updated>
 <author><name>authors</name></author><category term="categories"/>
 <summary type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">summary</div></summary>
