@@ -182,7 +182,7 @@ def test_corrected_time_of_the_same_document_is_waited_for_no_longer(database: D
     assert uncounted(YEARS[2004], DELTAFETCH_RESET=True) is None
 
 
-# Each text in the feed has its column's name, and no other column has it.
+# Each text in the feed is the name of its column.
 COLUMNS = f"""<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="language">
 <title>feed</title><id>urn:feed</id><updated>{YEARS[2006]}</updated><entry xml:base="http://base.example/"><id>id</id>
 <title type="html">title</title><link href="http://example.org/link"/><link rel="enclosure" href="http://example.org/enclosures"/>
@@ -191,6 +191,7 @@ COLUMNS = f"""<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="language">
 <summary type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">summary</div></summary>
 <content type="text/x-content">content</content></entry></feed>"""
 VALUES = {
+    "id": "id",
     "title": "title",
     "link": "http://example.org/link",
     "published": YEARS[2004],
@@ -198,7 +199,9 @@ VALUES = {
     "authors": '["authors"]',
     "categories": '["categories"]',
     "summary": "summary",
+    "content": "content",
     "content_type": "text/x-content",
+    "enclosures": '[{"url": "http://example.org/enclosures", "type": null, "length": null}]',
     "operation": None,
     "document": FEED,
     "document_updated": YEARS[2006],
