@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.documents import model
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed import Version, Winner
     from fhcrawl.logical_feed.coverage import Coverage
-    from fhcrawl.logical_feed.results import DocumentResult, Fetch
+    from fhcrawl.logical_feed.results import DocumentResult, Fetch, Order
     from fhcrawl.store.database import Database
 
 ENDS_EARLIER = DocumentFailure(State.KNOWN, ReasonKind.KNOWN, "no longer leads to a page")
@@ -195,11 +196,11 @@ MOVE_ENTRY = (
     f"UPDATE renames SET id = :new_id WHERE {OF_ENTRY}",
     "UPDATE coverage SET known = replace(known, :mark, :new_mark) WHERE feed_id = :feed_id",
 )
-BASE = model.DETAILS.index("base")
 # Lists of authors and categories repeat.
 LISTS_REMEMBERED = 1000
 
 _encode = json.JSONEncoder(ensure_ascii=False).encode
+_details = itemgetter(*model.DETAILS)
 
 
 def _without_none(**values: object) -> dict[str, object]:
@@ -233,19 +234,19 @@ class FeedWriter:
         if self._keeps_versions:
             self._copy_to_versions(live)
         # Entries that were deleted before they were read.
-        no_content = dict.fromkeys((*CONTENT, *TIMES)) | dict.fromkeys(JSON_FIELDS, ())
+        no_content = dict.fromkeys((*CONTENT, *TIMES, *model.DETAILS)) | dict.fromkeys(JSON_FIELDS, ())
         never_read = {v.id: (v, no_content) for v in deletions if v.id not in stored_winners}
         self._insert(entries, OVERWRITE_ENTRY, never_read.values())
         update = f"UPDATE entries SET digest = '', {assigned(ORDER)} WHERE {OF_ENTRY}"
-        orders = {v.id: zip(ORDER, v.stored_order, strict=True) for v in deletions if v.id in stored_winners}
-        self._execute_all(update, ({"id": key, **dict(order)} for key, order in orders.items()))
+        orders = {v.id: _order_columns(v.stored_order) for v in deletions if v.id in stored_winners}
+        self._execute_all(update, ({"id": key, **order} for key, order in orders.items()))
         never_exported = [key for key, winner in live.items() if winner.pending and not winner.exported]
         exported = {key: winner.digest for key, winner in live.items() if not winner.pending}
         self._write_changes(exported, never_exported)
         return len(live)
 
     def _insert(self, table: Table, on_conflict: str, rows: Iterable[tuple[Version, dict[str, Any]]]) -> None:
-        insert_all(self._connection, table, on_conflict, [_entry_row(self.feed_id, *row) for row in rows])
+        insert_all(self._connection, table, on_conflict, (_entry_row(self.feed_id, *row) for row in rows))
 
     # Keeps versions that are about to be replaced.
     def _copy_to_versions(self, ids: Iterable[str]) -> None:
@@ -290,7 +291,10 @@ class FeedWriter:
     # The changes to export: `exported` has the digest that the last export contained, by id; None for no
     # export. The entries in `revoked` are as they were exported.
     def _write_changes(self, exported: Mapping[str, str | None], revoked: list[str]) -> None:
-        rows: list[tuple[object, ...]] = [(self.feed_id, *change, None) for change in exported.items()]
+        rows = [
+            {"feed_id": self.feed_id, "id": entry_id, "exported_digest": digest, "delivery": None}
+            for entry_id, digest in exported.items()
+        ]
         insert_all(self._connection, changes, OVERWRITE_CHANGE, rows)
         self._execute_all(f"DELETE FROM changes WHERE {OF_ENTRY}", ({"id": i} for i in revoked))
 
@@ -657,7 +661,7 @@ class Commit(FeedWriter):
             AND EXISTS (SELECT 1 FROM entries WHERE {is_live} AND {CHANGE_OF_ENTRY})""",
         ):
             self._execute(statement, **values)
-        order = dict(zip(ORDER, absence("", self._place).order, strict=True))
+        order = _order_columns(absence("", self._place).order)
         deletion = f"UPDATE entries SET digest = '', {assigned(ORDER)} WHERE {is_live}"
         deleted: int = self._execute(deletion, **values, **order).rowcount
         return deleted
@@ -685,8 +689,7 @@ class Commit(FeedWriter):
         if self._fetch.walk > FIRST_WALK and self._result.held is not None:
             self._execute_all(insertion("renames", ("feed_id", "id", "since")), new_rows)
         confirmed = [each for each in batch.confirmed.values() if not self._is_superseded(each[0])]
-        columns = entries.columns.keys()
-        rows = [dict(zip(columns, _entry_row(self.feed_id, *each), strict=True)) for each in confirmed]
+        rows = [_entry_row(self.feed_id, *each) for each in confirmed]
         self._execute_all(CONFIRM_ENTRY, rows)
         self._execute_all(WRITE_TIMES, [row for row in rows if row["id"] in batch.accepted])
         self._note_uncounted(self._winners, (*batch.accepted, *batch.confirmed))
@@ -722,30 +725,26 @@ class Commit(FeedWriter):
 # -- rows of entries ------------------------------------------------------------------------------
 
 
-def _entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[object, ...]:
-    return (
-        feed_id,
-        version.id,
-        fields["title"],
-        fields["link"],
-        fields["published"],
-        fields["updated"],
-        _strings_to_json(tuple(fields["authors"])),
-        _strings_to_json(tuple(fields["categories"])),
-        fields["summary"],
-        fields["content"],
-        fields["content_type"],
-        _encode(fields["enclosures"]) if fields["enclosures"] else "[]",
-        fields["operation"],
-        fields["document"],
-        fields["document_updated"],
-        version.digest,
-        *version.stored_order,
-        fields["document_updated"],
-        version.original,
-        fields.get(PIPELINE_FIELDS),
-        _details(fields),
-    )
+# Fields have the names of their columns; fields that pipelines have added are never columns.
+def _entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[str, object]:
+    return {
+        **fields,
+        "feed_id": feed_id,
+        "id": version.id,
+        "authors": _strings_to_json(tuple(fields["authors"])),
+        "categories": _strings_to_json(tuple(fields["categories"])),
+        "enclosures": _encode(fields["enclosures"]) if fields["enclosures"] else "[]",
+        "digest": version.digest,
+        **_order_columns(version.stored_order),
+        "document_time": fields["document_updated"],
+        "original": version.original,
+        "added": fields.get(PIPELINE_FIELDS),
+        "details": _details_to_json(fields["document"], *_details(fields)),
+    }
+
+
+def _order_columns(order: Order) -> dict[str, object]:
+    return dict(zip(ORDER, order, strict=True))
 
 
 @lru_cache(LISTS_REMEMBERED)
@@ -754,13 +753,9 @@ def _strings_to_json(values: tuple[str, ...]) -> str:
 
 
 # The base is the document's URL unless it is stored.
-def _details(fields: dict[str, Any]) -> str:
-    values = [fields.get(name) for name in model.DETAILS]
-    values[BASE] = None if values[BASE] in ("", fields["document"]) else values[BASE]
-    return _details_to_json(*values)
-
-
 @lru_cache(LISTS_REMEMBERED)
-def _details_to_json(*values: str | None) -> str:
-    details = zip(model.DETAILS, values, strict=True)
-    return _encode({name: value for name, value in details if value is not None})
+def _details_to_json(document: str, *values: str | None) -> str:
+    details = dict(zip(model.DETAILS, values, strict=True))
+    if details["base"] in ("", document):
+        del details["base"]
+    return _encode({name: value for name, value in details.items() if value is not None})

@@ -23,6 +23,7 @@ import dataclasses
 import json
 import re
 from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Integer
@@ -141,19 +142,19 @@ def _bound(
 
 
 def insert_all(
-    connection: Connection, table: Table, on_conflict: str, rows: list[tuple[object, ...]]
+    connection: Connection, table: Table, on_conflict: str, rows: Iterable[Mapping[str, object]]
 ) -> None:
-    """Insert rows with a value for every column, in the order of the columns; `original` in octets."""
-    sql, _names = _translated(
-        _insertion(table, connection.dialect.name, on_conflict), connection.dialect.name
-    )
+    """Insert rows with a value for every column; `original` in octets."""
+    sql = _insertion(table, connection.dialect.name, on_conflict)
+    sql, names = _translated(sql, connection.dialect.name)
+    values = list(map(itemgetter(*names), rows))
     if connection.dialect.name == SQLITE:
-        if rows:
-            connection.exec_driver_sql(sql, rows)
+        if values:
+            connection.exec_driver_sql(sql, values)
         return
     # PostgreSQL executes one statement for many rows in half the time of one statement for each row.
-    for begin in range(0, len(rows), ROWS_AT_ONCE):
-        columns = zip(*rows[begin : begin + ROWS_AT_ONCE], strict=True)
+    for begin in range(0, len(values), ROWS_AT_ONCE):
+        columns = zip(*values[begin : begin + ROWS_AT_ONCE], strict=True)
         connection.exec_driver_sql(sql, tuple(map(list, columns)))
 
 

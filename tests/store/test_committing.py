@@ -180,3 +180,47 @@ def test_corrected_time_of_the_same_document_is_waited_for_no_longer(database: D
 
     assert uncounted("2040-01-01T00:00:00Z").startswith("2040")
     assert uncounted(YEARS[2004], DELTAFETCH_RESET=True) is None
+
+
+# Each text in the feed is the name of its column.
+COLUMNS = f"""<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="language">
+<title>feed</title><id>urn:feed</id><updated>{YEARS[2006]}</updated><entry xml:base="http://base.example/"><id>id</id>
+<title type="html">title</title><link href="http://example.org/link"/><link rel="enclosure" href="http://example.org/enclosures"/>
+<published>{YEARS[2004]}</published><updated>{YEARS[2005]}</updated>
+<author><name>authors</name></author><category term="categories"/>
+<summary type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">summary</div></summary>
+<content type="text/x-content">content</content></entry></feed>"""
+VALUES = {
+    "id": "id",
+    "title": "title",
+    "link": "http://example.org/link",
+    "published": YEARS[2004],
+    "updated": YEARS[2005],
+    "authors": '["authors"]',
+    "categories": '["categories"]',
+    "summary": "summary",
+    "content": "content",
+    "content_type": "text/x-content",
+    "enclosures": '[{"url": "http://example.org/enclosures", "type": null, "length": null}]',
+    "operation": None,
+    "document": FEED,
+    "document_updated": YEARS[2006],
+    "document_time": YEARS[2006],
+    "order_overrides": -(2**31),
+    "order_time": YEARS[2005].removesuffix("Z"),
+    "order_tombstone": 0,
+    "order_walk": 1,
+    "order_step": 0,
+    "order_position": 0,
+    "added": None,
+    "details": '{"title_type": "html", "summary_type": "xhtml", "base": "http://base.example/", '
+    '"language": "language"}',
+}
+
+
+@pytest.mark.both_stores
+def test_each_column_has_its_own_value(url: str, database: Database) -> None:
+    engine = Engine(url, {FEED: COLUMNS})
+    engine.crawl(FEED)
+    rows = database.rows(f"SELECT {', '.join(VALUES)} FROM entries")
+    assert [dict(zip(VALUES, row, strict=True)) for row in rows] == [VALUES]
