@@ -6,6 +6,7 @@ it are marked as exported: both or neither, even if a process dies.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import csv
 import errno
@@ -25,6 +26,7 @@ from urllib.parse import urlsplit
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.extensions import feedexport
+from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 from w3lib.url import file_uri_to_path
@@ -111,7 +113,7 @@ def opened(place: str, settings: Settings) -> Iterator[IO[bytes]]:
     with contextlib.closing(file):
         yield file
         with failing(place):
-            _store(storage, file)
+            asyncio.run(_store(storage, file))
 
 
 # A storage raises the errors of its library: OSError, ftplib.Error, boto3's and botocore's, NotConfigured.
@@ -127,19 +129,13 @@ def failing(place: str) -> Iterator[None]:
         raise ExportError(f"Cannot write to {shown(place)} ({cause})") from error
 
 
-def _store(storage: Any, file: IO[bytes]) -> None:
-    # No crawl is running, so that there is no reactor to wait for a thread.
-    if isinstance(storage, feedexport.BlockingFeedStorage):
-        storage._store_in_thread(file)
-        return
+async def _store(storage: Any, file: IO[bytes]) -> None:
     result = storage.store(file)
-    if isinstance(result, Deferred):
-        failures: list[Any] = []
-        result.addErrback(failures.append)
-        for failure in failures:
-            failure.raiseException()
-        if not result.called:
-            raise ValueError("this storage works only during a crawl; export to a path, and copy the file")
+    # No crawl is running: only Scrapy's storages do not need a reactor to wait for a thread.
+    needs_reactor = isinstance(result, Deferred) and not isinstance(storage, feedexport.BlockingFeedStorage)
+    if needs_reactor and not result.called:
+        raise ValueError("this storage works only during a crawl; export to a path, and copy the file")
+    await ensure_awaitable(result)
 
 
 def check_appending(path: Path, options: Mapping[str, Any]) -> bytes:

@@ -7,18 +7,23 @@ import contextlib
 import logging
 import re
 import shlex
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions import feedexport
+from scrapy.extensions.postprocessing import PostProcessingManager
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import ensure_awaitable
+from scrapy.utils.misc import build_from_crawler, load_object
 
 from fhcrawl.exceptions import ExportError, FhcrawlError
 from fhcrawl.exporters import storages
 from fhcrawl.exporters.rows import CHOSEN_PROFILES, Rows
 from fhcrawl.exporters.storages import FileFeedStorage, StdoutFeedStorage, takes_entries
+from fhcrawl.extensions import Component
 from fhcrawl.extensions.store import StoreExtension, store_url
 from fhcrawl.items import ALL_FIELDS, FIELDS
 from fhcrawl.utils.addresses import without_credentials
@@ -33,7 +38,6 @@ if TYPE_CHECKING:
     from scrapy.extensions.feedexport import FeedSlot
     from scrapy.utils.asyncio import AsyncioLoopingCall
     from twisted.internet.task import LoopingCall
-    from typing_extensions import Self
 
     from fhcrawl.exporters.storages import WrittenFile
     from fhcrawl.store import Store
@@ -52,7 +56,7 @@ STORAGES = {
 }
 
 
-class FeedExporter(feedexport.FeedExporter):
+class FeedExporter(Component):
     """Exports from the store: the winning version of each changed entry.
 
     Items are not exported as they are scraped, because a later document may contain a newer version. When the
@@ -67,32 +71,30 @@ class FeedExporter(feedexport.FeedExporter):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self.feeds = {uri: options for uri, options in self.feeds.items() if takes_entries(options)}
+        self._settings = crawler.settings
+        # Its attributes are FEEDS with all defaults, checked, and the classes of the settings.
+        self._parsed = feedexport.FeedExporter(crawler)
+        self.feeds = {uri: options for uri, options in self._parsed.feeds.items() if takes_entries(options)}
         if not self.feeds:
             raise NotConfigured
+        self.slots: list[FeedSlot] = []
         for uri, options in self.feeds.items():
             # All items from the store are entries, and dictionaries.
             if options.get("item_classes") and "item_filter" not in options:
-                self.filters[uri] = feedexport.ItemFilter(None)
-        self.storages = {scheme: STORAGES.get(storage, storage) for scheme, storage in self.storages.items()}
+                self._parsed.filters[uri] = feedexport.ItemFilter(None)
         # By URI template: the last exported slot, and the path of the last opened one that is a file.
         self._previous: dict[str, FeedSlot] = {}
         self._paths: dict[str, Path] = {}
         # The slots of the current delivery, with those of full batches.
         self._delivery_slots: list[FeedSlot] = []
+        self._uploads: list[asyncio.Future[None]] = []
         self._has_failed = self._has_warned = False
         # The numbers of changes that were exported in this run, and that are left for the next one.
         self.exported = self.unexported = 0
         self._export_loop: AsyncioLoopingCall | LoopingCall | None = None
         self._early_export: asyncio.Task[None] | None = None
-
-    # Without `item_scraped`, which would cost time for each item: entries come from the store.
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        exporter = cls(crawler)
-        crawler.signals.connect(exporter.open_spider, signals.spider_opened)
-        crawler.signals.connect(exporter.close_spider, signals.spider_closed)
-        return exporter
+        crawler.signals.connect(self.open_spider, signals.spider_opened)
+        crawler.signals.connect(self.close_spider, signals.spider_closed)
 
     @property
     def nothing_new(self) -> str:
@@ -107,7 +109,7 @@ class FeedExporter(feedexport.FeedExporter):
                 is_stdout = template in storages.STDOUT
                 other = template if is_stdout else f"{folder}{slash}complete-{name}"
                 place = storages.in_export(other, options["format"])
-        feeds = list(getattr(self.crawler.spider, "requested", ()))
+        feeds = list(getattr(self._crawler.spider, "requested", ()))
         chosen = "".join(f"--feed {shlex.quote(printable(feed))} " for feed in feeds[:MOST_CHOSEN])
         command = f"fhcrawl export {chosen if len(feeds) <= MOST_CHOSEN else ''}-o {place}"
         return f"Nothing new since the last export: {result}. The complete history: `{command}`"
@@ -123,13 +125,13 @@ class FeedExporter(feedexport.FeedExporter):
 
     def open_spider(self, spider: Spider) -> None:
         self._open_slots(spider)
-        seconds = self.settings.getfloat("FHCRAWL_EXPORT_SECONDS")
+        seconds = self._settings.getfloat("FHCRAWL_EXPORT_SECONDS")
         if seconds and all(map(_takes_more_deliveries, self.slots)):
             self._export_loop = create_looping_call(self._export_early, spider)
             self._export_loop.start(seconds, now=False)
 
     def _export_early(self, spider: Spider) -> None:
-        extension = StoreExtension.of(self.crawler)
+        extension = StoreExtension.of(self._crawler)
         is_exporting = self._early_export is not None and not self._early_export.done()
         if extension.has_released and not extension.has_failed and not is_exporting:
             extension.has_released = False
@@ -141,13 +143,13 @@ class FeedExporter(feedexport.FeedExporter):
         if self._early_export is not None:
             await self._early_export
         await self._export(spider, is_last=True)
-        extension, requested = StoreExtension.of(self.crawler), getattr(spider, "requested", ())
+        extension, requested = StoreExtension.of(self._crawler), getattr(spider, "requested", ())
         with contextlib.suppress(FhcrawlError):
             self.unexported = extension.store.exports.count_unexported(extension.run, requested)
-        await super().close_spider(spider)
+        await self._crawler.signals.send_catch_log_async(signals.feed_exporter_closed)
 
     async def _export(self, spider: Spider, is_last: bool) -> None:
-        extension = StoreExtension.of(self.crawler)
+        extension = StoreExtension.of(self._crawler)
         self._has_failed = False
         number, count = None, 0
         try:
@@ -160,7 +162,7 @@ class FeedExporter(feedexport.FeedExporter):
         except Exception as error:  # noqa: BLE001 - any error makes the export incomplete
             self._fail(error)
         if count or is_last or self._has_failed:
-            await self._close_slots(spider)
+            await self._close_slots()
         is_recorded = number is None or self._deliver(extension.store, number)
         for slot in self._delivery_slots:
             self._prepare_next(slot, is_recorded)
@@ -180,10 +182,24 @@ class FeedExporter(feedexport.FeedExporter):
 
     def _open_slot(self, template: str, spider: Spider, previous: FeedSlot | None) -> FeedSlot:
         options = self.feeds[template]
-        parameters = self._get_uri_params(spider, options["uri_params"], previous)
-        uri = feedexport.apply_uri_params(template, parameters)
         batch = 1 if previous is None else previous.batch_id + 1
-        slot = self._start_new_batch(batch, uri, options, spider, template)
+        uri = feedexport.apply_uri_params(template, _uri_params(spider, options["uri_params"], batch))
+        classes = self._parsed.storages
+        storage = classes.get(urlsplit(uri).scheme, classes["file"])
+        slot = feedexport.FeedSlot(
+            build_from_crawler(STORAGES.get(storage, storage), self._crawler, uri, feed_options=options),
+            uri,
+            options["format"],
+            options["store_empty"],
+            batch,
+            template,
+            self._parsed.filters[template],
+            options,
+            spider,
+            self._parsed.exporters,
+            self._settings,
+            self._crawler,
+        )
         self._delivery_slots.append(slot)
         if isinstance(slot.storage, FileFeedStorage):
             slot.storage.recover = self._recover_target
@@ -194,12 +210,12 @@ class FeedExporter(feedexport.FeedExporter):
         return slot
 
     def _recover_target(self, path: Path) -> None:
-        storages.refuse_store(str(path), store_url(self.settings))
-        storages.recover(StoreExtension.of(self.crawler).store, path)
+        storages.refuse_store(str(path), store_url(self._settings))
+        storages.recover(StoreExtension.of(self._crawler).store, path)
 
     async def _write_changes(self, store: Store, number: int, spider: Spider, is_last: bool) -> int:
         fields = (name for slot in self.slots for name in slot.feed_options["fields"] or ())
-        rows = Rows(fields, self.settings.getlist(CHOSEN_PROFILES))
+        rows = Rows(fields, self._settings.getlist(CHOSEN_PROFILES))
         changes = store.exports.read_changes(number, has_details=rows.need_details)
         count = 0
         for count, item in enumerate(rows.complete(changes), 1):
@@ -226,16 +242,16 @@ class FeedExporter(feedexport.FeedExporter):
                 slot.itemcount += 1
                 size = slot.feed_options["batch_item_count"]
                 if size and slot.itemcount >= size:
-                    await self._end_batch(slot, spider)
+                    await self._end_batch(slot)
                     self.slots[number] = self._open_slot(slot.uri_template, spider, slot)
 
     # There may be more batches than a process may have files open. The first slot keeps its lock, so that
     # another export with the same template waits for the delivery.
-    async def _end_batch(self, slot: FeedSlot, spider: Spider) -> None:
+    async def _end_batch(self, slot: FeedSlot) -> None:
         if not isinstance(slot.storage, FileFeedStorage):
-            self._schedule_slot_close(slot, spider)
+            self._upload(slot)
             return
-        await self._close_slot(slot, spider)
+        await self._close(slot)
         if slot.batch_id != 1:
             slot.storage.unlock()
 
@@ -248,19 +264,21 @@ class FeedExporter(feedexport.FeedExporter):
                 missing,
             )
 
-    async def _close_slots(self, spider: Spider) -> None:
+    async def _close_slots(self) -> None:
         # Other targets are closed only if that succeeds: a delivery to them cannot be undone.
         for slot in self.slots:
             if isinstance(slot.storage, FileFeedStorage):
-                await self._close_slot(slot, spider)
+                await self._close(slot)
         for slot in self.slots:
             if not (self._has_failed or isinstance(slot.storage, FileFeedStorage)):
-                self._schedule_slot_close(slot, spider)
-        if self._pending_close_tasks:
-            await asyncio.wait([asyncio.ensure_future(task) for task in self._pending_close_tasks])
+                self._upload(slot)
+        await asyncio.gather(*self._uploads)
+        self._uploads.clear()
 
-    # Scrapy's method logs a traceback if the disk is full.
-    async def _close_slot(self, slot: FeedSlot, spider: Spider) -> None:
+    def _upload(self, slot: FeedSlot) -> None:
+        self._uploads.append(asyncio.ensure_future(self._close(slot)))
+
+    async def _close(self, slot: FeedSlot) -> None:
         if self._has_failed:
             with contextlib.suppress(OSError):  # on a full disk, closing fails too
                 if slot.file is not None:
@@ -273,13 +291,17 @@ class FeedExporter(feedexport.FeedExporter):
             with storages.failing(slot.uri):
                 slot.start_exporting()
                 slot.finish_exporting()
-                await ensure_awaitable(slot.storage.store(self._get_file(slot)))
+                file = slot.file
+                if isinstance(file, PostProcessingManager):
+                    file.close()
+                    file = file.file
+                await ensure_awaitable(slot.storage.store(file))  # type: ignore[arg-type]
         except FhcrawlError as error:
             self._fail(error, storage)
             return
         logger.info("Stored %s feed (%d items) in: %s", slot.format, slot.itemcount, slot.uri)
-        self.crawler.stats.inc_value(f"feedexport/success_count/{storage}")
-        await self.crawler.signals.send_catch_log_async(signals.feed_slot_closed, slot=slot)
+        self._crawler.stats.inc_value(f"feedexport/success_count/{storage}")
+        await self._crawler.signals.send_catch_log_async(signals.feed_slot_closed, slot=slot)
 
     # Whether the outcome of the delivery is in the store.
     def _deliver(self, store: Store, number: int) -> bool:
@@ -317,13 +339,25 @@ class FeedExporter(feedexport.FeedExporter):
 
     def _fail(self, error: Exception, storage: str = FileFeedStorage.__name__) -> None:
         self._has_failed = True
-        self.crawler.stats.inc_value(f"feedexport/failed_count/{storage}")
+        self._crawler.stats.inc_value(f"feedexport/failed_count/{storage}")
         sentence = error if isinstance(error, ExportError) else f"The export could not be written: {error}"
         logger.error("%s", sentence)
 
 
 def _written(slot: FeedSlot) -> WrittenFile | None:
     return slot.storage.written if isinstance(slot.storage, FileFeedStorage) else None
+
+
+def _uri_params(spider: Spider, function: Any, batch: int) -> dict[str, Any]:
+    now = datetime.now(tz=timezone.utc)
+    params = {
+        **{name: getattr(spider, name) for name in dir(spider)},
+        "time": now.replace(microsecond=0).isoformat().replace(":", "-"),
+        "batch_time": now.isoformat().replace(":", "-"),
+        "batch_id": batch,
+    }
+    changed = load_object(function)(params, spider) if function else None
+    return params if changed is None else changed
 
 
 # Opening a file would wait for its lock too, but block the crawl: the run's leases would expire.
