@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
@@ -178,7 +179,7 @@ def read(connection: Connection, feeds: Sequence[Row[Any]]) -> Iterator[Feed]:
         chain, live_entries = chains[feed.id], entry_counts[feed.id, "live"]
         kind = _kind(feed, chain)
         covered = coverage.get(feed.id) if kind is None or kind in COVERED_KINDS else None
-        listing = from_json(feed.listing, lambda text, walk=feed.walk: Listing.of_walk(text, walk))
+        listing = from_json(feed.listing, partial(Listing.of_walk, walk=feed.walk))
         # The publisher's list proves more than the pages do.
         complete_as_of = None
         if kind is Kind.PAGED and listing is None:

@@ -102,10 +102,10 @@ def test_deletion_shows_when_where_and_of_what(
 ) -> None:
     server.serve("/feed", atom([entry("a", 2009)]))
     crawl(server, project)
-    gone = {"head": tombstone("1", "2010-01-01T00:00:00Z")}
-    documents: dict[str, str] = {"/feed": atom([E("2")], **gone)}
+    gone = tombstone("1", "2010-01-01T00:00:00Z")
+    documents = {"/feed": atom([E("2")], head=gone)}
     if is_archived:
-        documents = {"/feed": atom([E("2")], prev="/1"), "/1": atom([E("3")], **gone)}
+        documents = {"/feed": atom([E("2")], prev="/1"), "/1": atom([E("3")], head=gone)}
     for _ in range(1 + walks_later):
         for path, document in documents.items():
             server.serve(path, document)
