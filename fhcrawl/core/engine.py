@@ -23,7 +23,7 @@ from fhcrawl.utils.addresses import registered_domain
 from fhcrawl.utils.text import PrintableFormatter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine, Iterable, Iterator
 
     from scrapy import Request, Spider
     from scrapy.core.downloader import Slot
@@ -214,6 +214,7 @@ class Scheduler(scheduler.Scheduler):
         self._engine = spider.crawler.engine
         extension = StoreExtension.of(spider.crawler)
         self._under_way = extension.under_way
+        self._last_requests: list[Request] = []
         # The requests that follow when a feed has no request left.
         self._follow: Callable[[Request], Iterable[Request]] | None = getattr(spider, "follow", None)
         self.spider = spider
@@ -259,10 +260,23 @@ class Scheduler(scheduler.Scheduler):
         return super().has_pending_requests()
 
     def note_ended(self) -> None:
-        last_requests = self._under_way.note_ended(requests_in_progress(self._engine))
-        if self._follow is not None and self._engine is not None and not is_closing(self._engine):
-            for request in chain.from_iterable(map(self._follow, last_requests)):
+        self._last_requests += self._under_way.note_ended(requests_in_progress(self._engine))
+        if self._engine is not None and not is_closing(self._engine):
+            for request in self._following():
                 self._engine.crawl(request)
+
+    def _following(self) -> Iterator[Request]:
+        last_requests, self._last_requests = self._last_requests, []
+        if self._follow is not None:
+            yield from chain.from_iterable(map(self._follow, last_requests))
+
+    def close(self, reason: str) -> Deferred[None] | None:
+        self.note_ended()
+        if self.dqs is not None:
+            # Feeds that were between two stages continue with the next one.
+            for request in self._following():
+                self.enqueue_request(request)
+        return super().close(reason)
 
     def done(self) -> list[str]:
         """Return the feeds that have been done since the last call."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timezone
 from email.utils import parsedate_to_datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.http.request import NO_CALLBACK
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed.chain import NewerPage
     from fhcrawl.logical_feed.platforms import Platform
-    from fhcrawl.logical_feed.results import DocumentFailure
+    from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.store import DocumentRef, WalkStart
 
 # The key of cb_kwargs.
@@ -61,6 +61,24 @@ SPECIAL_HOSTS = "fhcrawl_special_hosts"
 CAPTURED = "fhcrawl_captured"
 
 
+class LastDocument(NamedTuple):
+    """The document at which a walk has ended: a subscription document or a page.
+
+    :param documents: as in `RequestContext`
+    :param api: URL of WordPress's API, if the response names it
+    :param is_unchanged: it was requested and has not changed
+    :param is_listed: the publisher is known to have a list of the feed's entries
+    :param is_complete: the feed consists of this document
+    """
+
+    fetch: Fetch
+    documents: int
+    api: str | None
+    is_unchanged: bool
+    is_listed: bool
+    is_complete: bool
+
+
 @dataclass(frozen=True)
 class WalkContext:
     """The part of the context that each request of a walk passes on to the next one.
@@ -77,6 +95,7 @@ class WalkContext:
     :param number: number of the walk
     :param sitemaps: the site's sitemaps are read after the walk
     :param move: URL of the subscription document, and the one to which it says that the feed has moved
+    :param last: the last document of the walk, when the walk has ended
     """
 
     feed: str
@@ -90,6 +109,7 @@ class WalkContext:
     number: int = 0
     sitemaps: bool = False
     move: tuple[str, str] | None = None
+    last: LastDocument | None = None
 
 
 @dataclass(frozen=True)
@@ -254,7 +274,7 @@ class RequestContext:
 
     @property
     def is_of_capture(self) -> bool:
-        """Whether the request is for an old copy or a list of them; a continued crawl finds these again."""
+        """Whether the request is for an old copy, or for a list of them."""
         return self.purpose in (Purpose.TIMEMAP, Purpose.CAPTURE)
 
     @property

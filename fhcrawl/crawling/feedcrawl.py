@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from fhcrawl.crawling.context import WalkContext
+    from fhcrawl.crawling.context import LastDocument, WalkContext
     from fhcrawl.logical_feed import Winner
-    from fhcrawl.logical_feed.results import DocumentResult, Fetch
+    from fhcrawl.logical_feed.results import DocumentResult
     from fhcrawl.store import ChainEnd
     from fhcrawl.store.documents import NewerDocument
 
@@ -33,37 +33,18 @@ class ReadDocument(NamedTuple):
     behind: ChainEnd | None = None
 
 
-class LastDocument(NamedTuple):
-    """The document at which a walk has ended: a subscription document or a page.
-
-    :param documents: as in `RequestContext`
-    :param api: URL of WordPress's API, if the response names it
-    :param is_unchanged: it was requested and has not changed
-    :param is_listed: the publisher is known to have a list of the feed's entries
-    :param is_complete: the feed consists of this document
-    """
-
-    fetch: Fetch
-    documents: int
-    api: str | None
-    is_unchanged: bool
-    is_listed: bool
-    is_complete: bool
-
-
 @dataclass
 class FeedCrawl:
     """The state of a feed in a crawl, for all stages.
 
-    After a restart, it begins with the context of a request from the JOBDIR: what this class has beyond that
-    is looked up again, or is needed by the stage that has noted it alone.
+    After a restart, it begins with the context of a request from the JOBDIR: what it has beyond `walk` is
+    looked up again.
 
     :param walk: what the requests that are made next carry
     :param stage: the number of the stage that the feed is in
     :param read: the document that is being processed, if it was read
-    :param last: the last document of the walk, unless it was not read, or has an older one to be read
     :param newer: URL of a page, and the document that links to it
-    :param is_chained: the feed has older documents
+    :param is_chained: the feed has older documents, or may have some
     :param is_listed: the publisher has a list of the feed's entries, which was requested
     :param site: the site with whose sitemaps the feed is compared
     """
@@ -71,7 +52,6 @@ class FeedCrawl:
     walk: WalkContext
     stage: int = 0
     read: ReadDocument | None = None
-    last: LastDocument | None = None
     newer: tuple[str, NewerDocument] | None = None
     is_chained: bool = False
     is_listed: bool = False
@@ -80,6 +60,14 @@ class FeedCrawl:
     @property
     def url(self) -> str:
         return self.walk.feed
+
+    @property
+    def last(self) -> LastDocument | None:
+        return self.walk.last
+
+    def end_at(self, last: LastDocument | None) -> None:
+        """Note the last document of the walk; None if it was not read, or if an older one is to be read."""
+        self.walk = replace(self.walk, last=last)
 
     def learn(self, source: Request | Response) -> None:
         """Keep what the downloader has learned, for the requests that follow."""

@@ -171,7 +171,7 @@ class StoreExtension(Component):
         if context is None:
             return request
         walk = context.walk
-        if walk.feed not in self.resumed_feeds or walk.run != runs[walk.feed] or context.is_of_capture:
+        if walk.feed not in self.resumed_feeds or walk.run != runs[walk.feed]:
             return None
         return with_context(request, replace(context, walk=replace(walk, run=self.run)))
 

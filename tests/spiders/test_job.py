@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.faketime import clock_at
 from tests.feeds import E, atom
 from tests.projects import Project, Run
 from tests.server import FeedServer
+from tests.spiders.test_sitemaps import posts, urlset
+from tests.web_archives import archive_of, captures_of
 
 pytestmark = pytest.mark.in_process
 
@@ -100,3 +103,40 @@ def test_feed_begins_again_if_its_queue_is_lost(
     assert 0 < len(run.items) < NUMBER - 1
     assert times(server) == {1}
     assert len(server.asked()) == len(run.items) + 1
+
+
+ITUNES = 'xmlns:i="http://www.itunes.com/dtds/podcast-1.0.dtd"'
+STAGES = {
+    "FHCRAWL_SITEMAPS_ENABLED": 1,
+    "FHCRAWL_RECHECK": "1,20",
+    "CLOSESPIDER_PAGECOUNT": 2,  # with robots.txt
+    "CONCURRENT_REQUESTS": 1,
+}
+
+
+def test_crawl_that_is_stopped_in_each_stage_continues(
+    server: FeedServer, project: Project, wayback: FeedServer
+) -> None:
+    feed, archive = server.url("/feed"), archive_of(wayback)
+    head = f"<i:new-feed-url {ITUNES}>{server.url('/new')}</i:new-feed-url>"
+    first = [E("3", link=server.url("/posts/3/"))]
+    server.serve("/feed", atom(first, links={"next": "/p2"}))
+    server.serve("/new", atom([E("3")]))
+    server.serve("/p2", atom([E("2", link=server.url("/posts/2/"))], links={"next": "/p1"}))
+    server.serve("/p1", atom([E("1", link=server.url("/posts/1/"))]))
+    server.serve("/sitemap.xml", urlset(server, *posts(1, 2, 3, 4)))
+    archive.add("20090101000000", feed, atom([E("0")]))
+    with clock_at("2010-01-01T00:00:00"):
+        project.crawl(feed)
+    server.serve("/feed", atom(first, links={"next": "/p2"}, head=head))
+    server.requests.clear()
+    settings = {**STAGES, "JOBDIR": project.folder / "job", "FHCRAWL_WEB_ARCHIVE": wayback.url("/web")}
+    documents = ["/feed", "/new", "/sitemap.xml", "/p2", "/p1"]
+    with clock_at("2010-03-01T00:00:00"):
+        runs = [project.crawl(feed, settings=settings) for _ in range(len(documents) + 4)]
+    assert [path for path in server.requests if path != "/robots.txt"] == documents
+    paths = [path for path in wayback.asked() if path != "/robots.txt"]
+    assert len(paths) == len(set(paths)) == 4
+    assert captures_of(paths) == ["20090101000000"]
+    assert [item["id"] for run in runs for item in run.items] == ["0"]
+    assert "/posts/4/" in project.scrapy("feeds", "--missing").stdout

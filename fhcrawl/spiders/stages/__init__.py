@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fhcrawl.crawling import requests
-from fhcrawl.crawling.context import context_of
+from fhcrawl.crawling.context import Purpose, context_of
 from fhcrawl.crawling.failures import document_failure, wait_of
 from fhcrawl.crawling.feedcrawl import FeedCrawl
 from fhcrawl.exceptions import LeaseError
@@ -104,6 +104,8 @@ class Stages:
         url = context.walk.feed
         if url not in self._feeds:
             number, _ = self._rows[context.purpose]
-            is_chained = context.role in (Role.ARCHIVE, Role.PAGE)
-            self._feeds[url] = FeedCrawl(context.walk, number, is_chained=is_chained)
+            # After a restart, what the feed has shown before is not known.
+            is_first = number == 0 and context.role is Role.SUBSCRIPTION
+            is_listed = context.purpose is Purpose.LIST
+            self._feeds[url] = FeedCrawl(context.walk, number, is_chained=not is_first, is_listed=is_listed)
         return self._feeds[url]

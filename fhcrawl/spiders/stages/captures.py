@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from scrapy.utils.asyncio import run_in_thread
 
 from fhcrawl.crawling import reading, requests
-from fhcrawl.crawling.context import Purpose, WalkContext
+from fhcrawl.crawling.context import Purpose, WalkContext, request_of
 from fhcrawl.documents.dates import elapsed
 from fhcrawl.exceptions import LeaseError, NoIndexError, NotAFeedError, StoreError
 from fhcrawl.logical_feed import Kind, Role
@@ -485,8 +485,8 @@ class Captures(Stage):
         }
 
     def _parse(self, feed: FeedCrawl, fetch: Fetch, response: Response) -> Output:
-        queue = self._queues.get(feed.url)  # None if the request was made before a restart
-        next_requests = self._until_store_error(fetch, self._next(queue) if queue else iter(()))
+        queue, first = self._find_queue(feed, fetch, request_of(response))
+        next_requests = self._until_store_error(fetch, self._next(queue) if queue else iter(first))
         try:
             document = self._reader.read(response)
         except NotAFeedError as error:
@@ -511,9 +511,10 @@ class Captures(Stage):
         yield from self._yield_document(response, document, result, versions, next_requests)
 
     def _parse_timemap(self, feed: FeedCrawl, fetch: Fetch, response: Response) -> Iterator[Request]:
-        queue = self._queues.get(feed.url)
-        if isinstance(queue, _InArchive):
-            yield from self._until_store_error(fetch, queue.parse_timemap(response, fetch))
+        queue, first = self._find_queue(feed, fetch, request_of(response))
+        in_archive = queue if isinstance(queue, _InArchive) else None
+        following = in_archive.parse_timemap(response, fetch) if in_archive else iter(first)
+        yield from self._until_store_error(fetch, following)
 
     def _lose(
         self, feed: FeedCrawl, fetch: Fetch, request: Request, failure: DocumentFailure
@@ -523,8 +524,20 @@ class Captures(Stage):
             is_retried = failure.state is State.REFUSED and failure.kind not in FINAL_KINDS
             archive_failure = replace(failure, state=State.FAILED) if is_retried else failure
             self._record_failure(fetch, _as_final(failure) if is_in_files else archive_failure)
-        if queue := self._queues.get(feed.url):
-            yield from self._until_store_error(fetch, self._after_loss(queue, fetch, failure))
+        queue, first = self._find_queue(feed, fetch, request)
+        following = self._after_loss(queue, fetch, failure) if queue else iter(first)
+        yield from self._until_store_error(fetch, following)
+
+    # After a restart, the queue of the feed begins again: with the request that was stored, or with others.
+    def _find_queue(
+        self, feed: FeedCrawl, fetch: Fetch, request: Request
+    ) -> tuple[_InFiles | _InArchive | None, list[Request]]:
+        first: list[Request] = []
+        if feed.url not in self._queues:
+            first += self._until_store_error(fetch, self.begin(feed))
+        if any(other.url != request.url for other in first):
+            return None, first
+        return self._queues.get(feed.url), []
 
     def _after_loss(
         self, queue: _InFiles | _InArchive, fetch: Fetch, failure: DocumentFailure

@@ -43,9 +43,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fhcrawl.crawling import reading, requests
-from fhcrawl.crawling.context import Doubt, Purpose, context_of, request_of
+from fhcrawl.crawling.context import Doubt, LastDocument, Purpose, context_of, request_of
 from fhcrawl.crawling.failures import NO_SNAPSHOT, UNEXPECTED_304
-from fhcrawl.crawling.feedcrawl import LastDocument
 from fhcrawl.documents import DocumentList, FeedDocument
 from fhcrawl.documents.dates import shift
 from fhcrawl.documents.links import header_targets
@@ -205,7 +204,7 @@ class Chain(Stage):
         links = header_targets(requests.links(response), response.url)
         api = next((url for relation, url in links if url and relation == API_RELATION), None)
         is_listed = is_unchanged and last is not None and last.is_listed
-        feed.last = LastDocument(fetch, context.documents, api, is_unchanged, is_listed, is_complete)
+        feed.end_at(LastDocument(fetch, context.documents, api, is_unchanged, is_listed, is_complete))
 
     # A page that has lost entries since it was last read repeats the page before it because as many entries
     # were published meanwhile: its former entries are on a later page.
@@ -318,4 +317,4 @@ class Chain(Stage):
 # The last page of `Chain._last_page` comes after the end of the walk.
 def _note_going_on(feed: FeedCrawl, fetch: Fetch) -> None:
     if fetch.role is not Role.LISTED:
-        feed.last = None
+        feed.end_at(None)
