@@ -133,7 +133,7 @@ def test_crawl_that_is_stopped_in_each_stage_continues(
     settings = {**STAGES, "JOBDIR": project.folder / "job", "FHCRAWL_WEB_ARCHIVE": wayback.url("/web")}
     documents = ["/feed", "/new", "/sitemap.xml", "/p2", "/p1"]
     with clock_at("2010-03-01T00:00:00"):
-        runs = [project.crawl(feed, settings=settings) for _ in range(len(documents) + 4)]
+        runs = [project.crawl(feed, settings=settings) for _ in range(len(documents) + 3)]
     assert [path for path in server.requests if path != "/robots.txt"] == documents
     paths = [path for path in wayback.asked() if path != "/robots.txt"]
     assert len(paths) == len(set(paths)) == 4
