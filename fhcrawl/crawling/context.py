@@ -205,7 +205,7 @@ class Move:
 
 
 class Purpose(Enum):
-    """What a request of a walk is for; `spiders.walk` has what follows from it."""
+    """What a request of a walk is for; `spiders.stages` has what follows from it."""
 
     WALK = "walk"
     RECHECK = "recheck"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from scrapy import Request
+from scrapy.http import Response
 from scrapy.utils.request import request_from_dict
 
 from fhcrawl.crawling import requests
@@ -14,8 +15,9 @@ from fhcrawl.crawling.context import (
     ANY_ADDRESS,
     FIRST_USE,
     WAS_PUBLIC,
+    LastDocument,
     LastReading,
-    Recheck,
+    Purpose,
     Referral,
     RequestContext,
     WalkContext,
@@ -31,9 +33,10 @@ from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
 from fhcrawl.exceptions import ContextError
 from fhcrawl.logical_feed import ChainPosition, Role
-from fhcrawl.logical_feed.results import DocumentFailure, State
+from fhcrawl.logical_feed.listings import ListCheck, SitemapCheck
+from fhcrawl.logical_feed.results import DocumentFailure, Fetch, State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import DocumentRef, StoredSnapshot, WalkStart
+from fhcrawl.store import CheckedDocument, DocumentRef, Memento, StoredSnapshot, WalkStart
 from fhcrawl.utils.addresses import AllowedHosts
 from tests.contexts import walk_request
 from tests.feeds import E, atom
@@ -47,11 +50,48 @@ CONTEXT_OF_URL = RequestContext(WalkContext(URL, 1), URL, Role.SUBSCRIPTION, Cha
 WITHOUT_CONTEXT = Request("https://example.org/robots.txt", cb_kwargs={"context": "a user's"})
 
 
+PLACE = ChainPosition(1, 0)
+FETCH = Fetch(URL, URL, URL, URL, Role.PAGE, PLACE, "2003-12-13T18:30:02Z")
+WALK = WalkContext(
+    URL,
+    1,
+    FeedOptions(headers={"a": "b"}),
+    special_hosts={"example.org": True},
+    move=(URL, f"{URL}/new"),
+    last=LastDocument(FETCH, 1, f"{URL}/api", is_unchanged=False, is_listed=True, is_complete=False),
+)
+CHECK = ListCheck.begin(f"{URL}/api", URL, 10, None, is_unchanged=False)
+# Requests of each purpose.
+REQUESTS = {
+    Purpose.WALK: requests.last_page(WALK, FETCH, Response(URL), URL),
+    Purpose.RECHECK: requests.check(
+        CheckedDocument(DocumentRef(URL, URL, Role.PAGE, PLACE, 1, "wordpress"), URL, "e", None, None),
+        WALK,
+        [1, 2],
+        2,
+    ),
+    Purpose.DOUBT: requests.conditional(WALK, Response(URL, request=walk_request(URL, URL))),
+    Purpose.PART: requests.part(DocumentRef("p", URL, Role.PART, PLACE), WALK),
+    Purpose.LIST: requests.list_check(WALK, PLACE, URL, 1, CHECK),
+    Purpose.SITEMAP: requests.sitemap(WALK, PLACE, URL, SitemapCheck(URL, (), (URL,)), {}),
+    Purpose.MOVE: requests.move(WALK, URL, f"{URL}/new"),
+    Purpose.TIMEMAP: requests.timemap(URL, URL, WALK, 1),
+    Purpose.CAPTURE: requests.capture(Memento(1, URL, "2003-12-13T18:30:02Z", "", None), 0, URL, WALK),
+}
+
+
+@pytest.mark.parametrize("purpose", Purpose)
+def test_request_is_the_same_in_another_process(purpose: Purpose) -> None:
+    sent = REQUESTS[purpose]
+    read = request_from_dict(pickle.loads(pickle.dumps(sent.to_dict())))  # noqa: S301 - what it has just made
+    assert context_of(read) == context_of(sent)
+    assert (context_of(read).purpose, read.meta, read.url) == (purpose, sent.meta, sent.url)
+
+
 def test_context_is_the_same_in_another_process() -> None:
     referral = Referral(1, URL, DocumentFailure(State.FAILED, ReasonKind.TIMEOUT, "times out"))
     last = LastReading(older_document=DocumentRef("key", URL, Role.ARCHIVE, ChainPosition(1, -1)))
-    walk = WalkContext(URL, 1, FeedOptions(headers={"a": "b"}), special_hosts={"example.org": True})
-    context = replace(CONTEXT_OF_URL, walk=walk, referral=referral, last_reading=last, task=Recheck([1, 2]))
+    context = replace(CONTEXT_OF_URL, walk=WALK, referral=referral, last_reading=last)
     sent = Request(URL, cb_kwargs=cb_kwargs_of(context))
     read = request_from_dict(pickle.loads(pickle.dumps(sent.to_dict())))  # noqa: S301 - what it has just made
     assert context_of(read) == context
