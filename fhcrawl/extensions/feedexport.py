@@ -56,7 +56,8 @@ STORAGES = {
 }
 
 
-class FeedExporter(Component):
+# Scrapy's commands warn if no extension is a subclass of its own, which parses and checks FEEDS.
+class FeedExporter(Component, feedexport.FeedExporter):
     """Exports from the store: the winning version of each changed entry.
 
     Items are not exported as they are scraped, because a later document may contain a newer version. When the
@@ -70,18 +71,15 @@ class FeedExporter(Component):
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler)
-        self._settings = crawler.settings
-        # Its attributes are FEEDS with all defaults, checked, and the classes of the settings.
-        self._parsed = feedexport.FeedExporter(crawler)
-        self.feeds = {uri: options for uri, options in self._parsed.feeds.items() if takes_entries(options)}
+        Component.__init__(self, crawler)
+        feedexport.FeedExporter.__init__(self, crawler)
+        self.feeds = {uri: options for uri, options in self.feeds.items() if takes_entries(options)}
         if not self.feeds:
             raise NotConfigured
-        self.slots: list[FeedSlot] = []
         for uri, options in self.feeds.items():
             # All items from the store are entries, and dictionaries.
             if options.get("item_classes") and "item_filter" not in options:
-                self._parsed.filters[uri] = feedexport.ItemFilter(None)
+                self.filters[uri] = feedexport.ItemFilter(None)
         # By URI template: the last exported slot, and the path of the last opened one that is a file.
         self._previous: dict[str, FeedSlot] = {}
         self._paths: dict[str, Path] = {}
@@ -125,7 +123,7 @@ class FeedExporter(Component):
 
     def open_spider(self, spider: Spider) -> None:
         self._open_slots(spider)
-        seconds = self._settings.getfloat("FHCRAWL_EXPORT_SECONDS")
+        seconds = self.settings.getfloat("FHCRAWL_EXPORT_SECONDS")
         if seconds and all(map(_takes_more_deliveries, self.slots)):
             self._export_loop = create_looping_call(self._export_early, spider)
             self._export_loop.start(seconds, now=False)
@@ -184,7 +182,7 @@ class FeedExporter(Component):
         options = self.feeds[template]
         batch = 1 if previous is None else previous.batch_id + 1
         uri = feedexport.apply_uri_params(template, _uri_params(spider, options["uri_params"], batch))
-        classes = self._parsed.storages
+        classes = self.storages
         storage = classes.get(urlsplit(uri).scheme, classes["file"])
         slot = feedexport.FeedSlot(
             build_from_crawler(STORAGES.get(storage, storage), self._crawler, uri, feed_options=options),
@@ -193,11 +191,11 @@ class FeedExporter(Component):
             options["store_empty"],
             batch,
             template,
-            self._parsed.filters[template],
+            self.filters[template],
             options,
             spider,
-            self._parsed.exporters,
-            self._settings,
+            self.exporters,
+            self.settings,
             self._crawler,
         )
         self._delivery_slots.append(slot)
@@ -210,12 +208,12 @@ class FeedExporter(Component):
         return slot
 
     def _recover_target(self, path: Path) -> None:
-        storages.refuse_store(str(path), store_url(self._settings))
+        storages.refuse_store(str(path), store_url(self.settings))
         storages.recover(StoreExtension.of(self._crawler).store, path)
 
     async def _write_changes(self, store: Store, number: int, spider: Spider, is_last: bool) -> int:
         fields = (name for slot in self.slots for name in slot.feed_options["fields"] or ())
-        rows = Rows(fields, self._settings.getlist(CHOSEN_PROFILES))
+        rows = Rows(fields, self.settings.getlist(CHOSEN_PROFILES))
         changes = store.exports.read_changes(number, has_details=rows.need_details)
         count = 0
         for count, item in enumerate(rows.complete(changes), 1):

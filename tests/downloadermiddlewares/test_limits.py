@@ -12,7 +12,7 @@ from scrapy.utils.request import request_from_dict
 from scrapy.utils.test import get_crawler
 
 from fhcrawl.crawling import requests
-from fhcrawl.crawling.context import WalkContext, context_of
+from fhcrawl.crawling.context import WalkContext, with_learned
 from fhcrawl.crawling.failures import LimitReached
 from fhcrawl.crawling.subscriptions import FeedList
 from fhcrawl.downloadermiddlewares.limits import OctetsMiddleware
@@ -200,7 +200,7 @@ def test_what_was_read_goes_with_the_walk_to_another_process() -> None:
         response = Response(url, body=b"x" * size)
         middleware.response_downloaded(response, request)
         middleware.process_response(request, response)
-        walk = context_of(request).walk
+        walk = with_learned(walk, request)
 
     ask(one, 1, 100)
     ask(other, 2, 49)

@@ -7,7 +7,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 from fhcrawl.crawling import requests
-from fhcrawl.crawling.context import CaptureRequest, WalkContext, context_of
+from fhcrawl.crawling.context import WalkContext
 from fhcrawl.crawling.failures import NotACapture, RefusedUrl, failure_of_error
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
@@ -48,16 +48,14 @@ def test_capture_has_the_url_and_the_time_of_what_was_captured() -> None:
     assert request.url == f"{ARCHIVE}/20120101000000id_/{FEED}"
     assert request.headers == {}
     assert served(request).url == FEED
-    context = context_of(request)
-    assert (context.task, context.position) == (CaptureRequest(THEN, 7, False), position_of_capture(THEN, 2))
+    fetch = requests.fetch_from_request(request)
+    assert (fetch.fetched, fetch.capture_id, fetch.position) == (THEN, 7, position_of_capture(THEN, 2))
 
 
 def test_capture_from_the_future_is_from_now() -> None:
     request = capture()
     served(request, Memento_Datetime="Fri, 02 Jan 2109 03:04:05 GMT")
-    task = context_of(request).task
-    assert isinstance(task, CaptureRequest)
-    assert task.time <= now()
+    assert requests.fetch_from_request(request).fetched <= now()
 
 
 def test_links_of_the_archive_are_left_out() -> None:

@@ -80,6 +80,8 @@ def parse_to_fault(body: bytes) -> _Element | None:
         for start in range(0, len(body), FED_AT_ONCE):
             parser.feed(body[start : start + FED_AT_ONCE])
             root, ended = _read_events(parser, root, ended)
+        if root is None:  # `close` would make one of a tag that is not closed
+            return None
         parser.close()
     root, ended = _read_events(parser, root, ended)
     # Remove the outermost unclosed element that is not a container of entries.
