@@ -19,7 +19,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from fhcrawl import __version__
-from fhcrawl.store.statements import Capture
+from fhcrawl.store.mementos import Capture
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
