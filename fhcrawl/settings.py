@@ -230,7 +230,7 @@ URLLENGTH_LIMIT = 0
 # DEBUG: it logs every entry.
 LOG_LEVEL = "INFO"
 # scrapy.logformatter.LogFormatter: it does not escape text that could control a terminal or forge log lines.
-LOG_FORMATTER = "fhcrawl.core.engine.LogFormatter"
+LOG_FORMATTER = "fhcrawl.core.log.LogFormatter"
 # True: LOG_FORMATTER escapes all escape sequences, including those for colours.
 LOG_COLOR = False
 # WARNING: most entries in a run are duplicates, which are dropped.

@@ -6,28 +6,19 @@ import contextlib
 import logging
 import shutil
 from collections import Counter
-from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
-from pprint import pformat
 from time import monotonic
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin
-from weakref import WeakKeyDictionary
 
-from scrapy import logformatter, signals
+from scrapy import signals
 from scrapy.core import downloader, scheduler
 from scrapy.pqueues import DownloaderAwarePriorityQueue
-from scrapy.settings import overridden_settings
-from scrapy.utils.log import get_scrapy_root_handler
 
-from fhcrawl import settings as ours
 from fhcrawl.core.components import check_components
-from fhcrawl.crawling.failures import failure_of_error
+from fhcrawl.crawling.pauses import delay_slot, domain_of, host_of, pauses
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.addresses import registered_domain
-from fhcrawl.utils.text import PrintableFormatter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
@@ -37,9 +28,7 @@ if TYPE_CHECKING:
     from scrapy.core.engine import ExecutionEngine
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from scrapy.settings import BaseSettings
     from twisted.internet.defer import Deferred
-    from typing_extensions import Self
 
 logger = logging.getLogger(__name__)
 
@@ -63,47 +52,13 @@ class Downloader(downloader.Downloader):
 
     def request_reached_downloader(self, request: Request) -> None:
         key = self.get_slot_key(request)
-        _delay_slot(self.slots[key], pauses(self).get(domain_of(key), 0.0))
+        delay_slot(self.slots[key], pauses(self).get(domain_of(key), 0.0))
 
     def _wait_for_download(
         self, slot: Slot, request: Request, queue_dfd: Deferred[Response]
     ) -> Coroutine[Any, Any, None]:
         slot.transferring.add(request)
         return super()._wait_for_download(slot, request, queue_dfd)
-
-
-# Between two requests of a slot: smaller than any useful delay. A slot without a delay ignores `lastseen`.
-SMALLEST_DELAY = 0.001
-_pauses: WeakKeyDictionary[downloader.Downloader, dict[str, float]] = WeakKeyDictionary()
-
-
-def pauses(downloader: downloader.Downloader) -> dict[str, float]:
-    """Return, by registered domain, the `monotonic` time until which its servers accept no requests."""
-    return _pauses.setdefault(downloader, {})
-
-
-def pause(downloader: downloader.Downloader, key: str, seconds: float) -> None:
-    """Send no requests to the registered domain of the host of a slot for some time."""
-    domain, paused_until = domain_of(key), pauses(downloader)
-    paused_until[domain] = max(paused_until.get(domain, 0.0), monotonic() + seconds)
-    for slot_key, slot in downloader.slots.items():
-        if domain_of(slot_key) == domain:
-            _delay_slot(slot, paused_until[domain])
-
-
-def _delay_slot(slot: Slot, until: float) -> None:
-    if until > 0:
-        slot.concurrency, slot.delay = 1, max(slot.delay, SMALLEST_DELAY)
-        slot.lastseen = max(slot.lastseen, until)
-
-
-def domain_of(key: str) -> str:
-    return registered_domain(host_of(key))
-
-
-def host_of(key: str) -> str:
-    """Return the host of a slot; a host can have several (`context.INDEX_SLOT`)."""
-    return key.partition("/")[0]
 
 
 # Seconds between the engine's looks at the scheduler; shorter delays pass in the downloader's slot.
@@ -276,54 +231,3 @@ class Scheduler(scheduler.Scheduler):
         """Return the feeds that have been done since the last call."""
         self.note_ended()
         return self._under_way.pop_done()
-
-
-UNREACHABLE = (ReasonKind.NO_HOST, ReasonKind.CONNECTION_REFUSED)
-
-
-def escape_records() -> None:
-    handler = get_scrapy_root_handler()
-    if handler is not None:
-        handler.setFormatter(PrintableFormatter(handler.formatter))
-
-
-# A host that cannot be reached is reported with each of its documents.
-def reword_robots_error(record: logging.LogRecord) -> bool:
-    """Reword Scrapy's record of a robots.txt that could not be fetched: one line, with the reason."""
-    arguments: Any = record.args
-    if isinstance(arguments, Mapping) and "f_exception" in arguments:
-        loss = failure_of_error(arguments["f_exception"])
-        record.levelno = logging.INFO if loss.kind in UNREACHABLE else logging.WARNING
-        record.levelname = logging.getLevelName(record.levelno)
-        url = urljoin(arguments["request"].url, "/robots.txt")
-        record.msg, record.args = "%s %s", (url, loss.detail)
-        record.exc_info = record.exc_text = None
-    return True
-
-
-def leave_out_own_settings(settings: BaseSettings) -> None:
-    crawls = logging.getLogger("scrapy.crawler")
-
-    def leave_out(record: logging.LogRecord) -> bool:
-        if str(record.msg).startswith("Overridden settings"):
-            crawls.removeFilter(leave_out)
-            changed = {
-                name: value for name, value in overridden_settings(settings) if vars(ours).get(name) != value
-            }
-            record.msg, record.args = "Settings that differ from fhcrawl's defaults: %s", (pformat(changed),)
-        return True
-
-    crawls.addFilter(leave_out)
-
-
-# Scrapy has no setting for the class of its handler's formatter, nor for the records of its components.
-class LogFormatter(logformatter.LogFormatter):
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        # Scrapy may replace its handler until the spider is opened.
-        crawler.signals.connect(escape_records, signal=signals.spider_opened)
-        logging.getLogger("scrapy.downloadermiddlewares.robotstxt").addFilter(reword_robots_error)
-        leave_out_own_settings(crawler.settings)
-        # Else the scraper creates a record of each item for a handler that discards it.
-        logging.getLogger("scrapy.core.scraper").setLevel(crawler.settings["LOG_LEVEL"])
-        return cls()

@@ -21,17 +21,18 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import build_from_crawler
 from twisted.python.failure import Failure
 
-from fhcrawl.core.engine import UNREACHABLE, domain_of, host_of, pause
 from fhcrawl.crawling.context import find_context, is_of_user, is_of_web_archive
 from fhcrawl.crawling.failures import (
     FORBIDDEN,
     TOO_MANY,
+    UNREACHABLE,
     LimitReached,
     failure_of_error,
     is_challenge,
     requested_wait,
     wait_of,
 )
+from fhcrawl.crawling.pauses import domain_of, host_of, pause
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.store import StoreExtension

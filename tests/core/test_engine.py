@@ -15,6 +15,7 @@ from scrapy.utils.test import get_crawler
 
 from fhcrawl.core import engine
 from fhcrawl.core.engine import Scheduler
+from fhcrawl.crawling import pauses
 from fhcrawl.crawling.context import context_of
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.spiders.history import HistorySpider
@@ -63,7 +64,7 @@ def test_host_that_does_not_answer_delays_no_other_host_of_its_domain() -> None:
         slot.transferring.add(Request("http://example.org/"))
     assert engine._count_active(downloader, active) == {"example.org": 2, "example.org/index": 1}
     # After a pause, it does.
-    engine.pause(downloader, "d.example.org", 0)
+    pauses.pause(downloader, "d.example.org", 0)
     assert engine._count_active(downloader, active) == {"example.org": 3, "example.org/index": 1}
 
 
