@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from pprint import pformat
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin
+from typing import TYPE_CHECKING
 
 from scrapy import logformatter, signals
 from scrapy.settings import overridden_settings
 from scrapy.utils.log import get_scrapy_root_handler
 
 from fhcrawl import settings as ours
-from fhcrawl.crawling.failures import UNREACHABLE, failure_of_error
 from fhcrawl.utils.text import PrintableFormatter
 
 if TYPE_CHECKING:
@@ -26,20 +23,6 @@ def escape_records() -> None:
     handler = get_scrapy_root_handler()
     if handler is not None:
         handler.setFormatter(PrintableFormatter(handler.formatter))
-
-
-# A host that cannot be reached is reported with each of its documents.
-def reword_robots_error(record: logging.LogRecord) -> bool:
-    """Reword Scrapy's record of a robots.txt that could not be fetched: one line, with the reason."""
-    arguments: Any = record.args
-    if isinstance(arguments, Mapping) and "f_exception" in arguments:
-        loss = failure_of_error(arguments["f_exception"])
-        record.levelno = logging.INFO if loss.kind in UNREACHABLE else logging.WARNING
-        record.levelname = logging.getLevelName(record.levelno)
-        url = urljoin(arguments["request"].url, "/robots.txt")
-        record.msg, record.args = "%s %s", (url, loss.detail)
-        record.exc_info = record.exc_text = None
-    return True
 
 
 def leave_out_own_settings(settings: BaseSettings) -> None:
@@ -63,7 +46,6 @@ class LogFormatter(logformatter.LogFormatter):
     def from_crawler(cls, crawler: Crawler) -> Self:
         # Scrapy may replace its handler until the spider is opened.
         crawler.signals.connect(escape_records, signal=signals.spider_opened)
-        logging.getLogger("scrapy.downloadermiddlewares.robotstxt").addFilter(reword_robots_error)
         leave_out_own_settings(crawler.settings)
         # Else the scraper creates a record of each item for a handler that discards it.
         logging.getLogger("scrapy.core.scraper").setLevel(crawler.settings["LOG_LEVEL"])
