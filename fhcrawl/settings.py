@@ -217,8 +217,8 @@ RETRY_GIVE_UP_LOG_LEVEL = "DEBUG"
 TELNETCONSOLE_ENABLED = False
 # True: it opens a port on this machine through which the crawl can be controlled.
 REMOTE_CONTROL_ENABLED = False
-# True: servers do not need to know which document linked to them. REFERRER_POLICY would not suffice, because a
-# response's Referrer-Policy takes precedence over it.
+# True: servers do not need to know which document linked to them. REFERRER_POLICY would not suffice: the
+# Referrer-Policy of a response takes precedence over it.
 REFERER_ENABLED = False
 
 # scrapy.robotstxt.ProtegoRobotParser: it has no size limit, and uses 9 MB of memory for each host with a

@@ -131,7 +131,7 @@ BOOLEANS = {
 }
 
 
-class Entry(NamedTuple):
+class EntryRow(NamedTuple):
     fields: dict[str, Any]
     tree: Tree
 
@@ -293,7 +293,7 @@ class Rows:
         tree = extensions.read(original)
         computed = {ORIGINAL: original, EXTENSIONS: tree, FORMER_IDS: fields.pop(FORMER_IDS, [])}
         columns = {
-            name: Entry(fields, tree or {}).value(column)
+            name: EntryRow(fields, tree or {}).value(column)
             for name, column in self._columns.items()
             # A pipeline may have added a field with this name.
             if name in self._profile_columns or name not in fields

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from fhcrawl.logical_feed.results import DocumentFailure
-    from fhcrawl.validation import Chain
+    from fhcrawl.validation import History
 
     Steps = Generator[Request, Any, None]
 
@@ -47,7 +47,7 @@ class CheckSpider(Spider):
     :param max_documents: maximum number of documents that are read
     """
 
-    def __init__(self, chain: Chain, max_documents: int) -> None:
+    def __init__(self, chain: History, max_documents: int) -> None:
         super().__init__("check")
         self.feeds = [chain.url]
         self._chain = chain

@@ -45,7 +45,7 @@ ON CONFLICT (KEY(url)) DO UPDATE SET {overwritten(Capture._fields[1:])}
 WARC_FILES = "file:"
 
 
-class Captures(Repository):
+class StoredCaptures(Repository):
     """The captures in WARC files: `store.captures`."""
 
     def find(self, url: str) -> Capture | None:
