@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Sequence
 
-    from fhcrawl.validation import Conclusion, Finding
+    from fhcrawl.validation import Finding, Totals
 
 HEADINGS = {
     "error": ("Errors", RED),
@@ -82,7 +82,7 @@ class Command(command.Command):
             self.exitcode = 1
 
 
-def lines(findings: Sequence[Finding], summary: Conclusion, look: Look) -> Iterator[str]:
+def lines(findings: Sequence[Finding], summary: Totals, look: Look) -> Iterator[str]:
     for severity, group in groupby(findings, key=lambda finding: finding.severity.value):
         heading, colour = HEADINGS[severity]
         yield look.paint(heading, colour)
@@ -124,6 +124,6 @@ def _places(findings: Iterable[Finding], look: Look) -> Iterator[str]:
         yield f"and {len(documents) - MOST_DOCUMENTS:,} more"
 
 
-def as_json(findings: Sequence[Finding], summary: Conclusion) -> str:
+def as_json(findings: Sequence[Finding], summary: Totals) -> str:
     values = {**summary._asdict(), "findings": [finding._asdict() for finding in findings]}
     return json_escaped(json.dumps(values, ensure_ascii=False))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from fhcrawl.logical_feed import Reason
-    from fhcrawl.store import ChainDocument, Details, Feed
+    from fhcrawl.store import ChainNode, Details, Feed
 
 # Of more consecutive documents with the same state, the first and last are shown; the others are counted.
 MOST_SINGLE = 3
@@ -58,7 +58,7 @@ OPEN_ENDED = frozenset({ReasonKind.NO_HISTORY, ReasonKind.PLATFORM, ReasonKind.L
 
 
 class Stretch:
-    def __init__(self, documents: Sequence[ChainDocument]) -> None:
+    def __init__(self, documents: Sequence[ChainNode]) -> None:
         self.count = len(documents)
         self.first, self.last = documents[0], documents[-1]
         self.states = dict(Counter(document.state for document in documents))
@@ -165,8 +165,8 @@ def over_time(months: Mapping[str, int]) -> list[tuple[str, int, int]]:
     return [(*item, total) for item, total in zip(counts.items(), accumulate(counts.values()), strict=True)]
 
 
-def stretches(documents: Iterable[ChainDocument]) -> list[Stretch]:
-    groups: list[list[ChainDocument]] = []
+def stretches(documents: Iterable[ChainNode]) -> list[Stretch]:
+    groups: list[list[ChainNode]] = []
     for _, equal_documents in groupby(
         documents, lambda item: (item.role, item.state, item.reason, item.lost_entries)
     ):

@@ -12,7 +12,7 @@ from fhcrawl.store.downloads import Download, Downloads
 from fhcrawl.store.entries import Entries, Exports
 from fhcrawl.store.feeds import (
     FEEDS_AT_ONCE,
-    ChainDocument,
+    ChainNode,
     Details,
     Feeds,
     LatestEntry,
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FEEDS_AT_ONCE",
-    "ChainDocument",
     "ChainEnd",
+    "ChainNode",
     "CheckedDocument",
     "Details",
     "DocumentRef",

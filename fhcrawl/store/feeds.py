@@ -88,7 +88,7 @@ class VerdictRecord(NamedTuple):
     reasons: list[Reason]
 
 
-class ChainDocument(NamedTuple):
+class ChainNode(NamedTuple):
     """A document of a feed.
 
     :param older_id: id of the older document, which its link names
@@ -136,8 +136,8 @@ class Details:
     first: str | None
     last: str | None
     latest: list[LatestEntry]
-    chain: list[ChainDocument]
-    snapshot: list[ChainDocument]
+    chain: list[ChainNode]
+    snapshot: list[ChainNode]
     beside: int
     gap_before: str | None
     missing: list[str] = dataclasses.field(default_factory=list)
@@ -266,9 +266,7 @@ class Feeds(Repository):
                 LatestEntry((entry.title or "").strip() or entry.id, entry.link, entry.time or None)
                 for entry in execute(connection, LATEST, values)
             ]
-            by_id = {
-                document[0]: ChainDocument(*document) for document in execute(connection, DOCUMENTS, values)
-            }
+            by_id = {document[0]: ChainNode(*document) for document in execute(connection, DOCUMENTS, values)}
             first_ids = {document.role: document.id for document in reversed(by_id.values())}
             chain = _chain(by_id, row.subscription_id or first_ids.get(Role.SUBSCRIPTION.value))
             gap_before = _gap_before(connection, values, chain)
@@ -350,9 +348,7 @@ def _merge(connection: Connection, kept: str, other: str) -> int:
 
 # The time of the oldest entry in the document before the gap; if no entry has a version from it, in the next
 # newer document with entries.
-def _gap_before(
-    connection: Connection, values: dict[str, object], chain: Sequence[ChainDocument]
-) -> str | None:
+def _gap_before(connection: Connection, values: dict[str, object], chain: Sequence[ChainNode]) -> str | None:
     gap = next((index for index, document in enumerate(chain) if document.state != State.PROCESSED.value), 0)
     if not gap:
         return None
@@ -366,8 +362,8 @@ def _gap_before(
     return next(filter(None, times), min(subscription_times, default=None))
 
 
-def _chain(by_id: dict[int, ChainDocument], start: int | None) -> list[ChainDocument]:
-    chain: dict[int, ChainDocument] = {}  # a chain can be a loop
+def _chain(by_id: dict[int, ChainNode], start: int | None) -> list[ChainNode]:
+    chain: dict[int, ChainNode] = {}  # a chain can be a loop
     while start in by_id and start not in chain:
         chain[start] = by_id[start]
         start = by_id[start].older_id

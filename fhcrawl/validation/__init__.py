@@ -5,14 +5,6 @@ Pure: documents in, findings out; no Scrapy, no I/O, no clock. `spiders.check` r
 """
 
 from fhcrawl.validation import rules
-from fhcrawl.validation.model import (
-    CHAIN_RULES,
-    DOCUMENT_RULES,
-    Conclusion,
-    Finding,
-    History,
-    Needs,
-    Severity,
-)
+from fhcrawl.validation.model import CHAIN_RULES, DOCUMENT_RULES, Finding, History, Needs, Severity, Totals
 
-__all__ = ["CHAIN_RULES", "DOCUMENT_RULES", "Conclusion", "Finding", "History", "Needs", "Severity", "rules"]
+__all__ = ["CHAIN_RULES", "DOCUMENT_RULES", "Finding", "History", "Needs", "Severity", "Totals", "rules"]

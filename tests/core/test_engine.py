@@ -17,6 +17,7 @@ from fhcrawl.core import engine
 from fhcrawl.core.engine import Scheduler
 from fhcrawl.crawling import pauses
 from fhcrawl.crawling.context import context_of
+from fhcrawl.exceptions import ArgumentError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.spiders.history import HistorySpider
 from fhcrawl.store import Store
@@ -133,3 +134,19 @@ def test_requests_that_have_ended_are_not_kept(open_scheduler: Callable[[], Sche
     assert not scheduler._under_way._in_progress
     assert scheduler.done() == [FEED]
     scheduler.close("finished")
+
+
+@pytest.mark.parametrize(("path", "names", "consequence"), engine.PRIVATE)
+def test_missing_private_names_are_reported(
+    path: str, names: str, consequence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.check_private_names()
+    for name in names.split():
+        gone = (path, f"{name}_of_another_version", consequence)
+        monkeypatch.setattr(engine, "PRIVATE", (gone,))
+        with pytest.raises(ArgumentError, match=rf"With Scrapy 2\.19.*{consequence}: .*{gone[1]} is missing"):
+            engine.check_private_names()
+    monkeypatch.undo()
+    monkeypatch.delattr("scrapy.core.scheduler.Scheduler._dq")
+    with pytest.raises(ArgumentError, match=r"JOBDIR cannot continue: .*Scheduler\._dq is missing"):
+        engine.Downloader(get_crawler(HistorySpider))
