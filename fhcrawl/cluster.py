@@ -100,7 +100,7 @@ def enqueue(server: Redis, key: str, feeds: dict[str, dict[str, Any]], due: bool
     return len(new), sum(len(by_host[host]) for host in new)
 
 
-class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  # scrapy-redis has no types
+class ClusterHistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  # scrapy-redis has no types
     """Crawls the hosts of a Redis list, CONCURRENT_REQUESTS at a time, each with all of its feeds.
 
     A lock in Redis keeps other workers from a host until all of its feeds are released. A worker that has

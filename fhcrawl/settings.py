@@ -214,7 +214,8 @@ RETRY_GIVE_UP_LOG_LEVEL = "DEBUG"
 TELNETCONSOLE_ENABLED = False
 # True: it opens a port on this machine through which the crawl can be controlled.
 REMOTE_CONTROL_ENABLED = False
-# True: servers do not need to know which document linked to them.
+# True: servers do not need to know which document linked to them. REFERRER_POLICY would not suffice: the
+# Referrer-Policy of a response takes precedence over it.
 REFERER_ENABLED = False
 
 # scrapy.robotstxt.ProtegoRobotParser: it has no size limit, and uses 9 MB of memory for each host with a
@@ -227,7 +228,7 @@ URLLENGTH_LIMIT = 0
 # DEBUG: it logs every entry.
 LOG_LEVEL = "INFO"
 # scrapy.logformatter.LogFormatter: it does not escape text that could control a terminal or forge log lines.
-LOG_FORMATTER = "fhcrawl.core.engine.LogFormatter"
+LOG_FORMATTER = "fhcrawl.core.log.LogFormatter"
 # True: LOG_FORMATTER escapes all escape sequences, including those for colours.
 LOG_COLOR = False
 # WARNING: most entries in a run are duplicates, which are dropped.

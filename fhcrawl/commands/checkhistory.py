@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Sequence
 
-    from fhcrawl.validation import Finding, Summary
+    from fhcrawl.validation import Finding, Totals
 
 HEADINGS = {
     "error": ("Errors", RED),
@@ -65,7 +65,7 @@ class Command(command.Command):
         from fhcrawl.core.checks import check_settings
         from fhcrawl.crawling import subscriptions
         from fhcrawl.spiders.check import CheckSpider
-        from fhcrawl.validation import Chain
+        from fhcrawl.validation import History
 
         if len(args) != 1:
             raise ArgumentError("One URL is required: fhcrawl check https://example.org/index.atom")
@@ -73,7 +73,7 @@ class Command(command.Command):
             raise ArgumentError("--max-documents must be 1 or more")
         check_settings(self.settings)
         [url] = subscriptions.from_arguments(args[0], None)
-        chain = Chain(url)
+        chain = History(url)
         self.run_crawl(CheckSpider, chain=chain, max_documents=opts.max_documents)
         findings, summary = chain.finish()
         text = [as_json(findings, summary)] if opts.json else lines(findings, summary, Look.of(sys.stdout))
@@ -82,7 +82,7 @@ class Command(command.Command):
             self.exitcode = 1
 
 
-def lines(findings: Sequence[Finding], summary: Summary, look: Look) -> Iterator[str]:
+def lines(findings: Sequence[Finding], summary: Totals, look: Look) -> Iterator[str]:
     for severity, group in groupby(findings, key=lambda finding: finding.severity.value):
         heading, colour = HEADINGS[severity]
         yield look.paint(heading, colour)
@@ -124,6 +124,6 @@ def _places(findings: Iterable[Finding], look: Look) -> Iterator[str]:
         yield f"and {len(documents) - MOST_DOCUMENTS:,} more"
 
 
-def as_json(findings: Sequence[Finding], summary: Summary) -> str:
+def as_json(findings: Sequence[Finding], summary: Totals) -> str:
     values = {**summary._asdict(), "findings": [finding._asdict() for finding in findings]}
     return json_escaped(json.dumps(values, ensure_ascii=False))

@@ -46,7 +46,6 @@ from fhcrawl.warc import Placeholders, check_template
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
@@ -276,7 +275,8 @@ class Command(command.Command, crawl.Command):
             raise ArgumentError(f"The spider must come before the URL: scrapy crawl {spiders[0]} {spider}")
         if spider not in spiders:
             raise ArgumentError(f"There is no spider {spider}; available spiders: {', '.join(spiders)}")
-        crawler = self._create_crawler(spider)
+        crawler = self.crawler_process.create_crawler(spider)
+        crawler.signals.connect(self._note_failure, signal=signals.engine_stopped)
         if issubclass(crawler.spidercls, HistorySpider):
             if not has_addon(crawler.settings):
                 raise ArgumentError(NO_ADDON)
@@ -287,11 +287,6 @@ class Command(command.Command, crawl.Command):
             check(settings, opts.spargs, crawler.spidercls, opts.dry_run)
         elif opts.dry_run or opts.json:
             raise ArgumentError(f"--dry-run and --json are for the spider {SPIDER}, not for {spider}")
-        return crawler
-
-    def _create_crawler(self, spidercls: type[Spider] | str) -> Crawler:
-        crawler = super()._create_crawler(spidercls)
-        crawler.signals.connect(self._note_failure, signal=signals.engine_stopped)
         return crawler
 
     def _note_failure(self, sender: Crawler) -> None:

@@ -9,7 +9,7 @@ from scrapy.settings import BaseSettings, default_settings
 from scrapy.utils.misc import load_object
 
 from fhcrawl import settings as ours
-from fhcrawl.core.components import PRIORITY, add_components, check_components, merge
+from fhcrawl.core.components import PRIORITY, add_components, check_components, merge, remove_store
 from fhcrawl.utils.datadir import ENVIRONMENT
 
 if TYPE_CHECKING:
@@ -83,8 +83,6 @@ class Addon:
             add_components(settings)
             check_settings(settings)
             if self._is_check:
-                from fhcrawl.spiders.check import remove_store
-
                 check_components(settings)
                 remove_store(settings)
             _remove_disabled(settings)

@@ -14,7 +14,6 @@ from fhcrawl.crawling.subscriptions import is_number, parse_toml, with_web_archi
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 from fhcrawl.exporters import rows
 from fhcrawl.items import ALL_FIELDS, COMPUTED_FIELDS
-from fhcrawl.logical_feed.absences import Budget
 from fhcrawl.logical_feed.polling import LONGEST
 from fhcrawl.utils.datadir import ENVIRONMENT, data_dir
 from fhcrawl.utils.text import nearest
@@ -39,7 +38,6 @@ BOUNDS = {
 }
 # Upper bounds of the numeric settings, which may be 0; None for no bound.
 OUR_NUMBERS = {name: BOUNDS.get(name) for name in OURS if type(vars(defaults)[name]) is int and name != LEASE}
-RECHECK, LONGEST_DAYS, MOST_DIGITS = "FHCRAWL_RECHECK", 36_500, 5
 TABLE = "a table of tables with options"
 # How Scrapy reads settings, by their names and the types of their defaults; the first match counts.
 SHAPES: tuple[tuple[str, Callable[[BaseSettings, str], object], str], ...] = (
@@ -57,6 +55,7 @@ OUR_SWITCHES = [name for name, default in vars(defaults).items() if isinstance(d
 def check_settings(settings: BaseSettings) -> None:
     """:raises ArgumentError: if a setting of fhcrawl cannot be used"""
     from fhcrawl.downloadermiddlewares.guard import allowed_hosts
+    from fhcrawl.spiders.stages.rechecks import recheck_budget
     from fhcrawl.store.leases import LONGEST as LONGEST_LEASE
 
     check_mistyped(settings)
@@ -139,19 +138,6 @@ def check_shapes(settings: BaseSettings) -> None:
         from fhcrawl.store import opening
 
         opening.lasting(url)
-
-
-def recheck_budget(settings: BaseSettings) -> Budget:
-    """:raises ArgumentError: if FHCRAWL_RECHECK is invalid"""
-    words = [str(number).strip() for number in settings.getlist(RECHECK)] or ["0"]
-    if words == ["0"]:
-        return Budget(0, 0)
-    numbers = [int(number) for number in words if number.isdecimal() and len(number) <= MOST_DIGITS]
-    if len(numbers) != len(words) or len(words) != len(Budget._fields) or max(numbers) > LONGEST_DAYS:
-        raise ArgumentError(
-            f"{RECHECK} is {','.join(words)!r}; set it to days and a number of documents (30,20), or to 0"
-        )
-    return Budget(*numbers)
 
 
 # Higher than the project's and the spider's settings, lower than the command line.

@@ -145,10 +145,13 @@ class Command(ScrapyCommand):
 
     def run_crawl(self, spider: Crawler | type[Spider], **arguments: Any) -> None:
         """Crawl until it ends; the exit code is 1 if the crawl could not begin."""
+        from fhcrawl.core.engine import check_private_names, watch_signals
+
+        check_private_names()
+        watch_signals(self.crawler_process, self.signals)
         crawl = self.crawler_process.crawl(spider, **arguments)
         if isinstance(crawl, asyncio.Task):
             crawl.add_done_callback(_log_error)
-        self.signals.watch(self.crawler_process)
         self.crawler_process.start()
         if self.crawler_process.bootstrap_failed:
             self.exitcode = 1

@@ -177,3 +177,31 @@ def check_components(settings: BaseSettings) -> None:
 def merge(settings: BaseSettings, values: Mapping[str, Any]) -> None:
     """Add values to a dictionary setting; values of the user have precedence."""
     settings.update({key: value for key, value in values.items() if key not in settings}, PRIORITY)
+
+
+# The components that need a store, or serve one; all extensions and pipelines do.
+WITHOUT = {
+    "DOWNLOADER_MIDDLEWARES": ("fhcrawl.downloadermiddlewares.limits.DiskMiddleware",),
+    "SPIDER_MIDDLEWARES": (
+        "fhcrawl.spidermiddlewares.commit.CommitMiddleware",
+        "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch",
+    ),
+    "ITEM_PIPELINES": tuple(COMPONENTS["ITEM_PIPELINES"]),
+    "EXTENSIONS": tuple(path for path, order in COMPONENTS["EXTENSIONS"].items() if order is not None),
+}
+REPLACED = {
+    # Sequential requests cannot exceed a limit; fhcrawl's classes need the store.
+    "DOWNLOADER": "scrapy.core.downloader.Downloader",
+    "SCHEDULER": "scrapy.core.scheduler.Scheduler",
+    "ITEM_PROCESSOR": "scrapy.pipelines.ItemPipelineManager",
+}
+
+
+def remove_store(settings: BaseSettings) -> None:
+    """Remove the store, and the components that use it, from the settings of a crawl."""
+    for name, paths in WITHOUT.items():
+        for path in paths:
+            settings[name].set(path, None, "cmdline")
+    for name, path in REPLACED.items():
+        settings.set(name, path, "cmdline")
+    settings.set("FEEDS", {}, "cmdline")

@@ -1,4 +1,4 @@
-"""The downloader, the priority queue, the scheduler, and private attributes of the engine (Scrapy 2.19)."""
+"""The downloader, the priority queue, the scheduler, and the private names of Scrapy 2.19."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ import contextlib
 import logging
 import shutil
 from collections import Counter
+from functools import partial
 from itertools import chain
 from pathlib import Path
+from pkgutil import resolve_name
 from time import monotonic
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
-from scrapy import logformatter, signals
+import scrapy
+import twisted
+from scrapy import signals
 from scrapy.core import downloader, scheduler
 from scrapy.pqueues import DownloaderAwarePriorityQueue
-from scrapy.utils.log import get_scrapy_root_handler
 
 from fhcrawl.core.components import check_components
+from fhcrawl.crawling.pauses import delay_slot, domain_of, host_of, pauses
+from fhcrawl.exceptions import ArgumentError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.utils.addresses import registered_domain
-from fhcrawl.utils.text import PrintableFormatter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator
@@ -31,9 +34,52 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from twisted.internet.defer import Deferred
-    from typing_extensions import Self
+
+    from fhcrawl.utils.interrupts import SignalCount
 
 logger = logging.getLogger(__name__)
+
+
+HTTP, UNLIMITED = "scrapy.core.downloader.handlers.http11", "addresses and sizes cannot be limited"
+# Private names of Scrapy and Twisted, by their owner, and what is impossible without them. Only this module
+# and `downloadhandlers` use any.
+PRIVATE = (
+    ("scrapy.core.engine.ExecutionEngine", "_slot", "feeds cannot end"),
+    ("scrapy.core.downloader.Downloader", "_wait_for_download", "requests to a host cannot be limited"),
+    ("scrapy.core.scheduler.Scheduler", "_dq _dqpush", "a crawl with a JOBDIR cannot continue"),
+    ("scrapy.crawler.CrawlerProcessBase", "_signal_shutdown _signal_kill", "signals cannot be counted"),
+    (f"{HTTP}.HTTP11DownloadHandler", "_pool", UNLIMITED),
+    (f"{HTTP}._LenientHTTP11ClientFactory", "_quiescentCallback", UNLIMITED),
+    (f"{HTTP}._LenientHTTP11ClientProtocol", "_giveUp _parser", UNLIMITED),
+    (f"{HTTP}._ResponseReader", "_bodybuf _finished _request", UNLIMITED),
+    (f"{HTTP}._ScrapyAgent", "_headers_from_twisted_response", UNLIMITED),
+    ("twisted.web.client.HTTPConnectionPool", "_factory _timeouts", UNLIMITED),
+    ("twisted.web._newclient", "HEADER STATUS", UNLIMITED),
+)
+
+
+def check_private_names() -> None:
+    """:raises ArgumentError: if this version of Scrapy or Twisted lacks a private name"""
+    for path, names, consequence in PRIVATE:
+        for name in names.split():
+            if not _has_name(path, name):
+                versions = f"Scrapy {scrapy.__version__} and Twisted {twisted.__version__}"
+                raise ArgumentError(f"With {versions}, {consequence}: {path}.{name} is missing")
+
+
+def _has_name(path: str, name: str) -> bool:
+    try:
+        owner = resolve_name(path)
+    except (ImportError, AttributeError):
+        return False
+    # The attributes that constructors set are among the names of their code.
+    codes = [getattr(base.__init__, "__code__", None) for base in getattr(owner, "__mro__", ())]
+    return hasattr(owner, name) or any(code is not None and name in code.co_names for code in codes)
+
+
+def watch_signals(process: Any, count: SignalCount) -> None:
+    for name in ("_signal_shutdown", "_signal_kill"):
+        setattr(process, name, partial(count.note, getattr(process, name)))
 
 
 # No signal reports that a request has left the scheduler, or that it has ended.
@@ -49,53 +95,20 @@ def is_closing(engine: ExecutionEngine | None) -> bool:
 # `slot.transferring`, to which asyncio tasks add their requests only after the loop.
 class Downloader(downloader.Downloader):
     def __init__(self, crawler: Crawler) -> None:
+        check_private_names()
         check_components(crawler.settings)
         super().__init__(crawler)
         crawler.signals.connect(self.request_reached_downloader, signal=signals.request_reached_downloader)
 
     def request_reached_downloader(self, request: Request) -> None:
         key = self.get_slot_key(request)
-        _delay_slot(self.slots[key], pauses(self).get(domain_of(key), 0.0))
+        delay_slot(self.slots[key], pauses(self).get(domain_of(key), 0.0))
 
     def _wait_for_download(
         self, slot: Slot, request: Request, queue_dfd: Deferred[Response]
     ) -> Coroutine[Any, Any, None]:
         slot.transferring.add(request)
         return super()._wait_for_download(slot, request, queue_dfd)
-
-
-# Between two requests of a slot: smaller than any useful delay. A slot without a delay ignores `lastseen`.
-SMALLEST_DELAY = 0.001
-_pauses: WeakKeyDictionary[downloader.Downloader, dict[str, float]] = WeakKeyDictionary()
-
-
-def pauses(downloader: downloader.Downloader) -> dict[str, float]:
-    """Return, by registered domain, the `monotonic` time until which its servers accept no requests."""
-    return _pauses.setdefault(downloader, {})
-
-
-def pause(downloader: downloader.Downloader, key: str, seconds: float) -> None:
-    """Send no requests to the registered domain of the host of a slot for some time."""
-    domain, paused_until = domain_of(key), pauses(downloader)
-    paused_until[domain] = max(paused_until.get(domain, 0.0), monotonic() + seconds)
-    for slot_key, slot in downloader.slots.items():
-        if domain_of(slot_key) == domain:
-            _delay_slot(slot, paused_until[domain])
-
-
-def _delay_slot(slot: Slot, until: float) -> None:
-    if until > 0:
-        slot.concurrency, slot.delay = 1, max(slot.delay, SMALLEST_DELAY)
-        slot.lastseen = max(slot.lastseen, until)
-
-
-def domain_of(key: str) -> str:
-    return registered_domain(host_of(key))
-
-
-def host_of(key: str) -> str:
-    """Return the host of a slot; a host can have several (`context.INDEX_SLOT`)."""
-    return key.partition("/")[0]
 
 
 # Seconds between the engine's looks at the scheduler; shorter delays pass in the downloader's slot.
@@ -282,22 +295,3 @@ class Scheduler(scheduler.Scheduler):
         """Return the feeds that have been done since the last call."""
         self.note_ended()
         return self._under_way.pop_done()
-
-
-def escape_records() -> None:
-    handler = get_scrapy_root_handler()
-    if handler is not None:
-        handler.setFormatter(PrintableFormatter(handler.formatter))
-
-
-# Scrapy has no setting for the class of its handler's formatter, nor for the records of its components.
-class LogFormatter(logformatter.LogFormatter):
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        # Scrapy may replace its handler until the spider is opened.
-        crawler.signals.connect(escape_records, signal=signals.spider_opened)
-        # A robots.txt that cannot be fetched is reported with each document; Scrapy logs a traceback.
-        logging.getLogger("scrapy.downloadermiddlewares.robotstxt").setLevel(logging.CRITICAL)
-        # Else the scraper creates a record of each item for a handler that discards it.
-        logging.getLogger("scrapy.core.scraper").setLevel(crawler.settings["LOG_LEVEL"])
-        return cls()

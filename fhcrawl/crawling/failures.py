@@ -19,11 +19,12 @@ from scrapy.exceptions import (
 from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.internet.error import ConnectionClosed
 
-from fhcrawl.crawling.context import header, header_text, timestamp_of
+from fhcrawl.crawling.context import BEGUN, header, header_text, timestamp_of
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import polling
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
+from fhcrawl.utils.text import numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,6 +93,21 @@ class ResponseTooLarge(FhcrawlError, IgnoreRequest):  # noqa: N818
     """A response with too many octets of headers, content codings, or compressed streams."""
 
 
+SECONDS = "FHCRAWL_MAX_SECONDS"
+
+
+def time_left(request: Request, seconds: int) -> float | None:
+    """Return the seconds that a request's feed has left of FHCRAWL_MAX_SECONDS; None without a limit."""
+    begun = request.meta.get(BEGUN)
+    return None if not seconds or begun is None else max(begun + seconds - time(), 0)
+
+
+def time_is_over(seconds: int) -> str:
+    """Return why the walk of a feed was stopped, as a sentence without a subject."""
+    return f"{SECONDS} limits a crawl to {numbered(seconds, 'second', 'seconds')}"
+
+
+UNREACHABLE = (ReasonKind.NO_HOST, ReasonKind.CONNECTION_REFUSED)
 REFUSES = "cannot be fetched: connection refused"
 # RFC 5005, 4.1: publishers "may refuse to serve (e.g., with HTTP status code 403 or 410) or be unable to
 # serve (e.g., with HTTP status code 404) an archive document".

@@ -9,10 +9,11 @@ from scrapy import signals
 from scrapy.exceptions import DownloadTimeoutError, NotConfigured
 
 from fhcrawl.crawling.context import BEGUN, OCTETS, RECEIVED, find_context, is_of_user, is_of_web_archive
-from fhcrawl.crawling.failures import LimitReached
+from fhcrawl.crawling.failures import SECONDS, LimitReached, time_is_over
 from fhcrawl.extensions import Component
 from fhcrawl.logical_feed import Role
 from fhcrawl.reasons import ReasonKind
+from fhcrawl.utils.text import numbered
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -29,7 +30,6 @@ SETTINGS = {
 }
 # What a limit counts, if that differs from the role.
 NOUNS = {Role.LISTED: Role.PAGE, Role.TIMEMAP: Role.CAPTURE}
-SECONDS = "FHCRAWL_MAX_SECONDS"
 # A publisher may write nothing for more than a year, with an archive for each month. Calendars and lists of
 # pages that never end link to older documents forever.
 MOST_BARREN = 20
@@ -56,7 +56,7 @@ class LimitsMiddleware(Component):
             if limit and context.documents > limit:
                 source = SETTINGS[role] if own_limit is None else "the list of feeds"
                 noun = NOUNS.get(role, role).value
-                raise LimitReached(f"{source} limits a crawl to {_numbered(limit, noun)}")
+                raise LimitReached(f"{source} limits a crawl to {numbered(limit, noun, f'{noun}s')}")
             if context.barren >= MOST_BARREN:
                 message = f"the {MOST_BARREN} documents before it have no new entries"
                 raise LimitReached(message, kind=ReasonKind.EMPTY_ARCHIVES)
@@ -84,21 +84,6 @@ class LimitsMiddleware(Component):
         request.meta["download_timeout"] = min(
             seconds_left, request.meta.get("download_timeout", self._timeout)
         )
-
-
-def time_left(request: Request, seconds: int) -> float | None:
-    """Return the seconds that a request's feed has left of FHCRAWL_MAX_SECONDS; None without a limit."""
-    begun = request.meta.get(BEGUN)
-    return None if not seconds or begun is None else max(begun + seconds - time(), 0)
-
-
-def time_is_over(seconds: int) -> str:
-    """Return why the walk of a feed was stopped, as a sentence without a subject."""
-    return f"{SECONDS} limits a crawl to {_numbered(seconds, 'second')}"
-
-
-def _numbered(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 MAX_OCTETS = "FHCRAWL_MAX_BYTES"

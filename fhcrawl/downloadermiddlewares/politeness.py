@@ -2,41 +2,43 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from http import HTTPStatus
 from itertools import islice
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
 from scrapy.downloadermiddlewares import robotstxt
 from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
+from scrapy.http.request import NO_CALLBACK
 from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.httpobj import urlparse_cached
-from scrapy.utils.misc import build_from_crawler
+from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.python.failure import Failure
 
-from fhcrawl.core.engine import domain_of, host_of, pause
 from fhcrawl.crawling.context import find_context, is_of_user, is_of_web_archive
 from fhcrawl.crawling.failures import (
     FORBIDDEN,
     TOO_MANY,
+    UNREACHABLE,
     LimitReached,
     failure_of_error,
     is_challenge,
     requested_wait,
     wait_of,
 )
+from fhcrawl.crawling.pauses import domain_of, host_of, pause
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed.polling import LONGEST
-from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.addresses import is_of_this_machine, registered_domain, site
 
 if TYPE_CHECKING:
@@ -47,7 +49,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
-    from twisted.internet.defer import Deferred
     from typing_extensions import Self
 
 
@@ -193,7 +194,6 @@ def _is_local(spider: Spider) -> bool:
 # Seconds. RFC 9309, 2.4: how long to use a stored robots.txt. 2.3.1.4: after how long ("for example, 30
 # days") an unreachable one counts as unavailable. How long until a process requests it again.
 ROBOTS_USED, ROBOTS_UNREACHABLE, ROBOTS_AGAIN = 24 * 60 * 60, 30 * 24 * 60 * 60, 60
-UNREACHABLE = (ReasonKind.NO_HOST, ReasonKind.CONNECTION_REFUSED)
 
 
 class RobotsTxtMiddleware(robotstxt.RobotsTxtMiddleware):
@@ -201,49 +201,74 @@ class RobotsTxtMiddleware(robotstxt.RobotsTxtMiddleware):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._failures: dict[str, tuple[Exception, float]] = {}
+        # By host and port: the rules, or why they are unreachable; and until when.
+        self._robots: dict[str, asyncio.Task[RobotParser | Exception | None]] = {}
+        self._again: dict[str, float] = {}
 
     async def robot_parser(self, request: Request) -> RobotParser | None:
         url = urlparse_cached(request)
-        if url.netloc in self._failures and self._failures[url.netloc][1] < monotonic():
-            del self._failures[url.netloc], self._parsers[url.netloc]
-        parser = await super().robot_parser(request)
-        if url.netloc not in self._failures:
-            return parser
-        error = self._failures[url.netloc][0]
-        failure = failure_of_error(error)
+        robots_url = f"{url.scheme}://{url.netloc}/robots.txt"
+        if url.netloc in self._again and self._again[url.netloc] < monotonic():
+            del self._again[url.netloc], self._robots[url.netloc]
+        if url.netloc not in self._robots:
+            self._robots[url.netloc] = asyncio.ensure_future(self._fetch(robots_url, url.netloc, request))
+        robots = await self._robots[url.netloc]
+        if not isinstance(robots, Exception):
+            return robots
+        failure = failure_of_error(robots)
         # A host that does not answer is the reason itself, without more attempts.
-        if isinstance(error, LimitReached) or failure.kind in UNREACHABLE:
+        if isinstance(robots, LimitReached) or failure.kind in UNREACHABLE:
             request.meta["dont_retry"] = True
-            raise error
-        message = f"{url.scheme}://{url.netloc}/robots.txt {failure.detail}"
-        raise LimitReached(message, wait_of(Failure(error)), failure.kind)  # type: ignore[no-untyped-call]
+            raise robots
+        raise LimitReached(f"{robots_url} {failure.detail}", wait_of(Failure(robots)), failure.kind)  # type: ignore[no-untyped-call]
 
-    async def _parse_robots(self, response: Response, netloc: str, request: Request) -> None:
+    async def _fetch(self, url: str, netloc: str, request: Request) -> RobotParser | Exception | None:
+        try:
+            body = await self._download(url)
+            self._note(netloc, beginning(body))
+        except Exception as error:  # noqa: BLE001 - of middlewares, too
+            stored = self._recover(error, url, netloc)
+            if not isinstance(stored, bytes):
+                return stored
+            body = stored
+        parser_class = load_object(self.crawler.settings["ROBOTSTXT_PARSER"])
+        parser: RobotParser = build_from_crawler(parser_class, self.crawler, body)
+        robots_parsed = {"signal": signals.robots_parsed, "robotparser": parser, "request": request}
+        await self.crawler.signals.send_catch_log_async(**robots_parsed)
+        return parser
+
+    async def _download(self, url: str) -> bytes:
+        stats, meta = self.crawler.stats, {"dont_obey_robotstxt": True}
+        stats.inc_value("robotstxt/request_count")
+        robots = Request(url, priority=self.DOWNLOAD_PRIORITY, meta=meta, callback=NO_CALLBACK)
+        response: Response = await self.crawler.engine.download_async(robots)
+        stats.inc_value("robotstxt/response_count")
+        stats.inc_value(f"robotstxt/response_status_count/{response.status}")
         if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             raise HttpError(response)
         # 2.3.1.3: it is unavailable, and allows everything; the body is an error page.
-        if response.status >= HTTPStatus.BAD_REQUEST:
-            response = response.replace(body=b"")
-        self._note(netloc, beginning(response.body))
-        await super()._parse_robots(response, netloc, request)
+        return b"" if response.status >= HTTPStatus.BAD_REQUEST else response.body
 
-    def _robots_error(self, exc: Exception, netloc: str) -> None:
-        # Others, such as too many redirects, mean that it is unavailable (2.3.1.2).
-        if isinstance(exc, (HttpError, LimitReached)) or not isinstance(
-            exc, (IgnoreRequest, DownloadCancelledError)
-        ):
-            body, read, unreachable = self._note(netloc, None)
-            if body is not None and time() - read < ROBOTS_USED:
-                parser = build_from_crawler(self._parserimpl, self.crawler, body)
-                robots = Request(f"http://{netloc}/robots.txt")
-                self.crawler.signals.send_catch_log(signals.robots_parsed, robotparser=parser, request=robots)
-                waiting, self._parsers[netloc] = cast("Deferred[Any]", self._parsers[netloc]), parser
-                waiting.callback(parser)
-                return
-            if time() - unreachable < ROBOTS_UNREACHABLE:
-                self._failures[netloc] = exc, monotonic() + ROBOTS_AGAIN
-        super()._robots_error(exc, netloc)
+    # Returns the stored body, or what `robot_parser` needs.
+    def _recover(self, error: Exception, url: str, netloc: str) -> bytes | Exception | None:
+        if not isinstance(error, IgnoreRequest):
+            failure = failure_of_error(error)
+            # A host that cannot be reached is reported with each of its documents.
+            level = logging.INFO if failure.kind in UNREACHABLE else logging.WARNING
+            logger.log(level, "%s %s", url, failure.detail)
+            self.crawler.stats.inc_value(f"robotstxt/exception_count/{type(error)}")
+        elif not isinstance(error, (HttpError, LimitReached)):
+            # Others, such as too many redirects, mean that it is unavailable (2.3.1.2).
+            return None
+        if isinstance(error, DownloadCancelledError):
+            return None
+        body, read, unreachable = self._note(netloc, None)
+        if body is not None and time() - read < ROBOTS_USED:
+            return body
+        if time() - unreachable >= ROBOTS_UNREACHABLE:
+            return None
+        self._again[netloc] = monotonic() + ROBOTS_AGAIN
+        return error
 
     def _note(self, netloc: str, body: bytes | None) -> tuple[bytes | None, int, float]:
         if (extension := self.crawler.get_extension(StoreExtension)) is not None:

@@ -131,7 +131,7 @@ BOOLEANS = {
 }
 
 
-class Entry(NamedTuple):
+class EntryRow(NamedTuple):
     fields: dict[str, Any]
     tree: Tree
 
@@ -293,7 +293,7 @@ class Rows:
         tree = extensions.read(original)
         computed = {ORIGINAL: original, EXTENSIONS: tree, FORMER_IDS: fields.pop(FORMER_IDS, [])}
         columns = {
-            name: Entry(fields, tree or {}).value(column)
+            name: EntryRow(fields, tree or {}).value(column)
             for name, column in self._columns.items()
             # A pipeline may have added a field with this name.
             if name in self._profile_columns or name not in fields
@@ -360,15 +360,20 @@ class CsvItemExporter(exporters.CsvItemExporter):
             # Excel reads UTF-8 in its regional encoding unless the file begins with a byte order mark.
             kwargs["encoding"] = "utf-8-sig" if include else "utf-8"
         super().__init__(shown(file), include_headers_line=include, **kwargs)
-        self._excel = excel
+        self._excel, self._is_empty = excel, True
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, file: BytesIO, **kwargs: Any) -> Self:
         return cls(file, **{"excel": crawler.settings.getbool(EXCEL), **kwargs})
 
+    def export_item(self, item: Any) -> None:
+        self._is_empty = False
+        super().export_item(item)
+
     def finish_exporting(self) -> None:
-        if self._headers_not_written and self.fields_to_export:
-            self._write_headers_and_set_fields_to_export(None)
+        fields = self.fields_to_export
+        if self._is_empty and self.include_headers_line and fields:
+            self.csv_writer.writerow(fields.values() if isinstance(fields, dict) else fields)
         super().finish_exporting()
 
     def serialize_field(self, field: Any, name: str, value: Any) -> Any:

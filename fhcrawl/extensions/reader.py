@@ -16,9 +16,9 @@ from scrapy import signals
 
 from fhcrawl.crawling import parser, requests
 from fhcrawl.crawling.context import Purpose, context_of, header, request_of
+from fhcrawl.crawling.failures import time_is_over, time_left
 from fhcrawl.crawling.parser import OUT_OF_MEMORY, TURN, Job, put_job, take_answer
 from fhcrawl.documents import FeedDocument, as_feed
-from fhcrawl.downloadermiddlewares.limits import time_is_over, time_left
 from fhcrawl.exceptions import NotAFeedError, TimeIsOverError
 from fhcrawl.extensions import Component
 from fhcrawl.logical_feed import Role

@@ -12,7 +12,6 @@ from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
 from fhcrawl import signals as fhcrawl_signals
-from fhcrawl.core.engine import Scheduler
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.feedexport import FeedExporter
@@ -94,10 +93,11 @@ class VerdictsExtension(Component):
 
     def _release_done(self) -> None:
         engine = self._crawler.engine
-        scheduler = None if engine is None else engine.scheduler
-        if not isinstance(scheduler, Scheduler):
+        # A project's own scheduler may lack the method.
+        pop_done = None if engine is None else getattr(engine.scheduler, "done", None)
+        if pop_done is None:
             return
-        done, extension = scheduler.done(), StoreExtension.of(self._crawler)
+        done, extension = pop_done(), StoreExtension.of(self._crawler)
         for begin in range(0, len(done), FEEDS_AT_ONCE):
             if extension.has_failed:
                 return

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from fhcrawl.logical_feed import Reason
-    from fhcrawl.store import Details, Document, Feed
+    from fhcrawl.store import ChainNode, Details, Feed
 
 # Of more consecutive documents with the same state, the first and last are shown; the others are counted.
 MOST_SINGLE = 3
@@ -58,7 +58,7 @@ OPEN_ENDED = frozenset({ReasonKind.NO_HISTORY, ReasonKind.PLATFORM, ReasonKind.L
 
 
 class Stretch:
-    def __init__(self, documents: Sequence[Document]) -> None:
+    def __init__(self, documents: Sequence[ChainNode]) -> None:
         self.count = len(documents)
         self.first, self.last = documents[0], documents[-1]
         self.states = dict(Counter(document.state for document in documents))
@@ -93,7 +93,7 @@ class Section:
         self.order = (WORDS.index(self.status), not gaps, self.name.casefold(), feed.feed)
 
 
-class Problem(NamedTuple):
+class FeedProblem(NamedTuple):
     anchor: str
     name: str
     reason: Reason
@@ -102,7 +102,7 @@ class Problem(NamedTuple):
 class Advised:
     def __init__(self, kind: ReasonKind) -> None:
         self.advice, self.is_gap = kind.advice, kind.is_gap
-        self.problems: list[Problem] = []
+        self.problems: list[FeedProblem] = []
         self.more = 0  # further problems, beyond MOST_REASONS
 
 
@@ -132,7 +132,7 @@ class Overview:
         for reason, kind in with_kind_of_advice(feed.reasons):
             advised = self._advised.setdefault((kind.is_gap, kind.advice), Advised(kind))
             if len(advised.problems) < MOST_REASONS:
-                advised.problems.append(Problem(section.anchor, section.name, reason))
+                advised.problems.append(FeedProblem(section.anchor, section.name, reason))
             else:
                 advised.more += 1
         if feed.crawled:
@@ -165,8 +165,8 @@ def over_time(months: Mapping[str, int]) -> list[tuple[str, int, int]]:
     return [(*item, total) for item, total in zip(counts.items(), accumulate(counts.values()), strict=True)]
 
 
-def stretches(documents: Iterable[Document]) -> list[Stretch]:
-    groups: list[list[Document]] = []
+def stretches(documents: Iterable[ChainNode]) -> list[Stretch]:
+    groups: list[list[ChainNode]] = []
     for _, equal_documents in groupby(
         documents, lambda item: (item.role, item.state, item.reason, item.lost_entries)
     ):

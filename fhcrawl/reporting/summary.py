@@ -132,7 +132,7 @@ class Counts:
         return f"{self.new:,} new, {self.updated:,} updated, {self.deleted:,} deleted"
 
 
-class Row(NamedTuple):
+class FeedRow(NamedTuple):
     """A feed, or several plain ones together, whose `feed` is ''.
 
     :param skipped: number of documents that earlier runs have read and this one has not
@@ -159,38 +159,40 @@ class Row(NamedTuple):
         return " to ".join(dict.fromkeys((self.oldest[:precision], self.newest[:precision])))
 
 
-class Column(NamedTuple):
+class Heading(NamedTuple):
     heading: str
-    cell: Callable[[Row], str]
+    cell: Callable[[FeedRow], str]
     is_number: bool = False
     is_wide: bool = False
 
 
-def _changed(row: Row) -> str:
+def _changed(row: FeedRow) -> str:
     if row.counts is None:
         return "-"
     signs = (("+", row.counts.new), ("~", row.counts.updated), ("-", row.counts.deleted))
     return " ".join(f"{sign}{number:,}" for sign, number in signs if number) or "0"
 
 
-KIND = Column("Kind", lambda row: row.kind, is_wide=True)
-FETCHED = Column("Fetched", lambda row: f"{row.counts.documents:,}" if row.counts else "-", True, True)
-SKIPPED = Column("Skipped", lambda row: f"{row.skipped:,}" if row.counts else "-", True, True)
-ENTRIES = Column("Entries", lambda row: f"{row.entries:,}", True)
-CHANGED = Column("Changed", _changed, True)
-DAYS, MONTHS, YEARS = (Column("Dates", partial(Row.dates, precision=number)) for number in (DAY, MONTH, YEAR))
-OBTAINED = Column("Obtained", lambda row: row.obtained or "-", is_wide=True)
-SUBSCRIBED = Column("Subscribed", lambda row: "yes" if row.is_subscribed else "-", is_wide=True)
-VERDICT = Column("Verdict", lambda row: f"{shown_verdict(row.verdict)}{row.as_of and f' as of {row.as_of}'}")
-URL = Column("URL", lambda row: row.feed, is_wide=True)
+KIND = Heading("Kind", lambda row: row.kind, is_wide=True)
+FETCHED = Heading("Fetched", lambda row: f"{row.counts.documents:,}" if row.counts else "-", True, True)
+SKIPPED = Heading("Skipped", lambda row: f"{row.skipped:,}" if row.counts else "-", True, True)
+ENTRIES = Heading("Entries", lambda row: f"{row.entries:,}", True)
+CHANGED = Heading("Changed", _changed, True)
+DAYS, MONTHS, YEARS = (
+    Heading("Dates", partial(FeedRow.dates, precision=size)) for size in (DAY, MONTH, YEAR)
+)
+OBTAINED = Heading("Obtained", lambda row: row.obtained or "-", is_wide=True)
+SUBSCRIBED = Heading("Subscribed", lambda row: "yes" if row.is_subscribed else "-", is_wide=True)
+VERDICT = Heading("Verdict", lambda row: f"{shown_verdict(row.verdict)}{row.as_of and f' as of {row.as_of}'}")
+URL = Heading("URL", lambda row: row.feed, is_wide=True)
 OF_RUN = (KIND, FETCHED, SKIPPED, ENTRIES, CHANGED, DAYS, VERDICT, URL)
 OF_STORE = (KIND, ENTRIES, DAYS, OBTAINED, SUBSCRIBED, VERDICT, URL)
 
 
-def worst_first(rows: Iterable[Row]) -> list[Row]:
+def worst_first(rows: Iterable[FeedRow]) -> list[FeedRow]:
     """Sort rows by verdict, then by name, with numbers as numbers."""
 
-    def key(row: Row) -> tuple[int, list[str]]:
+    def key(row: FeedRow) -> tuple[int, list[str]]:
         names = ((row.title or row.feed).casefold(), row.feed)
         padded = [re.sub("[0-9]+", lambda digits: digits[0].zfill(20), name) for name in names]
         return WORDS.index(row.verdict), padded
@@ -198,7 +200,7 @@ def worst_first(rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=key)
 
 
-def table(rows: Sequence[Row], columns: Sequence[Column], look: Look) -> Iterator[str]:
+def table(rows: Sequence[FeedRow], columns: Sequence[Heading], look: Look) -> Iterator[str]:
     chosen, room = _choose_columns(rows, columns, look.width)
     names = list(_names(rows, None if look.width is None else room))
     lines = [["Feed", *(column.heading for column in chosen)]]
@@ -216,7 +218,7 @@ def table(rows: Sequence[Row], columns: Sequence[Column], look: Look) -> Iterato
         yield look.paint(line, BOLD) if row is None else line
 
 
-def _names(rows: Sequence[Row], room: int | None) -> Iterator[str]:
+def _names(rows: Sequence[FeedRow], room: int | None) -> Iterator[str]:
     title_counts = Counter(row.title for row in rows)
     for row in rows:
         if room is None:
@@ -228,8 +230,8 @@ def _names(rows: Sequence[Row], room: int | None) -> Iterator[str]:
 
 
 def _choose_columns(
-    rows: Sequence[Row], columns: Sequence[Column], width: int | None
-) -> tuple[list[Column], int]:
+    rows: Sequence[FeedRow], columns: Sequence[Heading], width: int | None
+) -> tuple[list[Heading], int]:
     if width is None:
         return list(columns), 0
     shown = [column for column in columns if not column.is_wide]
@@ -240,7 +242,7 @@ def _choose_columns(
     return choices[best], max(LEAST, rooms[best])
 
 
-def _width(column: Column, rows: Sequence[Row]) -> int:
+def _width(column: Heading, rows: Sequence[FeedRow]) -> int:
     return max(len(column.heading), *(cell_len(column.cell(row)) for row in rows))
 
 
@@ -356,8 +358,8 @@ class Summary:
         self._of_run = of_run
         self._most_reasons = most_reasons
         self._shown: Callable[[str], str] = printable if of_run else escaped
-        self._rows: list[Row] = []
-        self._plain: list[Row] = []
+        self._rows: list[FeedRow] = []
+        self._plain: list[FeedRow] = []
         self._number_of_plain = 0
         self._more = 0
         self._changes = Counts()
@@ -381,7 +383,7 @@ class Summary:
     def add(self, feed: Feed, verdict: Verdict, reasons: list[Reason], counts: Counts | None = None) -> None:
         fetched = 0 if counts is None else counts.documents
         url = self._shown(feed.feed)
-        row = Row(
+        row = FeedRow(
             feed=url,
             title=printable(feed.title or ""),
             kind="-" if feed.kind is None else feed.kind.value,
@@ -405,11 +407,11 @@ class Summary:
 
     def add_unknown(self, url: str, kind: ReasonKind, detail: str) -> None:
         unknown = Verdict.UNKNOWN.value
-        self._add(Row(self._shown(url), "", "-", 0, None, 0, None, None, False, unknown), is_plain=False)
+        self._add(FeedRow(self._shown(url), "", "-", 0, None, 0, None, None, False, unknown), is_plain=False)
         self.words |= {unknown, FAILED}
         self._note(kind, url, detail, "", kind.advice)
 
-    def _add(self, row: Row, is_plain: bool) -> None:
+    def _add(self, row: FeedRow, is_plain: bool) -> None:
         self.verdicts[row.verdict] += 1
         self._changes += row.counts or Counts()
         if is_plain:
@@ -481,7 +483,7 @@ class Summary:
         return f"{number:,} {'feed' if number == 1 else 'feeds'}: {', '.join(parts)}{changes}"
 
 
-def _merged_row(rows: list[Row], number: int) -> Row:
+def _merged_row(rows: list[FeedRow], number: int) -> FeedRow:
     dates = [date for row in rows for date in (row.oldest, row.newest) if date]
     return rows[0]._replace(
         feed="",

@@ -8,7 +8,6 @@ from scrapy import Spider
 from scrapy.http import Response
 
 from fhcrawl import documents
-from fhcrawl.core.components import COMPONENTS
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import WalkContext, context_of, header, request_of
 from fhcrawl.crawling.failures import document_failure
@@ -24,45 +23,19 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator
 
     from scrapy import Request
-    from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
     from fhcrawl.logical_feed.results import DocumentFailure
-    from fhcrawl.validation import Chain
+    from fhcrawl.validation import History
 
     Steps = Generator[Request, Any, None]
 
-# The components that need a store, or serve one; all extensions and pipelines do.
-WITHOUT = {
-    "SPIDER_MIDDLEWARES": (
-        "fhcrawl.spidermiddlewares.commit.CommitMiddleware",
-        "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch",
-    ),
-    "ITEM_PIPELINES": tuple(COMPONENTS["ITEM_PIPELINES"]),
-    "EXTENSIONS": tuple(path for path, order in COMPONENTS["EXTENSIONS"].items() if order is not None),
-}
-REPLACED = {
-    # Sequential requests cannot exceed a limit; fhcrawl's classes need the store.
-    "DOWNLOADER": "scrapy.core.downloader.Downloader",
-    "SCHEDULER": "scrapy.core.scheduler.Scheduler",
-    "ITEM_PROCESSOR": "scrapy.pipelines.ItemPipelineManager",
-}
 # Header fields that the rules read.
 FIELDS = ("Content-Type", "Cache-Control", "Expires", "Date", "Age", "ETag", "Last-Modified")
 # Links back whose URL is of no document of the chain: they are requested to see where they lead.
 MOST_PROBES = 10
 BACK = ("next-archive", "current", "previous", "first", "self")
 TOO_MUCH_MEMORY = "could not be read: parsing it takes more memory than FHCRAWL_READER_MEMORY allows"
-
-
-def remove_store(settings: BaseSettings) -> None:
-    """Remove the store, and the components that use it, from the settings of a crawl."""
-    for name, paths in WITHOUT.items():
-        for path in paths:
-            settings[name].set(path, None, "cmdline")
-    for name, path in REPLACED.items():
-        settings.set(name, path, "cmdline")
-    settings.set("FEEDS", {}, "cmdline")
 
 
 class CheckSpider(Spider):
@@ -74,7 +47,7 @@ class CheckSpider(Spider):
     :param max_documents: maximum number of documents that are read
     """
 
-    def __init__(self, chain: Chain, max_documents: int) -> None:
+    def __init__(self, chain: History, max_documents: int) -> None:
         super().__init__("check")
         self.feeds = [chain.url]
         self._chain = chain

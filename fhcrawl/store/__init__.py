@@ -12,15 +12,15 @@ from fhcrawl.store.downloads import Download, Downloads
 from fhcrawl.store.entries import Entries, Exports
 from fhcrawl.store.feeds import (
     FEEDS_AT_ONCE,
+    ChainNode,
     Details,
-    Document,
     Feeds,
     LatestEntry,
-    Sitemaps,
+    StoredSitemaps,
     VerdictRecord,
 )
 from fhcrawl.store.leases import Leases
-from fhcrawl.store.mementos import Captures, Memento, Mementos, TimeMap
+from fhcrawl.store.mementos import Memento, Mementos, StoredCaptures, TimeMap
 from fhcrawl.store.statements import execute, insertion
 from fhcrawl.store.subscriptions import Subscriptions
 from fhcrawl.store.verdicts import Feed
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 __all__ = [
     "FEEDS_AT_ONCE",
     "ChainEnd",
+    "ChainNode",
     "CheckedDocument",
     "Details",
-    "Document",
     "DocumentRef",
     "Download",
     "Feed",
@@ -72,10 +72,10 @@ class Store:
         self.entries = Entries(database)
         self.exports = Exports(database)
         self.subscriptions = Subscriptions(database)
-        self.captures = Captures(database)
+        self.captures = StoredCaptures(database)
         self.mementos = Mementos(database)
         self.walk_ends = WalkEnds(database)
-        self.sitemaps = Sitemaps(database)
+        self.sitemaps = StoredSitemaps(database)
         self.downloads = Downloads(database)
 
     @classmethod

@@ -89,7 +89,7 @@ class VerdictRecord(NamedTuple):
     reasons: list[Reason]
 
 
-class Document(NamedTuple):
+class ChainNode(NamedTuple):
     """A document of a feed.
 
     :param older_id: id of the older document, which its link names
@@ -137,8 +137,8 @@ class Details:
     first: str | None
     last: str | None
     latest: list[LatestEntry]
-    chain: list[Document]
-    snapshot: list[Document]
+    chain: list[ChainNode]
+    snapshot: list[ChainNode]
     beside: int
     gap_before: str | None
     missing: list[str] = dataclasses.field(default_factory=list)
@@ -267,7 +267,7 @@ class Feeds(Repository):
                 LatestEntry((entry.title or "").strip() or entry.id, entry.link, entry.time or None)
                 for entry in execute(connection, LATEST, values)
             ]
-            by_id = {document[0]: Document(*document) for document in execute(connection, DOCUMENTS, values)}
+            by_id = {document[0]: ChainNode(*document) for document in execute(connection, DOCUMENTS, values)}
             first_ids = {document.role: document.id for document in reversed(by_id.values())}
             chain = _chain(by_id, row.subscription_id or first_ids.get(Role.SUBSCRIPTION.value))
             gap_before = _gap_before(connection, values, chain)
@@ -349,7 +349,7 @@ def _merge(connection: Connection, kept: str, other: str) -> int:
 
 # The time of the oldest entry in the document before the gap; if no entry has a version from it, in the next
 # newer document with entries.
-def _gap_before(connection: Connection, values: dict[str, object], chain: Sequence[Document]) -> str | None:
+def _gap_before(connection: Connection, values: dict[str, object], chain: Sequence[ChainNode]) -> str | None:
     gap = next((index for index, document in enumerate(chain) if document.state != State.PROCESSED.value), 0)
     if not gap:
         return None
@@ -363,15 +363,15 @@ def _gap_before(connection: Connection, values: dict[str, object], chain: Sequen
     return next(filter(None, times), min(subscription_times, default=None))
 
 
-def _chain(by_id: dict[int, Document], start: int | None) -> list[Document]:
-    chain: dict[int, Document] = {}  # a chain can be a loop
+def _chain(by_id: dict[int, ChainNode], start: int | None) -> list[ChainNode]:
+    chain: dict[int, ChainNode] = {}  # a chain can be a loop
     while start in by_id and start not in chain:
         chain[start] = by_id[start]
         start = by_id[start].older_id
     return list(chain.values())
 
 
-class Sitemaps(Repository):
+class StoredSitemaps(Repository):
     """What the sitemaps of feeds' sites list, and which of it is kept: `store.sitemaps`."""
 
     def read_links(self, feed: str) -> list[str]:

@@ -8,7 +8,7 @@ from fhcrawl.logical_feed.coverage import WINDOW, CaptureRead, split_marks
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.database import Repository
-from fhcrawl.store.statements import Capture, execute, execute_all, insertion, overwritten, read_coverage
+from fhcrawl.store.statements import execute, execute_all, insertion, overwritten, read_coverage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,6 +19,24 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.results import DocumentResult
 
 
+class Capture(NamedTuple):
+    """A response in a WARC file; the fields are those of its record.
+
+    :param digest: WARC-Payload-Digest
+    :param record: WARC-Record-ID
+    :param date: WARC-Date
+    :param file: absolute path; ends in `.open` while the file is being written
+    :param file_id: WARC-Record-ID of its warcinfo record, which distinguishes files with the same name
+    """
+
+    url: str
+    digest: str
+    record: str
+    date: str
+    file: str
+    file_id: str
+
+
 WRITE_CAPTURE = f"""
 {insertion("captures", Capture._fields)}
 ON CONFLICT (KEY(url)) DO UPDATE SET {overwritten(Capture._fields[1:])}
@@ -27,7 +45,7 @@ ON CONFLICT (KEY(url)) DO UPDATE SET {overwritten(Capture._fields[1:])}
 WARC_FILES = "file:"
 
 
-class Captures(Repository):
+class StoredCaptures(Repository):
     """The captures in WARC files: `store.captures`."""
 
     def find(self, url: str) -> Capture | None:

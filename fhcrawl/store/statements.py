@@ -24,7 +24,7 @@ import json
 import re
 from functools import lru_cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Integer
 
@@ -263,24 +263,6 @@ MOVED = "documents.moved_to IS NOT NULL AND documents.moved_walk = feeds.walk"
 JSON_FIELDS = ("authors", "categories", "enclosures")
 NOT_FETCHED = "has not been fetched yet"
 UNREAD = {"state": State.KNOWN.value, "reason": ReasonKind.KNOWN.value, "detail": NOT_FETCHED}
-
-
-class Capture(NamedTuple):
-    """A response in a WARC file; the fields are those of its record.
-
-    :param digest: WARC-Payload-Digest
-    :param record: WARC-Record-ID
-    :param date: WARC-Date
-    :param file: absolute path; ends in `.open` while the file is being written
-    :param file_id: WARC-Record-ID of its warcinfo record, which distinguishes files with the same name
-    """
-
-    url: str
-    digest: str
-    record: str
-    date: str
-    file: str
-    file_id: str
 
 
 def find_document(connection: Connection, feed_id: int, key: str) -> Row[Any] | None:

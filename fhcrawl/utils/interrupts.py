@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -42,11 +41,7 @@ class SignalCount:
         self.code: int | None = None
         self.number = 0
 
-    def watch(self, process: Any) -> None:
-        for name in ("_signal_shutdown", "_signal_kill"):
-            setattr(process, name, partial(self._count, getattr(process, name)))
-
-    def _count(self, handler: Callable[[int, Any], None], signum: int, frame: Any) -> None:
+    def note(self, handler: Callable[[int, Any], None], signum: int, frame: Any) -> None:
         self.number += 1
         if signum == signal.SIGINT or self.number > 1:
             self.code = SIGNAL_CODE + signum

@@ -53,7 +53,7 @@ class Needs(Enum):
 
 
 class Finding(NamedTuple):
-    """What a rule yields; `Chain` sets the rule, its clause, and the document that the rule received.
+    """What a rule yields; `History` sets the rule, its clause, and the document that the rule received.
 
     :param document: URL; None for the chain
     :param line: None if it is unknown, or the complete document is meant
@@ -69,7 +69,7 @@ class Finding(NamedTuple):
     fix: str
 
 
-class Summary(NamedTuple):
+class Totals(NamedTuple):
     url: str
     kind: Kind | None  # None if its document cannot be read
     documents: int
@@ -353,7 +353,7 @@ class EntryIndex:
 
 
 @dataclass(slots=True)
-class Chain:
+class History:
     """All documents of a walk, from the subscription document to the oldest one, and what the rules find.
 
     :param missing: the document at which the chain breaks, why, as a sentence without its subject, and
@@ -438,7 +438,7 @@ class Chain:
         """Whether the walk started at an archive: the subscription document is unknown then."""
         return any(first.feed.archive or "next-archive" in first.links for first in self.documents[:1])
 
-    def finish(self) -> tuple[list[Finding], Summary]:
+    def finish(self) -> tuple[list[Finding], Totals]:
         """Return the findings, the worst first, and their summary; what is still wanted is not fetched."""
         of_documents, self._findings = self._findings, []
         for rule, check in CHAIN_RULES.items():
@@ -456,7 +456,7 @@ class Chain:
             document = finding.document or url
             self._findings.append(finding._replace(rule=rule.name, clause=rule.clause, document=document))
 
-    def _summary(self, findings: list[Finding]) -> Summary:
+    def _summary(self, findings: list[Finding]) -> Totals:
         count = Counter(finding.severity for finding in findings)
         errors, warnings = count[Severity.ERROR], count[Severity.WARNING]
         read, entries = len(self.documents), self.entries.number
@@ -469,7 +469,7 @@ class Chain:
             f"{walked}: {numbered(read, 'document', 'documents')}, {numbered(entries, 'entry', 'entries')}; "
             f"{numbered(errors, 'error', 'errors')}, {numbered(warnings, 'warning', 'warnings')}"
         )
-        return Summary(self.url, self.kind, read, entries, self.is_whole, errors, warnings, sentence)
+        return Totals(self.url, self.kind, read, entries, self.is_whole, errors, warnings, sentence)
 
 
 def _sha256(body: bytes) -> bytes:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.logical_feed import Link
-    from fhcrawl.validation.model import Chain, Document, Finding, Report
+    from fhcrawl.validation.model import Document, Finding, History, Report
 
 GUIDS = tuple(f"{namespace}guid" for namespace in RSS_NAMESPACES)
 ITEMS = tuple(f"{namespace}item" for namespace in RSS_NAMESPACES)
@@ -559,7 +559,7 @@ def size(document: Document) -> Iterator[Finding]:
 # RFC 5005, 4.2: "This process should be repeated recursively until the client encounters […] (the end of the
 # archive is indicated by a missing prev-archive link relation) or an error is encountered."
 @of_chain("RFC 5005, 4.2", Needs.ALL)
-def walk_ends(chain: Chain) -> Iterator[Finding]:
+def walk_ends(chain: History) -> Iterator[Finding]:
     """The links lead from document to document, up to the oldest one."""
     documents = chain.documents
     if chain.missing is not None:
@@ -582,7 +582,7 @@ def walk_ends(chain: Chain) -> Iterator[Finding]:
         yield good(f"The chain leads to its oldest document, {documents[-1].requested_url}.")
 
 
-def _broken_chain(chain: Chain, missing: Link, detail: str, is_limit: bool) -> Finding:
+def _broken_chain(chain: History, missing: Link, detail: str, is_limit: bool) -> Finding:
     if not chain.documents:
         fix = "Give the URL of a feed, and make sure that its server responds with the feed."
         return error(f"It {detail}.", None, AGAIN if is_limit else fix)._replace(document=missing.url)
@@ -598,7 +598,7 @@ def _broken_chain(chain: Chain, missing: Link, detail: str, is_limit: bool) -> F
 
 
 def _wrong_target(
-    report: Report, chain: Chain, document: Document, relation: str, to: int, expected: str, fix: str
+    report: Report, chain: History, document: Document, relation: str, to: int, expected: str, fix: str
 ) -> Iterator[Finding]:
     """Yield a finding if the target of a link is known, and is not the document with the number `to`."""
     url = document.links.get(relation)
@@ -611,7 +611,7 @@ def _wrong_target(
 
 # RFC 5005, 4: "Archive documents SHOULD also contain an fh:archive element in their head sections".
 @of_chain("RFC 5005, 4", Needs.ALL)
-def archive_marks(chain: Chain) -> Iterator[Finding]:
+def archive_marks(chain: History) -> Iterator[Finding]:
     """Every archive has fh:archive."""
     unmarked = [document for document in chain.archives if not document.feed.archive]
     fix = (
@@ -628,7 +628,7 @@ def archive_marks(chain: Chain) -> Iterator[Finding]:
 # RFC 5005, 4: "next-archive" is "the immediately following archive document"; archive documents "SHOULD also
 # have a "next-archive" link relation, unless there are no following archives available".
 @of_chain("RFC 5005, 4", Needs.ALL)
-def next_archive(chain: Chain) -> Iterator[Finding]:
+def next_archive(chain: History) -> Iterator[Finding]:
     """The next-archive link of an archive leads back to the archive that names it."""
     archives = chain.archives
     is_good = len(archives) > 1
@@ -645,7 +645,7 @@ def next_archive(chain: Chain) -> Iterator[Finding]:
 
 # RFC 5005, 4: "although another archive […] may be under construction, it would be an error to link to it
 # before completion".
-def _check_newest(chain: Chain, document: Document) -> Iterator[Finding]:
+def _check_newest(chain: History, document: Document) -> Iterator[Finding]:
     first, url = chain.documents[0], document.links.get("next-archive")
     at, target = document.markup.link_lines.get("next-archive"), chain.find(url)
     fix = "Remove the link: there is no newer archive."
@@ -668,7 +668,7 @@ def _check_newest(chain: Chain, document: Document) -> Iterator[Finding]:
         yield from _wrong_target(error, chain, document, "next-archive", 0, expected, fix)
 
 
-def _check_following(chain: Chain, document: Document, newer: Document) -> Iterator[Finding]:
+def _check_following(chain: History, document: Document, newer: Document) -> Iterator[Finding]:
     url, is_turned = document.links.get("next-archive"), _is_turned(newer, document)
     if url is not None:
         fix = TURNED if is_turned else f"Link to {newer.link_url}."
@@ -688,7 +688,7 @@ def _check_following(chain: Chain, document: Document, newer: Document) -> Itera
 # RFC 5005, 4: "Archive documents SHOULD indicate their associated subscription documents using the "current"
 # link relation"; it "returns a feed document containing the most recent entries in the feed".
 @of_chain("RFC 5005, 4", Needs.ALL)
-def current(chain: Chain) -> Iterator[Finding]:
+def current(chain: History) -> Iterator[Finding]:
     """The current link of an archive leads to the subscription document."""
     if chain.begins_with_archive:
         return
@@ -705,7 +705,7 @@ def current(chain: Chain) -> Iterator[Finding]:
 
 # RFC 4287, 4.2.7.2: "self" is "a resource equivalent to the containing element".
 @of_chain("RFC 4287, 4.2.7.2")
-def self_link(chain: Chain) -> Iterator[Finding]:
+def self_link(chain: History) -> Iterator[Finding]:
     """A self link leads to its own document."""
     for document in chain.documents:
         fix = f"Write {document.link_url}."
@@ -715,7 +715,7 @@ def self_link(chain: Chain) -> Iterator[Finding]:
 # RFC 5005, 3: "previous" is "the immediately preceding document in a series of documents", "first" "the
 # furthest preceding document".
 @of_chain("RFC 5005, 3")
-def pages(chain: Chain) -> Iterator[Finding]:
+def pages(chain: History) -> Iterator[Finding]:
     """The previous and first links of pages lead back."""
     for document in chain.documents:
         if document.fetch.role is not Role.PAGE:
@@ -730,7 +730,7 @@ def pages(chain: Chain) -> Iterator[Finding]:
 
 # RFC 9110, 8.8 and 13.1: with validators, a client can check whether a document has changed.
 @of_chain("RFC 9110, 13.1")
-def conditional_requests(chain: Chain) -> Iterator[Finding]:
+def conditional_requests(chain: History) -> Iterator[Finding]:
     """The server responds with 304 if a document has not changed."""
     requested = [document for document in chain.documents[:2] if document.is_http]
     for document in requested:
@@ -749,7 +749,7 @@ def conditional_requests(chain: Chain) -> Iterator[Finding]:
 # unambiguous"; 4.2: the entry's update time decides, else the document's. Between two archives, which do not
 # change, a version that differs has another update time (RFC 4287, 4.2.15).
 @of_chain("RFC 5005, 4.1 and 4.2", Needs.ALL)
-def one_newest_version(chain: Chain) -> Iterator[Finding]:
+def one_newest_version(chain: History) -> Iterator[Finding]:
     """Of an entry in several documents, it is clear which version is the newest."""
     for entry_id, newer, older, at, is_timed in chain.entries.clashes:
         text = f"The entry {entry_id[:SHOWN]} differs from that in {newer.requested_url}"
@@ -770,7 +770,7 @@ def one_newest_version(chain: Chain) -> Iterator[Finding]:
 
 # RFC 4287, 4.2.6: an atom:id "MUST NOT change over time"; RSS 2.0, guid: it "uniquely identifies the item".
 @of_chain("RFC 4287, 4.2.6; RSS 2.0, guid")
-def ids_stay(chain: Chain) -> Iterator[Finding]:
+def ids_stay(chain: History) -> Iterator[Finding]:
     """An entry has the same id in all documents."""
     for link, document, at in chain.entries.changed_ids:
         text = f"Entries with the link {link[:SHOWN]} have different ids: are they one entry?"
@@ -779,7 +779,7 @@ def ids_stay(chain: Chain) -> Iterator[Finding]:
 
 # RFC 4287, 4.2.6: atom:id is "a permanent, universally unique identifier for an entry or feed".
 @of_chain("RFC 4287, 4.2.6", Needs.MARKUP)
-def one_feed(chain: Chain) -> Iterator[Finding]:
+def one_feed(chain: History) -> Iterator[Finding]:
     """All documents of Atom have one feed's atom:id."""
     for document in chain.documents[1:]:
         first, own = chain.documents[0].markup.feed_id, document.markup.feed_id
@@ -791,7 +791,7 @@ def one_feed(chain: Chain) -> Iterator[Finding]:
 
 # RFC 5005, 4: "Archive documents are feed documents that contain less recent entries in the feed."
 @of_chain("RFC 5005, 4")
-def order_of_dates(chain: Chain) -> Iterator[Finding]:
+def order_of_dates(chain: History) -> Iterator[Finding]:
     """A document that prev-archive names has older entries."""
     for newer, older in pairwise(chain.documents):
         if _is_turned(newer, older):
@@ -809,7 +809,7 @@ def _is_turned(newer: Document, older: Document) -> bool:
 # RFC 5005, 4.2: of entries with one update time, "the entry sourced from the most recently updated feed
 # document SHOULD replace all other duplicates".
 @of_chain("RFC 5005, 4.2")
-def order_of_documents(chain: Chain) -> Iterator[Finding]:
+def order_of_documents(chain: History) -> Iterator[Finding]:
     """No archive is updated later than the document that names it."""
     for newer, older in pairwise(chain.documents):
         if (
@@ -826,7 +826,7 @@ def order_of_documents(chain: Chain) -> Iterator[Finding]:
 # RFC 5005, 4: archived feeds "enable clients to do this without losing entries". It is certain only if
 # two documents share an entry that none was lost between them.
 @of_chain("RFC 5005, 4")
-def no_hole(chain: Chain) -> Iterator[Finding]:
+def no_hole(chain: History) -> Iterator[Finding]:
     """The newest archive begins where the subscription document ends."""
     if chain.kind is not Kind.ARCHIVED or chain.begins_with_archive or not chain.documents[1:]:
         return

@@ -19,7 +19,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from fhcrawl import __version__
-from fhcrawl.store.statements import Capture
+from fhcrawl.store.mementos import Capture
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Headers, Response
 
-    from fhcrawl.store.mementos import Captures
+    from fhcrawl.store.mementos import StoredCaptures
 
 OPEN = ".open"
 VERSION = "WARC/1.1"
@@ -144,7 +144,7 @@ def digest(body: bytes) -> str:
     return f"sha1:{base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode('ascii')}"
 
 
-def find_earlier(captures: Captures, response: Response, request: Request) -> Capture | None:
+def find_earlier(captures: StoredCaptures, response: Response, request: Request) -> Capture | None:
     """Return the capture that a response repeats; None if its body must be written.
 
     :raises StoreError: if the store cannot be read

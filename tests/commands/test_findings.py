@@ -6,9 +6,9 @@ from rich.cells import cell_len
 
 from fhcrawl.commands import checkhistory as shown
 from fhcrawl.reporting.summary import Look
-from fhcrawl.validation import Finding, Severity, Summary
+from fhcrawl.validation import Finding, Severity, Totals
 
-SUMMARY = Summary("https://example.org/", None, 2, 7, True, 1, 0, "The archive was read to its end")
+SUMMARY = Totals("https://example.org/", None, 2, 7, True, 1, 0, "The archive was read to its end")
 LONG = f"https://example.org/{'x' * 100}/index.atom"
 
 

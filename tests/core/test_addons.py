@@ -13,10 +13,10 @@ from scrapy.settings import BaseSettings, Settings, default_settings
 import fhcrawl
 from fhcrawl import settings as ours
 from fhcrawl.core.addons import SWITCHED, Addon, add_settings, has_addon, is_missing
-from fhcrawl.core.components import COMPONENTS, DOWNLOAD_HANDLERS
+from fhcrawl.core.components import COMPONENTS, DOWNLOAD_HANDLERS, WITHOUT
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.items import FIELDS
-from fhcrawl.spiders.check import WITHOUT, CheckSpider
+from fhcrawl.spiders.check import CheckSpider
 from fhcrawl.spiders.history import HistorySpider
 from tests.feeds import E, atom
 from tests.projects import Project

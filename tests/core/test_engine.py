@@ -15,7 +15,9 @@ from scrapy.utils.test import get_crawler
 
 from fhcrawl.core import engine
 from fhcrawl.core.engine import Scheduler
+from fhcrawl.crawling import pauses
 from fhcrawl.crawling.context import context_of
+from fhcrawl.exceptions import ArgumentError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.spiders.history import HistorySpider
 from fhcrawl.store import Store
@@ -63,7 +65,7 @@ def test_host_that_does_not_answer_delays_no_other_host_of_its_domain() -> None:
         slot.transferring.add(Request("http://example.org/"))
     assert engine._count_active(downloader, active) == {"example.org": 2, "example.org/index": 1}
     # After a pause, it does.
-    engine.pause(downloader, "d.example.org", 0)
+    pauses.pause(downloader, "d.example.org", 0)
     assert engine._count_active(downloader, active) == {"example.org": 3, "example.org/index": 1}
 
 
@@ -132,3 +134,19 @@ def test_requests_that_have_ended_are_not_kept(open_scheduler: Callable[[], Sche
     assert not scheduler._under_way._in_progress
     assert scheduler.done() == [FEED]
     scheduler.close("finished")
+
+
+@pytest.mark.parametrize(("path", "names", "consequence"), engine.PRIVATE)
+def test_missing_private_names_are_reported(
+    path: str, names: str, consequence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.check_private_names()
+    for name in names.split():
+        gone = (path, f"{name}_of_another_version", consequence)
+        monkeypatch.setattr(engine, "PRIVATE", (gone,))
+        with pytest.raises(ArgumentError, match=rf"With Scrapy 2\.19.*{consequence}: .*{gone[1]} is missing"):
+            engine.check_private_names()
+    monkeypatch.undo()
+    monkeypatch.delattr("scrapy.core.scheduler.Scheduler._dq")
+    with pytest.raises(ArgumentError, match=r"JOBDIR cannot continue: .*Scheduler\._dq is missing"):
+        engine.Downloader(get_crawler(HistorySpider))

@@ -16,10 +16,10 @@ from scrapy.http import Response
 from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 
-from fhcrawl.core.engine import pauses
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import WalkContext
 from fhcrawl.crawling.failures import PAUSE, LimitReached, requested_wait, retry_after
+from fhcrawl.crawling.pauses import pauses
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.downloadermiddlewares import politeness
 from fhcrawl.downloadermiddlewares.politeness import LARGEST, MOST_RULES, PolitenessMiddleware, beginning

@@ -11,7 +11,7 @@ from fhcrawl.core.addons import EXPORTED, add_settings
 from fhcrawl.core.checks import check_settings
 from fhcrawl.documents import extensions
 from fhcrawl.exceptions import ArgumentError
-from fhcrawl.exporters.rows import FILES, KINDS, OBJECTS, PROFILES, STEP, Entry, Rows
+from fhcrawl.exporters.rows import FILES, KINDS, OBJECTS, PROFILES, STEP, EntryRow, Rows
 from fhcrawl.items import FIELDS
 from tests.projects import Project
 from tests.server import FeedServer
@@ -136,7 +136,7 @@ EXPLICIT = [("true", True), ("clean", False), ("No", False), ("perhaps", None)]
 
 def values(profile: str, inner: str | dict[str, Any], **fields: Any) -> dict[str, Any]:
     original = json.dumps(inner) if isinstance(inner, dict) else f"<item {DECLARED}>{inner}</item>"
-    entry = Entry({"document": BASE, **fields}, extensions.read(original) or {})
+    entry = EntryRow({"document": BASE, **fields}, extensions.read(original) or {})
     return {name: entry.value(column) for name, column in PROFILES[profile].items()}
 
 

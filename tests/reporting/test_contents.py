@@ -8,13 +8,13 @@ import pytest
 from fhcrawl.logical_feed import Kind, Reason, Verdict
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import page
-from fhcrawl.store import Details, Document, Feed
+from fhcrawl.store import ChainNode, Details, Feed
 
 NOW = "2026-03-01T04:05:06Z"
 
 
-def document(number: int, state: str = "processed", lost: int = 0, reason: str | None = None) -> Document:
-    return Document(
+def document(number: int, state: str = "processed", lost: int = 0, reason: str | None = None) -> ChainNode:
+    return ChainNode(
         *(number, number + 1, f"http://x/{number}", "archive", state, None, lost, reason, reason, NOW, NOW),
         walk=1,
         step=-number,
@@ -34,7 +34,7 @@ def stored(url: str, verdict: Verdict, reasons: list[Reason]) -> Feed:
     return Feed(feed=url, verdict=verdict, reasons=reasons, **known)  # type: ignore[arg-type]
 
 
-def shown(chain: list[Document]) -> list[tuple[int, int, int]]:
+def shown(chain: list[ChainNode]) -> list[tuple[int, int, int]]:
     return [(s.first.id, s.last.id, s.count) for s in page.stretches(chain)]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from fhcrawl import __main__
 from fhcrawl.commands import feeds
+from fhcrawl.core.engine import watch_signals
 from fhcrawl.utils import interrupts
 from tests.projects import Project
 
@@ -79,7 +80,7 @@ class Crawls:
 )
 def test_exit_code_after_signals(sent: list[signal.Signals], code: int | None) -> None:
     count, crawls = interrupts.SignalCount(), Crawls()
-    count.watch(crawls)
+    watch_signals(crawls, count)
     handlers = (crawls._signal_shutdown, crawls._signal_kill)
     for handler, signum in zip(handlers, sent, strict=False):
         handler(signum, None)

@@ -12,7 +12,7 @@ from fhcrawl.crawling.context import context_of
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spiders.check import MOST_PROBES, CheckSpider
-from fhcrawl.validation import Chain, Finding, Summary
+from fhcrawl.validation import Finding, History, Totals
 
 SITE = "https://example.org"
 FEED = f"{SITE}/index"
@@ -132,9 +132,9 @@ def response(url: str, body: bytes, headers: Mapping[str, str] | None = None) ->
 
 def check(
     responses: Mapping[str, Fetched | str], url: str = FEED, max_documents: int = 100
-) -> tuple[list[Finding], Summary]:
+) -> tuple[list[Finding], Totals]:
     """Check a history; a response that is a text says why there is none."""
-    chain = Chain(url)
+    chain = History(url)
     spider = CheckSpider(chain, max_documents)
     spider.settings = Settings()
     wanted, requested = spider.take(None), 0

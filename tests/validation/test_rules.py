@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fhcrawl.validation import CHAIN_RULES, DOCUMENT_RULES, Chain, Finding, Needs, Severity
+from fhcrawl.validation import CHAIN_RULES, DOCUMENT_RULES, Finding, History, Needs, Severity
 from tests.validation import histories
 from tests.validation.cases import ADVICE, CASES, ERROR, GOOD, LINK_TO_2, WARNING, Case
 from tests.validation.histories import (
@@ -264,7 +264,7 @@ def test_link_that_redirects_to_a_document_that_was_read_is_a_loop(there: str) -
 
 
 def test_feed_that_was_not_fetched_since_the_check_was_interrupted_is_to_be_checked_again() -> None:
-    [finding] = found_by("walk-ends", Chain(histories.FEED).finish()[0])
+    [finding] = found_by("walk-ends", History(histories.FEED).finish()[0])
     assert finding.fix.startswith("Check it again")
     findings, _summary = check({histories.FEED: "is behind a browser challenge (403)"})
     assert [f.fix for f in found_by("walk-ends", findings)] == [

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fhcrawl.core.checks import recheck_budget
 from fhcrawl.crawling import reading, requests
 from fhcrawl.crawling.context import Purpose, Recheck, context_of
 from fhcrawl.crawling.failures import UNEXPECTED_304
 from fhcrawl.documents import as_feed
-from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.exceptions import ArgumentError, NotAFeedError
 from fhcrawl.logical_feed import Role, absences
+from fhcrawl.logical_feed.absences import Budget
 from fhcrawl.logical_feed.results import DocumentResult, State, is_of_host
 from fhcrawl.reasons import OF_HOST, ReasonKind
 from fhcrawl.spiders.stages.stage import Row, Stage
@@ -22,12 +22,29 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.settings import BaseSettings
 
     from fhcrawl.crawling.context import RequestContext, WalkContext
     from fhcrawl.crawling.feedcrawl import FeedCrawl
     from fhcrawl.documents import FeedDocument
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.spiders.stages.stage import Output
+
+
+RECHECK, LONGEST_DAYS, MOST_DIGITS = "FHCRAWL_RECHECK", 36_500, 5
+
+
+def recheck_budget(settings: BaseSettings) -> Budget:
+    """:raises ArgumentError: if FHCRAWL_RECHECK is invalid"""
+    words = [str(number).strip() for number in settings.getlist(RECHECK)] or ["0"]
+    if words == ["0"]:
+        return Budget(0, 0)
+    numbers = [int(number) for number in words if number.isdecimal() and len(number) <= MOST_DIGITS]
+    if len(numbers) != len(words) or len(words) != len(Budget._fields) or max(numbers) > LONGEST_DAYS:
+        raise ArgumentError(
+            f"{RECHECK} is {','.join(words)!r}; set it to days and a number of documents (30,20), or to 0"
+        )
+    return Budget(*numbers)
 
 
 class Rechecks(Stage):
