@@ -1,6 +1,6 @@
 """Documents that are made to use up memory or time: each loses itself, and never without a word.
 
-tests/benchmarks/hostile.py has all kinds.
+benchmarks/hostile.py has all kinds.
 """
 
 import gzip
@@ -14,7 +14,7 @@ from pathlib import Path
 import brotli
 import pytest
 
-from tests.benchmarks.hostile import KINDS
+from benchmarks.hostile import KINDS
 from tests.feeds import E, atom
 from tests.projects import NewProject, Project, Run
 from tests.server import Answer, FeedServer

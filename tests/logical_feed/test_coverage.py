@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks import captures as simulation
 from fhcrawl.documents.dates import shift
 from fhcrawl.logical_feed import coverage
 from fhcrawl.logical_feed.coverage import (
@@ -22,7 +23,6 @@ from fhcrawl.logical_feed.coverage import (
     mark,
     next_captures,
 )
-from tests.benchmarks import captures as simulation
 
 BEGIN = "2026-03-01T00:00:00Z"
 DAY = 86400

@@ -1,6 +1,6 @@
 """How busy a crawl of many feeds keeps the hosts that they are on: beside the slowest host alone.
 
-Run from the repository's root: python -m tests.benchmarks.hosts
+Run from the repository's root: python -m benchmarks.hosts
 
 A crawl can be no faster than the host that takes longest, to which it has one request at a time, nor than
 one core. Each total is compared with the larger of the two; what others kept a crawl from the CPUs does not
@@ -10,7 +10,7 @@ count, as far as the system tells.
 import argparse
 from statistics import median
 
-from tests.benchmarks.measuring import (
+from benchmarks.measuring import (
     WIDTH,
     Cost,
     Round,
@@ -23,7 +23,7 @@ from tests.benchmarks.measuring import (
     said,
     table,
 )
-from tests.benchmarks.server import Site, serving_feeds
+from benchmarks.server import Site, serving_feeds
 
 AIM = 1.2
 

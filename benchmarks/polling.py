@@ -1,6 +1,6 @@
 """What it costs to ask feeds of which none has changed, beside a plain Scrapy spider that does nothing else.
 
-Run from the repository's root: python -m tests.benchmarks.polling
+Run from the repository's root: python -m benchmarks.polling
 """
 
 import json
@@ -8,7 +8,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from tests.benchmarks.measuring import (
+from benchmarks.measuring import (
     RATIO_HEAD,
     STORE,
     Round,
@@ -25,7 +25,7 @@ from tests.benchmarks.measuring import (
     said,
     table,
 )
-from tests.benchmarks.server import Site, serving_feeds
+from benchmarks.server import Site, serving_feeds
 
 AIM = 1.4
 POLLS = "polls.json"

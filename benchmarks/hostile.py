@@ -1,6 +1,6 @@
 """What documents cost that are made to use up memory or time, with a feed beside each in the same crawl.
 
-Run from the repository's root: python -m tests.benchmarks.hostile [-k PART OF A KIND] [--mib 32]
+Run from the repository's root: python -m benchmarks.hostile [-k PART OF A KIND] [--mib 32]
 
 Peak is the most memory that the crawl's process and the one that reads documents had, summed; CPU is that of
 the crawl's own process, its start included; feeds is what `scrapy feeds` takes afterwards.
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.benchmarks.measuring import Watch
+from benchmarks.measuring import Watch
 from tests.feeds import E, atom, tombstone
 from tests.projects import CPU, USER_AGENT, Project
 from tests.server import Answer, FeedServer

@@ -1,6 +1,6 @@
 """What fhcrawl costs, beside a plain Scrapy spider and a loop around feedparser.
 
-Run from the repository's root: python -m tests.benchmarks.crawl
+Run from the repository's root: python -m benchmarks.crawl
 """
 
 import argparse
@@ -10,8 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from statistics import median
 
-from tests import postgresql
-from tests.benchmarks.measuring import (
+from benchmarks.measuring import (
     HERE,
     OUTPUT,
     RATIO_HEAD,
@@ -29,7 +28,8 @@ from tests.benchmarks.measuring import (
     said,
     table,
 )
-from tests.benchmarks.server import serving
+from benchmarks.server import serving
+from tests import postgresql
 from tests.databases import Database
 
 LONGER = 10

@@ -20,7 +20,7 @@ from statistics import median
 from typing import NamedTuple
 
 HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
+ROOT = HERE.parent
 PROC = Path("/proc")
 LOG = "log.txt"
 LOOKS_AGAIN = 0.05  # seconds

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from tests.benchmarks.holes import PUBLISHERS, line
-from tests.benchmarks.measuring import ROOT
-from tests.benchmarks.server import Chain
+from benchmarks.holes import PUBLISHERS, line
+from benchmarks.measuring import ROOT
+from benchmarks.server import Chain
 
 RATIO = re.compile(r"^ *(\S.*?) +-?[\d.]+(?: +[\d.]+)?   .*?at most [\d.]+", re.MULTILINE)
 TINY = "--archives 3 --entries 4"
@@ -20,7 +20,7 @@ READING = [
 
 
 def run(benchmark: str, *args: str) -> str:
-    command = [sys.executable, "-m", f"tests.benchmarks.{benchmark}", *args]
+    command = [sys.executable, "-m", f"benchmarks.{benchmark}", *args]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
