@@ -35,10 +35,6 @@ def is_missing() -> bool:
     return not all(shutil.which(program) for program in PROGRAMS)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "browser: of what is seen in Chromium")
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not is_missing() or os.environ.get("CI"):
         return

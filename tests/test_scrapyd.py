@@ -31,10 +31,8 @@ from tests.ports import free_port, started
 from tests.projects import ROOT, USER_AGENT, changes_of, read_export
 from tests.server import FeedServer
 
-pytestmark = [
-    pytest.mark.sqlite_only("the deployment that the egg has by default"),
-    pytest.mark.nightly("starts Scrapyd, and jobs in it"),
-]
+pytestmark = pytest.mark.sqlite_only("the deployment that the egg has by default")
+nightly = pytest.mark.nightly("starts Scrapyd, and jobs in it")
 # The newest of an archived feed's documents is the subscription document.
 ARCHIVES = 8
 HELD = "/archive-5"
@@ -206,6 +204,7 @@ def serve_chain(server: FeedServer) -> None:
     server.serve("/index", atom(newest, prev=f"/archive-{ARCHIVES - 1}"))
 
 
+@nightly
 def test_egg_holds_the_whole_project(scrapyd: Scrapyd) -> None:
     names = scrapyd.egg()
     packages = {
@@ -215,7 +214,7 @@ def test_egg_holds_the_whole_project(scrapyd: Scrapyd) -> None:
     assert {"pipelines_config/embedded.py", "fhcrawl/reporting/templates/page.html"} <= set(names)
 
 
-@pytest.mark.full_lane("the smoke test of Scrapyd")
+@pytest.mark.slow("the smoke test of Scrapyd")
 def test_second_job_serves_what_has_changed_since_the_first(scrapyd: Scrapyd, server: FeedServer) -> None:
     serve_chain(server)
     feed = server.url("/index")
@@ -237,6 +236,7 @@ def test_second_job_serves_what_has_changed_since_the_first(scrapyd: Scrapyd, se
     assert scrapyd.schedule(feed=feed).wait().items == []
 
 
+@nightly
 def test_components_of_a_user_do_not_replace_fhcrawls(scrapyd: Scrapyd, server: FeedServer) -> None:
     server.serve("/index", atom([E("1")], prev="http://127.0.0.1:1/private"))
     settings = {**dict.fromkeys(COMPONENTS, "{}"), "EXTENSIONS": f'{{"{MEMUSAGE}": 5}}'}
@@ -245,6 +245,7 @@ def test_components_of_a_user_do_not_replace_fhcrawls(scrapyd: Scrapyd, server: 
     assert "http://127.0.0.1:1/private is not fetched" in job.log
 
 
+@nightly
 def test_arguments_and_settings_pass_through(scrapyd: Scrapyd, server: FeedServer, tmp_path: Path) -> None:
     serve_chain(server)
     (tmp_path / "lists").mkdir()
@@ -266,6 +267,7 @@ def test_arguments_and_settings_pass_through(scrapyd: Scrapyd, server: FeedServe
     assert "Captures in the WARC files: " in more.log
 
 
+@nightly
 def test_subscriptions_are_crawled_when_they_are_due(
     scrapyd: Scrapyd, server: FeedServer, tmp_path: Path
 ) -> None:
@@ -278,6 +280,7 @@ def test_subscriptions_are_crawled_when_they_are_due(
     assert server.asked() == []
 
 
+@nightly
 def test_wrong_argument_is_a_sentence_without_passwords_in_the_log(scrapyd: Scrapyd, tmp_path: Path) -> None:
     settings = {"FHCRAWL_DATA_DIR": tmp_path}
     log = scrapyd.schedule(settings, feeds="nowhere.txt").wait().log
@@ -290,6 +293,7 @@ def test_wrong_argument_is_a_sentence_without_passwords_in_the_log(scrapyd: Scra
     assert ours == []
 
 
+@nightly
 @pytest.mark.parametrize("signal", [{}, {"signal": "TERM"}], ids=["INT", "TERM"])
 def test_cancelled_job_has_exported_what_it_found_and_the_next_goes_on(
     scrapyd: Scrapyd, server: FeedServer, tmp_path: Path, signal: dict[str, str]
@@ -313,6 +317,7 @@ def test_cancelled_job_has_exported_what_it_found_and_the_next_goes_on(
     assert by_id(cancelled.items + following.items) == logical_feed(scrapyd, tmp_path)
 
 
+@nightly
 @pytest.mark.parametrize("signals", [[{}, {}], [{"signal": "KILL"}]], ids=["twice", "KILL"])
 def test_what_a_killed_job_found_is_among_the_items_of_the_next(
     scrapyd: Scrapyd, server: FeedServer, tmp_path: Path, signals: list[dict[str, str]]

@@ -32,7 +32,7 @@ def serve_archives(server: FeedServer) -> None:
         server.serve(path, publisher.document(path) or "")
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_archived_feed_passes_and_nothing_is_stored(server: FeedServer, project: Project) -> None:
     serve_archives(server)
     code, found = check(project, server.url("/index.atom"), "--strict")

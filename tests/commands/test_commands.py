@@ -69,7 +69,7 @@ def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
     }
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_feeds_as_table(crawled: FeedServer, project: Project) -> None:
     lines = project.scrapy("feeds").stdout.splitlines()
     assert lines[1].split()[:4] == ["Example", "Feed", "archived", "1"]
@@ -269,7 +269,7 @@ def test_output_that_nobody_reads_ends_the_command_without_a_word(
     assert [line for line in done.stderr.splitlines() if "entries may be missing" not in line] == []
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 @pytest.mark.sqlite_only("the demonstration has its own store")
 def test_demo_crawls_a_feed_and_then_only_what_is_new(project: Project) -> None:
     first = project.scrapy("demo")

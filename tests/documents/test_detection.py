@@ -136,7 +136,7 @@ class Outline:
 
 # The others take some seconds each.
 QUICK = {"atom-authors.atom", "rss-0.92.rss"}
-ALL_BYTES = pytest.mark.full_lane("reads each document some thousand times")
+ALL_BYTES = pytest.mark.slow("reads each document some thousand times")
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_arbitrary_bytes_raise_nothing_but_not_a_feed(body: bytes, charset: str 
     check(body, charset)
 
 
-@pytest.mark.full_lane("reads a thousand documents")
+@pytest.mark.slow("reads a thousand documents")
 @settings(max_examples=1000)
 @given(path=st.sampled_from(FEEDS), edits=st.lists(EDIT, min_size=1, max_size=4), charset=CHARSETS)
 def test_mutated_feeds_raise_nothing_but_not_a_feed(

@@ -190,7 +190,7 @@ def test_start_url_is_not_redirected_to_a_private_address(
     assert trap.caught() == []
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_private_host_of_one_feed_is_closed_to_another(project: Project, server: FeedServer) -> None:
     intranet = f"http://intranet.test:{port_of(server)}"
     with FeedServer() as other:

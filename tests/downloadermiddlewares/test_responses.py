@@ -42,7 +42,7 @@ def conditions(server: FeedServer) -> list[tuple[str, str | None]]:
 
 
 @pytest.mark.in_process
-@pytest.mark.full_lane("many crawls")
+@pytest.mark.slow("many crawls")
 class TestRedirectForTheMoment:
     def test_that_leads_elsewhere_hides_no_entry(self, server: FeedServer, project: Project) -> None:
         lead(server, "/2023")
@@ -93,7 +93,7 @@ GARBLED = atom([E("urn:é", "né")]).encode("latin-1")
 
 
 @pytest.mark.in_process
-@pytest.mark.full_lane("many crawls")
+@pytest.mark.slow("many crawls")
 class TestCorrectedCharset:
     @pytest.mark.parametrize("etag", [False, VERSION])
     def test_is_read(self, server: FeedServer, project: Project, etag: bool | str) -> None:

@@ -20,7 +20,7 @@ from tests.feeds import read as read_document
 from tests.projects import Project, read_export
 from tests.server import FeedServer
 
-pytestmark = [pytest.mark.in_process, pytest.mark.full_lane("many crawls")]
+pytestmark = [pytest.mark.in_process, pytest.mark.slow("many crawls")]
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 DAY = "2003-01-{:02}T00:00:00Z"

@@ -146,7 +146,7 @@ def cells(path: Path) -> list[dict[str, tuple[str | None, str, str | None]]]:
     return [dict(zip(names, row, strict=False)) for row in table[1:]]
 
 
-@pytest.mark.full_lane("it starts LibreOffice")
+@pytest.mark.slow("it starts LibreOffice")
 def test_spreadsheet_reads_numbers_times_and_texts(tmp_path: Path) -> None:
     if (office := shutil.which("soffice")) is None:
         leave_out("there is no LibreOffice here (Debian's libreoffice-calc-nogui)")

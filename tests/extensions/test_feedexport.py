@@ -31,7 +31,7 @@ and a line</title><link href="/1"/><link rel="enclosure" href="/1.mp3" type="aud
 </feed>"""
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_csv_is_read_back_to_the_same_values(server: FeedServer, project: Project) -> None:
     server.serve("/index", RICH)
     feed = server.url("/index")
@@ -57,7 +57,7 @@ def test_csv_is_read_back_to_the_same_values(server: FeedServer, project: Projec
     assert rich["content_type"] == "xhtml"
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("option", "name", "expected"), [("-o", "all.csv", ["1", "2"]), ("-O", "new.jsonl", ["2"])]
 )

@@ -77,7 +77,7 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_large_documents_are_the_same_wherever_they_are_read(server: FeedServer, project: Project) -> None:
     feed = serve_chain(server, 5)
     beside = project.crawl(feed)

@@ -266,7 +266,7 @@ def ids(path: Path) -> list[str]:
     return sorted(entry["id"] for entry in read_export(path))
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_feeds_that_are_done_do_not_wait_for_a_slow_one(
     server: FeedServer, project: Project, slow: Slow
 ) -> None:

@@ -167,7 +167,7 @@ def test_archive_that_failed_is_fetched_again_and_does_not_count_as_skipped(
     assert "Already processed" not in caplog.text
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 @pytest.mark.parametrize("k", [1, 5])
 def test_run_after_a_kill_fetches_only_what_is_missing(server: FeedServer, project: Project, k: int) -> None:
     feed = serve_chain(server, 10)

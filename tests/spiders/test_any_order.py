@@ -144,7 +144,7 @@ def readings(draw: st.DrawFn) -> tuple[list[Document], list[Reading]]:
     return archives, [*before, Reading(CLOCKS[-1], len(archives))]
 
 
-@pytest.mark.full_lane("hundreds of crawls in this process")
+@pytest.mark.slow("hundreds of crawls in this process")
 @pytest.mark.both_stores
 @pytest.mark.timeout(900)
 @settings(max_examples=examples(30))

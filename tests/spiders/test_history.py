@@ -23,7 +23,7 @@ def serve_chain(server: FeedServer, write: Callable[..., str] = atom) -> str:
 
 
 @pytest.mark.parametrize("write", [atom, rss])
-@pytest.mark.quick_lane
+@pytest.mark.quick
 @pytest.mark.real_crawl
 def test_chain_is_exported_once(server: FeedServer, project: Project, write: Callable[..., str]) -> None:
     feed = serve_chain(server, write)

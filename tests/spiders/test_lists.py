@@ -68,7 +68,7 @@ def test_snapshot(play: Play, script: str) -> None:
 
 
 @pytest.mark.real_crawl
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_index_is_crawled_page_by_page(play: Play, server: FeedServer, project: Project) -> None:
     play("snapshot s%201 a,b c")
     run = project.crawl(server.url("/snapshot"))

@@ -26,7 +26,7 @@ def multipart(*entities: tuple[str, str, str, str]) -> bytes:
 
 
 @pytest.mark.real_crawl
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_pages_are_walked_back_and_events_kept(server: FeedServer, project: Project) -> None:
     dated = {"Last-Modified": "Thu, 5 Oct 2023 03:00:13 GMT"}
     newest = multipart(("c@x", "5", "DELETE", "gone"), ("b@x", "5", "PUT", "again"))
@@ -96,7 +96,7 @@ def wordpress_feed(play: Play, server: FeedServer) -> str:
 
 
 @pytest.mark.real_crawl
-@pytest.mark.quick_lane
+@pytest.mark.quick
 @pytest.mark.usefixtures("wordpress_feed")
 def test_pages_are_walked_until_there_is_none(play: Play) -> None:
     play(f"crawl /feed/; asked {' '.join(PAGES)} {LIST}; exports 1 2 3; verdict lossy paged")

@@ -215,7 +215,7 @@ class Publisher:
         return [change["id"] for change in changes or ()]
 
 
-@pytest.mark.full_lane("13 crawls each")
+@pytest.mark.slow("13 crawls each")
 @pytest.mark.parametrize("missing", ["1", "2"])
 @pytest.mark.parametrize("order", [("1", "2", "3"), ("2", "1", "3"), ("3", "1", "2")])
 def test_archives_in_another_order_are_no_loop(

@@ -308,7 +308,7 @@ class Publisher:
         return {FEED: rss(first, links=links), older: rss(rest)}
 
 
-@pytest.mark.full_lane("some 150 crawls")
+@pytest.mark.slow("some 150 crawls")
 @settings(max_examples=examples(20), deadline=None)
 @given(
     st.lists(st.tuples(st.lists(actions, max_size=3), ends), max_size=6),

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.in_process
 ITUNES = "http://www.itunes.com/dtds/podcast-1.0.dtd"
 
 
-@pytest.mark.full_lane("the smoke test of pywb")
+@pytest.mark.slow("the smoke test of pywb")
 @pytest.mark.real_crawl
 def test_captures_of_a_crawl_in_pywb(server: FeedServer, project: Project, new_project: NewProject) -> None:
     feed = server.url("/feed")
@@ -43,7 +43,7 @@ def test_captures_of_a_crawl_in_pywb(server: FeedServer, project: Project, new_p
 
 
 @pytest.mark.real_crawl
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_captures_of_the_wayback_machine(server: FeedServer, project: Project, wayback: FeedServer) -> None:
     feed, archive = server.url("/feed"), archive_of(wayback)
     server.serve("/feed", atom([E("3")]))

@@ -12,7 +12,7 @@ from tests.projects import Project, Run
 from tests.server import FeedServer
 from tests.wordpress_server import WordPress
 
-pytestmark = pytest.mark.nightly("starts a WordPress")
+nightly = pytest.mark.nightly("starts a WordPress")
 NO_HISTORY = ("unknown", ["no-history"])
 PAGED = ("lossy", ["paged"])
 COMPLETE: tuple[str, list[str]] = ("complete", [])
@@ -91,7 +91,7 @@ def steps(wordpress: WordPress) -> list[str]:
     ]
 
 
-@pytest.mark.full_lane("the smoke test of WordPress")
+@pytest.mark.slow("the smoke test of WordPress")
 def test_feeds_of_each_kind_are_walked_to_their_end_only(wordpress: WordPress, project: Project) -> None:
     wordpress.post(1, 90)
     wordpress.post(91, 120, NEWS)
@@ -114,6 +114,7 @@ def test_feeds_of_each_kind_are_walked_to_their_end_only(wordpress: WordPress, p
     assert found == {wordpress.url(path): (entries, said) for path, (_, entries, said) in FEEDS.items()}
 
 
+@nightly
 def test_later_run_asks_for_what_is_new(wordpress: WordPress, project: Project) -> None:
     wordpress.post(1, 25)
     wordpress.use_permalinks()
@@ -137,6 +138,7 @@ def test_later_run_asks_for_what_is_new(wordpress: WordPress, project: Project) 
     assert project.verdict() == COMPLETE
 
 
+@nightly
 def test_list_of_posts_finds_what_has_changed(wordpress: WordPress, project: Project) -> None:
     wordpress.post(1, 120)
     wordpress.run(OTHER_POSTS)
@@ -170,6 +172,7 @@ def test_list_of_posts_finds_what_has_changed(wordpress: WordPress, project: Pro
     assert found.total() <= 8 * 3
 
 
+@nightly
 def test_feed_stays_lossy_without_the_list(wordpress: WordPress, project: Project) -> None:
     wordpress.post(1, 25)
     wordpress.use_plugin(NO_API)
@@ -182,6 +185,7 @@ def test_feed_stays_lossy_without_the_list(wordpress: WordPress, project: Projec
     assert asked(wordpress) == {"/robots.txt": 1, "/?feed=rss2": 1}
 
 
+@nightly
 def test_posts_that_the_feed_hides_are_looked_for_once(wordpress: WordPress, project: Project) -> None:
     wordpress.post(1, 20)
     wordpress.post(21, 23, NEWS)
@@ -198,6 +202,7 @@ def test_posts_that_the_feed_hides_are_looked_for_once(wordpress: WordPress, pro
     assert project.verdict() == PAGED
 
 
+@nightly
 def test_feed_that_shows_more_than_posts_is_not_complete(wordpress: WordPress, project: Project) -> None:
     wordpress.post(1, 12)
     wordpress.run("wp_insert_post(['post_type' => 'page', 'post_title' => 'A', 'post_status' => 'publish']);")
@@ -211,6 +216,7 @@ def test_feed_that_shows_more_than_posts_is_not_complete(wordpress: WordPress, p
     assert project.verdict() == PAGED
 
 
+@nightly
 def test_moved_site_keeps_its_ids_unless_they_are_rewritten(wordpress: WordPress, project: Project) -> None:
     wordpress.post(1, 12)
     feed = wordpress.url("/?feed=rss2")
@@ -258,7 +264,6 @@ def serve_list(server: FeedServer, ids: str, links: Iterable[str] = (), *, total
 
 
 @pytest.mark.in_process
-@pytest.mark.quick_lane
 def test_check_that_has_not_ended_is_made_for_a_304(server: FeedServer, project: Project) -> None:
     """A 304 does not name the API."""
     feed = server.url("/feed/")
@@ -287,7 +292,6 @@ def test_check_that_has_not_ended_is_made_for_a_304(server: FeedServer, project:
 
 
 @pytest.mark.in_process
-@pytest.mark.quick_lane
 def test_posts_are_gone_only_if_pages_show_all_listed(server: FeedServer, project: Project) -> None:
     """A 404 after a page is its end, or an error; some caches answer each page with the first one."""
     feed = server.url("/feed/")

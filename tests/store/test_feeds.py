@@ -9,7 +9,7 @@ from tests.feeds import E, atom
 from tests.projects import Project
 from tests.server import FeedServer
 
-pytestmark = [pytest.mark.in_process, pytest.mark.full_lane("many crawls")]
+pytestmark = [pytest.mark.in_process, pytest.mark.slow("many crawls")]
 
 
 def crawled(server: FeedServer, project: Project, **documents: str) -> Details:

@@ -94,7 +94,7 @@ def in_a_namespace() -> tuple[str, ...]:
     return ()
 
 
-@pytest.mark.full_lane("starts processes")
+@pytest.mark.slow("starts processes")
 @pytest.mark.parametrize("prefix", [(), in_a_namespace()], ids=["temporary folders", "process namespaces"])
 def test_two_appends_from_different_places_are_both_whole(
     appending: Callable[..., subprocess.Popen[str]], tmp_path: Path, prefix: tuple[str, ...]
@@ -117,7 +117,7 @@ def test_two_appends_from_different_places_are_both_whole(
     assert names(tmp_path / "out") == [NAME]
 
 
-@pytest.mark.full_lane("starts a process")
+@pytest.mark.slow("starts a process")
 def test_what_a_killed_process_left_is_gone_after_the_next_export(
     appending: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:

@@ -49,7 +49,7 @@ def crawl(project: Project, *urls: str, **settings: object) -> Run:
     return run
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 @pytest.mark.parametrize("name", ["kept/%(name)s.warc.gz", "kept/%(name)s.warc"])
 def test_other_tools_read_responses_as_they_came(server: FeedServer, project: Project, name: str) -> None:
     compressed = gzip.compress(atom([E("2")], prev="/1").encode())
