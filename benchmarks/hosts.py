@@ -20,7 +20,7 @@ from benchmarks.measuring import (
     fhcrawl_list,
     measure,
     project,
-    said,
+    reported,
     table,
 )
 from benchmarks.server import Site, serving_feeds
@@ -54,7 +54,7 @@ def main() -> None:
     rounds: list[Round] = []
     for number in range(1, options.rounds + 1):
         rounds.append({name: _cost(name, options) for name in crawls})
-        print(said(number, rounds[-1]), flush=True)
+        print(reported(number, rounds[-1]), flush=True)
     print(table(crawls, rounds))
     print(f"{'ratio':{WIDTH}}{'wall':>8}   of")
     for one, host in (("b", "a"), ("d", "c")):

@@ -222,7 +222,7 @@ def expect_lines(what: str, folder: Path, number: int) -> None:
         raise SystemExit(f"{what}: {count} entries instead of {number}")
 
 
-def said(number: int, costs: Round) -> str:
+def reported(number: int, costs: Round) -> str:
     return f"round {number}: " + ", ".join(f"{name} {cost.wall:.2f} s" for name, cost in costs.items())
 
 

@@ -24,7 +24,7 @@ from benchmarks.measuring import (
     measure,
     project,
     ratio,
-    said,
+    reported,
     table,
 )
 from benchmarks.server import Site, serving_feeds
@@ -87,7 +87,7 @@ def _round(urls: list[str], entries: int, number: int) -> Round:
             costs[fhcrawl] = measure(FHCRAWL, crawl)
             expect_lines(CONTESTANTS[fhcrawl], crawl, len(urls) * entries)
         expect_stat(CONTESTANTS["d"], crawl, UNCHANGED, len(urls))
-    print(said(number, costs), flush=True)
+    print(reported(number, costs), flush=True)
     return costs
 
 

@@ -195,7 +195,7 @@ def test_external_entities_and_doctypes_are_not_fetched_and_not_read(
     document = atom([E("2", "[&file;&net;]".replace("&", "\0")), E("1")]).replace("\0", "&")
     server.serve("/index", document.replace("<feed", doctype + "<feed", 1))
     run = project.crawl(server.url("/index"))
-    assert server.asked() == ["/index"]
+    assert server.requested() == ["/index"]
     assert "nobody may" not in str(run.items) + run.log
     assert set(run.changes) == {"1", "2"}
 
@@ -214,10 +214,10 @@ def test_feed_that_dribbles_is_ended_and_the_next_run_goes_on(server: FeedServer
     assert reason["kind"] == "limit"
     assert reason["detail"].endswith("FHCRAWL_MAX_SECONDS limits a crawl to 3 seconds")
     server.serve("/a1", atom([E("1")]))
-    server.asked()
+    server.requested()
     run = project.crawl(*feeds)
     assert set(run.changes) == {"1"}
-    assert sorted(server.asked()) == ["/a1", "/good", "/index"]
+    assert sorted(server.requested()) == ["/a1", "/good", "/index"]
 
 
 HOSTILE_SIZE = 24 * MIB

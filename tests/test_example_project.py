@@ -115,9 +115,9 @@ def test_history_runs_in_a_project_with_the_add_on(example: Installed, feeds: Fe
     assert (example.folder / ".scrapy" / "fhcrawl.sqlite").exists()
 
     example.scrapy("export", "-o", "whole.jsonl")
-    whole = read_export(example.folder / "whole.jsonl")
-    assert [list(item) for item in whole] == [[*EXPORTED, "words"]] * 3
-    assert [item["words"] for item in whole] == [1, 2, 3]
+    complete = read_export(example.folder / "whole.jsonl")
+    assert [list(item) for item in complete] == [[*EXPORTED, "words"]] * 3
+    assert [item["words"] for item in complete] == [1, 2, 3]
     assert '"verdict": "complete"' in example.run("-m", "scrapy", "feeds", "--json").stdout
 
 
@@ -154,8 +154,8 @@ def test_subclass_is_checked_as_history_is(
     for spider in ("pages", "history"):
         done = example.run("-m", "scrapy", "crawl", spider, *arguments)
         assert done.returncode == 2
-        said = sentence if spider == "pages" else sentence.replace(" most,", "")
-        assert said in done.stderr
+        reported = sentence if spider == "pages" else sentence.replace(" most,", "")
+        assert reported in done.stderr
 
 
 @nightly

@@ -40,7 +40,7 @@ MEMUSAGE = "scrapy.extensions.memusage.MemoryUsage"
 GRACEFULLY = "shutting down gracefully"
 PROJECT = ("fhcrawl", "pipelines_config", "setup.py", "pyproject.toml", "scrapy.cfg", "README.md", "LICENSE")
 TARGET = "http://localhost:6800"
-# What the egg says of itself; what is installed beside Scrapyd says otherwise.
+# The version in the egg, which differs from the one installed beside Scrapyd.
 VERSION = "1.2.3+egg"
 PATIENCE_SECONDS = 120
 PAUSE_SECONDS = 0.1
@@ -182,7 +182,7 @@ def _replace(path: Path, old: str, new: str) -> None:
 def scrapyd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scrapyd]:
     server = Scrapyd(tmp_path_factory.mktemp("scrapyd"))
     with server.running():
-        # It exits with 0 whatever Scrapyd says.
+        # It exits with 0 even if Scrapyd reports an error.
         assert '"spiders": 1, "status": "ok"' in server.command(*documented("scrapyd-deploy"))
         yield server
 
@@ -205,7 +205,7 @@ def serve_chain(server: FeedServer) -> None:
 
 
 @nightly
-def test_egg_holds_the_whole_project(scrapyd: Scrapyd) -> None:
+def test_egg_holds_the_complete_project(scrapyd: Scrapyd) -> None:
     names = scrapyd.egg()
     packages = {
         name.partition("/")[0] for name in names if name.endswith(".py") and not name.startswith("EGG")
@@ -226,12 +226,12 @@ def test_second_job_serves_what_has_changed_since_the_first(scrapyd: Scrapyd, se
     # It is the egg's code that has run, not what is installed beside Scrapyd.
     assert server.headers[-1]["User-Agent"].startswith(f"fhcrawl/{VERSION} ")
 
-    server.asked()
+    server.requested()
     server.serve("/index", atom([E("newest", "changed", "2003-12-14T00:00:00Z")], prev="/archive-7"))
     second = scrapyd.schedule(feed=feed).wait()
     assert second.changes == {"newest": "updated"}
     # It shows nothing but an edited entry: the archive behind it may have grown.
-    assert server.asked() == ["/index", "/archive-7"]
+    assert server.requested() == ["/index", "/archive-7"]
     assert (scrapyd.data / "fhcrawl.sqlite").exists()
     assert scrapyd.schedule(feed=feed).wait().items == []
 
@@ -259,10 +259,10 @@ def test_arguments_and_settings_pass_through(scrapyd: Scrapyd, server: FeedServe
     assert run.changes.keys() == {"newest", "moved", "7", "6"}
     assert (tmp_path / "fhcrawl.sqlite").exists()
     assert (tmp_path / "captures" / "history-00001.warc.gz").exists()
-    server.asked()
+    server.requested()
     again = scrapyd.schedule(settings, feeds="lists/subscriptions.txt", deltafetch_reset="1").wait()
     assert again.items == []
-    assert server.asked() == ["/index", "/archive-7", "/archive-6"]
+    assert server.requested() == ["/index", "/archive-7", "/archive-6"]
     more = scrapyd.schedule(settings, feeds="lists/subscriptions.txt", warc="captures").wait()
     assert "Captures in the WARC files: " in more.log
 
@@ -275,9 +275,9 @@ def test_subscriptions_are_crawled_when_they_are_due(
     scrapyd.command("scrapy", "subscribe", server.url("/index"), FHCRAWL_DATA_DIR=str(tmp_path))
     settings = {"FHCRAWL_DATA_DIR": tmp_path}
     assert len(scrapyd.schedule(settings, due="1").wait().items) == ARCHIVES + 2
-    server.asked()
+    server.requested()
     assert "No feed is due" in scrapyd.schedule(settings, due="1").wait().log
-    assert server.asked() == []
+    assert server.requested() == []
 
 
 @nightly
@@ -300,9 +300,9 @@ def test_cancelled_job_has_exported_what_it_found_and_the_next_goes_on(
 ) -> None:
     serve_chain(server)
     settings = {"FHCRAWL_DATA_DIR": tmp_path}
-    with held(server) as asked:
+    with held(server) as requested:
         cancelled = scrapyd.schedule(settings, feed=server.url("/index"))
-        assert asked.wait(PATIENCE_SECONDS)
+        assert requested.wait(PATIENCE_SECONDS)
         assert cancelled.cancel(**signal) == "running"
         wait_for(lambda: GRACEFULLY in cancelled.log, "the signal")
     cancelled.wait()
@@ -310,9 +310,16 @@ def test_cancelled_job_has_exported_what_it_found_and_the_next_goes_on(
     assert cancelled.changes.keys() == {"newest", "moved", "7", "6", "5"}
     assert f"{server.url('/index')}: incomplete, entries: 5" in cancelled.log
 
-    server.asked()
+    server.requested()
     following = scrapyd.schedule(settings, feed=server.url("/index")).wait()
-    assert server.asked() == ["/index", "/archive-4", "/archive-3", "/archive-2", "/archive-1", "/archive-0"]
+    assert server.requested() == [
+        "/index",
+        "/archive-4",
+        "/archive-3",
+        "/archive-2",
+        "/archive-1",
+        "/archive-0",
+    ]
     assert following.changes == dict.fromkeys("01234", "new")
     assert by_id(cancelled.items + following.items) == logical_feed(scrapyd, tmp_path)
 
@@ -324,35 +331,35 @@ def test_what_a_killed_job_found_is_among_the_items_of_the_next(
 ) -> None:
     serve_chain(server)
     settings = {"FHCRAWL_DATA_DIR": tmp_path}
-    with held(server) as asked:
+    with held(server) as requested:
         killed = scrapyd.schedule(settings, feed=server.url("/index"))
-        assert asked.wait(PATIENCE_SECONDS)
+        assert requested.wait(PATIENCE_SECONDS)
         for signal in signals:
             killed.cancel(**signal)
             wait_for(lambda: GRACEFULLY in killed.log or killed.is_finished(), "the signal")
         killed.wait()
     assert not killed.has_items()
 
-    server.asked()
+    server.requested()
     following = scrapyd.schedule(settings, feed=server.url("/index")).wait()
-    assert server.asked()[:2] == ["/index", HELD]
+    assert server.requested()[:2] == ["/index", HELD]
     assert len(following.items) == ARCHIVES + 2
     assert by_id(following.items) == logical_feed(scrapyd, tmp_path)
 
 
 @contextlib.contextmanager
 def held(server: FeedServer) -> Iterator[threading.Event]:
-    """Let a document's answer wait; the event is that it is asked for."""
-    asked, goes_on = threading.Event(), threading.Event()
+    """Delay a document's response; the event is set when the request comes."""
+    requested, goes_on = threading.Event(), threading.Event()
 
     def hold(path: str) -> None:
         if path == HELD:
-            asked.set()
+            requested.set()
             goes_on.wait(PATIENCE_SECONDS)
 
     server.on_request = hold
     try:
-        yield asked
+        yield requested
     finally:
         server.on_request = None
         goes_on.set()

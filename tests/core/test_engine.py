@@ -80,7 +80,7 @@ def open_scheduler(tmp_path: Path) -> Iterator[Callable[[], Scheduler]]:
         settings.set("FHCRAWL_STORE_URL", f"sqlite:///{tmp_path / 'store.sqlite'}")
         settings.set("TWISTED_REACTOR_ENABLED", False)
         settings.set("JOBDIR", str(tmp_path / "job"))
-        # Ours asks the downloader which host is next.
+        # Ours gets the next host from the downloader.
         settings.set("SCHEDULER_PRIORITY_QUEUE", "scrapy.pqueues.ScrapyPriorityQueue")
         settings.set("EXTENSIONS", {"fhcrawl.extensions.store.StoreExtension": 0})
         settings.set("EXTENSIONS_BASE", {})
@@ -123,7 +123,7 @@ def test_feed_is_done_when_the_requests_of_an_earlier_process_are(
 
 
 def test_requests_that_have_ended_are_not_kept(open_scheduler: Callable[[], Scheduler]) -> None:
-    """While captures are left to be read, nobody asks which feeds are done."""
+    """While captures are pending, the scheduler does not look for feeds that are done."""
     scheduler = open_scheduler()
     for number in range(3):
         scheduler.enqueue_request(request(f"/{number}"))

@@ -15,7 +15,7 @@ from tests.servers import small_disk
 MIB = 1024**2
 # What there has to be of a disk of 8 MiB, by default.
 ENOUGH = 2 * MIB
-# What each run writes to a disk, and what its environment says of that.
+# What each run writes to a disk, and its environment.
 DISKS = {
     "an export": ({}, ("-o", "small/later/out.jsonl"), {}),
     "WARC files": ({"FHCRAWL_WARC": "small/later/%(time)s.warc.gz"}, (), {}),
@@ -28,7 +28,7 @@ def fill(folder: Path, left: int) -> None:
     (folder / "filler").write_bytes(b"x" * max(0, free - left))
 
 
-def said(run: Run) -> list[str]:
+def reported(run: Run) -> list[str]:
     """The errors in the log."""
     lines = run.warnings()
     return [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
@@ -57,7 +57,7 @@ def test_nothing_is_taken_while_a_disk_is_nearly_full(
         run = crawl()
         assert run.exit_code == 1
         assert set(run.changes) == {"3", "2"}
-        sentence, summary = said(run)
+        sentence, summary = reported(run)
         assert sentence.startswith(f"The disk with {holds} is nearly full: {small}")
         assert sentence.endswith(
             " MiB free, but 2.0 MiB are needed (FHCRAWL_MIN_FREE_DISK); no documents are fetched until "
@@ -71,9 +71,9 @@ def test_nothing_is_taken_while_a_disk_is_nearly_full(
         assert reason["detail"] == (
             f"was left for a later run: the disk with {holds} is nearly full (FHCRAWL_MIN_FREE_DISK)"
         )
-        server.asked()
+        server.requested()
         run = crawl()
-        assert (run.exit_code, run.items, server.asked()) == (1, [], [])
+        assert (run.exit_code, run.items, server.requested()) == (1, [], [])
         server.on_request = None
         run = crawl(FHCRAWL_MIN_FREE_DISK=MIB // 2)
         assert (run.exit_code, set(run.changes)) == (0, {"1"})
@@ -92,7 +92,7 @@ def test_crawl_leaves_room_on_the_disk_of_its_store(server: FeedServer, project:
         run = project.crawl(server.url("/index"))
         found += run.changes
         assert run.exit_code == 1
-        assert len(said(run)) == 2, run.log
+        assert len(reported(run)) == 2, run.log
         assert "fhcrawl/store/failed" not in run.stats
         assert project.verdict() == ("incomplete", ["disk-full"])
         assert set(project.logical_feed()) == set(found)

@@ -1,4 +1,4 @@
-"""Compressed bodies: one without its end, or with another one, is not whole."""
+"""Compressed bodies: one with a missing or wrong end is not complete."""
 
 import gzip
 import random
@@ -56,18 +56,18 @@ STREAMS: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "zstd": z
 ZIPPED_NOISE = gzip.compress(NOISE)
 
 
-def whole(encoding: str, body: bytes) -> bool:
+def complete(encoding: str, body: bytes) -> bool:
     return is_whole(body, [encoding.encode()], MOST)
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 @pytest.mark.parametrize("compression", COMPRESS)
-def test_body_with_its_end_is_whole_and_one_without_is_not(compression: str, body: bytes) -> None:
+def test_body_without_its_end_is_not_complete(compression: str, body: bytes) -> None:
     encoding, compress = COMPRESS[compression]
     compressed = compress(body)
-    assert whole(encoding, compressed)
+    assert complete(encoding, compressed)
     for cut in {1, len(compressed) // 2, len(compressed) - 4, len(compressed) - 1}:
-        assert cut <= 0 or not whole(encoding, compressed[:cut]), cut
+        assert cut <= 0 or not complete(encoding, compressed[:cut]), cut
 
 
 @pytest.mark.parametrize(
@@ -90,17 +90,17 @@ def test_body_with_its_end_is_whole_and_one_without_is_not(compression: str, bod
     ],
     ids=count(),
 )
-def test_compressed_body_is_whole(encoding: str, body: bytes, is_complete: bool) -> None:
-    assert whole(encoding, body) is is_complete
+def test_compressed_body_is_complete(encoding: str, body: bytes, is_complete: bool) -> None:
+    assert complete(encoding, body) is is_complete
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
 def test_body_of_too_many_streams_is_not_decompressed(encoding: str) -> None:
     _encoding, compress = COMPRESS[encoding]
     nothing = compress(b"")
-    assert whole(encoding, nothing * MOST_STREAMS)
+    assert complete(encoding, nothing * MOST_STREAMS)
     with pytest.raises(ResponseTooLarge) as raised:
-        whole(encoding, nothing * (MOST_STREAMS + 1))
+        complete(encoding, nothing * (MOST_STREAMS + 1))
     detail = "consists of more than 10000 compressed streams"
     failure = Failure(raised.value)  # type: ignore[no-untyped-call]
     assert document_failure(failure) == DocumentFailure(State.REFUSED, ReasonKind.TOO_LARGE, detail)
@@ -111,8 +111,8 @@ def test_body_that_is_too_large_is_not_decompressed_to_its_end(compression: str)
     encoding, compress = COMPRESS[compression]
     cut_off = compress(NOISE * (2 * MOST // len(NOISE)))[:-1]
     assert not is_whole(cut_off, [encoding.encode()], 0)
-    # Whoever decompresses it says that it is too large.
-    assert whole(encoding, cut_off)
+    # Decompressing it reports that it is too large.
+    assert complete(encoding, cut_off)
 
 
 def body_of(body: bytes, headers: dict[str, str], most: int = MOST) -> Response:
@@ -178,7 +178,7 @@ def test_gzip_files_of_a_feed_are_read_over_http_and_from_a_folder(
     assert {feed["verdict"] for feed in project.feeds()} == {"complete", "unknown"}
 
 
-def test_document_whose_compression_has_no_right_end_is_cut_off_until_it_heals(
+def test_document_with_a_bad_end_of_compression_is_incomplete_until_repaired(
     server: FeedServer, project: Project
 ) -> None:
     def answer(body: bytes, encoding: str = "gzip") -> Answer:
@@ -201,7 +201,7 @@ def test_document_whose_compression_has_no_right_end_is_cut_off_until_it_heals(
     run = project.crawl(*feeds, settings={"RETRY_TIMES": 1})
     assert "Traceback" not in run.log
     assert {(item["feed"], item["id"]) for item in run.items} == {(f, i) for f in feeds for i in "123"}
-    assert server.asked().count("/crc/a2") == 2
+    assert server.requested().count("/crc/a2") == 2
     for feed in project.feeds():
         kinds = [(reason["kind"], reason["url"]) for reason in feed["reasons"]]
         assert kinds == ([] if feed["feed"].endswith("/whole") else [("cut-off", f"{feed['feed']}/a2")])

@@ -46,7 +46,7 @@ class Failing(io.BytesIO):
         return super().write(octets)
 
 
-# lxml keeps some of it until the end of the document, and says nothing of an error then.
+# lxml buffers some of it until the end of the document, and does not report an error then.
 @pytest.mark.parametrize(("left", "pieces"), [(0, 0), (0, 1), (0, 4), (5000, 4), (12_000, 4)])
 def test_error_in_any_piece_of_an_xml_document_is_one(left: int, pieces: int) -> None:
     def write() -> None:

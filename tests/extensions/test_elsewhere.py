@@ -65,7 +65,7 @@ def test_postprocessing_is_scrapys(server: FeedServer, project: Project, place: 
 
 
 @nightly
-def test_whole_logical_feeds_arrive(server: FeedServer, project: Project, place: Place) -> None:
+def test_complete_logical_feeds_arrive(server: FeedServer, project: Project, place: Place) -> None:
     server.serve("/index", atom([E("1"), E("2", "ça")]))
     project.crawl(server.url("/index"))
     settings = [part for name, value in place.settings.items() for part in ("-s", f"{name}={value}")]
@@ -98,7 +98,9 @@ def test_upload_that_fails_is_left_to_the_next_run(server: FeedServer, project: 
 
 @nightly
 @pytest.mark.parametrize("kind", KINDS)
-def test_whole_export_that_fails_midway_says_so(server: FeedServer, project: Project, kind: str) -> None:
+def test_upload_of_a_complete_export_that_fails_midway_is_an_error(
+    server: FeedServer, project: Project, kind: str
+) -> None:
     server.serve("/index", atom([E(str(number), LONG) for number in range(5)]))
     project.crawl(server.url("/index"))
     with elsewhere.serving(kind, project.folder, DIES_AFTER) as place:

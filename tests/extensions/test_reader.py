@@ -171,7 +171,7 @@ def test_process_ends_with_the_crawl(server: FeedServer, project: Project, sent:
     assert reached.wait(60)
     until(lambda: readers(process.pid))
     found = readers(process.pid)
-    # As a terminal does for Ctrl-C: to the whole group.
+    # To the process group, as a terminal does for Ctrl-C.
     (os.killpg if sent is signal.SIGINT else os.kill)(process.pid, sent)
     process.wait(60)
     until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in found))

@@ -42,7 +42,7 @@ def page(request: pytest.FixtureRequest) -> Path:
     return path
 
 
-def asked(browser: Browser) -> list[str]:
+def requested(browser: Browser) -> list[str]:
     messages = [json.loads(entry["message"])["message"] for entry in browser.log("performance")]
     sent = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
     # Not those of the page that Chromium begins with.
@@ -51,13 +51,13 @@ def asked(browser: Browser) -> list[str]:
 
 @pytest.mark.slow("the smoke test of the report in a browser")
 @pytest.mark.parametrize("dark", [False, True])
-def test_page_opens_without_an_error_and_asks_for_nothing(browser: Browser, page: Path, dark: bool) -> None:
-    asked(browser)
+def test_page_opens_without_an_error_and_requests_nothing(browser: Browser, page: Path, dark: bool) -> None:
+    requested(browser)
     browser.log("browser")
     browser.open(page, dark=dark)
     assert browser.driver.title.startswith("Feed histories, ")
     assert browser.log("browser") == []
-    assert set(asked(browser)) <= {"about:blank", page.as_uri(), "data:,"}
+    assert set(requested(browser)) <= {"about:blank", page.as_uri(), "data:,"}
     ground = browser.run("return getComputedStyle(document.body).backgroundColor")
     assert ground == ("rgb(20, 23, 27)" if dark else "rgb(247, 246, 243)")
 
@@ -117,7 +117,7 @@ def test_print_has_all_of_a_few_feeds(browser: Browser, few: Path) -> None:
     browser.cdp("Emulation.setDeviceMetricsOverride", paper)
     visible = browser.run("return [...document.querySelectorAll('.chain')].map(e => e.checkVisibility())")
     assert visible == [True] * 3
-    # All columns, each with room for what it says.
+    # All columns, each wide enough for its text.
     columns = browser.run("return [...document.querySelectorAll('#table .d')].map(e => e.offsetWidth)")
     assert min(columns) > 50
     cut = browser.run(

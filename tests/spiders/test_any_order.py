@@ -24,7 +24,7 @@ TIMES = [None, "2003-01-01T00:00:00Z", "2003-01-01T00:00:00.5Z", "2003-01-02T00:
 
 
 class Document(NamedTuple):
-    """What a feed document says; `deleted` are ids of entries, and when they were deleted."""
+    """A feed document; `deleted` maps ids of entries to the times of their deletion."""
 
     entries: list[E]
     updated: str | None
@@ -174,17 +174,17 @@ def test_any_runs_leave_the_feed_as_one_right_run_does(
             again = Engine(database.url, runs[-1].serve(archives, subscription))
             assert again.crawl(INDEX) == []
         opened = Store.open(database.url)
-        whole = {e["id"]: e["summary"] for e in opened.entries.read()}
+        complete = {e["id"]: e["summary"] for e in opened.entries.read()}
         [feed] = opened.feeds.read()
         opened.close()
-    assert again.asked == [INDEX]
+    assert again.requested == [INDEX]
     assert not feed.reasons
-    assert feed.entries == len(whole)
+    assert feed.entries == len(complete)
     seen = [v for n, archive in enumerate(archives, 1) for v in versions(archive, url(n), (n, 0, 0))]
     # The document is the first one that was read with this text.
     newest = oracle([*seen, *versions(subscription, INDEX, (len(archives), 1, 0))])
-    assert whole == {entry_id: text for entry_id, (text, _) in newest.items()}
-    assert exported == whole
+    assert complete == {entry_id: text for entry_id, (text, _) in newest.items()}
+    assert exported == complete
 
 
 @settings(max_examples=200)

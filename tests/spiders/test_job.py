@@ -64,7 +64,7 @@ def test_feed_of_another_crawl_begins_again(crawl: Crawl, server: FeedServer) ->
     assert crawl("/archived", job=False).stats["fhcrawl/feed/complete"] == 1
     server.requests.clear()
     run = crawl("/archived")
-    assert server.asked() == ["/archived"]
+    assert server.requested() == ["/archived"]
     assert run.stats["fhcrawl/feed/complete"] == 1
 
 
@@ -99,4 +99,4 @@ def test_feed_begins_again_if_its_queue_is_lost(
     assert run.stats["fhcrawl/feed/complete"] == 1
     assert 0 < len(run.items) < NUMBER - 1
     assert times(server) == {1}
-    assert len(server.asked()) == len(run.items) + 1
+    assert len(server.requested()) == len(run.items) + 1

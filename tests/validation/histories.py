@@ -133,7 +133,7 @@ def response(url: str, body: bytes, headers: Mapping[str, str] | None = None) ->
 def check(
     responses: Mapping[str, Fetched | str], url: str = FEED, max_documents: int = 100
 ) -> tuple[list[Finding], Summary]:
-    """Check a history; a response that is a text says why there is none."""
+    """Check a history; a response that is a text is the reason why there is none."""
     chain = Chain(url)
     spider = CheckSpider(chain, max_documents)
     spider.settings = Settings()

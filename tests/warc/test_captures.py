@@ -80,7 +80,7 @@ def test_captures_complete_a_feed_as_it_is(server: FeedServer, project: Project,
     run = read(project, feed)
     assert run.changes == {"1": "new", "2": "new", "3": "new"}
     assert {item["document"] for item in run.items} == {feed, feed.replace("http:", "https:")}
-    assert server.asked() == ["/feed"]
+    assert server.requested() == ["/feed"]
     assert run.stats["fhcrawl/document/processed"] == 3
     assert project.verdict() == ("unknown", ["no-history", "holes"])
     # Once more, it is the same.
@@ -91,10 +91,10 @@ def test_captures_complete_a_feed_as_it_is(server: FeedServer, project: Project,
 def test_files_without_captures_are_told(server: FeedServer, project: Project, archive: Archive) -> None:
     archive.add(server.url("/other"), "2009-01-01T00:00:00Z", atom([E("other")]))
     server.serve("/feed", atom([E("1")]))
-    said = "WARNING: The WARC files have no captures of these feeds"
-    assert said in read(project, server.url("/feed")).log
+    reported = "WARNING: The WARC files have no captures of these feeds"
+    assert reported in read(project, server.url("/feed")).log
     archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("0")]))
-    assert said not in read(project, server.url("/feed")).log
+    assert reported not in read(project, server.url("/feed")).log
 
 
 @slow
@@ -104,11 +104,11 @@ def test_lost_feed_is_read_from_an_archive(server: FeedServer, project: Project,
     archive.add(server.url("/older"), "2008-06-01T00:00:00Z", atom([E("-1")]), kind="resource")
     run = read(project, server.url("/feed"))
     assert set(run.changes) == {"1", "0", "-1"}
-    assert server.asked() == ["/feed"]
+    assert server.requested() == ["/feed"]
     assert project.verdict() == ("unknown", ["only-captures", "http-404"])
     [feed] = project.feeds()
-    said = "has never been read directly; its entries are from captures"
-    assert (feed["title"], feed["reasons"][0]["detail"]) == ("Old", said)
+    reported = "has never been read directly; its entries are from captures"
+    assert (feed["title"], feed["reasons"][0]["detail"]) == ("Old", reported)
     advice = project.scrapy("feeds").stdout
     assert ("its entries from captures are kept" in advice, "unsubscribe" in advice) == (True, False)
 
@@ -268,8 +268,8 @@ def test_damaged_file_is_read_as_far_as_it_goes(
         file.write(endless if is_gzip else b"\x1f\x8b\x08\x00broken" + begin)
     with closing(CaptureIndex([str(archive.path)])) as captures:
         assert captures.build() == len(list(captures.find("http://example.org/feed"))) == 1
-    said = "read only up to the damage: the head of a record is longer than 1048576 bytes"
-    assert (said in caplog.text) is is_gzip
+    reported = "read only up to the damage: the head of a record is longer than 1048576 bytes"
+    assert (reported in caplog.text) is is_gzip
     assert len(caplog.text) < 1000
 
 
@@ -343,7 +343,7 @@ def test_files_that_cannot_be_used_get_a_sentence_before_the_first_request(
         (project.folder / "feed.json").write_text("{}")
     run = project.crawl(server.url("/feed"), args=("-a", f"warc={path}"))
     assert (run.exit_code, sentence in run.log, "Traceback" in run.log) == (2, True, False)
-    assert server.asked() == []
+    assert server.requested() == []
     if "feed.json" in path:
         # In a folder, files are told by their names.
         assert set(read(project, server.url("/feed"), path=".").changes) == {"0", "1"}
@@ -442,9 +442,7 @@ def test_captures_are_read_once_and_files_are_not_opened_again(
 
 
 @slow
-def test_run_goes_on_where_one_has_ended_and_all_captures_are_read_if_asked_for(
-    project: Project, feed: str
-) -> None:
+def test_limited_run_is_continued_and_the_setting_reads_all_captures(project: Project, feed: str) -> None:
     fill(Archive(project.folder / "old.warc.gz"), feed, range(FIRST, LAST))
     bounds: list[dict[str, Any]] = [{"CLOSESPIDER_PAGECOUNT": 3}, {"CLOSESPIDER_PAGECOUNT": 3}, {}]
     numbers = [captured(read(project, feed, settings=bound)) for bound in bounds]

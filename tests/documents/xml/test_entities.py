@@ -123,7 +123,7 @@ DEEP = f"<!ENTITY x '&e1;'>{LEVELS}<!ENTITY e41 '{ENTRY}'>"
         (None, "&x;"),
     ],
 )
-def test_what_is_not_read_of_a_document_type_is_said(declarations: str | None, named: str) -> None:
+def test_unread_declarations_of_a_document_type_are_problems(declarations: str | None, named: str) -> None:
     inside = 'SYSTEM "http://dtd.example/"' if declarations is None else f"[{declarations}]"
     document = read_atom(f"&x;{ENTRY}", before=f"<!DOCTYPE feed {inside}>")
     assert ids(document) == ["urn:x"]
@@ -164,7 +164,7 @@ def test_malformed_entity_is_repaired_in_text_as_in_attributes(doctype: str, tex
     assert (document.fault, kinds(document)) == (None, ["repaired"])
 
 
-def test_entity_with_markup_of_a_malformed_document_type_is_said() -> None:
+def test_entity_with_markup_in_a_malformed_document_type_is_a_problem() -> None:
     link = "<link rel='prev-archive' href='old'/>"
     document = read_atom(
         f"&x;{ENTRY}", before=f'<!DOCTYPE feed [<!ELEMENT feed -- bad><!ENTITY x "{link}">]>'
@@ -295,6 +295,6 @@ def test_markup_with_a_name_that_is_no_qualified_name_loses_no_entry(name: str) 
     assert "repaired" in kinds(document)
 
 
-def test_feed_without_a_whole_start_tag_says_what_is_wrong() -> None:
+def test_feed_without_a_complete_start_tag_is_a_clear_error() -> None:
     with pytest.raises(NotAFeedError, match=r"^it is not XML \(.+\)$"):
         read(f'<feed xmlns="{ATOM}" xml:base'.encode(), URL)
