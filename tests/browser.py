@@ -1,7 +1,7 @@
 """A real browser for the tests: Chromium, driven by ChromeDriver.
 
 A plugin of pytest's: where there is no Chromium, the tests that are marked `browser` are left out, and a line
-says so; in CI (CI is set) they fail.
+reports it; in CI (CI is set) they fail.
 """
 
 import base64
@@ -23,7 +23,7 @@ LEFT_OUT = (
     "The tests of the report in a browser were left out: there is no chromium with chromedriver here "
     "(Debian's packages chromium and chromium-driver)"
 )
-# So that it asks nobody on the net for anything.
+# No requests to the network.
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -33,10 +33,6 @@ FLAGS = (
 
 def is_missing() -> bool:
     return not all(shutil.which(program) for program in PROGRAMS)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "browser: of what is seen in Chromium")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -69,8 +65,8 @@ class Browser:
         self.driver.get("about:blank")
         self.driver.get(f"{path.as_uri()}{fragment}")
         # ChromeDriver may be satisfied with the page before.
-        whole = "return document.readyState == 'complete' && location.protocol == 'file:'"
-        WebDriverWait(self.driver, PATIENCE).until(lambda driver: driver.execute_script(whole))
+        complete = "return document.readyState == 'complete' && location.protocol == 'file:'"
+        WebDriverWait(self.driver, PATIENCE).until(lambda driver: driver.execute_script(complete))
 
     def cdp(self, command: str, parameters: dict[str, Any]) -> Any:
         return self.driver.execute_cdp_cmd(command, parameters)
@@ -81,7 +77,7 @@ class Browser:
     def log(self, kind: str) -> list[dict[str, Any]]:
         """What was logged since the last call.
 
-        :param kind: browser (what the console says) or performance (what was sent)
+        :param kind: browser (what the console states) or performance (what was sent)
         """
         # selenium gives it no types.
         logged: list[dict[str, Any]] = self.driver.get_log(kind)  # type: ignore[no-untyped-call]

@@ -32,7 +32,7 @@ def on_postgresql() -> bool:
 def examples(number: int) -> int:
     """How many of them a property of fhcrawl's rules is tried with: it is the same rules on PostgreSQL.
 
-    The environment's TEST_EXAMPLES says how many times as many.
+    The environment's TEST_EXAMPLES states how many times as many.
     """
     wanted = number * int(os.environ.get(EXAMPLES, "1"))
     return wanted // 4 if on_postgresql() else wanted

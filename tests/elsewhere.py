@@ -1,6 +1,6 @@
 """Servers of other places that exports go to, S3's and FTP's, in processes of their own.
 
-`python -m tests.elsewhere KIND FOLDER` serves one on a free port of loopback, and says which; with a number
+`python -m tests.elsewhere KIND FOLDER` serves one on a free port of loopback, and states which; with a number
 of octets, it dies in the middle of an upload that is longer.
 """
 

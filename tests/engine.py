@@ -70,7 +70,7 @@ class Engine:
         self._documents = documents
         self._life = life
         self.committed: list[tuple[DocumentResult, CommitBatch]] = []
-        self.asked: list[str] = []
+        self.requested: list[str] = []
 
     @property
     def store(self) -> Store:
@@ -131,7 +131,7 @@ class Engine:
         requests = deque([request async for request in spider.start()])
         while requests:
             request = requests.popleft()
-            self.asked.append(request.url)
+            self.requested.append(request.url)
             document = self._documents[request.url]
             if isinstance(document, int):
                 requests += _fail(spider, TextResponse(request.url, status=document, request=request))

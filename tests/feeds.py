@@ -106,8 +106,8 @@ def _element(name: str, text: str | None) -> str:
     return "" if text is None else f"<{name}>{escape(text)}</{name}>"
 
 
-def said(document: FeedDocument) -> dict[str, Any]:
-    """What a document says, as the expectations in tests/data have it: of entries, what is their content."""
+def reported(document: FeedDocument) -> dict[str, Any]:
+    """Return a document's fields as the expectations in tests/data have them; of entries, their content."""
     fields = asdict(document)
     del fields["head"]
     del fields["site"]

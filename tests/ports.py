@@ -13,7 +13,7 @@ PAUSE_SECONDS = 0.05
 
 
 class NoServerError(Exception):
-    """A program is not here, or does not start; says what to do."""
+    """A program is missing, or does not start; the message names the remedy."""
 
 
 def free_port() -> int:
@@ -52,8 +52,8 @@ def started(
         until = time.monotonic() + START_SECONDS
         while not is_up():
             if time.monotonic() > until or process.poll() is not None:
-                said = log.read_text(errors="replace").strip()[-2000:]
-                raise NoServerError(f"{command[0]} does not start: {said}")
+                reported = log.read_text(errors="replace").strip()[-2000:]
+                raise NoServerError(f"{command[0]} does not start: {reported}")
             time.sleep(PAUSE_SECONDS)
         yield
     finally:

@@ -110,7 +110,7 @@ class Project:
 
     @property
     def deployment(self) -> dict[str, str]:
-        """What says in the environment where the store is."""
+        """The environment variables that name the store."""
         url = "" if self._deployment == "embedded" else self.database.url
         return {"SCRAPY_PROJECT": self._deployment, "FHCRAWL_STORE_URL": url}
 

@@ -1,4 +1,4 @@
-"""Names that stand for what a test says, in a crawl of its own process."""
+"""Host names that resolve to addresses of a test's choice, in a crawl of its own process."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A feed server on loopback that does what a test tells it to, and remembers what it was asked."""
+"""A feed server on loopback that does what a test tells it to, and records the requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Answer:
     :param delay: seconds before the answer
     :param reset: break the connection instead
     :param etag: whether there is an ETag: that of the body, or this one
-    :param raw: writes the whole answer, from the status line on, until the other side has had enough
+    :param raw: writes the complete answer, from the status line on, until the other side has had enough
     """
 
     body: bytes = b""
@@ -156,8 +156,8 @@ class FeedServer:
         with self.lock:
             self.busy -= 1
 
-    def asked(self) -> list[str]:
-        """The paths that were asked for since the last call, without robots.txt."""
+    def requested(self) -> list[str]:
+        """The paths that were requested since the last call, without robots.txt."""
         with self.lock:
             paths, self.requests = self.requests, []
             self.headers = []

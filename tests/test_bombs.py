@@ -1,6 +1,6 @@
 """Documents that are made to use up memory or time: each loses itself, and never without a word.
 
-tests/benchmarks/hostile.py has all kinds.
+benchmarks/hostile.py has all kinds.
 """
 
 import gzip
@@ -14,7 +14,7 @@ from pathlib import Path
 import brotli
 import pytest
 
-from tests.benchmarks.hostile import KINDS
+from benchmarks.hostile import KINDS
 from tests.feeds import E, atom
 from tests.projects import NewProject, Project, Run
 from tests.server import Answer, FeedServer
@@ -184,7 +184,7 @@ def test_external_entities_and_doctypes_are_not_fetched_and_not_read(
     document = atom([E("2", "[&file;&net;]".replace("&", "\0")), E("1")]).replace("\0", "&")
     server.serve("/index", document.replace("<feed", doctype + "<feed", 1))
     run = project.crawl(server.url("/index"))
-    assert server.asked() == ["/index"]
+    assert server.requested() == ["/index"]
     assert "nobody may" not in str(run.items) + run.log
     assert set(run.changes) == {"1", "2"}
 
@@ -203,10 +203,10 @@ def test_feed_that_dribbles_is_ended_and_the_next_run_goes_on(server: FeedServer
     assert reason["kind"] == "limit"
     assert reason["detail"].endswith("FHCRAWL_MAX_SECONDS limits a crawl to 3 seconds")
     server.serve("/a1", atom([E("1")]))
-    server.asked()
+    server.requested()
     run = project.crawl(*feeds)
     assert set(run.changes) == {"1"}
-    assert sorted(server.asked()) == ["/a1", "/good", "/index"]
+    assert sorted(server.requested()) == ["/a1", "/good", "/index"]
 
 
 HOSTILE_SIZE = 24 * MIB

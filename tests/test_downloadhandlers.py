@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.benchmarks.server import Site, serving_feeds
+from benchmarks.server import Site, serving_feeds
 from tests.feeds import E, atom
 from tests.projects import Project
 from tests.server import FeedServer, Server

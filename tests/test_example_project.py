@@ -18,10 +18,8 @@ from tests.feeds import E, atom
 from tests.projects import EXPORTED, ROOT, read_export
 from tests.server import FeedServer
 
-pytestmark = [
-    pytest.mark.sqlite_only("the store that a project has by default"),
-    pytest.mark.nightly("builds a wheel, and starts processes"),
-]
+pytestmark = pytest.mark.sqlite_only("the store that a project has by default")
+nightly = pytest.mark.nightly("builds a wheel, and starts processes")
 SOURCES = ("fhcrawl", "pipelines_config", "pyproject.toml", "setup.py", "README.md", "LICENSE")
 EXAMPLE = ROOT / "docs" / "example_project"
 NOT_OURS = ("PYTHONPATH", "SCRAPY_", "FHCRAWL_")
@@ -99,7 +97,7 @@ def feeds() -> Iterator[FeedServer]:
         yield server
 
 
-@pytest.mark.full_lane("the smoke test of the add-on")
+@pytest.mark.slow("the smoke test of the add-on")
 def test_history_runs_in_a_project_with_the_add_on(example: Installed, feeds: FeedServer) -> None:
     place = example.run("-c", PRINT_PLACE).stdout
     assert place.startswith(str(example.python.parent.parent))
@@ -117,12 +115,13 @@ def test_history_runs_in_a_project_with_the_add_on(example: Installed, feeds: Fe
     assert (example.folder / ".scrapy" / "fhcrawl.sqlite").exists()
 
     example.scrapy("export", "-o", "whole.jsonl")
-    whole = read_export(example.folder / "whole.jsonl")
-    assert [list(item) for item in whole] == [[*EXPORTED, "words"]] * 3
-    assert [item["words"] for item in whole] == [1, 2, 3]
+    complete = read_export(example.folder / "whole.jsonl")
+    assert [list(item) for item in complete] == [[*EXPORTED, "words"]] * 3
+    assert [item["words"] for item in complete] == [1, 2, 3]
     assert '"verdict": "complete"' in example.run("-m", "scrapy", "feeds", "--json").stdout
 
 
+@nightly
 def test_subclass_has_requests_and_items_of_its_own(example: Installed, feeds: FeedServer) -> None:
     log = example.scrapy("crawl", "pages", "-a", f"feed={feeds.url('/index')}")
     entries = read_export(example.folder / "entries.jsonl")
@@ -136,6 +135,7 @@ def test_subclass_has_requests_and_items_of_its_own(example: Installed, feeds: F
     assert "ERROR" not in log
 
 
+@nightly
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -154,10 +154,11 @@ def test_subclass_is_checked_as_history_is(
     for spider in ("pages", "history"):
         done = example.run("-m", "scrapy", "crawl", spider, *arguments)
         assert done.returncode == 2
-        said = sentence if spider == "pages" else sentence.replace(" most,", "")
-        assert said in done.stderr
+        reported = sentence if spider == "pages" else sentence.replace(" most,", "")
+        assert reported in done.stderr
 
 
+@nightly
 def test_project_that_lacks_the_add_on_is_told(example: Installed) -> None:
     with (example.folder / "example" / "settings.py").open("a") as file:
         file.write("ADDONS = {}\n")
@@ -166,6 +167,7 @@ def test_project_that_lacks_the_add_on_is_told(example: Installed) -> None:
     assert "add it in the project's settings.py: ADDONS = {'fhcrawl.Addon': 500}" in done.stderr
 
 
+@nightly
 def test_scrapys_own_command_runs_history(example: Installed, feeds: FeedServer) -> None:
     with (example.folder / "example" / "settings.py").open("a") as file:
         file.write("COMMANDS_MODULE = ''\n")
@@ -173,6 +175,7 @@ def test_scrapys_own_command_runs_history(example: Installed, feeds: FeedServer)
     assert [item["words"] for item in read_export(example.folder / "out.jsonl")] == [1, 2, 3]
 
 
+@nightly
 def test_other_spider_of_the_project_has_nothing_of_fhcrawl(example: Installed, feeds: FeedServer) -> None:
     log = example.scrapy("crawl", "titles", "-a", f"url={feeds.url('/c.html')}", "-o", "titles.jsonl")
     assert read_export(example.folder / "titles.jsonl") == [

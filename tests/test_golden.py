@@ -1,6 +1,6 @@
 """What people and programs read stays as it is: help, `feeds --json`, and all stats of three crawls.
 
-`pytest tests/test_golden.py --update-golden` writes the files anew: read what differs before it is committed.
+`pytest tests/test_golden.py -m "" --update-golden` rewrites the files. Read the diff before you commit it.
 """
 
 import json
@@ -86,7 +86,7 @@ def crawl_broken(server: FeedServer, project: Project) -> list[dict[str, Any]]:
     return [project.crawl(*urls, settings={**AT_THE_END, "RETRY_TIMES": 1}).all_stats]
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 @pytest.mark.both_stores
 @pytest.mark.parametrize("crawl", [crawl_archives, crawl_pages, crawl_broken], ids=lambda f: f.__name__)
 def test_stats_and_feeds(
@@ -97,7 +97,7 @@ def test_stats_and_feeds(
     golden(f"{crawl.__name__}-feeds.json", as_json(project.feeds(), server))
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_help(project: Project, golden: Callable[[str, str], None]) -> None:
     shown = [project.scrapy(name, "--help", COLUMNS="100").stdout for name in COMMANDS]
     # Python 3.13 names the argument once: `-o, --output FILE`.

@@ -45,8 +45,8 @@ def test_kinds_of_reasons_stand_in_one_enum() -> None:
     # mypy finds a plain word, such as "loop", where a ReasonKind has to be.
     kinds = {kind.value for kind in ReasonKind if "-" in kind.value}
     modules = {path: literals(path.read_text("utf-8")) for path in (ROOT / "fhcrawl").rglob("*.py")}
-    said = {path.name for path, strings in modules.items() if not kinds.isdisjoint(strings)}
-    assert said == {"reasons.py"}
+    reported = {path.name for path, strings in modules.items() if not kinds.isdisjoint(strings)}
+    assert reported == {"reasons.py"}
 
 
 def test_the_project_is_found_in_any_locale() -> None:

@@ -205,7 +205,7 @@ def test_options_are_the_spiders_arguments(anywhere: Anywhere, server: FeedServe
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "reported"),
     [
         (("crawl", "--jsn"), "fhcrawl crawl: error: There is no option --jsn; did you mean --json?"),
         (("export", "--jsn"), "fhcrawl export: error: There is no option --jsn"),
@@ -215,10 +215,12 @@ def test_options_are_the_spiders_arguments(anywhere: Anywhere, server: FeedServe
         (("crawl", "https://example.org/", "-s", "FHCRAWL_MAX_PAGE=1"), "did you mean FHCRAWL_MAX_PAGES?"),
     ],
 )
-def test_what_cannot_be_used_is_one_sentence(anywhere: Anywhere, args: tuple[str, ...], said: str) -> None:
+def test_what_cannot_be_used_is_one_sentence(
+    anywhere: Anywhere, args: tuple[str, ...], reported: str
+) -> None:
     done = anywhere.run(*args)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert reported in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -16,7 +16,7 @@ from tests.feeds import E, atom, rss
 from tests.projects import Project, read_export
 from tests.server import Answer, FeedServer
 
-# What XML can say: of the controls below a space only the line ends; JSON says the others too.
+# XML has no control characters except tabs and line ends; JSON has all.
 FORGED = "2026-01-01 00:00:00 [root] ERROR: forged"
 NASTY = f"../../etc/x\n{FORGED}\r{FORGED}\u2028{FORGED}\x85{FORGED}\u202egnp\x9b31mred\x7f\u2066"
 WORSE = f"\x1b[31m\x1b]0;title\x07\x08\0{NASTY}"
@@ -105,7 +105,7 @@ FORMULAS = [
 PLAIN = ["", "text", "1-1", "a=b", "mail@example.org", '"quoted"', "a,b;c"]
 
 
-def test_csv_has_formulas_as_they_are_unless_asked(server: FeedServer, project: Project) -> None:
+def test_csv_keeps_formulas_unless_requested(server: FeedServer, project: Project) -> None:
     titles = [text for text in (*FORMULAS, *PLAIN) if text]
     items = [{"id": f"{number}", "summary": text} for number, text in enumerate(titles)]
     feed = {"version": "https://jsonfeed.org/version/1.1", "items": items}

@@ -31,10 +31,8 @@ from tests.ports import free_port, started
 from tests.projects import ROOT, USER_AGENT, changes_of, read_export
 from tests.server import FeedServer
 
-pytestmark = [
-    pytest.mark.sqlite_only("the deployment that the egg has by default"),
-    pytest.mark.nightly("starts Scrapyd, and jobs in it"),
-]
+pytestmark = pytest.mark.sqlite_only("the deployment that the egg has by default")
+nightly = pytest.mark.nightly("starts Scrapyd, and jobs in it")
 # The newest of an archived feed's documents is the subscription document.
 ARCHIVES = 8
 HELD = "/archive-5"
@@ -42,7 +40,7 @@ MEMUSAGE = "scrapy.extensions.memusage.MemoryUsage"
 GRACEFULLY = "shutting down gracefully"
 PROJECT = ("fhcrawl", "pipelines_config", "setup.py", "pyproject.toml", "scrapy.cfg", "README.md", "LICENSE")
 TARGET = "http://localhost:6800"
-# What the egg says of itself; what is installed beside Scrapyd says otherwise.
+# The version in the egg, which differs from the one installed beside Scrapyd.
 VERSION = "1.2.3+egg"
 PATIENCE_SECONDS = 120
 PAUSE_SECONDS = 0.1
@@ -184,7 +182,7 @@ def _replace(path: Path, old: str, new: str) -> None:
 def scrapyd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scrapyd]:
     server = Scrapyd(tmp_path_factory.mktemp("scrapyd"))
     with server.running():
-        # It exits with 0 whatever Scrapyd says.
+        # It exits with 0 even if Scrapyd reports an error.
         assert '"spiders": 1, "status": "ok"' in server.command(*documented("scrapyd-deploy"))
         yield server
 
@@ -206,7 +204,8 @@ def serve_chain(server: FeedServer) -> None:
     server.serve("/index", atom(newest, prev=f"/archive-{ARCHIVES - 1}"))
 
 
-def test_egg_holds_the_whole_project(scrapyd: Scrapyd) -> None:
+@nightly
+def test_egg_holds_the_complete_project(scrapyd: Scrapyd) -> None:
     names = scrapyd.egg()
     packages = {
         name.partition("/")[0] for name in names if name.endswith(".py") and not name.startswith("EGG")
@@ -215,7 +214,7 @@ def test_egg_holds_the_whole_project(scrapyd: Scrapyd) -> None:
     assert {"pipelines_config/embedded.py", "fhcrawl/reporting/templates/page.html"} <= set(names)
 
 
-@pytest.mark.full_lane("the smoke test of Scrapyd")
+@pytest.mark.slow("the smoke test of Scrapyd")
 def test_second_job_serves_what_has_changed_since_the_first(scrapyd: Scrapyd, server: FeedServer) -> None:
     serve_chain(server)
     feed = server.url("/index")
@@ -227,16 +226,17 @@ def test_second_job_serves_what_has_changed_since_the_first(scrapyd: Scrapyd, se
     # It is the egg's code that has run, not what is installed beside Scrapyd.
     assert server.headers[-1]["User-Agent"].startswith(f"fhcrawl/{VERSION} ")
 
-    server.asked()
+    server.requested()
     server.serve("/index", atom([E("newest", "changed", "2003-12-14T00:00:00Z")], prev="/archive-7"))
     second = scrapyd.schedule(feed=feed).wait()
     assert second.changes == {"newest": "updated"}
     # It shows nothing but an edited entry: the archive behind it may have grown.
-    assert server.asked() == ["/index", "/archive-7"]
+    assert server.requested() == ["/index", "/archive-7"]
     assert (scrapyd.data / "fhcrawl.sqlite").exists()
     assert scrapyd.schedule(feed=feed).wait().items == []
 
 
+@nightly
 def test_components_of_a_user_do_not_replace_fhcrawls(scrapyd: Scrapyd, server: FeedServer) -> None:
     server.serve("/index", atom([E("1")], prev="http://127.0.0.1:1/private"))
     settings = {**dict.fromkeys(COMPONENTS, "{}"), "EXTENSIONS": f'{{"{MEMUSAGE}": 5}}'}
@@ -245,6 +245,7 @@ def test_components_of_a_user_do_not_replace_fhcrawls(scrapyd: Scrapyd, server: 
     assert "http://127.0.0.1:1/private is not fetched" in job.log
 
 
+@nightly
 def test_arguments_and_settings_pass_through(scrapyd: Scrapyd, server: FeedServer, tmp_path: Path) -> None:
     serve_chain(server)
     (tmp_path / "lists").mkdir()
@@ -258,14 +259,15 @@ def test_arguments_and_settings_pass_through(scrapyd: Scrapyd, server: FeedServe
     assert run.changes.keys() == {"newest", "moved", "7", "6"}
     assert (tmp_path / "fhcrawl.sqlite").exists()
     assert (tmp_path / "captures" / "history-00001.warc.gz").exists()
-    server.asked()
+    server.requested()
     again = scrapyd.schedule(settings, feeds="lists/subscriptions.txt", deltafetch_reset="1").wait()
     assert again.items == []
-    assert server.asked() == ["/index", "/archive-7", "/archive-6"]
+    assert server.requested() == ["/index", "/archive-7", "/archive-6"]
     more = scrapyd.schedule(settings, feeds="lists/subscriptions.txt", warc="captures").wait()
     assert "Captures in the WARC files: " in more.log
 
 
+@nightly
 def test_subscriptions_are_crawled_when_they_are_due(
     scrapyd: Scrapyd, server: FeedServer, tmp_path: Path
 ) -> None:
@@ -273,11 +275,12 @@ def test_subscriptions_are_crawled_when_they_are_due(
     scrapyd.command("scrapy", "subscribe", server.url("/index"), FHCRAWL_DATA_DIR=str(tmp_path))
     settings = {"FHCRAWL_DATA_DIR": tmp_path}
     assert len(scrapyd.schedule(settings, due="1").wait().items) == ARCHIVES + 2
-    server.asked()
+    server.requested()
     assert "No feed is due" in scrapyd.schedule(settings, due="1").wait().log
-    assert server.asked() == []
+    assert server.requested() == []
 
 
+@nightly
 def test_wrong_argument_is_a_sentence_without_passwords_in_the_log(scrapyd: Scrapyd, tmp_path: Path) -> None:
     settings = {"FHCRAWL_DATA_DIR": tmp_path}
     log = scrapyd.schedule(settings, feeds="nowhere.txt").wait().log
@@ -290,15 +293,16 @@ def test_wrong_argument_is_a_sentence_without_passwords_in_the_log(scrapyd: Scra
     assert ours == []
 
 
+@nightly
 @pytest.mark.parametrize("signal", [{}, {"signal": "TERM"}], ids=["INT", "TERM"])
 def test_cancelled_job_has_exported_what_it_found_and_the_next_goes_on(
     scrapyd: Scrapyd, server: FeedServer, tmp_path: Path, signal: dict[str, str]
 ) -> None:
     serve_chain(server)
     settings = {"FHCRAWL_DATA_DIR": tmp_path}
-    with held(server) as asked:
+    with held(server) as requested:
         cancelled = scrapyd.schedule(settings, feed=server.url("/index"))
-        assert asked.wait(PATIENCE_SECONDS)
+        assert requested.wait(PATIENCE_SECONDS)
         assert cancelled.cancel(**signal) == "running"
         wait_for(lambda: GRACEFULLY in cancelled.log, "the signal")
     cancelled.wait()
@@ -306,48 +310,56 @@ def test_cancelled_job_has_exported_what_it_found_and_the_next_goes_on(
     assert cancelled.changes.keys() == {"newest", "moved", "7", "6", "5"}
     assert f"{server.url('/index')}: incomplete, entries: 5" in cancelled.log
 
-    server.asked()
+    server.requested()
     following = scrapyd.schedule(settings, feed=server.url("/index")).wait()
-    assert server.asked() == ["/index", "/archive-4", "/archive-3", "/archive-2", "/archive-1", "/archive-0"]
+    assert server.requested() == [
+        "/index",
+        "/archive-4",
+        "/archive-3",
+        "/archive-2",
+        "/archive-1",
+        "/archive-0",
+    ]
     assert following.changes == dict.fromkeys("01234", "new")
     assert by_id(cancelled.items + following.items) == logical_feed(scrapyd, tmp_path)
 
 
+@nightly
 @pytest.mark.parametrize("signals", [[{}, {}], [{"signal": "KILL"}]], ids=["twice", "KILL"])
 def test_what_a_killed_job_found_is_among_the_items_of_the_next(
     scrapyd: Scrapyd, server: FeedServer, tmp_path: Path, signals: list[dict[str, str]]
 ) -> None:
     serve_chain(server)
     settings = {"FHCRAWL_DATA_DIR": tmp_path}
-    with held(server) as asked:
+    with held(server) as requested:
         killed = scrapyd.schedule(settings, feed=server.url("/index"))
-        assert asked.wait(PATIENCE_SECONDS)
+        assert requested.wait(PATIENCE_SECONDS)
         for signal in signals:
             killed.cancel(**signal)
             wait_for(lambda: GRACEFULLY in killed.log or killed.is_finished(), "the signal")
         killed.wait()
     assert not killed.has_items()
 
-    server.asked()
+    server.requested()
     following = scrapyd.schedule(settings, feed=server.url("/index")).wait()
-    assert server.asked()[:2] == ["/index", HELD]
+    assert server.requested()[:2] == ["/index", HELD]
     assert len(following.items) == ARCHIVES + 2
     assert by_id(following.items) == logical_feed(scrapyd, tmp_path)
 
 
 @contextlib.contextmanager
 def held(server: FeedServer) -> Iterator[threading.Event]:
-    """Let a document's answer wait; the event is that it is asked for."""
-    asked, goes_on = threading.Event(), threading.Event()
+    """Delay a document's response; the event is set when the request comes."""
+    requested, goes_on = threading.Event(), threading.Event()
 
     def hold(path: str) -> None:
         if path == HELD:
-            asked.set()
+            requested.set()
             goes_on.wait(PATIENCE_SECONDS)
 
     server.on_request = hold
     try:
-        yield asked
+        yield requested
     finally:
         server.on_request = None
         goes_on.set()

@@ -40,7 +40,7 @@ def test_everything_that_the_author_of_a_static_site_does_is_found(
         site.write_nth(number)
     assert len(site.build()) == 1 + ARCHIVES
     assert len(crawl(0).changes) == POSTS
-    assert len(set(server.asked())) > ARCHIVES
+    assert len(set(server.requested())) > ARCHIVES
 
     new = site.write_nth(POSTS)
     recent, old = site.write_nth(POSTS - 3, "Edited."), site.write_nth(40, "Edited.")
@@ -48,11 +48,11 @@ def test_everything_that_the_author_of_a_static_site_does_is_found(
     deleted = site.remove(70)
     site.build()
     assert crawl(1).changes == {new: "new", recent: "updated"}
-    assert server.asked() == ["/blog/rss.xml"]
+    assert server.requested() == ["/blog/rss.xml"]
     found: dict[str, str] = {}
     for week in range(1, WEEKS + 1):
         found |= crawl(1 + 7 * week).changes
-        assert 1 < len(set(server.asked())) <= 1 + MOST
+        assert 1 < len(set(server.requested())) <= 1 + MOST
     assert found == {old: "updated", site.url("backdated"): "new"}
     [feed] = project.feeds()
     assert (feed["verdict"], feed["reasons"]) == ("complete", [])

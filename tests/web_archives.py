@@ -58,7 +58,7 @@ def http_date(stamp: str) -> str:
 class Wayback(dict[str, Answer]):
     """The answers of a server as the Wayback Machine's: its CDX server, and captures.
 
-    `most` is the number of captures in one answer, whatever is asked for. With `redirects` off, the nearest
+    `most` is the number of captures in one answer, whatever is requested. With `redirects` off, the nearest
     capture comes without a redirect, as from pywb. `timemaps` is the number of captures in one TimeMap, which
     are served in place of CDX if it is not 0. `index` is served in place of any index, if it is not None, and
     `cuts` indexes come without their second half; `cut_captures` have the times of captures that do.
@@ -95,14 +95,14 @@ class Wayback(dict[str, Answer]):
         key = re.sub(r"^https?://", "", url)
         return [one for one in self.captures if one.key == key]
 
-    def _index(self, asked: dict[str, str]) -> Answer:
+    def _index(self, requested: dict[str, str]) -> Answer:
         if self.index is not None:
             return Answer(self.index, content_type="application/json")
-        found = [one for one in self._of(asked["url"]) if one.stamp >= asked.get("from", "")]
-        some = found[: min(int(asked["limit"]), self.most)]
+        found = [one for one in self._of(requested["url"]) if one.stamp >= requested.get("from", "")]
+        some = found[: min(int(requested["limit"]), self.most)]
         rows: list[list[str]] = [NAMES] if some else []
         rows += [[one.stamp, one.url, "application/atom+xml", str(one.status), one.digest] for one in some]
-        if len(some) < len(found) and asked.get("showResumeKey") == "true":
+        if len(some) < len(found) and requested.get("showResumeKey") == "true":
             rows += [[], ["a+key"]]
         body = ("[" + ",\n ".join(map(json.dumps, rows)) + "]\n").encode()
         self.cuts -= 1

@@ -49,7 +49,7 @@ runs = Table(
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False, comment="number of the crawl"),
     Column("owner", Text, nullable=False, comment="a process"),
-    Column("expires", Number, nullable=False, comment="it counts as living until then; seconds since 1970"),
+    Column("expires", Number, nullable=False, comment="end of the lease; seconds since 1970"),
 )
 
 feeds = Table(
@@ -62,28 +62,26 @@ feeds = Table(
     Column("title", Text),
     Column("kind", Text, comment="archived, complete, paged or single"),
     Column("walk", Integer, nullable=False, comment="number of walks so far"),
-    Column(
-        "run", Integer, nullable=False, comment="the last crawl that had it; has its lease while it lives"
-    ),
+    Column("run", Integer, nullable=False, comment="its last crawl, which holds the lease while it runs"),
     Column("since", Text, nullable=False, comment="first crawled or subscribed"),
     Column("crawled", Text, comment="when the subscription document was last read"),
     Column("etag", Text),
     Column("last_modified", Text),
-    Column("validated_url", Text, comment="URL whose response brought etag and last_modified"),
+    Column("validated_url", Text, comment="URL of the response with etag and last_modified"),
     Column("body_digest", Text, comment="of the subscription document's bytes, and how it was read"),
-    Column("not_modified_ignored", Text, comment="since when its server's 304 responses are not believed"),
+    Column("not_modified_ignored", Text, comment="since when its server's 304 responses are ignored"),
     Column("subscription_id", Number, comment="the subscription document's row in documents"),
-    Column("verdict", Text, comment="when its last crawl ended; NULL while one is under way, or if it died"),
+    Column("verdict", Text, comment="of its last crawl; NULL during a crawl, or after a killed one"),
     Column("reasons", Text, comment="of the verdict: a JSON list of {kind, url, detail, since}"),
-    Column("subscribed", Text, comment="since when; NULL if it is not"),
-    Column("options", Text, comment="what the user says of a subscribed feed: a JSON object"),
-    Column("polled", Text, comment="when the subscription document was last asked for"),
-    Column("fresh_seconds", Number, comment="for how long its server calls it fresh"),
-    Column("retry_after", Text, comment="before which its server wants no request"),
-    Column("rhythm", Text, comment="what it says of when it changes: a JSON object"),
-    Column("news", Text, comment="when it last brought any"),
-    Column("changed", Text, comment="the same, as far as change_seconds counts it"),
-    Column("change_seconds", Number, comment="between its changes, on average"),
+    Column("subscribed", Text, comment="since when; NULL if it is not subscribed"),
+    Column("options", Text, comment="options of a subscribed feed: a JSON object"),
+    Column("polled", Text, comment="when the subscription document was last requested"),
+    Column("fresh_seconds", Number, comment="freshness lifetime of the response (RFC 9111)"),
+    Column("retry_after", Text, comment="earliest time of the next request (Retry-After)"),
+    Column("rhythm", Text, comment="its update schedule: a JSON object"),
+    Column("news", Text, comment="time of the last new or updated entry"),
+    Column("changed", Text, comment="the same, of the changes that change_seconds counts"),
+    Column("change_seconds", Number, comment="average time between its changes"),
     Column("due", Text, comment="when it is due again; NULL: now"),
     Column("released", Integer, comment="1: its last crawl has finished with it, and may still be running"),
     Column(
@@ -91,11 +89,11 @@ feeds = Table(
         Integer,
         comment="1: its host had a special address when first read; 0: not; + 2: its snapshot's",
     ),
-    Column("total", Number, comment="how many entries its document says it has"),
-    Column("unkept", Number, comment="how many of these were not kept when the last page was last read"),
-    Column("counted", Text, comment="when the walk that read the last page began"),
-    Column("software", Text, comment="that has made it, and whose older pages are not requested"),
-    Column("listing", Text, comment="what WordPress's list of posts has shown: a JSON object, a Listing"),
+    Column("total", Number, comment="total number of entries, as stated in its document"),
+    Column("unkept", Number, comment="how many of these were missing after the last page was read"),
+    Column("counted", Text, comment="start of the walk that read the last page"),
+    Column("software", Text, comment="the publishing software, if its older pages are not requested"),
+    Column("listing", Text, comment="state of WordPress's list of posts: a JSON object, a Listing"),
     Column("site", Text, comment="whose sitemaps its entries are compared with"),
     Column("sitemap", Text, comment="what its site's sitemaps list: a JSON object, a SitemapReport"),
     Column("merge_renamed", Integer, comment="1: entries are deleted under ids that they had before"),
@@ -119,8 +117,8 @@ documents = Table(
     metadata,
     Column("id", Number, primary_key=True),
     Column("feed_id", ForeignKey("feeds.id"), nullable=False),
-    Column("key", Text, nullable=False, comment="the URL as asked for, or the deltafetch_key"),
-    Column("url", Text, nullable=False, comment="as asked for"),
+    Column("key", Text, nullable=False, comment="the requested URL, or the deltafetch_key"),
+    Column("url", Text, nullable=False, comment="the requested URL"),
     Column("platform", Text, comment="the software that names it so; NULL if a document names it"),
     Column("role", Text, nullable=False, comment="subscription, archive, page, part, index, …"),
     Column("state", Text, nullable=False, comment="known, processed, missing, failed, …"),
@@ -134,18 +132,18 @@ documents = Table(
     Column("detail", Text, comment="the same in words"),
     Column("since", Text, comment="since when"),
     Column("fetched", Text, comment="when it was last read"),
-    Column("moved_to", Text, comment="where a redirect led from an archive, if another one may be there"),
-    Column("moved_walk", Integer, comment="the walk that first was led there"),
-    Column("uncounted", Text, comment="earliest time in it that did not count: it was in the future"),
+    Column("moved_to", Text, comment="redirect target of an archive, if it may be another document"),
+    Column("moved_walk", Integer, comment="the first walk with this redirect"),
+    Column("uncounted", Text, comment="earliest time in it that was ignored, being in the future"),
     Column("etag", Text),
     Column("last_modified", Text),
-    Column("validated_url", Text, comment="URL whose response brought etag and last_modified"),
-    Column("received", Text, comment="when its body last came, rather than a 304"),
-    Column("checked", Text, comment="when it was last seen as it is here; NULL if it never changes"),
-    Column("checked_walk", Integer, comment="the walk that saw it then"),
-    Column("changed_walk", Integer, comment="the walk that first saw it as it is here"),
+    Column("validated_url", Text, comment="URL of the response with etag and last_modified"),
+    Column("received", Text, comment="time of its last response other than 304"),
+    Column("checked", Text, comment="when it was last confirmed unchanged; NULL if it never changes"),
+    Column("checked_walk", Integer, comment="the walk that confirmed it"),
+    Column("changed_walk", Integer, comment="the first walk that read its current content"),
     Column("held", LargeBinary, comment="digests of its link and entries: logical_feed.absences"),
-    Column("left_walk", Integer, comment="the first walk in which no document of the chain led to it"),
+    Column("left_walk", Integer, comment="the first walk without a link to it from the chain"),
     UniqueConstraint("feed_id", "key").ddl_if(SQLITE),
 )
 
@@ -190,7 +188,7 @@ versions = Table(
     UniqueConstraint("feed_id", "id", "digest").ddl_if(SQLITE),
 )
 
-# Ids that documents have shown on different entries.
+# Ids that several entries have.
 shared_ids = Table(
     "shared_ids",
     metadata,
@@ -199,20 +197,20 @@ shared_ids = Table(
     UniqueConstraint("feed_id", "id").ddl_if(SQLITE),
 )
 
-# Entries that a document of a chain has lost: those that no other document contains may be gone at the
-# publisher.
+# Entries that were removed from a document of a chain. Those that no other document contains may be
+# deleted at the publisher.
 absences = Table(
     "absences",
     metadata,
     Column("feed_id", ForeignKey("feeds.id"), nullable=False),
     Column("key", LargeBinary, nullable=False, comment="digest of the entry's id"),
-    Column("id", Text, comment="of the entry; NULL until it is known that no document holds it"),
-    Column("below", LargeBinary, comment="digest of the id below it, if a plain feed has lost it; else NULL"),
-    Column("role", Text, nullable=False, comment="of the document that has lost it"),
+    Column("id", Text, comment="of the entry; NULL while a document may hold it"),
+    Column("below", LargeBinary, comment="digest of the id below it in a plain feed; else NULL"),
+    Column("role", Text, nullable=False, comment="of the document that it was removed from"),
     Column("walk", Integer, nullable=False, comment="the walk since which no document is known to hold it"),
-    Column("looked", Integer, nullable=False, comment="the walk in which it was last looked for"),
-    Column("since", Text, nullable=False, comment="when it was missed first"),
-    Column("gone", Text, comment="since when it is known to be gone; NULL: it may only have moved"),
+    Column("looked", Integer, nullable=False, comment="the walk that last searched for it"),
+    Column("since", Text, nullable=False, comment="when it was first missing"),
+    Column("gone", Text, comment="since when it is certainly missing; NULL: it may have moved"),
     UniqueConstraint("feed_id", "key"),
 )
 
@@ -222,7 +220,7 @@ renames = Table(
     metadata,
     Column("feed_id", ForeignKey("feeds.id"), nullable=False),
     Column("id", Text, nullable=False, comment="of the entry"),
-    Column("former_id", Text, comment="its id before; NULL: it is not known yet whether it had another one"),
+    Column("former_id", Text, comment="its former id; NULL: not known yet"),
     Column("since", Text, nullable=False, comment="when it was first read under its id"),
 )
 
@@ -233,7 +231,7 @@ sites = Table(
     Column("site", Text, nullable=False, comment="scheme, host and port"),
     Column("read", Text, comment="when its sitemaps were last read; NULL: not to the end yet"),
     Column("is_part", Integer, nullable=False, comment="1: there are more sitemaps than were read"),
-    Column("retry_after", Text, comment="before which its server wants no request for them"),
+    Column("retry_after", Text, comment="earliest time of the next request (Retry-After)"),
     UniqueConstraint("site").ddl_if(SQLITE),
 )
 
@@ -245,7 +243,7 @@ sitemaps = Table(
     Column("url", Text, nullable=False, comment="of the sitemap"),
     Column("etag", Text),
     Column("last_modified", Text),
-    Column("validated_url", Text, comment="URL whose response brought etag and last_modified"),
+    Column("validated_url", Text, comment="URL of the response with etag and last_modified"),
     Column("is_index", Integer, nullable=False, comment="1: it lists sitemaps; 0: pages"),
     Column("listed", LargeBinary, nullable=False, comment="their URLs, one a line, compressed with zlib"),
 )
@@ -255,8 +253,8 @@ robots = Table(
     metadata,
     Column("host", Text, primary_key=True, comment="with its port, as in URLs"),
     Column("body", LargeBinary, comment="of the robots.txt that was read last"),
-    Column("read", Number, nullable=False, comment="when; seconds since 1970, or 0"),
-    Column("unreachable", Number, nullable=False, comment="since when; if it is not, the same as read"),
+    Column("read", Number, nullable=False, comment="time of the last response; seconds since 1970, or 0"),
+    Column("unreachable", Number, nullable=False, comment="since when; the same as read if it is reachable"),
 )
 
 # The head sections of subscription documents.
@@ -276,7 +274,7 @@ coverage = Table(
     Column("feed_id", ForeignKey("feeds.id"), primary_key=True, autoincrement=False),
     Column("known", Text, nullable=False, comment="marks of entries: those shown last, then earlier ones"),
     Column("shown", Integer, nullable=False, comment="how many of them were shown last"),
-    Column("depth", Integer, nullable=False, comment="how many of them stood above a new one, at most"),
+    Column("depth", Integer, nullable=False, comment="the largest number of known entries above a new one"),
     Column("since", Text, nullable=False, comment="the current span begins"),
     Column("until", Text, nullable=False, comment="the current span ends: the last read"),
     Column("earlier", Text, nullable=False, comment="spans with holes after them: a JSON list of lists"),
@@ -305,7 +303,7 @@ deliveries = Table(
     Column("files", Text, nullable=False, comment="JSON: a storages.WrittenFile each"),
 )
 
-# The responses in WARC files: for each URL, the last record with the whole body.
+# The responses in WARC files: for each URL, the last record with the complete body.
 captures = Table(
     "captures",
     metadata,
@@ -327,9 +325,9 @@ timemaps = Table(
     Column("archive", Text, nullable=False, comment="URL of the web archive"),
     Column("url", Text, nullable=False, comment="of the document"),
     Column("depth", Integer, nullable=False, comment="number of links from a subscription document to it"),
-    Column("read", Text, comment="when the archive was last asked; NULL if it never was, or is to be again"),
-    Column("retry_after", Text, comment="before which the archive wants no request"),
-    Column("failed", Text, comment="when it last could not say; NULL if it could"),
+    Column("read", Text, comment="time of the last request to the archive; NULL: to be requested"),
+    Column("retry_after", Text, comment="earliest time of the next request (Retry-After)"),
+    Column("failed", Text, comment="time of the last request, if it failed; else NULL"),
 )
 
 mementos = Table(
@@ -342,7 +340,7 @@ mementos = Table(
     Column("time", Text, nullable=False, comment="when, by the archive's index"),
     Column("digest", Text, nullable=False, comment="of its body, by the index; the time if it has none"),
     Column("state", Text, nullable=False, comment="known: not read yet; again: failed; processed, …"),
-    Column("captured", Text, comment="when the capture was made that the archive has served for it"),
+    Column("captured", Text, comment="time of the capture that the archive served for it"),
     Column("marks", Text, comment="marks of its entries; NULL if it could not be read"),
     Column("oldest", Text, comment="when the last of its entries that has a time was published"),
     UniqueConstraint("timemap_id", "digest"),

@@ -16,13 +16,13 @@ NAMESPACES = (
 
 
 class Version(NamedTuple):
-    """What a publisher said of an entry.
+    """A version of an entry, as its publisher published it.
 
     :param number: the publisher's changes, counted: the greater is the newer
     :param tick: when, by the publisher's clock
     :param text: None if the entry was deleted
     :param born: tick of its first version
-    :param from_future: it says a time at which it cannot have been written
+    :param from_future: its time is later than the publisher's clock
     """
 
     id: str
@@ -45,7 +45,7 @@ class Style:
 
     form: str
     times: str
-    says_archive: bool = True
+    states_archive: bool = True
 
     def updated(self, version: Version) -> str | None:
         if self.times not in ("own", "coarse"):
@@ -122,31 +122,31 @@ def _tombstones(document: Document) -> str:
 
 
 def _atom_entry(version: Version, style: Style) -> str:
-    says = {name: _escaped(value) for name, value in expected(version, style).items()}
+    stated = {name: _escaped(value) for name, value in expected(version, style).items()}
     [enclosure] = expected(version, style)["enclosures"]
     updated = style.updated(version)
     return (
-        f"<entry><id>{says['id']}</id><title>{says['title']}</title><link href='{says['link']}'/>"
-        f"<published>{says['published']}</published>"
+        f"<entry><id>{stated['id']}</id><title>{stated['title']}</title><link href='{stated['link']}'/>"
+        f"<published>{stated['published']}</published>"
         + (f"<updated>{updated}</updated>" if updated else "")
-        + "".join(f"<author><name>{name}</name></author>" for name in says["authors"])
-        + f"<category term='{says['categories'][0]}'/><summary>{says['summary']}</summary>"
-        f"<content type='html'>{says['content']}</content><link rel='enclosure' href='{enclosure['url']}'"
+        + "".join(f"<author><name>{name}</name></author>" for name in stated["authors"])
+        + f"<category term='{stated['categories'][0]}'/><summary>{stated['summary']}</summary>"
+        f"<content type='html'>{stated['content']}</content><link rel='enclosure' href='{enclosure['url']}'"
         f" type='audio/mpeg' length='{enclosure['length']}'/></entry>\n"
     )
 
 
 def _rss_item(version: Version, style: Style) -> str:
-    says = {name: _escaped(value) for name, value in expected(version, style).items()}
+    stated = {name: _escaped(value) for name, value in expected(version, style).items()}
     [enclosure] = expected(version, style)["enclosures"]
     updated = style.updated(version)
     return (
-        f"<item><guid isPermaLink='false'>{says['id']}</guid><title>{says['title']}</title>"
-        f"<link>{says['link']}</link><pubDate>{http_date(version.born)}</pubDate>"
+        f"<item><guid isPermaLink='false'>{stated['id']}</guid><title>{stated['title']}</title>"
+        f"<link>{stated['link']}</link><pubDate>{http_date(version.born)}</pubDate>"
         + (f"<atom:updated>{updated}</atom:updated>" if updated else "")
-        + "".join(f"<dc:creator>{name}</dc:creator>" for name in says["authors"])
-        + f"<category>{says['categories'][0]}</category><description>{says['summary']}</description>"
-        f"<content:encoded>{says['content']}</content:encoded><enclosure url='{enclosure['url']}'"
+        + "".join(f"<dc:creator>{name}</dc:creator>" for name in stated["authors"])
+        + f"<category>{stated['categories'][0]}</category><description>{stated['summary']}</description>"
+        f"<content:encoded>{stated['content']}</content:encoded><enclosure url='{enclosure['url']}'"
         f" type='audio/mpeg' length='{enclosure['length']}'/></item>\n"
     )
 

@@ -43,7 +43,7 @@ def check_claim(publisher: Publisher, feed: Feed, entries: Entries) -> None:
     if publisher.kind == "paged":
         check_paged(publisher, feed, entries)
         return
-    # The title says which revision of the subscription document was the last one that was read.
+    # The title names the revision of the subscription document that was read last.
     revision = int(str(feed.title).rpartition(" ")[2])
     if revision in publisher.incomplete:
         return
@@ -80,13 +80,13 @@ def check_not_missing(publisher: Publisher, version: Version, entry: dict[str, A
     if version.id in publisher.unknowable:
         return
     if publisher.kind == "archived":
-        later = [v.text for v in publisher.said[version.id] if v.number > version.number]
+        later = [v.text for v in publisher.all_versions[version.id] if v.number > version.number]
         if text in later:
             return
     demand(False, "complete, but something is missing", publisher.name, version, entry)
 
 
-def check_whole(publisher: Publisher, feed: Feed, entries: Entries) -> None:
+def check_complete(publisher: Publisher, feed: Feed, entries: Entries) -> None:
     """When the faults have ended, after one more run: exactly the logical feed."""
     unknowable = publisher.unknowable
     wanted = {v.id: expected(v, publisher.style) for v in publisher.present() if v.id not in unknowable}
@@ -97,8 +97,8 @@ def check_whole(publisher: Publisher, feed: Feed, entries: Entries) -> None:
         demand(not left, "deleted is deleted", sorted(left))
     for name, fields in wanted.items():
         # The same text again, at a later time, is no change.
-        said = [expected(v, publisher.style) for v in publisher.said[name] if v.text is not None]
-        times = {one["updated"] for one in said if one["summary"] == fields["summary"]}
+        reported = [expected(v, publisher.style) for v in publisher.all_versions[name] if v.text is not None]
+        times = {one["updated"] for one in reported if one["summary"] == fields["summary"]}
         demand(entries[name]["updated"] in times, "a time of this text", times, entries[name])
         for field, value in fields.items():
             if field != "updated":
@@ -142,9 +142,9 @@ class Reader:
         self.entries[key] = entry
 
     def check(self, entries: Iterable[dict[str, Any]]) -> None:
-        whole = {(entry["feed"], entry["id"]): _content(entry) for entry in entries}
+        complete = {(entry["feed"], entry["id"]): _content(entry) for entry in entries}
         taken = {key: _content(entry) for key, entry in self.entries.items()}
-        differ = {key for key in {*whole, *taken} if whole.get(key) != taken.get(key)}
+        differ = {key for key in {*complete, *taken} if complete.get(key) != taken.get(key)}
         demand(not differ, "the exports hold the logical feeds", differ)
 
 
@@ -153,7 +153,7 @@ def _content(entry: dict[str, Any]) -> list[Any]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of an export, each whole; none if there is no file."""
+    """Return the lines of an export, all of them complete; none if there is no file."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     demand(not text or text.endswith("\n"), "an export is whole", path)
     return text.splitlines()

@@ -1,4 +1,4 @@
-"""Publishers of generated feeds, which change as they are asked. They know what a reader has to know."""
+"""Publishers of generated feeds, which change as they are requested. They know the expected result."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from random import Random
 
 from tests.chaos.documents import Document, Style, Version, http_date, iso, render
 
-# Few, so that what was said once is said again.
+# Few, so that texts repeat.
 TEXTS = ("one", "two", "three")
 SHOWN = 6
 KEPT = 18
@@ -28,7 +28,7 @@ class Publisher(ABC):
     :param root: of its URLs
     :param elsewhere: of the URLs of its archives
     :param latest: the newest version of each entry; without text if it is no more
-    :param said: all versions
+    :param all_versions: all versions
     :param snapshots: `latest`, by revision
     :param held: what the documents held together, by revision
     :param size: how many entries a page has
@@ -49,7 +49,7 @@ class Publisher(ABC):
     tick: int = 0
     revision: int = 0
     latest: dict[str, Version] = field(default_factory=dict)
-    said: dict[str, list[Version]] = field(default_factory=dict)
+    all_versions: dict[str, list[Version]] = field(default_factory=dict)
     snapshots: list[dict[str, Version]] = field(default_factory=list)
     held: list[list[Version]] = field(default_factory=list)
     size: int = 0
@@ -117,12 +117,12 @@ class Publisher(ABC):
         born = self.tick if before is None else before.born
         version = Version(entry_id, self.number, self.tick, text, born, from_future)
         self.latest[entry_id] = version
-        self.said.setdefault(entry_id, []).append(version)
+        self.all_versions.setdefault(entry_id, []).append(version)
         self.place(version)
 
     def add(self) -> None:
         for _ in range(self.rng.randint(1, 4)):
-            self.say(f"{self.name}-{len(self.said)}", self.rng.choice(TEXTS))
+            self.say(f"{self.name}-{len(self.all_versions)}", self.rng.choice(TEXTS))
 
     def revise(self) -> None:
         live = self.live()
@@ -365,7 +365,7 @@ class Archived(Publisher):
         links = {**self._prev(number), "current": self.root + self.location}
         if number + 1 < len(self.archives):
             links["next-archive"] = self.elsewhere + self.archives[number + 1].path
-        head = "<fh:archive/>" if self.style.says_archive else ""
+        head = "<fh:archive/>" if self.style.states_archive else ""
         return Document(self.name, archive.tick, archive.versions, links, head)
 
     def _prev(self, number: int) -> dict[str, str]:

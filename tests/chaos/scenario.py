@@ -14,7 +14,15 @@ from fhcrawl.store import Feed, Store
 from tests import fork_server
 from tests.chaos.crash_points import COMMIT, COMMIT_AFTER_RENAME, RENAME, Moment
 from tests.chaos.documents import Style
-from tests.chaos.oracle import BrokenPromise, Reader, check_claim, check_once, check_whole, demand, read_lines
+from tests.chaos.oracle import (
+    BrokenPromise,
+    Reader,
+    check_claim,
+    check_complete,
+    check_once,
+    demand,
+    read_lines,
+)
 from tests.chaos.publishers import Archived, Complete, Paged
 from tests.chaos.server import QUIET, Hosts, Kill, Plan
 from tests.fork_server import ForkedProcess
@@ -92,7 +100,7 @@ class World:
             # Pages that a stale copy has displaced are checked.
             for _ in range(3 * self.has_caches):
                 self._run(self._calm())
-            self._check_whole()
+            self._check_complete()
 
     def _populate(self) -> None:
         roots = [self.hosts.start(address) for address in ADDRESSES]
@@ -165,16 +173,16 @@ class World:
             crawl.wait()
         took = f"{time.monotonic() - began:.1f} s, {self.hosts.requests} requests"
         self.hosts.lines.append(f"-- ended with {crawl.returncode} after {took}")
-        said = log.read_text(errors="replace")
-        demand("Traceback" not in said, "no traceback", log)
+        reported = log.read_text(errors="replace")
+        demand("Traceback" not in reported, "no traceback", log)
         is_killed = crawl.returncode == -signal.SIGKILL
         # The servers' faults may have hit every feed.
-        expected = int("No feed could be read" in said)
+        expected = int("No feed could be read" in reported)
         demand(is_killed or crawl.returncode == expected, "a run ends well", crawl.returncode, log)
-        self._check_claims(None if is_killed else said)
+        self._check_claims(None if is_killed else reported)
         if drawn.plan == QUIET:
             # The second one proves that a 304 is wrong.
-            often = {path: number for path, number in self.hosts.asked.items() if number > 2}
+            often = {path: number for path, number in self.hosts.requested.items() if number > 2}
             demand(not often, "a document is requested once", often)
         return is_killed
 
@@ -213,7 +221,7 @@ class World:
         store.close()
         return feeds, entries
 
-    def _check_claims(self, said: str | None) -> None:
+    def _check_claims(self, reported: str | None) -> None:
         feeds, entries = self._state()
         for publisher in self.hosts.publishers.values():
             feed = feeds.get(publisher.feed)
@@ -221,11 +229,11 @@ class World:
                 continue
             self.hosts.lines.append(f"{publisher.name}: {feed}")
             check_claim(publisher, feed, entries[publisher.feed])
-            if said is not None:
+            if reported is not None:
                 line = f"{publisher.feed}: {feed.verdict_in_words}, entries: {feed.entries}"
-                demand(line in said, "the log's closing lines say the verdict", line)
+                demand(line in reported, "the log's closing lines say the verdict", line)
 
-    def _check_whole(self) -> None:
+    def _check_complete(self) -> None:
         self._take_exports()
         log = self.folder / "export.log"
         export = self._start(["export", "-o", "whole.jsonl"], log)
@@ -234,7 +242,7 @@ class World:
         feeds, stored = self._state()
         for publisher in self.hosts.publishers.values():
             entries = {entry["id"]: entry for entry in exported if entry["feed"] == publisher.feed}
-            check_whole(publisher, feeds[publisher.feed], entries)
+            check_complete(publisher, feeds[publisher.feed], entries)
             for entry in stored[publisher.feed].values():
                 demand(entry["change"] is None, "everything has been exported", entry)
         self.reader.check(exported)

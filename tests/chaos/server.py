@@ -1,4 +1,4 @@
-"""Hosts that serve publishers and misbehave, as a seed says; they kill the crawl when its time has come."""
+"""Hosts that serve publishers with faults chosen by a seed, and kill the crawl at a given moment."""
 
 import gzip
 import hashlib
@@ -66,7 +66,7 @@ class Hosts:
     kill: Kill | None = None
     strike: Callable[[], None] = lambda: None
     requests: int = 0
-    asked: Counter[str] = field(default_factory=Counter)
+    requested: Counter[str] = field(default_factory=Counter)
     lines: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     over: threading.Event = field(default_factory=threading.Event)
@@ -99,7 +99,7 @@ class Hosts:
     def begin(self, plan: Plan, kill: Kill | None, strike: Callable[[], None]) -> None:
         self.plan, self.kill, self.strike = plan, kill, strike
         self.requests = 0
-        self.asked.clear()
+        self.requested.clear()
         self.over = threading.Event()
 
     def end(self) -> None:
@@ -118,7 +118,7 @@ class Hosts:
             answer = publisher.answer(path)
             if fault == "stale":
                 answer = publisher.stale(path, self.faults[publisher.name]) or answer
-            self.asked[path] += 1
+            self.requested[path] += 1
             self.lines.append(f"{self.requests} {path} {event} {fault} {kill or ''}")
             return answer, fault, publisher.validator == "etag", kill
 
@@ -223,7 +223,7 @@ class Handler(server.Handler):
             self.wfile.write(part if fault == "cut-close" else body)
             self.close_connection = True
         elif fault in ("cut-chunked", "chunked"):
-            self._chunked(part if fault == "cut-chunked" else body, headers, whole=fault == "chunked")
+            self._chunked(part if fault == "cut-chunked" else body, headers, complete=fault == "chunked")
         elif fault in ("bad-gzip", "cut-gzip", "gzip"):
             packed = gzip.compress(body)
             sent = {"bad-gzip": body, "cut-gzip": packed[: len(packed) * 2 // 3], "gzip": packed}[fault]
@@ -236,10 +236,10 @@ class Handler(server.Handler):
         else:
             self._send(200, {"empty": b"", "html": HTML}.get(fault, body), headers)
 
-    def _chunked(self, body: bytes, headers: dict[str, str], whole: bool) -> None:
+    def _chunked(self, body: bytes, headers: dict[str, str], complete: bool) -> None:
         self._head(200, {**headers, "Transfer-Encoding": "chunked"})
         self.wfile.write(f"{len(body):x}\r\n".encode() + body + b"\r\n" if body else b"")
-        if whole:
+        if complete:
             self.wfile.write(b"0\r\n\r\n")
         else:
             self.close_connection = True

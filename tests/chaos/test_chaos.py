@@ -10,7 +10,7 @@ import pytest
 from tests.chaos.scenario import live
 
 # The last ones have found something: archives that are cut anew while the oldest of them is read; entries
-# that move on by a whole page while pages are read.
+# that move on by one page while pages are read.
 SEEDS = (*range(4), 5017, 6066)
 MORE_SEEDS = range(4, 24)
 

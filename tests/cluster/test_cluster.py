@@ -115,7 +115,7 @@ class Cluster:
         self.redis.close()
 
     def feeds(self) -> dict[str, Feed]:
-        """What the store says of each feed, by URL."""
+        """The stored row of each feed, by URL."""
         with contextlib.closing(Store.open(self._store_url)) as store:
             return {feed.feed: feed for feed in store.feeds.read()}
 
@@ -138,11 +138,11 @@ class Hosts:
                 self.urls.append(server.url(f"/{name}/2"))
         self.entries.sort()
 
-    def asked(self) -> int:
+    def requested(self) -> int:
         return sum(len(server.requests) for server in self.servers)
 
     def agents(self) -> list[list[str]]:
-        """Who has asked each host, in the order of its requests, without repetitions."""
+        """The clients of each host, in the order of their requests, without repetitions."""
         by_host = [[headers["User-Agent"] for headers in server.headers] for server in self.servers]
         return [[agent for agent, _ in itertools.groupby(agents)] for agents in by_host]
 
@@ -211,7 +211,7 @@ def test_killed_worker_loses_nothing(cluster: Cluster) -> None:
         given = {"CONCURRENT_REQUESTS": 2, "FHCRAWL_EXPORT_SECONDS": 1}
         workers = [cluster.start(USER_AGENT=agent(n), **given) for n in range(3)]
         killed = workers[1]
-        wait_until(lambda: agent(1) in str(published.agents()) and published.asked() > 30, killed)
+        wait_until(lambda: agent(1) in str(published.agents()) and published.requested() > 30, killed)
         killed.process.send_signal(signal.SIGKILL)
         killed.process.wait()
         assert [workers[0].end(), workers[2].end()] == [0, 0], workers[0].log
@@ -240,12 +240,12 @@ def test_changes_of_a_killed_worker_are_exported_without_a_request(cluster: Clus
         killed.process.kill()
         killed.process.wait()
         assert cluster.exported() == []
-        asked = published.asked()
+        requested = published.requested()
         assert "No feed is due" in cluster.command("enqueue", "--due")
         last = cluster.start()
         assert last.end() == 0, last.log
         assert cluster.exported() == published.entries
-        assert published.asked() == asked
+        assert published.requested() == requested
 
 
 @nightly
@@ -255,21 +255,21 @@ def test_host_that_is_crawled_is_not_taken_again_before_it_is_done(cluster: Clus
         cluster.command("subscribe", *published.urls)
         cluster.command("enqueue", *published.urls)
         first = cluster.start(USER_AGENT=agent(0))
-        wait_until(published.asked, first)
+        wait_until(published.requested, first)
         assert "Added to the list: hosts: 1, " in cluster.command("enqueue", *published.urls)
         assert "Added to the list: hosts: 0, " in cluster.command("enqueue", *published.urls)
         second = cluster.start(USER_AGENT=agent(1))
         assert [first.end(), second.end()] == [0, 0], second.log
         holder = f"process {first.process.pid} on {socket.gethostname()} until 20"
-        said = f"Waiting for hosts that other workers hold: 1 (127.0.1.1 by {holder}"
-        assert second.log.count(said) == 1
+        reported = f"Waiting for hosts that other workers hold: 1 (127.0.1.1 by {holder}"
+        assert second.log.count(reported) == 1
         assert cluster.exported() == published.entries
         [server] = published.servers
         assert server.busiest == 1
         [agents] = published.agents()
         assert agents[0] == agent(0)
         assert len(agents) <= 2
-        # The second time, each feed is asked whether it has changed.
+        # The second time, each feed is polled with a conditional request.
         assert len([path for path in server.requests if path.endswith("/2")]) == 6
 
 
@@ -310,7 +310,7 @@ def test_worker_does_not_take_a_host_that_it_has(cluster: Cluster) -> None:
         cluster.command("enqueue", *published.urls)
         [element] = cluster.redis.lrange(cluster.key, 0, -1)
         worker = cluster.start()
-        wait_until(published.asked, worker)
+        wait_until(published.requested, worker)
         # Before the worker renews its lock.
         with cluster.redis.pipeline() as pipe:
             pipe.delete(*cluster.redis.keys(f"{cluster.key}*"))

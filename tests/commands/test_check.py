@@ -22,7 +22,7 @@ def check(project: Project, url: str, *options: str) -> tuple[int, dict[str, Any
     return done.returncode, found
 
 
-def said(found: dict[str, Any], *severities: str) -> list[tuple[str, str]]:
+def reported(found: dict[str, Any], *severities: str) -> list[tuple[str, str]]:
     return [(f["rule"], f["text"]) for f in found["findings"] if f["severity"] in severities]
 
 
@@ -32,15 +32,15 @@ def serve_archives(server: FeedServer) -> None:
         server.serve(path, publisher.document(path) or "")
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_archived_feed_passes_and_nothing_is_stored(server: FeedServer, project: Project) -> None:
     serve_archives(server)
     code, found = check(project, server.url("/index.atom"), "--strict")
     assert (code, found["is_whole"], found["documents"], found["entries"]) == (0, True, 4, 36)
-    assert said(found, "error", "warning") == []
+    assert reported(found, "error", "warning") == []
     assert sorted(path.name for path in project.folder.iterdir()) == ["scrapy.cfg"]
     # The two conditional requests at the end.
-    assert server.asked() == [
+    assert server.requested() == [
         *("/index.atom", "/2021/03.atom", "/2021/02.atom", "/2021/01.atom", "/index.atom", "/2021/03.atom")
     ]
 
@@ -57,7 +57,7 @@ def test_archive_sets_of_exports_pass(form: str, server: FeedServer, project: Pr
         server.serve(f"/set/{path.name}", path.read_bytes(), content_type=f"application/{form}+xml")
     code, found = check(project, f"{base}index.{form}", "--strict")
     assert (code, found["documents"], found["entries"], found["is_whole"]) == (0, 4, 36, True)
-    assert said(found, "error", "warning") == []
+    assert reported(found, "error", "warning") == []
 
 
 def test_what_cannot_be_fetched_cuts_the_chain(server: FeedServer, project: Project) -> None:
@@ -68,7 +68,7 @@ def test_what_cannot_be_fetched_cuts_the_chain(server: FeedServer, project: Proj
     ):
         server.serve("/index", atom([E("urn:1")], prev=place))
         code, found = check(project, server.url("/index"))
-        [cut] = [text for rule, text in said(found, "error") if rule == "walk-ends"]
+        [cut] = [text for rule, text in reported(found, "error") if rule == "walk-ends"]
         assert f"is not fetched: {why}" in cut
         assert code == 1
 
@@ -95,7 +95,7 @@ def test_walk_is_bounded(server: FeedServer, project: Project) -> None:
     assert (code, found["documents"], found["is_whole"]) == (0, 4, False)
     code, found = check(project, server.url("/0"), "-s", "FHCRAWL_MAX_ARCHIVES=3")
     assert (found["documents"], found["is_whole"]) == (4, False)
-    assert any("FHCRAWL_MAX_ARCHIVES" in text for _rule, text in said(found, "warning"))
+    assert any("FHCRAWL_MAX_ARCHIVES" in text for _rule, text in reported(found, "warning"))
 
 
 @pytest.mark.nightly("starts a WordPress")
@@ -105,8 +105,8 @@ def test_feeds_of_wordpress(wordpress: WordPress, project: Project) -> None:
         code, found = check(project, wordpress.url(path))
         assert (code, found["kind"], found["entries"]) == (0, "single", 10)
         # WordPress leaves out the port of its address.
-        assert {rule for rule, _text in said(found, "error", "warning")} <= {"self-link"}
-        assert [rule for rule, _text in said(found, "advice")] == ["says-its-history"]
+        assert {rule for rule, _text in reported(found, "error", "warning")} <= {"self-link"}
+        assert [rule for rule, _text in reported(found, "advice")] == ["says-its-history"]
 
 
 def test_feed_in_files_is_checked(project: Project, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
     }
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_feeds_as_table(crawled: FeedServer, project: Project) -> None:
     lines = project.scrapy("feeds").stdout.splitlines()
     assert lines[1].split()[:4] == ["Example", "Feed", "archived", "1"]
@@ -120,9 +120,9 @@ def test_feeds_are_chosen_by_url_and_verdict(crawled: FeedServer, project: Proje
 def test_feeds_of_an_empty_store(project: Project) -> None:
     empty = project.scrapy("feeds", "--fail-on", "unknown")
     assert (empty.returncode, "No feeds in" in empty.stdout) == (1, True)
-    said = project.scrapy("feeds").stdout
+    reported = project.scrapy("feeds").stdout
     _scheme, _colon, place = opening.without_passwords(make_url(project.database.url)).partition(":")
-    assert f"{place} yet; run fhcrawl crawl" in said
+    assert f"{place} yet; run fhcrawl crawl" in reported
     assert project.feeds() == []
 
 
@@ -176,7 +176,7 @@ BROKEN = {
 
 @pytest.mark.in_process
 @pytest.mark.parametrize("broken", BROKEN)
-def test_outage_takes_nothing_away(server: FeedServer, project: Project, broken: str) -> None:
+def test_outage_keeps_verdicts_and_times(server: FeedServer, project: Project, broken: str) -> None:
     server.serve("/feed", atom([E("3")], prev="/a1"))
     server.serve("/a1", atom([E("2")], head="<fh:archive/>"))
     server.serve("/plain", atom([E("1")]))
@@ -256,7 +256,7 @@ def test_export_replaces_the_file(crawled: FeedServer, project: Project) -> None
     ids=" ".join,
 )
 @pytest.mark.any_store("what becomes of printed text")
-def test_output_that_nobody_reads_ends_the_command_without_a_word(
+def test_closed_pipe_ends_a_command_with_sigpipe(
     crawled: FeedServer, project: Project, args: tuple[str, ...]
 ) -> None:
     feed = crawled.url("/one")
@@ -269,7 +269,7 @@ def test_output_that_nobody_reads_ends_the_command_without_a_word(
     assert [line for line in done.stderr.splitlines() if "entries may be missing" not in line] == []
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 @pytest.mark.sqlite_only("the demonstration has its own store")
 def test_demo_crawls_a_feed_and_then_only_what_is_new(project: Project) -> None:
     first = project.scrapy("demo")

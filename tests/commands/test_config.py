@@ -51,7 +51,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reported"),
     [
         ("FHCRAWL_RECHEK = 1", "There is no setting FHCRAWL_RECHEK; did you mean FHCRAWL_RECHECK?"),
         ("DELTAFETCH_RESETS = 1", "There is no setting DELTAFETCH_RESETS; did you mean DELTAFETCH_RESET?"),
@@ -76,13 +76,13 @@ def file(tmp_path: Path) -> Path:
     ],
 )
 def test_refusal_is_one_sentence_with_the_file(
-    fhcrawl: CommandLine, file: Path, text: str, said: str
+    fhcrawl: CommandLine, file: Path, text: str, reported: str
 ) -> None:
     file.write_text(text)
     code, out, err = fhcrawl("feeds")
     assert (code, out) == (2, "")
-    assert err.splitlines()[-1].startswith(f"fhcrawl feeds: error: {file}: {said}")
-    # The help says where the store is, and another file replaces this one.
+    assert err.splitlines()[-1].startswith(f"fhcrawl feeds: error: {file}: {reported}")
+    # The help shows the path of the store, and another file replaces this one.
     assert fhcrawl("--help")[0] == 0
     assert fhcrawl("feeds", "--config", os.devnull)[0] == 0
 
@@ -91,8 +91,8 @@ def test_misspelt_names_on_the_command_line_are_one_sentence(fhcrawl: CommandLin
     for given, meant in (("USER_AGNT=x", "USER_AGENT"), ("DOWNLOD_DELAY=9", "DOWNLOAD_DELAY")):
         code, _out, err = fhcrawl("feeds", "-s", given)
         name = given.partition("=")[0]
-        said = f"fhcrawl feeds: error: There is no setting {name}; did you mean {meant}?"
-        assert (code, err.splitlines()[-1]) == (2, said)
+        reported = f"fhcrawl feeds: error: There is no setting {name}; did you mean {meant}?"
+        assert (code, err.splitlines()[-1]) == (2, reported)
     assert fhcrawl("feeds", "-s", "OF_ANOTHER_COMPONENT=1", "-s", "HTTPAUTH_DOMAIN=a.example")[0] == 0
     # A project's own components may have such a setting.
     (tmp_path / "here" / "scrapy.cfg").write_text("[settings]\ndefault = fhcrawl.settings\n")
@@ -110,7 +110,7 @@ def test_a_file_that_is_not_toml_or_missing_is_one_sentence(fhcrawl: CommandLine
     )
 
 
-def test_the_store_is_where_the_file_says(
+def test_configuration_file_chooses_the_store(
     fhcrawl: CommandLine, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file.write_text(f"FHCRAWL_DATA_DIR = '{tmp_path}/a'")
@@ -166,7 +166,7 @@ def test_settings_of_a_project_are_told_from_defaults(fhcrawl: CommandLine, tmp_
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "reported"),
     [
         ("craw", "fhcrawl: error: There is no command craw; did you mean crawl? `fhcrawl --help` lists"),
         ("subscirbe x", "There is no command subscirbe; did you mean subscribe? `fhcrawl"),
@@ -180,9 +180,11 @@ def test_settings_of_a_project_are_told_from_defaults(fhcrawl: CommandLine, tmp_
         ("checks http://a.example/", "There is no command checks; did you mean check?"),
     ],
 )
-def test_mistyped_commands_and_options_have_a_suggestion(fhcrawl: CommandLine, line: str, said: str) -> None:
+def test_mistyped_commands_and_options_have_a_suggestion(
+    fhcrawl: CommandLine, line: str, reported: str
+) -> None:
     code, out, err = fhcrawl(*line.split())
-    assert (code, out, said in err.splitlines()[-1]) == (2, "", True), err
+    assert (code, out, reported in err.splitlines()[-1]) == (2, "", True), err
 
 
 @pytest.mark.parametrize(

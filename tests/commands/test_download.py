@@ -110,7 +110,7 @@ def serve(server: FeedServer, project: Project, *numbers: int) -> str:
         server.serve(f"/{number}.mp3", f"audio {number}", content_type=AUDIO)
     server.serve("/podcast", body)
     project.crawl(server.url("/podcast"))
-    server.asked()
+    server.requested()
     return server.url("/podcast")
 
 
@@ -132,12 +132,12 @@ def test_what_is_there_is_not_downloaded_again(server: FeedServer, project: Proj
     assert (code, err) == (1, [f"{server.url('/2.mp3')} is missing (404)"])
     assert out[-1] == "2 downloaded, 0 already there, 1 missing"
     assert files(project) == ["audio 1", "audio 3"]
-    assert server.asked() == ["/3.mp3", "/2.mp3", "/1.mp3"]
+    assert server.requested() == ["/3.mp3", "/2.mp3", "/1.mp3"]
     server.serve("/2.mp3", "audio 2")
     code, out, err = download(project, feed)
     assert (code, out[-1], err) == (0, "1 downloaded, 2 already there, 0 missing", [])
     assert files(project) == ["audio 1", "audio 2", "audio 3"]
-    assert server.asked() == ["/2.mp3"]
+    assert server.requested() == ["/2.mp3"]
     assert download(project, feed)[:2] == (0, ["0 downloaded, 3 already there, 0 missing"])
 
 
@@ -149,12 +149,12 @@ def test_failures_are_one_line_each(server: FeedServer, project: Project) -> Non
     server.answers["/4.mp3"] = Answer(status=302, headers={"Location": "http://127.0.0.2:9/private.mp3"})
     code, out, err = download(project, feed)
     assert (code, out) == (1, ["0 downloaded, 0 already there, 4 missing"])
-    said = dict(line.split(" ", 1) for line in err)
-    assert len(said) == len(err) == 4
-    assert said[server.url("/1.mp3")] == "is not fetched: robots.txt disallows it"
-    assert said[server.url("/2.mp3")] == "is empty"
-    assert said[server.url("/3.mp3")] == "comes incomplete"
-    assert said[server.url("/4.mp3")].startswith("is not fetched: ")
+    reported = dict(line.split(" ", 1) for line in err)
+    assert len(reported) == len(err) == 4
+    assert reported[server.url("/1.mp3")] == "is not fetched: robots.txt disallows it"
+    assert reported[server.url("/2.mp3")] == "is empty"
+    assert reported[server.url("/3.mp3")] == "comes incomplete"
+    assert reported[server.url("/4.mp3")].startswith("is not fetched: ")
     assert files(project) == []
 
 
@@ -167,7 +167,7 @@ def serve_titled(server: FeedServer, project: Project, *entries: E) -> str:
         server.serve(f"/{one.id}.mp3", f"audio {one.id}", content_type=AUDIO)
     server.serve("/podcast", body)
     project.crawl(server.url("/podcast"))
-    server.asked()
+    server.requested()
     return server.url("/podcast")
 
 
@@ -183,7 +183,7 @@ def test_files_keep_their_names(server: FeedServer, project: Project) -> None:
     new = E("2", title="news", updated="2003-01-01T00:00:00Z")
     serve_titled(server, project, new, E("1", title="Old news", updated="2003-01-09T00:00:00Z"))
     assert download(project, feed)[1][-1] == "1 downloaded, 1 already there, 0 missing"
-    assert server.asked() == ["/2.mp3"]
+    assert server.requested() == ["/2.mp3"]
     assert names(project) == before | {"2003-01-01 news (2).mp3": "audio 2"}
     (project.folder / "files" / "2003-01-01 News.mp3").unlink()
     assert download(project, feed)[1][-1] == "1 downloaded, 1 already there, 0 missing"
@@ -250,7 +250,7 @@ def test_newest_files_of_several_feeds(server: FeedServer, project: Project) -> 
     )
     server.serve("/9.mp3", "audio 9", content_type=AUDIO)
     project.crawl(other)
-    server.asked()
+    server.requested()
     assert download(project, feed, "--limit", "1")[1] == [
         "2003-03-01 3.mp3",
         "1 downloaded, 0 already there, 0 missing",
@@ -271,7 +271,7 @@ def test_server_that_wants_no_requests_gets_none(server: FeedServer, project: Pr
     assert code == 1
     assert [line for line in err if "86400 seconds (503), which is more than FHCRAWL_MAX_WAIT" in line] == err
     assert len(err) == 2
-    assert server.asked() == ["/2.mp3"]
+    assert server.requested() == ["/2.mp3"]
 
 
 def test_host_has_one_download_at_a_time(server: FeedServer, project: Project) -> None:
@@ -309,11 +309,11 @@ def test_killed_download_goes_on_behind_the_complete_files(server: FeedServer, p
     process.wait(60)
     killed.set()
     assert files(project) == ["audio 3"]
-    server.asked()
+    server.requested()
     server.answers["/2.mp3"] = complete
     code, out, err = download(project, feed)
     assert (code, out[-1], err) == (0, "2 downloaded, 1 already there, 0 missing", [])
-    assert server.asked() == ["/2.mp3", "/1.mp3"]
+    assert server.requested() == ["/2.mp3", "/1.mp3"]
     assert files(project) == ["audio 1", "audio 2", "audio 3"]
 
 
@@ -340,7 +340,7 @@ def test_a_signal_ends_the_download_after_the_file_in_progress(server: FeedServe
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 130
     assert files(project) == ["audio 3"]
-    assert server.asked() == ["/3.mp3"]
+    assert server.requested() == ["/3.mp3"]
 
 
 ETAG = '"v1"'
@@ -386,7 +386,7 @@ def test_interrupted_file_is_resumed(server: FeedServer, project: Project, case:
     assert download(project, feed, *arguments)[0] == 1
     [part] = (project.folder / "files").iterdir()
     assert (part.suffix, part.stat().st_size) == (".part", 50_000)
-    server.asked()
+    server.requested()
     server.answers["/1.mp3"] = then
     assert download(project, feed, *arguments)[0] == code
     sent = server.headers[-1]
@@ -401,7 +401,7 @@ def test_part_that_the_server_refuses_is_requested_again(server: FeedServer, pro
     server.answers["/1.mp3"] = partly(BODY, 0, 50_000)
     assert download(project, feed, "-s", "RETRY_TIMES=0")[0] == 1
     answers: Iterator[Answer] = iter([Answer(status=416), Answer(BODY, content_type=AUDIO)])
-    server.asked()
+    server.requested()
 
     def change(path: str) -> None:
         if path == "/1.mp3" and server.requests.count(path) == 1:
@@ -410,7 +410,7 @@ def test_part_that_the_server_refuses_is_requested_again(server: FeedServer, pro
     server.answers["/1.mp3"] = next(answers)
     server.on_request = change
     assert download(project, feed, "-s", "RETRY_TIMES=0")[0] == 0
-    assert server.asked() == ["/1.mp3", "/1.mp3"]
+    assert server.requested() == ["/1.mp3", "/1.mp3"]
 
 
 @pytest.mark.real_crawl

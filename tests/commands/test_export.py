@@ -24,7 +24,7 @@ BUCKET = 'FEED_STORAGES={"bucket": "tests.extensions.test_other_places.Bucket"}'
 
 @pytest.fixture
 def crawled(server: FeedServer, project: Project) -> FeedServer:
-    """A whole feed of three years, with a deleted entry, and an RSS feed with a gap."""
+    """A complete feed of three years, with a deleted entry, and an RSS feed with a gap."""
     entries = [E(str(year), updated=f"{year}-07-01T00:00:00.5Z") for year in (2005, 2004, 2003)]
     server.serve("/one", atom(entries, head=f"<fh:complete/>{tombstone('0', '2003-01-01T00:00:00Z')}"))
     body = rss([E("1", updated=None)], prev="/gone")
@@ -110,7 +110,7 @@ def test_complete_feed_in_one_document(crawled: FeedServer, project: Project) ->
         assert not feedparser.parse(body).bozo
 
 
-def whole_seconds(row: dict[str, Any]) -> dict[str, Any]:
+def complete_seconds(row: dict[str, Any]) -> dict[str, Any]:
     return {name: row[name] and row[name].replace(microsecond=0) for name in TIMES}
 
 
@@ -121,7 +121,7 @@ def test_parquet_has_nested_types(crawled: FeedServer, project: Project) -> None
     expected = read_export(project.folder / "all.jsonl")
     for row in expected:
         row.update({name: row[name] and datetime.fromisoformat(f"{row[name][:19]}+00:00") for name in TIMES})
-    assert [{**row, **whole_seconds(row)} for row in rows] == expected
+    assert [{**row, **complete_seconds(row)} for row in rows] == expected
     assert rows[-1]["enclosures"][0]["length"] == 9999999999999999999
     project.scrapy("export", "-o", "none.parquet", "--category", "none")
     assert parquet.read_table(project.folder / "none.parquet").column_names == EXPORTED
@@ -147,7 +147,7 @@ def test_opml_has_verdicts_and_is_a_list_of_feeds(crawled: FeedServer, project: 
 
 
 @pytest.mark.usefixtures("crawled")
-def test_feed_storages_get_whole_exports(project: Project) -> None:
+def test_feed_storages_get_complete_exports(project: Project) -> None:
     folder = project.folder / "bucket"
     folder.mkdir()
     args = ("export", "-o", f"bucket://{folder}/all.jsonl", "-s", BUCKET)
@@ -175,30 +175,30 @@ def test_server_that_refuses_the_connection_gets_a_sentence(project: Project, pl
 
 
 @pytest.mark.in_process
-def test_export_says_which_feeds_may_lack_entries(server: FeedServer, project: Project) -> None:
-    def said(*args: str) -> list[str]:
+def test_export_lists_feeds_that_may_lack_entries(server: FeedServer, project: Project) -> None:
+    def reported(*args: str) -> list[str]:
         done = project.scrapy("export", "-o", "all.jsonl", *args)
         assert done.returncode == 0
         return done.stderr.splitlines()
 
-    assert said() == []
+    assert reported() == []
     lack = "entries may be missing from the export; `fhcrawl feeds` shows which"
     server.serve("/whole", atom([E("1")], head="<fh:complete/>"))
     server.serve("/gap", atom([E("1")], prev="/missing"))
     server.serve("/plain", atom([E("1")]))
-    whole, gap, plain, missing = map(server.url, ("/whole", "/gap", "/plain", "/missing"))
-    project.crawl(whole, gap, plain)
-    assert said("--feed", whole) == []
-    assert said("--feed", plain) == []
-    assert said() == [f"{gap} is incomplete: {lack}"]
+    full, gap, plain, missing = map(server.url, ("/whole", "/gap", "/plain", "/missing"))
+    project.crawl(full, gap, plain)
+    assert reported("--feed", full) == []
+    assert reported("--feed", plain) == []
+    assert reported() == [f"{gap} is incomplete: {lack}"]
     done = project.scrapy("export", "-o", "one.atom", "--feed", gap)
     assert done.stderr == f"{gap} is incomplete: {lack}\n"
     assert project.scrapy("export", "-o", "feeds.opml").stderr == ""
     project.scrapy("subscribe", missing, server.url("/later"))
     project.crawl(missing)
-    assert said() == [f"{gap} is incomplete: {lack}", f"{missing} is not read: {lack}"]
+    assert reported() == [f"{gap} is incomplete: {lack}", f"{missing} is not read: {lack}"]
     gaps = [f"/gap{number}" for number in range(2)]
     for path in gaps:
         server.serve(path, atom([E("1")], prev="/missing"))
     project.crawl(*map(server.url, gaps))
-    assert said() == [f"4 of 7 feeds are incomplete: {lack}"]
+    assert reported() == [f"4 of 7 feeds are incomplete: {lack}"]

@@ -18,7 +18,7 @@ def finding(severity: Severity, text: str, document: str | None = None, line: in
     )
 
 
-def test_each_sentence_stands_once_with_its_documents() -> None:
+def test_findings_with_the_same_text_are_grouped() -> None:
     several = [finding(Severity.WARNING, "It is wrong.", f"https://example.org/{n}", n) for n in range(1, 6)]
     lines = list(shown.lines([*several, finding(Severity.GOOD, "All is well.")], SUMMARY, Look()))
     assert lines == [

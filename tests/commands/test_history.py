@@ -27,7 +27,7 @@ def history(server: FeedServer, project: Project, entry_id: str = "1") -> list[d
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def said(versions: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def reported(versions: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(version["state"], version["summary"]) for version in versions]
 
 
@@ -43,7 +43,7 @@ def test_what_a_crawl_replaces_and_what_archives_have_is_kept(server: FeedServer
     run = crawl(server, project)
     assert run.changes == {"1": "updated"}
     versions = history(server, project)
-    assert said(versions) == [("current", "c"), ("superseded", "b"), ("superseded", "a")]
+    assert reported(versions) == [("current", "c"), ("superseded", "b"), ("superseded", "a")]
     assert [version["document"] for version in versions] == [
         server.url(path) for path in ("/feed", "/feed", "/1")
     ]
@@ -62,7 +62,7 @@ def test_what_a_crawl_replaces_and_what_archives_have_is_kept(server: FeedServer
 def test_versions_are_kept_in_any_order(server: FeedServer, project: Project, order: tuple[str, ...]) -> None:
     server.serve("/feed", atom([entry(text, 1904 + ord(text)) for text in order]))
     crawl(server, project)
-    assert said(history(server, project)) == [("current", "c"), ("superseded", "b"), ("superseded", "a")]
+    assert reported(history(server, project)) == [("current", "c"), ("superseded", "b"), ("superseded", "a")]
     server.serve("/feed", atom([entry(text, 1904 + ord(text)) for text in order]))
     project.crawl(server.url("/feed"), settings={"DELTAFETCH_RESET": 1})
     assert len(history(server, project)) == 3
@@ -157,18 +157,18 @@ def test_older_version_says_what_then_changed(server: FeedServer, project: Proje
     ]
 
 
-def test_nothing_is_kept_unless_it_is_asked_for(server: FeedServer, project: Project) -> None:
+def test_earlier_versions_are_not_kept_without_the_setting(server: FeedServer, project: Project) -> None:
     for text, year in (("a", 2009), ("b", 2010)):
         server.serve("/feed", atom([entry(text, year)]))
         crawl(server, project, FHCRAWL_KEEP_VERSIONS_ENABLED=0)
-    assert said(history(server, project)) == [("current", "b")]
+    assert reported(history(server, project)) == [("current", "b")]
     done = project.scrapy("history", server.url("/feed"), "1")
     assert "FHCRAWL_KEEP_VERSIONS_ENABLED=1" in done.stdout
     done = project.scrapy("history", server.url("/feed"), "none")
     assert (done.returncode, "has no entry with the id none" in done.stderr) == (2, True)
 
 
-def test_place_of_a_capture_says_when_it_was() -> None:
+def test_time_of_a_capture_is_encoded_in_its_position() -> None:
     for date in ("1970-01-01T00:00:00Z", "2009-02-03T04:05:06Z", "2038-01-19T03:14:06Z"):
         assert captured_at(position_of_capture(date, 3)) == date
     assert captured_at(position_of_capture("2009-02-03T04:05:06.5Z", 0)) == "2009-02-03T04:05:06Z"

@@ -28,8 +28,8 @@ def test_stdout_that_does_not_know_a_character_gets_an_escape(project: Project, 
         assert (done.returncode, done.stderr) == (0, "")
         assert r"\u2603\U0001f600" in done.stdout
     # RFC 8259, 8.1: JSON is UTF-8.
-    [said] = json.loads(project.scrapy("feeds", "--json", **ascii_only).stdout)
-    assert said["title"] == TITLE
+    [reported] = json.loads(project.scrapy("feeds", "--json", **ascii_only).stdout)
+    assert reported["title"] == TITLE
     assert json.loads(project.scrapy("history", "--json", feed, TITLE, **ascii_only).stdout)["id"] == TITLE
 
 

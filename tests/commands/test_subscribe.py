@@ -14,13 +14,13 @@ def test_crawl_without_arguments_crawls_what_is_subscribed(server: FeedServer, p
         f'<opml><outline xmlUrl="{server.url("/b")}"/><outline xmlUrl="{server.url("/c")}"/></opml>'
     )
     project.crawl(server.url("/other"))
-    server.asked()
+    server.requested()
     done = project.scrapy("subscribe", server.url("/a"), "list.opml", server.url("/a"))
     assert (done.returncode, done.stdout) == (0, "Newly subscribed: 3; already subscribed: 0\n")
     again = project.scrapy("subscribe", "list.opml")
     assert again.stdout == "Newly subscribed: 0; already subscribed: 2\n"
     assert set(project.crawl().changes) == {"/a", "/b", "/c"}
-    assert sorted(server.asked()) == ["/a", "/b", "/c"]
+    assert sorted(server.requested()) == ["/a", "/b", "/c"]
 
 
 def test_list_that_names_a_file_is_refused_unless_it_may(project: Project) -> None:

@@ -40,7 +40,7 @@ def plain(settings: BaseSettings) -> dict[str, Any]:
     return {name: value for name, value in settings.copy_to_dict().items() if name != "ADDONS"}
 
 
-@pytest.mark.full_lane("starts Python")
+@pytest.mark.slow("starts Python")
 def test_package_does_not_load_the_add_on_before_it_is_used() -> None:
     script = "import sys, fhcrawl; print('scrapy' in sys.modules, fhcrawl.Addon.__module__)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

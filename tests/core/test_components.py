@@ -49,7 +49,7 @@ HANDLERS = "DOWNLOAD_HANDLERS"
         *product([HANDLERS], ["{}", '{"https": null}', {"http": f"{PATH}.Handler"}, {"x": "mine.Handler"}]),
     ],
 )
-def test_components_come_back_beside_those_of_the_user(name: str, given: Any) -> None:
+def test_components_of_fhcrawl_are_added_to_those_of_the_user(name: str, given: Any) -> None:
     ours = DOWNLOAD_HANDLERS if name == HANDLERS else COMPONENTS[name]
     wanted = {**ours, **(json.loads(given) if isinstance(given, str) else given)}
     assert dict(settled({name: given})[name]) == wanted
@@ -97,7 +97,7 @@ def test_other_components_can_be_switched_off(path: str) -> None:
 @pytest.mark.parametrize(
     ("path", "order"), [(GUARD, 56), (GUARD, 60.5), (READER, 500), (STORE, 0), (DUPLICATES, 900)]
 )
-def test_number_of_the_user_stands(path: str, order: float) -> None:
+def test_order_of_a_component_set_by_the_user_is_kept(path: str, order: float) -> None:
     name = setting_of(path)
     assert settled({name: {path: order}})[name][path] == order
 

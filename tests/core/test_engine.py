@@ -82,7 +82,7 @@ def open_scheduler(tmp_path: Path) -> Iterator[Callable[[], Scheduler]]:
         settings.set("FHCRAWL_STORE_URL", f"sqlite:///{tmp_path / 'store.sqlite'}")
         settings.set("TWISTED_REACTOR_ENABLED", False)
         settings.set("JOBDIR", str(tmp_path / "job"))
-        # Ours asks the downloader which host is next.
+        # Ours gets the next host from the downloader.
         settings.set("SCHEDULER_PRIORITY_QUEUE", "scrapy.pqueues.ScrapyPriorityQueue")
         settings.set("EXTENSIONS", {"fhcrawl.extensions.store.StoreExtension": 0})
         settings.set("EXTENSIONS_BASE", {})

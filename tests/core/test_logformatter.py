@@ -14,7 +14,9 @@ def about_robots(run: Run) -> list[str]:
     return [line.partition("] ")[2] for line in run.log.splitlines() if "/robots.txt" in line]
 
 
-def test_host_that_cannot_be_reached_is_said_once_and_warned_of_with_its_documents(project: Project) -> None:
+def test_unreachable_host_is_logged_once_with_its_documents(
+    project: Project,
+) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         root = f"http://127.0.0.1:{taken.getsockname()[1]}"
     run = project.crawl(f"{root}/one", f"{root}/two", settings=ONCE)

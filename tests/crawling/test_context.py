@@ -142,9 +142,9 @@ def test_public_feed_is_not_fetched_from_a_special_address(server: FeedServer, p
     assert set(crawl(project, server, PUBLIC_LOOPBACK).changes) == {"1", "2"}
     assert noted(project) == 0
     server.serve("/index", atom([E("secret")]))
-    server.asked()
+    server.requested()
     run = crawl(project, server, SPECIAL)
-    assert (run.items, server.asked(), noted(project)) == ([], [], 0)
+    assert (run.items, server.requested(), noted(project)) == ([], [], 0)
     assert project.verdict() == ("complete", ["private-address"])
     assert (
         "is not fetched: it is at a loopback address (127.0.0.1), although its name had a public address "
@@ -159,7 +159,7 @@ def test_name_that_changes_during_the_first_read_is_not_followed(
 ) -> None:
     # For the feed: looked up and connected to. Then for the archive.
     run = crawl(project, server, PUBLIC_LOOPBACK, PUBLIC_LOOPBACK, SPECIAL)
-    assert (run.changes, server.asked()) == ({"2": "new"}, ["/index"])
+    assert (run.changes, server.requested()) == ({"2": "new"}, ["/index"])
     assert project.verdict() == ("incomplete", ["private-address"])
 
 
@@ -210,7 +210,7 @@ def test_snapshot_of_an_earlier_run_is_still_given(options: FeedOptions) -> None
         ({"feed.test": True, "snapshot.test": False}, ANY_ADDRESS, WAS_PUBLIC),
     ],
 )
-def test_each_host_of_the_user_is_what_it_was(special: dict[str, bool], feed: str, snapshot: str) -> None:
+def test_each_host_keeps_its_kind_of_address(special: dict[str, bool], feed: str, snapshot: str) -> None:
     guard = GuardMiddleware(AllowedHosts())
     options = FeedOptions(snapshot=SNAPSHOT)
     for url, key in ((FEED, feed), (SNAPSHOT, snapshot)):

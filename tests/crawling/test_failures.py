@@ -56,9 +56,9 @@ def test_feed_behind_a_challenge_keeps_its_entries_and_is_due_in_a_day(
     before = project.feeds()[0]
     server.serve("/feed", body, status=status, headers=headers, content_type="text/html")
     for _ in range(2):
-        server.asked()
+        server.requested()
         project.crawl(server.url("/feed"))
-        assert server.asked() == ["/feed"]
+        assert server.requested() == ["/feed"]
         [feed] = project.feeds()
         [reason] = [one for one in feed["reasons"] if one["kind"] != "no-history"]
         assert reason["kind"] == "challenge"

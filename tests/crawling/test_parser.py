@@ -124,7 +124,7 @@ def test_memory_is_limited_for_a_while() -> None:
     assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
-def test_process_that_has_no_room_for_an_answer_says_so_and_ends() -> None:
+def test_parser_process_that_cannot_write_its_result_raises_and_ends() -> None:
     async def run() -> int:
         process = await ReaderProcess.start()
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))
@@ -135,7 +135,7 @@ def test_process_that_has_no_room_for_an_answer_says_so_and_ends() -> None:
     assert not Path(f"/proc/{asyncio.run(run())}").exists()
 
 
-def test_process_whose_answer_nobody_takes_any_more_says_nothing(tmp_path: Path) -> None:
+def test_parser_process_with_a_closed_pipe_ends_silently(tmp_path: Path) -> None:
     with (tmp_path / "exchange").open("w+b") as file:
         parser.put_job(file.fileno(), job(atom([E("1")])))
         command = [sys.executable, "-m", "fhcrawl.crawling.parser", str(file.fileno()), "0", "0"]

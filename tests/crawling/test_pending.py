@@ -68,7 +68,7 @@ def test_feed_is_not_done_before_all_its_first_requests_are_made() -> None:
         under_way.note_scheduled(subscription)
     under_way.note_taken(subscription)
     assert pop_done(under_way, {subscription}) == []
-    # More is asked, as captures are when all walks have ended.
+    # More requests follow, as those for captures do when all walks have ended.
     under_way.note_scheduled(capture)
     assert pop_done(under_way, set()) == []
     under_way.note_taken(capture)

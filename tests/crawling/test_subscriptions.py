@@ -105,9 +105,9 @@ OPTIONS = {
 def test_list_that_cannot_be_used_is_refused(tmp_path: Path, content: str, sentence: str) -> None:
     listed = tmp_path / ("list.toml" if content.startswith("[[") else "list")
     listed.write_text(content)
-    said = refusals(listed)
-    assert sentence in said
-    assert "cret" not in said
+    reported = refusals(listed)
+    assert sentence in reported
+    assert "cret" not in reported
 
 
 @pytest.mark.parametrize(

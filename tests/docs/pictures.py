@@ -59,11 +59,11 @@ EPISODES = 36  # a year
 
 
 def serve(server: FeedServer) -> None:
-    """Serve a feed with a whole history, one with a gap, and one that says nothing of its history."""
-    whole = Publisher(MONTHS, server.root)
+    """Serve a feed with a complete history, one with a gap, and one without links to its history."""
+    complete = Publisher(MONTHS, server.root)
     archives = [f"/{2021 + n // 12}/{n % 12 + 1:02}.atom" for n in range(MONTHS)]
     for path in ("/index.atom", *archives):
-        server.serve(path, whole.document(path) or "")
+        server.serve(path, complete.document(path) or "")
     for year in YEARS:
         prev = f"/ferry-tales/{year - 1}.atom" if year > YEARS[0] else None
         if year != LOST:

@@ -61,7 +61,7 @@ def install(folder: Path, control: int | None = None) -> Path:
 
 
 def serve(server: FeedServer) -> None:
-    """Serve what the examples name: feeds with a whole history, with a gap, of a podcast, of WordPress."""
+    """Serve what the examples name: feeds with a complete history, with a gap, of a podcast, of WordPress."""
     publisher = Publisher(MONTHS, server.root)
     paths = ["/index.atom", *(f"/2021/{month:02}.atom" for month in range(1, MONTHS + 1))]
     for path in paths:

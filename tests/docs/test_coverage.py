@@ -156,7 +156,7 @@ def test_each_layer_and_its_packages_are_described() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_page_begins_with_what_it_answers(page: str) -> None:
+def test_documentation_page_begins_with_a_title_and_a_sentence(page: str) -> None:
     title, empty, first = source(page).splitlines()[:3]
     assert title.startswith("# ")
     assert not empty

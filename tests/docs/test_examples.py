@@ -1,6 +1,6 @@
 """The shell examples of the documentation work, also with servers on this machine, and print what pages show.
 
-`pytest tests/docs --lane=full --update-golden` writes outputs anew: read what differs before it is committed.
+`pytest tests/docs -m "not nightly" --update-golden` rewrites the outputs. Read the diff before you commit it.
 """
 
 import itertools
@@ -34,7 +34,7 @@ def home(tmp_path: Path, server: FeedServer) -> Path:
     return tmp_path / "home"
 
 
-@pytest.mark.full_lane("starts the commands of the pages")
+@pytest.mark.slow("starts the commands of the pages")
 @pytest.mark.parametrize("page", WITH_CONSOLE)
 def test_examples_print_what_is_shown(
     page: str, home: Path, server: FeedServer, request: pytest.FixtureRequest

@@ -107,7 +107,7 @@ def absolute(link: str) -> str:
     return f"https://github.com/fhcrawl/fhcrawl/blob/main/{link}"
 
 
-@pytest.mark.full_lane("starts setuptools")
+@pytest.mark.slow("starts setuptools")
 def test_links_of_the_package_lead_to_the_repository() -> None:
     command = [sys.executable, "setup.py", "--quiet", "--long-description"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -9,10 +9,7 @@ from lxml import etree
 from tests.docs import pictures, shell
 from tests.server import FeedServer
 
-pytestmark = [
-    pytest.mark.sqlite_only("the store that a reader has by default"),
-    pytest.mark.full_lane("starts the commands of the pictures"),
-]
+pytestmark = pytest.mark.sqlite_only("the store that a reader has by default")
 LARGEST = 150_000
 DAY = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d UTC)?")
 
@@ -26,6 +23,7 @@ def run(tmp_path: Path, server: FeedServer) -> pictures.Run:
     return pictures.Run(tmp_path, server)
 
 
+@pytest.mark.slow("starts the commands of the pictures")
 def test_terminal_prints_what_its_picture_shows(run: pictures.Run) -> None:
     screen = run.screen()
     text = pictures.text_of(screen)
@@ -33,13 +31,11 @@ def test_terminal_prints_what_its_picture_shows(run: pictures.Run) -> None:
     assert without_days(pictures.text_in_svg(pictures.TERMINAL.read_text("utf-8"))) == without_days(text)
 
 
-@pytest.mark.quick_lane
 @pytest.mark.parametrize("path", [pictures.TERMINAL, pictures.REPORT], ids=lambda path: path.name)
 def test_pictures_are_small(path: Path) -> None:
     assert path.stat().st_size <= LARGEST
 
 
-@pytest.mark.quick_lane
 @pytest.mark.parametrize("path", sorted(pictures.TERMINAL.parent.glob("*.svg")), ids=lambda path: path.name)
 def test_drawings_need_nothing_from_the_net(path: Path) -> None:
     text = path.read_text("utf-8")

@@ -180,7 +180,7 @@ def test_text_with_two_meanings_stays_unread(text: str) -> None:
     assert utc(text) is None
 
 
-def test_text_in_a_form_of_software_is_said_to_be_interpreted() -> None:
+def test_date_in_an_unspecified_format_has_a_note() -> None:
     assert read("2003-12-13 at 18:30")[1] == "it is in no specified format"
     assert read("13 Dec 2003 18:30 0530")[1] == "its zone 0530 is taken as +05:30"
 
@@ -251,9 +251,9 @@ def test_iso_form_of_any_time_is_the_same_moment_in_utc(time: datetime) -> None:
 
 @given(time=DATETIMES.filter(lambda time: time.year >= 1000))
 def test_mail_form_of_any_time_is_the_same_moment_in_utc(time: datetime) -> None:
-    whole = time.replace(microsecond=0)
-    expected = whole.astimezone(timezone.utc).replace(tzinfo=None).isoformat() + "Z"
-    assert utc(format_datetime(whole)) == expected
+    complete = time.replace(microsecond=0)
+    expected = complete.astimezone(timezone.utc).replace(tzinfo=None).isoformat() + "Z"
+    assert utc(format_datetime(complete)) == expected
 
 
 NEARLY_TIMES = st.one_of(
@@ -312,7 +312,7 @@ def test_time_is_moved_by_seconds(time: str, seconds: float, expected: str) -> N
         ("Παρ, 22 Δεκ 2017 15:09:00 GMT", "2017-12-22T15:09"),
     ],
 )
-def test_month_of_another_language_is_read_and_said(text: str, expected: str) -> None:
+def test_month_name_of_another_language_is_read_with_a_note(text: str, expected: str) -> None:
     time, note = read(text)
     assert time == f"{expected}:00Z"
     assert "month" in (note or "")
@@ -334,7 +334,7 @@ def test_name_of_a_month_means_the_same_in_all_languages() -> None:
         *(("PT", "-08:00", "-07:00"), ("CET", "+01:00", "+01:00"), ("IST", "+00:00", "+00:00")),
     ],
 )
-def test_zone_that_no_specification_defines_is_read_and_said(zone: str, winter: str, summer: str) -> None:
+def test_unspecified_time_zone_is_read_with_a_note(zone: str, winter: str, summer: str) -> None:
     for month, offset in (("Jan", winter), ("Jul", summer)):
         time, note = read(f"03 {month} 2017 15:09:00 {zone}")
         assert time == utc(f"03 {month} 2017 15:09:00 {offset}")
@@ -344,13 +344,13 @@ def test_zone_that_no_specification_defines_is_read_and_said(zone: str, winter: 
 # RFC 5322, 4.3: "EST is semantically equivalent to -0500", and so on, in summer too.
 @pytest.mark.parametrize("zone", ["GMT", "EST", "PDT", "+0200", "+0200 (CEST)", "Z", ""])
 @pytest.mark.parametrize("date", ["Sat, 22 Jul 2017 15:09:00", "Sat Jul 22 15:09:00 2017"])
-def test_date_that_a_specification_defines_needs_no_word(date: str, zone: str) -> None:
+def test_date_in_a_specified_format_has_no_note(date: str, zone: str) -> None:
     text = date if "Jul 22" in date else f"{date} {zone}"
     assert read(text)[1] is None
 
 
 @pytest.mark.parametrize("dash", [" - ", " @ ", " at ", ", "])
 @pytest.mark.parametrize("time", ["3:09pm", "3:09 PM", "15:09", "15:09:00"])
-def test_american_date_is_read_and_said(dash: str, time: str) -> None:
+def test_american_date_is_read_with_a_note(dash: str, time: str) -> None:
     found = read(f"Friday, December 22, 2017{dash}{time}")
     assert found == ("2017-12-22T15:09:00Z", "it is in no specified format")

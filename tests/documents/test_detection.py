@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fhcrawl.documents import FeedDocument
 from fhcrawl.exceptions import NotAFeedError
-from tests.feeds import read, said
+from tests.feeds import read, reported
 
 DATA = Path(__file__).parent.parent / "data" / "documents"
 FEEDS = sorted(path for path in DATA.iterdir() if path.suffix != ".json")
@@ -41,8 +41,8 @@ def name_of(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", FEEDS, ids=name_of)
-def test_feed_gives_what_the_file_beside_it_says(path: Path) -> None:
-    document: dict[str, Any] = said(read_feed(path))
+def test_feed_gives_the_expected_document(path: Path) -> None:
+    document: dict[str, Any] = reported(read_feed(path))
     if document["fault"] is not None:
         document["fault"] = LIBXML2_FAULT.sub("<libxml2>", document["fault"])
     # JSON has no tuples.
@@ -126,8 +126,8 @@ class Outline:
     def end(self, name: str) -> None:
         if [name.rpartition(" ")[2] for name in self.path] in ENTRY_PATHS:
             position = self.parser.CurrentByteIndex
-            whole = self.body.startswith(b"</", position)  # else it was an empty-element tag, which ends here
-            self.entry_ends.append(self.tag_end() if whole else position)
+            full = self.body.startswith(b"</", position)  # else it was an empty-element tag, which ends here
+            self.entry_ends.append(self.tag_end() if full else position)
         self.path.pop()
 
     def tag_end(self) -> int:
@@ -136,7 +136,7 @@ class Outline:
 
 # The others take some seconds each.
 QUICK = {"atom-authors.atom", "rss-0.92.rss"}
-ALL_BYTES = pytest.mark.full_lane("reads each document some thousand times")
+ALL_BYTES = pytest.mark.slow("reads each document some thousand times")
 
 
 @pytest.mark.parametrize(
@@ -145,27 +145,27 @@ ALL_BYTES = pytest.mark.full_lane("reads each document some thousand times")
 )
 def test_feed_cut_at_any_byte_has_the_entries_before_the_cut_and_claims_nothing_more(path: Path) -> None:
     body = path.read_bytes()
-    whole = read_feed(path)
+    full = read_feed(path)
     outline = Outline(body)
-    assert len(outline.entry_ends) == len(whole.entries)
+    assert len(outline.entry_ends) == len(full.entries)
     closing = max(map(body.rfind, (b"</feed>", b"</rss>", b"</rdf:RDF>")))
     end = len(body) - 1 if closing < 0 else closing + len(b"</rss")
     for cut in range(outline.root_end, len(body)):
         document = read(body[:cut], LOCATION + path.name)
         kept = sum(entry <= cut for entry in outline.entry_ends)
-        assert document.entries == whole.entries[:kept], body[:cut]
-        assert document.problems == whole.problems[: len(document.problems)]
+        assert document.entries == full.entries[:kept], body[:cut]
+        assert document.problems == full.problems[: len(document.problems)]
         assert document.fault or cut >= end
-        assert document.links.items() <= whole.links.items()
-        assert document.title in {None, whole.title}
-        assert document.archive <= whole.archive
-        assert document.complete <= whole.complete
-        assert document.incremental <= whole.incremental
-        assert document.tombstones == whole.tombstones[: len(document.tombstones)]
+        assert document.links.items() <= full.links.items()
+        assert document.title in {None, full.title}
+        assert document.archive <= full.archive
+        assert document.complete <= full.complete
+        assert document.incremental <= full.incremental
+        assert document.tombstones == full.tombstones[: len(document.tombstones)]
 
 
 @pytest.mark.parametrize("path", XML_FEEDS, ids=name_of)
-def test_feed_cut_inside_its_first_tag_says_nothing(path: Path) -> None:
+def test_feed_cut_inside_its_first_tag_is_refused_or_empty(path: Path) -> None:
     body = path.read_bytes()
     for cut in range(1, Outline(body).root_end):
         outcome = read_or_refuse(body[:cut], None)
@@ -244,7 +244,7 @@ def test_arbitrary_bytes_raise_nothing_but_not_a_feed(body: bytes, charset: str 
     check(body, charset)
 
 
-@pytest.mark.full_lane("reads a thousand documents")
+@pytest.mark.slow("reads a thousand documents")
 @settings(max_examples=1000)
 @given(path=st.sampled_from(FEEDS), edits=st.lists(EDIT, min_size=1, max_size=4), charset=CHARSETS)
 def test_mutated_feeds_raise_nothing_but_not_a_feed(

@@ -1,4 +1,4 @@
-"""Reads the same documents with feedparser; where it reads another thing, a clause says why ours is right."""
+"""Reads the same documents with feedparser. A clause of a specification explains each difference."""
 
 import calendar
 import re

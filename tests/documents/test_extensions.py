@@ -1,4 +1,4 @@
-"""What an entry says beyond the fields, from its original."""
+"""Elements of an entry that have no field, from its original."""
 
 import json
 from typing import Any
@@ -48,7 +48,7 @@ JSON_ITEM = {"id": "1", "title": "T", "content_text": "C", "tags": ["t"], "autho
     ],
     ids=range(4),
 )
-def test_nothing_is_left_of_an_entry_that_fields_have_whole(original: str) -> None:
+def test_extensions_are_empty_if_fields_have_all(original: str) -> None:
     assert extensions.read(original) == {}
 
 
@@ -77,7 +77,7 @@ ELEMENTS = (
 
 
 @pytest.mark.parametrize(("inner", "expected"), ELEMENTS)
-def test_element_of_atom_that_says_more_than_fields_have(inner: str, expected: Any) -> None:
+def test_element_of_atom_with_more_than_its_field(inner: str, expected: Any) -> None:
     name = inner[1:].replace(">", " ").split()[0]
     assert extensions.read(atom(inner)) == {"atom": {name: [expected]}}
 

@@ -39,7 +39,7 @@ LOST = {
 
 
 @pytest.mark.parametrize("document", LOST.values(), ids=LOST)
-def test_entry_that_is_not_read_is_said_to_be_lost(document: str) -> None:
+def test_entry_that_is_not_read_is_reported_as_lost(document: str) -> None:
     found = read(document.encode(), URL)
     assert (ids(found), kinds(found)) == (["a"], ["entry-lost"])
 

@@ -50,8 +50,8 @@ def test_update_times_do_not_change_the_digest(write: object) -> None:
 
 
 def test_every_other_change_changes_the_digest() -> None:
-    said = ("<a/>", "<a b='1'/>", "<a>1</a>", "")
-    assert len({head(atom([], head=one)).digest for one in said}) == len(said)
+    reported = ("<a/>", "<a b='1'/>", "<a>1</a>", "")
+    assert len({head(atom([], head=one)).digest for one in reported}) == len(reported)
 
 
 def test_members_of_json_besides_items() -> None:

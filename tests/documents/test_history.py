@@ -35,7 +35,7 @@ def test_head_without_anything_is_of_an_empty_feed(wrapper: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("head", "says"),
+    ("head", "stated"),
     [
         *(("<fh:archive/>", "archive"), ("<fh:complete>with text</fh:complete>", "complete")),
         *(("<fh:archive/><fh:complete/>", "archive complete"), ('<archive xmlns=""/><complete/>', "")),
@@ -53,13 +53,13 @@ def test_head_without_anything_is_of_an_empty_feed(wrapper: str) -> None:
         *(("<stateful>0</stateful>", ""), ("<x><fh:stateful>0</fh:stateful></x>", "")),
     ],
 )
-def test_kind_of_the_document_is_said_in_its_head(wrapper: str, head: str, says: str) -> None:
+def test_kind_of_the_document_is_read_from_its_head(wrapper: str, head: str, stated: str) -> None:
     document = read_head(wrapper, head)
     flags = [name for name in ("archive", "complete", "incremental") if getattr(document, name)]
-    assert flags == says.split()
+    assert flags == stated.split()
     if "archive" not in flags:
         kinds = {"": Kind.SINGLE, "incremental": Kind.ARCHIVED}
-        assert kind(document) is kinds.get(says, Kind.COMPLETE)
+        assert kind(document) is kinds.get(stated, Kind.COMPLETE)
 
 
 @pytest.mark.parametrize(

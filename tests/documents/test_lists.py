@@ -142,7 +142,7 @@ def read_file(path: Path, location: str) -> DocumentList | FeedDocument:
 
 
 @pytest.mark.parametrize("path", LISTS, ids=lambda path: path.stem)
-def test_list_gives_what_the_file_beside_it_says(path: Path) -> None:
+def test_list_gives_the_expected_document(path: Path) -> None:
     listed = read_file(path, "file:///feeds/" if path.suffix == ".uris" else LOCATION)
     assert isinstance(listed, DocumentList)
     expected = json.loads(path.with_suffix(".json").read_text("utf-8"))

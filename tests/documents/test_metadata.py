@@ -1,4 +1,4 @@
-"""What the head section of a feed says of it."""
+"""Metadata of a feed, from its head section."""
 
 import pytest
 

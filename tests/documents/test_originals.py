@@ -1,4 +1,4 @@
-"""Entries know their own XML or JSON, if they are asked to."""
+"""The original XML or JSON of entries, which is kept on request."""
 
 import json
 from dataclasses import replace

@@ -172,13 +172,13 @@ def calls(function: Callable[[], object]) -> Counter[str]:
 
 
 @pytest.mark.parametrize(
-    ("end", "read_whole"),
+    ("end", "read_complete"),
     [("</x></entry>", 2), ("</entry><entry/>" + " " * 2**20, 3)],
     ids=["broken", "in pieces"],
 )
-def test_elements_of_an_entry_that_goes_are_freed_and_not_moved(end: str, read_whole: int) -> None:
+def test_elements_of_an_entry_that_goes_are_freed_and_not_moved(end: str, read_complete: int) -> None:
     document = read(feed("<entry/><entry>" + "<a/>" * 490_000 + end), LOCATION)
-    assert len(document.entries) == read_whole
+    assert len(document.entries) == read_complete
 
 
 # lxml still has what it has told of, where there is more to tell.

@@ -190,14 +190,14 @@ def test_start_url_is_not_redirected_to_a_private_address(
     assert trap.caught() == []
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_private_host_of_one_feed_is_closed_to_another(project: Project, server: FeedServer) -> None:
     intranet = f"http://intranet.test:{port_of(server)}"
     with FeedServer() as other:
         server.serve("/index", atom([E("2")], prev="/a1"))
         server.serve("/a1", atom([E("1")]))
         server.serve("/secret", atom([E("secret")]))
-        # Where the other feed is, so that the connection to the intranet is open when it is asked for.
+        # Where the other feed is, so that the connection to the intranet is open when it is requested.
         other.serve("/spy", atom([E("3")], prev=f"{intranet}/secret"))
         other.serve("/robots.txt", "", status=302, headers={"Location": f"{intranet}/delete"})
         run = project.crawl(
@@ -205,7 +205,7 @@ def test_private_host_of_one_feed_is_closed_to_another(project: Project, server:
         )
     assert reasons(project) == {"index": [], "spy": ["private-address"]}
     assert set(run.changes) == {"1", "2", "3"}
-    assert sorted(server.asked()) == ["/a1", "/index"]
+    assert sorted(server.requested()) == ["/a1", "/index"]
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_listed_private_hosts_may_be_led_to(server: FeedServer, project: Project
 
 
 @pytest.mark.parametrize("resolver", ["CachingThreadedResolver", "CachingHostnameResolver"])
-def test_scrapys_resolvers_are_asked(server: FeedServer, project: Project, resolver: str) -> None:
+def test_guard_works_with_scrapys_resolvers(server: FeedServer, project: Project, resolver: str) -> None:
     settings = {"TWISTED_DNS_RESOLVER": f"scrapy.resolver.{resolver}", "RETRY_TIMES": 0}
     settings["FHCRAWL_ALLOWED_PRIVATE_HOSTS"] = "127.0.0.2/31"
     with FeedServer(("0.0.0.0", 0)) as other:
@@ -278,7 +278,7 @@ def test_https_does_not_fall_back_to_http(project: Project, server: FeedServer, 
         # A later run comes there from what it has in the store.
         project.crawl(*feeds, settings=settings)
         assert reasons(project) == expected
-    assert "/a1" not in server.asked()
+    assert "/a1" not in server.requested()
 
 
 @pytest.mark.in_process
@@ -304,7 +304,7 @@ def test_links_with_http_are_followed_with_https(
     server.forget()
     server.serve("/index", atom([E("4"), E("3")], prev="https://feeds.test/a2"))
     assert set(project.crawl(feed).changes) == {"4"}
-    assert server.asked() == ["/index"]
+    assert server.requested() == ["/index"]
     server.serve("/index", atom([E("5")], prev=f"{plain}/a3"))
     server.serve("/a3", "", status=302, headers={"Location": f"{plain}/a3"})
     project.crawl(feed)
@@ -339,7 +339,10 @@ def test_proxy_looks_names_up_and_addresses_are_refused_before_it(
     run = project.crawl(*feeds, settings=STUB, http_proxy=proxy, no_proxy="", **names({}))
     assert reasons(project) == {"0": ["private-address"], "1": ["private-address"], "2": []}
     assert "proxy-secret" not in run.log
-    assert {path for path in server.asked() if "robots" not in path} == {*feeds, "http://elsewhere.test/a1"}
+    assert {path for path in server.requested() if "robots" not in path} == {
+        *feeds,
+        "http://elsewhere.test/a1",
+    }
 
 
 @pytest.mark.parametrize(
@@ -388,7 +391,7 @@ class TestRequests:
         self.guard.process_request(request)
         assert ANY_ADDRESS not in request.meta
 
-    def test_robots_txt_of_a_feeds_own_host_may_be_asked_for(self) -> None:
+    def test_robots_txt_of_a_special_host_is_requested_for_its_own_feed(self) -> None:
         guard = GuardMiddleware(AllowedHosts())
         robots = Request("http://10.0.0.1/robots.txt")
         with pytest.raises(RefusedUrl):

@@ -1,4 +1,4 @@
-"""Compressed bodies: one without its end, or with another one, is not whole."""
+"""Compressed bodies: one with a missing or wrong end is not complete."""
 
 import gzip
 import random
@@ -56,7 +56,7 @@ STREAMS: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "zstd": z
 ZIPPED_NOISE = gzip.compress(NOISE)
 
 
-def whole(encoding: str, body: bytes) -> bool:
+def complete(encoding: str, body: bytes) -> bool:
     return is_complete(body, [name.strip() for name in encoding.lower().encode().split(b",")], MOST)
 
 
@@ -65,9 +65,9 @@ def whole(encoding: str, body: bytes) -> bool:
 def test_body_with_its_end_is_complete_and_one_without_is_not(compression: str, body: bytes) -> None:
     encoding, compress = COMPRESS[compression]
     compressed = compress(body)
-    assert whole(encoding, compressed)
+    assert complete(encoding, compressed)
     for cut in {1, len(compressed) // 2, len(compressed) - 4, len(compressed) - 1}:
-        assert cut <= 0 or not whole(encoding, compressed[:cut]), cut
+        assert cut <= 0 or not complete(encoding, compressed[:cut]), cut
 
 
 @pytest.mark.parametrize(
@@ -92,16 +92,16 @@ def test_body_with_its_end_is_complete_and_one_without_is_not(compression: str, 
     ids=count(),
 )
 def test_compressed_body_is_complete(encoding: str, body: bytes, is_complete: bool) -> None:
-    assert whole(encoding, body) is is_complete
+    assert complete(encoding, body) is is_complete
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
 def test_body_of_too_many_streams_is_not_decompressed(encoding: str) -> None:
     _encoding, compress = COMPRESS[encoding]
     nothing = compress(b"")
-    assert whole(encoding, nothing * MOST_STREAMS)
+    assert complete(encoding, nothing * MOST_STREAMS)
     with pytest.raises(ResponseTooLarge) as raised:
-        whole(encoding, nothing * (MOST_STREAMS + 1))
+        complete(encoding, nothing * (MOST_STREAMS + 1))
     detail = "consists of more than 10000 compressed streams"
     failure = Failure(raised.value)  # type: ignore[no-untyped-call]
     assert document_failure(failure) == DocumentFailure(State.REFUSED, ReasonKind.TOO_LARGE, detail)
@@ -113,7 +113,7 @@ def test_body_that_is_too_large_is_not_decompressed_to_its_end(compression: str)
     cut_off = compress(NOISE * (2 * MOST // len(NOISE)))[:-1]
     assert not is_complete(cut_off, [encoding.lower().encode()], 0)
     # Whoever decompresses it says that it is too large.
-    assert whole(encoding, cut_off)
+    assert complete(encoding, cut_off)
 
 
 def body_of(body: bytes, headers: dict[str, str], most: int = MOST) -> Response:
@@ -205,7 +205,7 @@ def test_truncated_compressed_document_fails_until_it_is_complete(
     assert "Traceback" not in run.log
     read = {(feed, "3") for feed in feeds} | {(feeds[-1], "2"), (feeds[-1], "1")}
     assert {(item["feed"], item["id"]) for item in run.items} == read
-    assert server.asked().count("/crc/a2") == 2
+    assert server.requested().count("/crc/a2") == 2
     for feed in project.feeds():
         kinds = [(reason["kind"], reason["url"]) for reason in feed["reasons"]]
         assert kinds == ([] if feed["feed"].endswith("/complete") else [("cut-off", f"{feed['feed']}/a2")])

@@ -120,7 +120,7 @@ def test_feed_beside_one_that_never_ends_is_complete(server: FeedServer, project
     run = project.crawl(*feeds, settings={"FHCRAWL_MAX_BYTES": 10 * len(TEXT)})
     assert run.exit_code == 0
     assert {"good 1", "good 2"} < set(run.changes)
-    assert len([path for path in server.asked() if path.startswith("/endless/")]) <= 15
+    assert len([path for path in server.requested() if path.startswith("/endless/")]) <= 15
     assert {feed["feed"]: feed["verdict"] for feed in project.feeds()} == {
         feeds[0]: "incomplete",
         feeds[1]: "complete",
@@ -143,7 +143,7 @@ def test_what_comes_before_a_document_counts(
     server.serve("/a1", atom([E("1")], prev="/r/0"))
     server.answers.update({f"/r/{number}": answer(number) for number in range(9)})
     project.crawl(server.url("/index"), settings={"FHCRAWL_MAX_BYTES": 150_000, "RETRY_TIMES": 8})
-    assert len([path for path in server.asked() if path.startswith("/r/")]) == 2
+    assert len([path for path in server.requested() if path.startswith("/r/")]) == 2
     assert project.verdict() == ("incomplete", ["limit"])
 
 
@@ -166,12 +166,12 @@ def test_what_entries_inherit_counts(server: FeedServer, project: Project, grows
         server.serve(f"/{number}", document)
     few = {"FHCRAWL_MAX_BYTES": limit}
     project.crawl(server.url("/9"), settings=few)
-    assert server.asked() == ["/9", "/8"]
+    assert server.requested() == ["/9", "/8"]
     assert project.verdict() == ("incomplete", ["limit"])
     index = {"id": "s", "createdAt": "2003-01-01T00:00:00Z", "pages": [f"/{n}" for n in range(9, 0, -1)]}
     server.serve("/index", json.dumps(index))
     project.crawl(server.url("/index"), settings=few)
-    assert server.asked() == ["/index", "/9", "/8"]
+    assert server.requested() == ["/index", "/9", "/8"]
 
 
 def test_captures_are_read_whatever_the_limit(server: FeedServer, project: Project) -> None:
@@ -193,8 +193,8 @@ def test_what_was_read_goes_with_the_walk_to_another_process() -> None:
     def ask(middleware: OctetsMiddleware, number: int, size: int) -> None:
         nonlocal walk
         url = f"https://example.org/{number}"
-        asked = requests.part(DocumentRef(url, url, Role.PART, ChainPosition(1, -number)), walk, number)
-        stored = pickle.dumps(asked.replace(callback=spider.parse).to_dict(spider=spider))
+        requested = requests.part(DocumentRef(url, url, Role.PART, ChainPosition(1, -number)), walk, number)
+        stored = pickle.dumps(requested.replace(callback=spider.parse).to_dict(spider=spider))
         request: Request = request_from_dict(pickle.loads(stored), spider=spider)  # noqa: S301 - what it has just made
         middleware.process_request(request)
         response = Response(url, body=b"x" * size)

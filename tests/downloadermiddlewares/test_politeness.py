@@ -84,12 +84,12 @@ def test_host_is_left_where_the_wait_is_too_long(
     feeds = serve_feeds(server, "a")
     server.answers[path] = answer
     run = project.crawl(*feeds)
-    assert server.asked() == requested
+    assert server.requested() == requested
     assert set(run.changes) == ({"a2"} if requested else set())
     [reason] = project.feeds()[0]["reasons"]
     assert reason["kind"] == "limit"
-    asks = f"{sentence}, which is more than FHCRAWL_MAX_WAIT allows"
-    assert reason["detail"] == f"was left for a later run: {asks}"
+    cause = f"{sentence}, which is more than FHCRAWL_MAX_WAIT allows"
+    assert reason["detail"] == f"was left for a later run: {cause}"
 
 
 @pytest.mark.parametrize(("status", "as_date"), [(429, False), (503, True)])
@@ -97,12 +97,12 @@ def test_retry_after_is_kept_and_other_hosts_go_on(
     server: FeedServer, project: Project, status: int, as_date: bool
 ) -> None:
     feeds = serve_feeds(server, "abcdefghijklmnopqrstuvwx")
-    whole = server.answers["/a"]
+    complete = server.answers["/a"]
     value = formatdate(time.time() + 3600, usegmt=True) if as_date else "4"
 
     def once(path: str) -> None:
         if path == "/a":
-            server.answers["/a"] = whole
+            server.answers["/a"] = complete
 
     with FeedServer() as other:
         for number in range(10):
@@ -144,7 +144,7 @@ def test_retry_after_is_seconds_or_a_date(value: str, seconds: float) -> None:
     assert retry_after(Response("http://example.org/", headers=headers)) == seconds
 
 
-def test_user_agent_without_a_contact_is_said_in_a_line(server: FeedServer, project: Project) -> None:
+def test_user_agent_without_a_contact_is_logged(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("1")]))
     file = project.folder / "feed.atom"
     file.write_text(atom([E("2")]))
@@ -189,7 +189,7 @@ EPOCH = 1445412480
         (429, {"x-ratelimit-reset": "9" * 500}, PAUSE),
     ],
 )
-def test_what_asks_for_a_pause(status: int, headers: dict[str, Any], seconds: float) -> None:
+def test_response_headers_that_request_a_pause(status: int, headers: dict[str, Any], seconds: float) -> None:
     assert requested_wait(Response("http://example.org/", status, {"Date": DATE, **headers})) == seconds
 
 
@@ -281,15 +281,15 @@ def test_403_that_means_429_is_one_and_a_challenge_is_none() -> None:
     assert middleware.process_response(request, Response(request.url, 403)).status == 403
     assert "dont_retry" not in request.meta
     for status in (403, 429, 503):
-        asks = {"cf-mitigated": "challenge", "Retry-After": "30"}
-        assert middleware.process_response(request, Response(request.url, status, asks)).status == status
+        requested = {"cf-mitigated": "challenge", "Retry-After": "30"}
+        assert middleware.process_response(request, Response(request.url, status, requested)).status == status
         assert request.meta.pop("dont_retry")
     assert list(pauses(downloader)) == ["example.org"]  # type: ignore[arg-type]
 
 
 @pytest.mark.in_process
 def test_hosts_of_a_domain_get_one_request_at_a_time(server: FeedServer, project: Project) -> None:
-    """After 20, the server asks for a pause that is too long for this run."""
+    """After 20, the server requests a pause that is too long for this run."""
     assert isinstance(server, MemoryServer)
     hosts = [f"u{number}.tumblr.example:8080" for number in range(30)]
     server.answers["/rss"] = Answer(atom([E("1")]).encode(), delay=0.001)
@@ -302,7 +302,7 @@ def test_hosts_of_a_domain_get_one_request_at_a_time(server: FeedServer, project
     MemoryServer.servers.update(dict.fromkeys(hosts, server))
     settings = {"ROBOTSTXT_OBEY": False, "FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.0/8"}
     project.crawl(*(f"http://{host}/rss" for host in hosts), settings=settings)
-    assert len(server.asked()) == 21
+    assert len(server.requested()) == 21
     assert server.busiest == 1
     kinds = [feed["reasons"][-1]["kind"] for feed in project.feeds()]
     assert (kinds.count("no-history"), kinds.count("limit")) == (20, 10)
@@ -321,7 +321,7 @@ def test_unreachable_robots_txt_forbids_everything_until_it_has_been_so_for_30_d
         passed = after * hours
         server.answers["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /a1", status)
         project.crawl(*feeds, settings={"RETRY_ENABLED": False, "DELTAFETCH_RESET": True})
-        assert server.asked() == requested
+        assert server.requested() == requested
         kinds = {one["kind"]: one["detail"] for feed in project.feeds() for one in feed["reasons"]}
         detail = f"was left for a later run: {robots} cannot be fetched: HTTP status {status}"
         assert reason is None or kinds[reason] == detail
@@ -374,7 +374,7 @@ def test_what_cloudflare_answers_for_its_customers_servers_is_retried(
     [feed] = serve_feeds(server, "a")
     server.answers["/a"] = Answer(status=status)
     project.crawl(feed, settings={"RETRY_TIMES": 1})
-    assert server.asked() == ["/a"] * requests
+    assert server.requested() == ["/a"] * requests
 
 
 RULES = b"User-agent: *\nDisallow: /first\n"

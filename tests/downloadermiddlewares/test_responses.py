@@ -34,15 +34,15 @@ def lead(server: FeedServer, target: str, status: int = 302) -> None:
 
 
 def conditions(server: FeedServer) -> list[tuple[str, str | None]]:
-    """The paths that were asked for since the last call, and the ETag that each was asked with."""
+    """The paths that were requested since the last call, and the If-None-Match of each request."""
     paths, headers = server.requests, server.headers
-    asked = [(path, sent.get("If-None-Match")) for path, sent in zip(paths, headers, strict=True)]
-    server.asked()
-    return [(path, etag) for path, etag in asked if path != "/robots.txt"]
+    requested = [(path, sent.get("If-None-Match")) for path, sent in zip(paths, headers, strict=True)]
+    server.requested()
+    return [(path, etag) for path, etag in requested if path != "/robots.txt"]
 
 
 @pytest.mark.in_process
-@pytest.mark.full_lane("many crawls")
+@pytest.mark.slow("many crawls")
 class TestRedirectForTheMoment:
     def test_that_leads_elsewhere_hides_no_entry(self, server: FeedServer, project: Project) -> None:
         lead(server, "/2023")
@@ -93,7 +93,7 @@ GARBLED = atom([E("urn:é", "né")]).encode("latin-1")
 
 
 @pytest.mark.in_process
-@pytest.mark.full_lane("many crawls")
+@pytest.mark.slow("many crawls")
 class TestCorrectedCharset:
     @pytest.mark.parametrize("etag", [False, VERSION])
     def test_is_read(self, server: FeedServer, project: Project, etag: bool | str) -> None:
@@ -115,9 +115,9 @@ class TestCorrectedCharset:
         server.serve("/feed", GARBLED, content_type=CYRILLIC)
         project.crawl(server.url("/feed"))
         server.on_request = flip
-        server.asked()
+        server.requested()
         run = project.crawl(server.url("/feed"))
-        assert (run.exit_code, server.asked()) == (0, ["/feed", "/feed"])
+        assert (run.exit_code, server.requested()) == (0, ["/feed", "/feed"])
 
     def test_of_pages_that_are_all_the_same_ends_the_walk_as_ever(
         self, server: FeedServer, project: Project
@@ -143,7 +143,7 @@ def crawler() -> Crawler:
     return get_crawler(HistorySpider, settings.copy_to_dict())
 
 
-def test_robots_txt_is_nobodys_own() -> None:
+def test_request_for_robots_txt_is_not_of_the_user() -> None:
     assert is_of_user(Request(URL))
     assert is_of_user(Request(URL, callback=NO_CALLBACK))  # a pipeline's
     assert not is_of_user(Request("http://a.test/robots.txt", **ROBOTS))
@@ -177,7 +177,7 @@ def test_part_of_a_document_is_an_answer_to_an_own_request(crawler: Crawler) -> 
         errors.process_spider_input(Response(URL, status=206, request=walk_request(URL, FEED)))
 
 
-def test_own_request_without_a_callback_is_explained() -> None:
+def test_request_of_a_user_without_a_callback_is_an_error_with_advice() -> None:
     with pytest.raises(ContextError, match="give your own requests their own callback"):
         context_of(Request(URL))
 

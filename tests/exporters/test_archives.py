@@ -20,11 +20,11 @@ from tests.feeds import read as read_document
 from tests.projects import Project, read_export
 from tests.server import FeedServer
 
-pytestmark = [pytest.mark.in_process, pytest.mark.full_lane("many crawls")]
+pytestmark = [pytest.mark.in_process, pytest.mark.slow("many crawls")]
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 DAY = "2003-01-{:02}T00:00:00Z"
-# What says where a version came from, and what no feed of another kind can say.
+# Where a version came from, and fields that feeds of another kind do not have.
 OF_THE_WAY = {"feed", "document", "document_updated", "change"}
 
 
@@ -118,7 +118,7 @@ def test_archives_keep_names_and_bytes_and_readers_lose_nothing(
             assert without_next(written[name]) == without_next(before[name])
         before = written
         run = project.crawl(copy)
-        assert all("may be missing" in said or "what to do:" in said for said in run.warnings())
+        assert all("may be missing" in reported or "what to do:" in reported for reported in run.warnings())
         expected = logical(project, feed)
         assert logical(project, copy) == expected
     assert export(project, server, "--format", kind) == before
@@ -234,10 +234,12 @@ def test_set_forgets_the_entities_of_snapshots_that_the_store_has_forgotten(
     assert found == {f"three {number}" for number in range(5)}
 
 
-def stored(entry_id: str, updated: str | None = None, is_deleted: bool = False, **said: str) -> StoredVersion:
+def stored(
+    entry_id: str, updated: str | None = None, is_deleted: bool = False, **reported: str
+) -> StoredVersion:
     lists: dict[str, Any] = {"authors": [], "categories": [], "enclosures": []}
     of_feed = {"feed": "http://x/", "document": "http://x/", "updated": updated, **lists}
-    fields = {**dict.fromkeys(FIELDS), **of_feed, **said, "id": entry_id}
+    fields = {**dict.fromkeys(FIELDS), **of_feed, **reported, "id": entry_id}
     return StoredVersion(fields, None, (updated or "").rstrip("Z"), is_deleted)
 
 

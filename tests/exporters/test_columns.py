@@ -60,7 +60,7 @@ def test_settings_choose_columns(given: dict[str, Any], expected: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "reported"),
     [
         ({"FHCRAWL_FIELDS": "titel"}, "There is no field 'titel'; did you mean 'title'"),
         ({"FHCRAWL_FIELDS": "id,+Extension"}, "There is no field 'Extension'; did you mean 'extensions'"),
@@ -71,8 +71,8 @@ def test_settings_choose_columns(given: dict[str, Any], expected: Any) -> None:
         ({"FHCRAWL_EXTENSIONS_ENABLED": 1, "FHCRAWL_KEEP_XML_ENABLED": 0}, "set FHCRAWL_KEEP_XML_ENABLED=1"),
     ],
 )
-def test_unknown_names_are_refused_with_the_nearest(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(ArgumentError, match=said):
+def test_unknown_names_are_refused_with_the_nearest(given: dict[str, Any], reported: str) -> None:
+    with pytest.raises(ArgumentError, match=reported):
         columns(**given)
 
 

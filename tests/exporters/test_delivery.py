@@ -149,7 +149,7 @@ def test_delivery_that_died_is_finished_or_exported_anew(
 def test_export_that_is_cut_off_while_another_crawl_is_open_counts_before_that_changes_anything(
     database: Database, tmp_path: Path, changed: list[E]
 ) -> None:
-    """What the file says of an entry must not stay the last word, if the entry is what it was before."""
+    """An entry that returns to its earlier content is exported again: the file has a later version."""
 
     def published(*entries: E, head: str = "") -> dict[str, str | int]:
         return {FEED: atom(list(entries), head=head)}

@@ -350,7 +350,7 @@ def exported(document: str | None, kind: str) -> bytes:
 
 
 def comparable(known: metadata.FeedMetadata) -> dict[str, Any]:
-    """Metadata without what only one of the formats says."""
+    """Metadata without the fields that only one of the formats has."""
     names = ("link", "language", "image", "owner", "copyright", "generator", "categories")
     texts = [known.title and known.title.value, known.description and known.description.value]
     return {name: getattr(known, name) for name in names} | {"texts": texts, "authors": known.authors}

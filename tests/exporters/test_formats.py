@@ -46,7 +46,7 @@ class Failing(io.BytesIO):
         return super().write(octets)
 
 
-# lxml keeps some of it until the end of the document, and says nothing of an error then.
+# lxml buffers some of it until the end of the document, and does not report an error then.
 @pytest.mark.parametrize(("left", "pieces"), [(0, 0), (0, 1), (0, 4), (5000, 4), (12_000, 4)])
 def test_error_in_any_piece_of_an_xml_document_is_one(left: int, pieces: int) -> None:
     def write() -> None:
@@ -146,7 +146,7 @@ def cells(path: Path) -> list[dict[str, tuple[str | None, str, str | None]]]:
     return [dict(zip(names, row, strict=False)) for row in table[1:]]
 
 
-@pytest.mark.full_lane("it starts LibreOffice")
+@pytest.mark.slow("it starts LibreOffice")
 def test_spreadsheet_reads_numbers_times_and_texts(tmp_path: Path) -> None:
     if (office := shutil.which("soffice")) is None:
         leave_out("there is no LibreOffice here (Debian's libreoffice-calc-nogui)")

@@ -79,7 +79,7 @@ def with_duckdb(path: Path) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-# docs/howto/columns.md says so: polars looks at the first 100 lines otherwise.
+# As in docs/howto/columns.md: by default, polars infers types from the first 100 lines.
 ALL: dict[str, Any] = {"infer_schema_length": None}
 READERS: dict[str, Callable[[Path], Any]] = {
     **{f"duckdb {name}": with_duckdb for name in ("jsonl", "json", "csv", "parquet")},

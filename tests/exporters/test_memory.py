@@ -58,7 +58,7 @@ print(peak() - before)
 """
 
 
-@pytest.mark.full_lane("writes 60 MB in a process")
+@pytest.mark.slow("writes 60 MB in a process")
 @pytest.mark.parametrize("kind", ["parquet", "atom", "archives"])
 def test_memory_does_not_grow_with_the_entries(tmp_path: Path, kind: str) -> None:
     """60 MB of text, and at most 15 MB more than for 2 MB of it."""

@@ -37,7 +37,7 @@ def test_every_fixture_as_an_archive_set_is_the_same_logical_feed(
     paths = [path for path, document in documents.items() if document.entries and document.fault is None]
     for path in paths:
         server.serve(f"/{path.name}", path.read_bytes(), content_type=TYPES.get(path.suffix, "text/xml"))
-    # What the documents link to is asked for here, and is not there.
+    # What the documents link to is requested here, and is not there.
     nowhere = {"http_proxy": server.root, "no_proxy": "127.0.0.1"}
     quick = {"RETRY_ENABLED": 0, "ROBOTSTXT_OBEY": 0}
     urls = [server.url(f"/{path.name}") for path in paths]
@@ -55,7 +55,7 @@ def test_every_fixture_as_an_archive_set_is_the_same_logical_feed(
     run = project.crawl(*copies.values(), settings=quick)
     # An item keeps its own words and elements, also where they say nothing or are not as they should be.
     own = ["is not a date", "is not escaped", "its link has an href attribute", "its enclosure names no file"]
-    # The copy of a feed that is not complete says so.
+    # The copy of an incomplete feed is marked as incomplete.
     own += ["says that entries", "what to do:"]
     assert [warning for warning in run.warnings() if not any(words in warning for words in own)] == []
     verdicts = {feed["feed"]: feed["verdict"] for feed in project.feeds()}

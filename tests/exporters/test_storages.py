@@ -51,7 +51,7 @@ def test_what_nothing_can_be_appended_to_is_refused_before_the_first_request(
     server.serve("/index", atom([E("1")]))
     (project.folder / name).write_text(content)
     run = project.crawl(server.url("/index"), output=None, args=("-o", name))
-    assert (run.exit_code, server.asked()) == (2, [])
+    assert (run.exit_code, server.requested()) == (2, [])
     assert why in run.log
     assert f"`fhcrawl export -o {name}` for the complete history" in " ".join(run.log.split())
     assert (project.folder / name).read_text() == content
@@ -91,7 +91,7 @@ def test_header_and_last_line_of_a_file(tmp_path: Path) -> None:
         path.write_text(content)
         with pytest.raises(ExportError, match="different columns"):
             storages.check_appending(path, options())
-    # What the user says of the columns, and what is compressed, is the user's.
+    # Columns and compression of the user are not changed.
     storages.check_appending(path, options(item_export_kwargs={"delimiter": ";"}))
     storages.check_appending(path, options(postprocessing=["scrapy.extensions.postprocessing.GzipPlugin"]))
     for octets, end in ((b"", b""), (b"a,b\n", b""), (b"a,b\r\n", b""), (b"a,b", b"\n")):
@@ -105,7 +105,7 @@ def test_header_and_last_line_of_a_file(tmp_path: Path) -> None:
 def test_placeholder_that_there_is_not_is_refused(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("1")]))
     run = project.crawl(server.url("/index"), output=None, args=("-o", "%(nobody)s.jsonl"))
-    assert (run.exit_code, server.asked()) == (2, [])
+    assert (run.exit_code, server.requested()) == (2, [])
     assert "%(nobody)s.jsonl has an invalid placeholder" in run.log
     args = ("-a", "run=one", "-o", "%(name)s-%(run)s-%(batch_id)d-100%.jsonl")
     assert project.crawl(server.url("/index"), output=None, args=args).exit_code == 0
@@ -140,7 +140,7 @@ def test_files_of_the_store_are_refused_before_anything_is_written(
     store = file.relative_to(stored.folder)
     place = SPELLINGS[spelling].format(folder=stored.folder, store=store, name=store.name)
     before = file.read_bytes()
-    server.asked()
+    server.requested()
     crawl = ("crawl", "history", "-a", f"feed={server.url('/index')}")
     feeds = f"FEEDS={json.dumps({place: {'format': 'csv', 'overwrite': True}})}"
     for args in (
@@ -149,7 +149,7 @@ def test_files_of_the_store_are_refused_before_anything_is_written(
     ):
         done = stored.scrapy(*args)
         assert (done.returncode, "is a file of the store; choose another path" in done.stderr) == (2, True)
-    assert (file.read_bytes(), server.asked()) == (before, [])
+    assert (file.read_bytes(), server.requested()) == (before, [])
 
 
 @pytest.mark.in_process

@@ -13,7 +13,7 @@ from tests.feeds import E, atom
 from tests.projects import Project, Run
 from tests.server import FeedServer
 
-pytestmark = pytest.mark.nightly("starts servers of S3 and FTP")
+nightly = pytest.mark.nightly("starts servers of S3 and FTP")
 
 KINDS = ("s3", "ftp")
 # More than what has to come before a server dies, and than one buffer of ftplib or boto3.
@@ -43,7 +43,7 @@ def crawl(project: Project, server: FeedServer, place: Place, *args: str, **sett
     )
 
 
-@pytest.mark.full_lane("the smoke test of S3 and FTP")
+@pytest.mark.slow("the smoke test of S3 and FTP")
 def test_changes_of_a_crawl_arrive(server: FeedServer, project: Project, place: Place) -> None:
     server.serve("/index", atom([E("1"), E("2", "ça")]))
     run = crawl(project, server, place, "-o", f"{place.root}/deep/out.jsonl", "-o", "out.jsonl")
@@ -54,6 +54,7 @@ def test_changes_of_a_crawl_arrive(server: FeedServer, project: Project, place: 
     assert project.crawl(server.url("/index")).items == []
 
 
+@nightly
 def test_postprocessing_is_scrapys(server: FeedServer, project: Project, place: Place) -> None:
     server.serve("/index", atom([E("1")]))
     plugins = ["scrapy.extensions.postprocessing.GzipPlugin"]
@@ -63,7 +64,8 @@ def test_postprocessing_is_scrapys(server: FeedServer, project: Project, place: 
     assert ids(gzip.decompress(place.read("out.jsonl.gz") or b"")) == ["1"]
 
 
-def test_whole_logical_feeds_arrive(server: FeedServer, project: Project, place: Place) -> None:
+@nightly
+def test_complete_logical_feeds_arrive(server: FeedServer, project: Project, place: Place) -> None:
     server.serve("/index", atom([E("1"), E("2", "ça")]))
     project.crawl(server.url("/index"))
     settings = [part for name, value in place.settings.items() for part in ("-s", f"{name}={value}")]
@@ -76,6 +78,7 @@ def test_whole_logical_feeds_arrive(server: FeedServer, project: Project, place:
     assert sorted(ids(place.read("deep/all.jsonl"))) == ["1", "2"]
 
 
+@nightly
 @pytest.mark.parametrize("kind", KINDS)
 def test_upload_that_fails_is_left_to_the_next_run(server: FeedServer, project: Project, kind: str) -> None:
     server.serve("/index", atom([E(str(number), LONG) for number in range(5)]))
@@ -93,8 +96,11 @@ def test_upload_that_fails_is_left_to_the_next_run(server: FeedServer, project: 
     assert project.crawl(server.url("/index")).items == []
 
 
+@nightly
 @pytest.mark.parametrize("kind", KINDS)
-def test_whole_export_that_fails_midway_says_so(server: FeedServer, project: Project, kind: str) -> None:
+def test_upload_of_a_complete_export_that_fails_midway_is_an_error(
+    server: FeedServer, project: Project, kind: str
+) -> None:
     server.serve("/index", atom([E(str(number), LONG) for number in range(5)]))
     project.crawl(server.url("/index"))
     with elsewhere.serving(kind, project.folder, DIES_AFTER) as place:

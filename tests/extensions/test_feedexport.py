@@ -1,4 +1,4 @@
-"""Exports: whole or absent, each change once."""
+"""Exports are complete or absent, and contain each change once."""
 
 import json
 import os
@@ -32,7 +32,7 @@ and a line</title><link href="/1"/><link rel="enclosure" href="/1.mp3" type="aud
 </feed>"""
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_csv_is_read_back_to_the_same_values(server: FeedServer, project: Project) -> None:
     server.serve("/index", RICH)
     feed = server.url("/index")
@@ -58,7 +58,7 @@ def test_csv_is_read_back_to_the_same_values(server: FeedServer, project: Projec
     assert rich["content_type"] == "xhtml"
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("option", "name", "expected"), [("-o", "all.csv", ["1", "2"]), ("-O", "new.jsonl", ["2"])]
 )
@@ -107,7 +107,7 @@ def crawl_without_log(project: Project, server: FeedServer, *args: str) -> subpr
 
 @pytest.mark.in_process
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "reported"),
     [
         (
             ("-o", "b.csv"),
@@ -138,24 +138,29 @@ def crawl_without_log(project: Project, server: FeedServer, *args: str) -> subpr
         (("-o", "%(time)s.jsonl"), ""),
     ],
 )
-def test_crawl_without_a_log_says_why_a_file_is_not_written(
-    server: FeedServer, project: Project, args: tuple[str, ...], said: str
+def test_crawl_without_a_log_prints_why_a_file_is_not_written(
+    server: FeedServer, project: Project, args: tuple[str, ...], reported: str
 ) -> None:
     server.serve("/index", atom([E("1")], head="<fh:complete/>"))
     project.crawl(server.url("/index"), output=None, args=("-o", "a.jsonl"))
     run = crawl_without_log(project, server, *args)
-    said = said.replace("EXPORT", f"fhcrawl export --feed {server.url('/index')}")
-    assert (run.returncode, run.stderr) == (0, said and f"Nothing new since the last export: {said}\n")
+    reported = reported.replace("EXPORT", f"fhcrawl export --feed {server.url('/index')}")
+    assert (run.returncode, run.stderr) == (
+        0,
+        reported and f"Nothing new since the last export: {reported}\n",
+    )
     assert len(read_export(project.folder / "a.jsonl")) == 1
 
 
 @pytest.mark.in_process
-def test_crawl_that_exports_changes_of_earlier_crawls_says_so(server: FeedServer, project: Project) -> None:
+def test_crawl_reports_that_it_exports_changes_of_earlier_crawls(
+    server: FeedServer, project: Project
+) -> None:
     server.serve("/index", atom([E(each) for each in "12"], head="<fh:complete/>"))
     project.crawl(server.url("/index"), output=None)
     run = crawl_without_log(project, server, "-o", "a.jsonl")
-    said = "2 entries were exported, including changes that earlier crawls did not export."
-    assert (run.returncode, run.stderr.splitlines()[-1:]) == (0, [said])
+    reported = "2 entries were exported, including changes that earlier crawls did not export."
+    assert (run.returncode, run.stderr.splitlines()[-1:]) == (0, [reported])
     server.serve("/index", atom([E(each) for each in "123"], head="<fh:complete/>"))
     run = crawl_without_log(project, server, "-o", "a.jsonl")
     assert "earlier crawls" not in run.stderr
@@ -185,7 +190,7 @@ LONG = "x" * 100_000
 # A full disk is noticed when what is buffered is written: at the end, or before.
 @pytest.mark.parametrize("text", ["é", LONG], ids=["short", "long"])
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "reported"),
     [
         ("-o /proc/none/out.jsonl:jsonlines", "Cannot write to /proc/none/out.jsonl"),
         ("-o .:jsonlines", "Cannot write to"),
@@ -196,7 +201,7 @@ LONG = "x" * 100_000
     ],
 )
 def test_export_of_which_one_file_fails_is_made_good_by_the_next_run(
-    server: FeedServer, project: Project, args: str, said: str, text: str
+    server: FeedServer, project: Project, args: str, reported: str, text: str
 ) -> None:
     (project.folder / "shut").mkdir()
     (project.folder / "shut" / "closed").touch()
@@ -206,7 +211,7 @@ def test_export_of_which_one_file_fails_is_made_good_by_the_next_run(
     )
     assert run.exit_code == 1
     warnings = run.warnings()
-    assert any(said in warning for warning in warnings), warnings
+    assert any(reported in warning for warning in warnings), warnings
     assert (
         "ERROR: The export has failed, so nothing was marked as exported; the next run of these feeds "
         "exports these entries" in warnings
@@ -236,7 +241,7 @@ def test_empty_export_that_cannot_be_written_fails_the_run(server: FeedServer, p
         *(("out.json", "[\n\n]"), ("out.parquet", None), ("out-%(batch_id)d.json", None)),
     ],
 )
-def test_file_without_entries_is_stored_if_scrapys_setting_says_so(
+def test_empty_file_is_stored_if_feed_store_empty_is_set(
     server: FeedServer, project: Project, name: str, content: str | None
 ) -> None:
     server.serve("/index", atom([]))
@@ -319,7 +324,7 @@ def test_stdout_and_open_files_are_written_into(server: FeedServer, project: Pro
         assert file.read() == export.stdout.encode()
 
 
-def test_what_an_open_file_has_stays(server: FeedServer, project: Project) -> None:
+def test_export_appends_to_an_open_file(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("1")]))
     project.crawl(server.url("/index"))
     path = project.folder / "log.txt"

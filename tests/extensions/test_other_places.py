@@ -38,7 +38,7 @@ def lines(path: Path) -> int:
 
 
 def test_place_gets_its_changes_again_if_another_one_fails(server: FeedServer, project: Project) -> None:
-    """What has gone to another place cannot be taken back: the documentation says so."""
+    """What was uploaded cannot be taken back, as documented."""
     server.serve("/index", atom([E("1")]))
     places = [project.folder / name / "object.jsonl" for name in ("bucket", "shut")]
     for place in places:

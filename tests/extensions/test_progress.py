@@ -80,7 +80,7 @@ def is_shown(lines: list[str]) -> bool:
 
 @pytest.mark.parametrize("width", [60, 100, 200])
 @shown
-def test_terminal_has_one_display_and_whole_log_lines(held: Held, project: Project, width: int) -> None:
+def test_terminal_has_one_display_and_complete_log_lines(held: Held, project: Project, width: int) -> None:
     terminal = watch(project, held.urls, width=width)
     lines = terminal.until(is_shown)
     # One display, at the foot, whatever was logged before.
@@ -115,7 +115,7 @@ def test_terminal_ends_with_a_table_and_advice(held: Held, project: Project) -> 
     assert lines[begin + 3] == totals
     assert lines[begin + 5].endswith("/gone is missing (404)")
     assert lines[begin + 6].startswith("What to do: ")
-    # The table has said it.
+    # The table has it already.
     assert not any("verdicts] " in line for line in lines)
     # Another run: what is known is skipped.
     lines = watch(project, held.urls, "LOG_LEVEL=WARNING").wait()
@@ -124,12 +124,12 @@ def test_terminal_ends_with_a_table_and_advice(held: Held, project: Project) -> 
 
 
 @shown
-def test_export_has_the_last_word(server: FeedServer, project: Project) -> None:
+def test_terminal_ends_with_the_result_of_the_export(server: FeedServer, project: Project) -> None:
     server.serve("/one", atom([E("1")], head="<fh:complete/>"))
     first, again = (watch(project, [server.url("/one")]).wait() for _ in range(2))
     assert "Nothing new" not in " ".join(first)
-    said = "Nothing new since the last export: out.jsonl is unchanged."
-    assert f"1 feed: 1 complete {said}" in " ".join(" ".join(again).split())
+    reported = "Nothing new since the last export: out.jsonl is unchanged."
+    assert f"1 feed: 1 complete {reported}" in " ".join(" ".join(again).split())
     server.serve("/one", atom([E("1"), E("2")], head="<fh:complete/>"))
     (project.folder / "out.jsonl").unlink()
     (project.folder / "out.jsonl").mkdir()
@@ -183,12 +183,12 @@ def test_terminal_without_display_has_lines(held: Held, project: Project, term: 
 def test_no_terminal_means_plain_lines_at_an_interval(held: Held, project: Project) -> None:
     path = project.folder / "stderr"
     with path.open("wb") as file:
-        # Others than a terminal get no display, whatever the environment says.
+        # No display without a terminal, whatever the environment variables are.
         environment = {"FORCE_COLOR": "1", "TERM": "xterm"}
         args = command(held.urls, "LOGSTATS_INTERVAL=0.1")
         process = project.start(*args, stdout=file, stderr=file, **environment)
-        said = "INFO: Feeds: 1 of 2 done, 1 in progress; documents: 3 ("
-        while said not in path.read_text():
+        reported = "INFO: Feeds: 1 of 2 done, 1 in progress; documents: 3 ("
+        while reported not in path.read_text():
             assert process.poll() is None
         held.release()
         assert process.wait(60) == 0

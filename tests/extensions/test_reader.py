@@ -77,7 +77,7 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_large_documents_are_the_same_wherever_they_are_read(server: FeedServer, project: Project) -> None:
     feed = serve_chain(server, 5)
     beside = project.crawl(feed)
@@ -171,7 +171,7 @@ def test_process_ends_with_the_crawl(server: FeedServer, project: Project, sent:
     assert reached.wait(60)
     until(lambda: readers(process.pid))
     found = readers(process.pid)
-    # As a terminal does for Ctrl-C: to the whole group.
+    # To the process group, as a terminal does for Ctrl-C.
     (os.killpg if sent is signal.SIGINT else os.kill)(process.pid, sent)
     process.wait(60)
     until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in found))

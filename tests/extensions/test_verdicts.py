@@ -37,16 +37,18 @@ def test_every_feed_has_its_verdict_everywhere_after_a_run(server: FeedServer, p
     server.serve("/plain", atom([E("1")]))
     names = ["gap", "paged", "plain", "whole"]
     run = project.crawl(*(server.url(f"/{name}") for name in names))
-    said = {feed["feed"].rpartition("/")[2]: (feed["verdict"], feed["reasons"]) for feed in project.feeds()}
-    assert {name: verdict for name, (verdict, _) in said.items()} == {
+    reported = {
+        feed["feed"].rpartition("/")[2]: (feed["verdict"], feed["reasons"]) for feed in project.feeds()
+    }
+    assert {name: verdict for name, (verdict, _) in reported.items()} == {
         "gap": "incomplete",
         "paged": "lossy",
         "plain": "unknown",
         "whole": "complete",
     }
-    assert stored(project) == said
-    assert {name: run.stats[f"fhcrawl/feed/{said[name][0]}"] for name in names} == dict.fromkeys(names, 1)
-    for name, (verdict, reasons) in said.items():
+    assert stored(project) == reported
+    assert {name: run.stats[f"fhcrawl/feed/{reported[name][0]}"] for name in names} == dict.fromkeys(names, 1)
+    for name, (verdict, reasons) in reported.items():
         [line] = [line for line in run.log.splitlines() if f"{server.url(f'/{name}')}: " in line]
         assert f": {verdict}, entries: " in line
         assert all(f"{reason['url']} {reason['detail']}" in line for reason in reasons)
@@ -116,9 +118,9 @@ def test_run_with_due_remembers_when_to_ask_again(server: FeedServer, project: P
     args = ("-a", "feeds=feeds.txt", "-a", "due=1")
     project.crawl(args=args, settings=QUICK)
     assert project.verdict() == ("unknown", ["not-read", "http-404"])
-    server.asked()
+    server.requested()
     project.crawl(args=args, settings=QUICK)
-    assert server.asked() == []
+    assert server.requested() == []
 
 
 @pytest.mark.parametrize("known", [False, True])
@@ -190,12 +192,12 @@ class Slow:
             server.serve(f"/{name}-a1", atom([E(f"{name} 1")]))
         self.server, self.project = server, project
         self.gates = {f"/{name}-a1": threading.Event() for name in ("slow", "later")}
-        self._asked = threading.Event()
+        self._requested = threading.Event()
         server.on_request = self._hold
         self.process: Process | None = None
 
     def _hold(self, path: str) -> None:
-        self._asked.set()
+        self._requested.set()
         if path in self.gates:
             self.gates[path].wait(WAIT)
 
@@ -219,7 +221,7 @@ class Slow:
         folder = self.project.folder
         with (folder / "stdout").open("wb") as stdout, (folder / "first.log").open("wb") as log:
             self.process = self.project.start(*command, stdout=stdout, stderr=log)
-        assert self._asked.wait(WAIT)
+        assert self._requested.wait(WAIT)
         return self.process
 
     def wait_for(self, holds: Callable[[], bool]) -> None:
@@ -266,7 +268,7 @@ def ids(path: Path) -> list[str]:
     return sorted(entry["id"] for entry in read_export(path))
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_feeds_that_are_done_do_not_wait_for_a_slow_one(
     server: FeedServer, project: Project, slow: Slow
 ) -> None:
@@ -351,7 +353,7 @@ def test_feeds_of_a_crawl_that_goes_on_are_released_when_all_is_done(project: Pr
     slow.server.serve("/slow-a0", atom([E("slow 0")]))
     job = ("-s", "JOBDIR=job", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=1")
     first = slow.start("slow", args=("-o", "all.jsonl", *job))
-    slow.wait_for(lambda: "/slow-a1" in slow.server.asked())
+    slow.wait_for(lambda: "/slow-a1" in slow.server.requested())
     first.send_signal(signal.SIGTERM)
     slow.wait_for(lambda: "Closing spider (shutdown)" in slow.log())
     slow.end("slow")

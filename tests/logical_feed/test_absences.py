@@ -1,5 +1,5 @@
-"""What is said of all documents was so at one moment, whatever a publisher does while they are read; entries
-whose id has changed are found, and no two are taken for one that were published as two.
+"""What is claimed of all documents was true at one moment, whatever a publisher does while they are read.
+Entries whose id has changed are found, and no two entries that were published as two become one.
 """
 
 from collections.abc import Iterable
@@ -404,7 +404,7 @@ def test_one_of_several_is_not_guessed() -> None:
     assert renamed(map(entry, home[:2]), [entry(home[2], link=None)]) == {}
     assert renamed([entry(home[0], link=None)], [entry(one, link=None) for one in home[1:]]) == {}
     assert renamed([entry(HTTP)], [entry(HTTPS, link="x"), entry("z")]) == {}
-    # The scheme says that it is one, the link that it is another one.
+    # The scheme and the link contradict each other.
     both = [entry("https://a.example/1", link=None, title="x"), entry("z", link="l")]
     assert renamed(both, [entry("http://a.example/1", link="l")]) == {HTTP: HTTPS}
 
@@ -431,7 +431,7 @@ def seen(post: Post, site: str, own_link: bool) -> NamedEntry:
 
 
 @given(posts, st.permutations(SITES), st.booleans(), st.integers(0, 8))
-def test_moved_site_is_recognised_whole(
+def test_all_entries_of_a_moved_site_are_matched(
     published: list[Post], sites: list[str], own_link: bool, shown: int
 ) -> None:
     before = [seen(post, sites[0], own_link) for post in published]
@@ -480,7 +480,7 @@ def test_order_in_which_entries_are_offered_does_not_matter(
 
 
 @given(st.text(max_size=20))
-def test_other_scheme_is_turned_back(text: str) -> None:
+def test_other_scheme_is_its_own_inverse(text: str) -> None:
     for scheme in ("http://", "https://"):
         other = with_other_scheme(scheme + text)
         assert other is not None

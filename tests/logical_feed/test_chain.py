@@ -64,14 +64,14 @@ class TestNeighbours:
     BACK = {"next-archive": "http://example.org/2"}  # noqa: RUF012
     NEWER = NewerPage(["http://example.org/2"], "2003-01-04T12:00:00Z", "2003-01-03T12:00:00Z")
 
-    def said(self, older: FeedDocument, newer: NewerPage = NEWER) -> list[str]:
+    def reported(self, older: FeedDocument, newer: NewerPage = NEWER) -> list[str]:
         return [problem.kind for problem in disagreements(older, self.OWN, newer)]
 
     @pytest.mark.parametrize(
         ("older", "kinds"),
         [
             (page(3, 1, updated=3, links={**BACK, "self": OWN[0]}), []),
-            # It names another page after it, or none, or says that it is another one.
+            # Its next page is another one, or missing, or it has another self link.
             (page(links={"next-archive": "http://example.org/3"}), ["disagrees"]),
             (page(), ["disagrees"]),
             (page(links={**BACK, "self": "/x"}), ["disagrees"]),
@@ -79,16 +79,16 @@ class TestNeighbours:
             (page(3, 1, updated=5, links=BACK), ["backwards"]),
         ],
     )
-    def test_neighbours(self, older: FeedDocument, kinds: list[str]) -> None:
-        assert self.said(older) == kinds
+    def test_disagreements_of_neighbouring_pages(self, older: FeedDocument, kinds: list[str]) -> None:
+        assert self.reported(older) == kinds
         # Times of a newer page without any do not go backwards.
         timeless = NewerPage(self.NEWER.urls, None, None)
-        assert self.said(older, timeless) == [kind for kind in kinds if kind != "backwards"]
+        assert self.reported(older, timeless) == [kind for kind in kinds if kind != "backwards"]
 
     def test_newest_page_without_self_has_no_url_for_good(self) -> None:
         newest = as_newer_page(page(2, 1), self.OWN, Role.SUBSCRIPTION)
         assert newest == NewerPage([], None, "2003-01-01T12:00:00Z")
-        assert self.said(page(links={"next-archive": "/x"}), newest) == []
+        assert self.reported(page(links={"next-archive": "/x"}), newest) == []
 
     def test_other_pages_are_known_by_all_their_urls(self) -> None:
         itself = as_newer_page(page(links={"self": "/self"}), self.OWN, Role.SUBSCRIPTION)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks import captures as simulation
 from fhcrawl.documents.dates import shift
 from fhcrawl.logical_feed import coverage
 from fhcrawl.logical_feed.coverage import (
@@ -22,7 +23,6 @@ from fhcrawl.logical_feed.coverage import (
     mark,
     next_captures,
 )
-from tests.benchmarks import captures as simulation
 
 BEGIN = "2026-03-01T00:00:00Z"
 DAY = 86400
@@ -237,7 +237,7 @@ def test_entries_found_in_another_order_may_be_pinned() -> None:
     assert after("5 4 3 2", "5 4½ 4 3", "4 5").holes
 
 
-def test_empty_document_says_nothing() -> None:
+def test_empty_document_does_not_end_a_span() -> None:
     assert coverage_after(None, [], BEGIN) is None
     assert after("5 4", "", "6 5").spans == [Span(BEGIN, at(2))]
     assert after("5 4", "", "7 6").spans == [Span(BEGIN, BEGIN), Span(at(2), at(2))]

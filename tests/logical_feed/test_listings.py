@@ -485,11 +485,11 @@ def test_sitemaps_are_read_once_in_thirty_days() -> None:
 
 
 def test_report_in_words() -> None:
-    said = "its sitemap lists {} pages that look like entries; the store has {}"
+    reported = "its sitemap lists {} pages that look like entries; the store has {}"
     others = " (fhcrawl feeds --missing lists the others)"
-    assert SitemapReport("", 122, 15).in_words == said.format("122", f"15 of them{others}")
-    assert SitemapReport("", 1220, 15, is_part=True).in_words == said.format(
+    assert SitemapReport("", 122, 15).in_words == reported.format("122", f"15 of them{others}")
+    assert SitemapReport("", 1220, 15, is_part=True).in_words == reported.format(
         "at least 1,220", f"15 of them{others}"
     )
-    assert SitemapReport("", 15, 15).in_words == said.format("15", "15 of them")
+    assert SitemapReport("", 15, 15).in_words == reported.format("15", "15 of them")
     assert SitemapReport("").in_words == ""

@@ -194,7 +194,7 @@ class TestDecide:
             (CAPTURED, Winner(absence("1", ChainPosition(9, 0)).order, ""), Outcome.STALE),
         ],
     )
-    def test_outcomes(self, new: Version, winner: Winner | None, outcome: Outcome) -> None:
+    def test_decision_on_a_version(self, new: Version, winner: Winner | None, outcome: Outcome) -> None:
         assert decide(new, winner) is outcome
 
     def test_document_of_duplicates_and_stale_versions_brings_no_news(self) -> None:
@@ -230,7 +230,7 @@ LINKS = {"prev-archive": "/a", "next": "/p", "current": "/c", "first": "/f"}
 
 class TestLinks:
     @pytest.mark.parametrize(
-        ("says", "older"),
+        ("stated", "older"),
         [
             (document(links=LINKS), Link(Role.ARCHIVE, "/a")),
             (document(links={"next": "/p"}), Link(Role.PAGE, "/p")),
@@ -239,8 +239,8 @@ class TestLinks:
             (document(links=LINKS, complete=True), None),
         ],
     )
-    def test_older_document(self, says: FeedDocument, older: Link | None) -> None:
-        assert older_document(says) == older
+    def test_older_document(self, stated: FeedDocument, older: Link | None) -> None:
+        assert older_document(stated) == older
 
     def test_links_beside_next_contradict_nothing_where_prev_archive_is_followed(self) -> None:
         paged = replace(document(links={"next": "/p"}), other_links={"next": ["/q"]})
@@ -249,7 +249,7 @@ class TestLinks:
         assert older_contradiction(archived, PLAIN) is None
 
     @pytest.mark.parametrize(
-        ("says", "url"),
+        ("stated", "url"),
         [
             # Only archives refer to `current`, and pages with one before them to `first`.
             (document(links=LINKS, archive=True), "/c"),
@@ -263,8 +263,8 @@ class TestLinks:
             (document(links={"next-archive": "/2", "current": "/n"}, archive=True, format="multipart"), "/n"),
         ],
     )
-    def test_subscription_document(self, says: FeedDocument, url: str | None) -> None:
-        assert subscription_link(says) == url
+    def test_subscription_document(self, stated: FeedDocument, url: str | None) -> None:
+        assert subscription_link(stated) == url
 
 
 @pytest.mark.parametrize(
@@ -277,9 +277,7 @@ class TestLinks:
         ("http://example.org/2003/11?part=2", True),
     ],
 )
-def test_redirect_to_another_path_or_query_may_be_another_document_unless_it_says_what_it_is(
-    reached: str, is_other: bool
-) -> None:
+def test_redirect_to_another_path_is_unsure_without_a_self_link(reached: str, is_other: bool) -> None:
     requested = "http://example.org/2003/11"
     assert may_be_another(document(), requested, reached) is is_other
     assert may_be_another(document(links={"self": reached}), requested, reached) is is_other
@@ -290,7 +288,7 @@ class TestVerdict:
     GAP = Reason(ReasonKind.HTTP_404, "/a", "is missing (404)", OLD)
 
     @pytest.mark.parametrize(
-        ("says", "expected"),
+        ("stated", "expected"),
         [
             (document(complete=True, links={"prev-archive": "/a"}), Kind.COMPLETE),
             (document(links={"prev-archive": "/a", "next": "/p"}), Kind.ARCHIVED),
@@ -299,8 +297,8 @@ class TestVerdict:
             (document(), Kind.SINGLE),
         ],
     )
-    def test_kind_is_what_the_document_says(self, says: FeedDocument, expected: Kind) -> None:
-        assert kind(says) is expected
+    def test_kind_follows_from_the_document(self, stated: FeedDocument, expected: Kind) -> None:
+        assert kind(stated) is expected
 
     @pytest.mark.parametrize("of", [Kind.COMPLETE, Kind.ARCHIVED])
     def test_complete_without_gaps_only(self, of: Kind) -> None:
@@ -325,16 +323,16 @@ class TestVerdict:
 
     @pytest.mark.parametrize("of", [Kind.PAGED, Kind.SINGLE])
     def test_publishers_list_is_evidence_if_all_of_it_is_held(self, of: Kind) -> None:
-        whole = Listing(1, "a", 10, total=3, held=3, known=3, unlisted=1, foreign=0, newest="", highest=9)
-        assert verdict("f", of, OLD, [], Evidence(4, listing=whole)) == (Verdict.COMPLETE, [])
-        for other in (replace(whole, held=2), replace(whole, foreign=1)):
+        full = Listing(1, "a", 10, total=3, held=3, known=3, unlisted=1, foreign=0, newest="", highest=9)
+        assert verdict("f", of, OLD, [], Evidence(4, listing=full)) == (Verdict.COMPLETE, [])
+        for other in (replace(full, held=2), replace(full, foreign=1)):
             reached, [reason] = verdict("f", of, OLD, [], Evidence(4, listing=other))
             assert reached in (Verdict.LOSSY, Verdict.UNKNOWN)
             assert reason.detail.endswith(f"; {other.in_words}")
-        reached, why = verdict("f", of, OLD, [self.GAP], Evidence(4, listing=whole))
+        reached, why = verdict("f", of, OLD, [self.GAP], Evidence(4, listing=full))
         assert (reached, len(why)) == (Verdict.INCOMPLETE, 2)
 
-    def test_what_else_the_publisher_says_is_no_evidence(self) -> None:
+    def test_total_of_the_publisher_does_not_prove_completeness(self) -> None:
         for of, expected in ((Kind.PAGED, Verdict.LOSSY), (Kind.SINGLE, Verdict.UNKNOWN)):
             reached, [reason] = verdict("f", of, OLD, [], Evidence(1200, total=1200))
             assert reached is expected

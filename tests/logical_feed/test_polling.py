@@ -150,7 +150,7 @@ def test_quiet_feed_is_requested_ever_more_rarely() -> None:
         (Poll(NOW, update_schedule=UpdateSchedule(skip_days=list(range(7)))), 0),
     ],
 )
-def test_what_is_said_and_known(poll: Poll, seconds: int) -> None:
+def test_wait_of_a_poll(poll: Poll, seconds: int) -> None:
     assert wait(poll) == seconds
 
 
@@ -202,5 +202,5 @@ def test_freshness(cache_control: str, expires: str | None, age: str | None, sec
     assert freshness(cache_control, expires, DATE, age) == seconds
 
 
-def test_expires_says_nothing_without_a_date() -> None:
+def test_expires_is_ignored_without_a_date() -> None:
     assert freshness("", LATER, None, None) is None

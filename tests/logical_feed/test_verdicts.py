@@ -16,7 +16,7 @@ GONE = Reason(ReasonKind.HTTP_404, "f", "is gone", OLD)
 
 
 @pytest.mark.parametrize(
-    ("covered", "said"),
+    ("covered", "reported"),
     [
         (
             Covered([Span(DAY_1, DAY_3)], [], DAY_1, True),
@@ -35,21 +35,23 @@ GONE = Reason(ReasonKind.HTTP_404, "f", "is gone", OLD)
         (Covered([Span(DAY_1, DAY_3)], [], DAY_1, False), NO_ORDER),
     ],
 )
-def test_captures_make_no_feed_complete_and_what_they_cover_is_said(covered: Covered, said: str) -> None:
+def test_captures_do_not_make_a_feed_complete_but_their_span_is_reported(
+    covered: Covered, reported: str
+) -> None:
     reached, reasons = verdict("f", Kind.SINGLE, OLD, [], Evidence(9), covered)
     assert reached is Verdict.UNKNOWN
-    assert reasons[0].detail == f"{SAYS_NOTHING}; {said}"
+    assert reasons[0].detail == f"{SAYS_NOTHING}; {reported}"
     assert [reason.kind for reason in reasons[1:]] == ["holes"] * len(covered.holes)
 
 
 def test_feed_of_captures_alone_is_covered_between_them() -> None:
-    whole = Covered([Span(DAY_1, DAY_3)], [], None, True)
-    reached, [reason, _] = verdict("f", None, OLD, [GONE], Evidence(9), whole)
+    complete = Covered([Span(DAY_1, DAY_3)], [], None, True)
+    reached, [reason, _] = verdict("f", None, OLD, [GONE], Evidence(9), complete)
     assert (reached, reason.kind) == (Verdict.UNKNOWN, "only-captures")
     assert reason.detail.endswith(
         "; nothing missed between 2026-03-01 and 2026-03-03; entries before and after that unknown"
     )
-    holed = whole._replace(spans=[Span(DAY_1, DAY_1), Span(DAY_2, DAY_3)], holes=[HOLE])
+    holed = complete._replace(spans=[Span(DAY_1, DAY_1), Span(DAY_2, DAY_3)], holes=[HOLE])
     reached, [reason, _, hole] = verdict("f", None, OLD, [GONE], Evidence(9), holed)
     assert reason.detail.endswith(
         "; holes between 2026-03-01 and 2026-03-03; entries before and after that unknown"
@@ -57,12 +59,12 @@ def test_feed_of_captures_alone_is_covered_between_them() -> None:
     assert (reached, hole.kind) == (Verdict.UNKNOWN, "holes")
 
 
-def test_only_a_hole_between_reads_of_the_feed_is_one_that_it_asks_for() -> None:
-    """It has not asked web archives for anything."""
-    for read, is_asked_for in ((DAY_1, True), (DAY_2, False), (DAY_3, False)):
+def test_only_a_hole_between_reads_of_the_feed_mentions_the_publishers_poll_limits() -> None:
+    """It has made no requests to web archives."""
+    for read, is_requested in ((DAY_1, True), (DAY_2, False), (DAY_3, False)):
         covered = Covered([Span(DAY_1, DAY_1), Span(DAY_2, DAY_3)], [HOLE], read, True)
         _, [_, hole] = verdict("f", Kind.SINGLE, OLD, [], Evidence(9), covered, is_held_back=True)
-        assert hole.detail.endswith(ASKS_FOR_LESS) == is_asked_for
+        assert hole.detail.endswith(ASKS_FOR_LESS) == is_requested
 
 
 # What each verdict comes from, besides the kind of the feed.
@@ -96,8 +98,8 @@ def test_worst_verdict_counts_and_an_outage_changes_none(
 
 @pytest.mark.parametrize("kind", [Kind.PAGED, Kind.SINGLE])
 def test_publishers_list_stays_evidence_in_an_outage(kind: Kind) -> None:
-    whole = Listing(1, "a", 10, total=3, held=3, known=3, unlisted=1, foreign=0, newest="", highest=9)
-    evidence = Evidence(4, listing=whole)
+    complete = Listing(1, "a", 10, total=3, held=3, known=3, unlisted=1, foreign=0, newest="", highest=9)
+    evidence = Evidence(4, listing=complete)
     assert verdict("f", kind, OLD, [OUTAGE], evidence) == (Verdict.COMPLETE, [OUTAGE])
 
 

@@ -45,7 +45,7 @@ def page(walk: int, step: int, time: str | None = None) -> Order:
         # Pages are read by each walk too; the subscription document of the same walk is nearer.
         (page(2, -2), at(1, 0, NEW)),
         (at(2, 0, OLD), page(2, -2)),
-        # What the document says of itself counts in archives alone.
+        # The document's own update time counts in archives only.
         (at(1, 0, OLD), at(1, -1)),
         (at(1, -2, None, NEW), at(1, -1, None, OLD)),
         (at(1, -1, None, NEW), at(1, -2, OLD)),
@@ -64,7 +64,7 @@ def test_order_of_two_versions(newer: Order, older: Order) -> None:
 
 
 class TestOrderOfVersions:
-    def test_what_has_replaced_a_version_overrides_what_that_did(self) -> None:
+    def test_replacing_version_inherits_overrides(self) -> None:
         rss, atom, archive = at(2), at(3, 0, OLD), at(1, -1, NEW)
         assert archive.is_newer(atom)
         assert rss.is_newer(archive)

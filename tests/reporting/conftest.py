@@ -125,8 +125,8 @@ def few(tmp_path_factory: pytest.TempPathFactory, new_project: NewProject) -> Pa
 
 
 def report_on(count: int, factory: pytest.TempPathFactory, new_project: NewProject) -> Path:
-    # Of seven feeds, one has a gap, one is paged, one says nothing of its past, and one was never read. The
-    # first has a long chain with two gaps' worth of lost entries, and a title that would like to be markup.
+    # Of seven feeds, one has a gap, one is paged, one has no history, and one was never read. The first has a
+    # long chain with two gaps' worth of lost entries, and a title that would like to be markup.
     with new_project(factory.mktemp("many")) as project:
         (project.folder / ".scrapy").mkdir()
         Store.open(project.database.url).close()

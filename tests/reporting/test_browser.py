@@ -19,8 +19,8 @@ from tests.servers import leave_out
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.any_store("what a browser makes of a report"),
-    pytest.mark.nightly("starts a browser"),
 ]
+nightly = pytest.mark.nightly("starts a browser")
 
 
 FOLDER = Path(os.environ.get("AXE_CORE") or Path.home() / ".cache" / "fhcrawl-axe-core")
@@ -42,26 +42,27 @@ def page(request: pytest.FixtureRequest) -> Path:
     return path
 
 
-def asked(browser: Browser) -> list[str]:
+def requested(browser: Browser) -> list[str]:
     messages = [json.loads(entry["message"])["message"] for entry in browser.log("performance")]
     sent = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
     # Not those of the page that Chromium begins with.
     return [p["request"]["url"] for p in sent if not p["documentURL"].startswith("chrome")]
 
 
-@pytest.mark.full_lane("the smoke test of the report in a browser")
+@pytest.mark.slow("the smoke test of the report in a browser")
 @pytest.mark.parametrize("dark", [False, True])
-def test_page_opens_without_an_error_and_asks_for_nothing(browser: Browser, page: Path, dark: bool) -> None:
-    asked(browser)
+def test_page_opens_without_an_error_and_requests_nothing(browser: Browser, page: Path, dark: bool) -> None:
+    requested(browser)
     browser.log("browser")
     browser.open(page, dark=dark)
     assert browser.driver.title.startswith("Feed histories, ")
     assert browser.log("browser") == []
-    assert set(asked(browser)) <= {"about:blank", page.as_uri(), "data:,"}
+    assert set(requested(browser)) <= {"about:blank", page.as_uri(), "data:,"}
     ground = browser.run("return getComputedStyle(document.body).backgroundColor")
     assert ground == ("rgb(20, 23, 27)" if dark else "rgb(247, 246, 243)")
 
 
+@nightly
 @pytest.mark.parametrize("width", [320, 360, 768])
 def test_nothing_has_to_be_scrolled_sideways(browser: Browser, page: Path, width: int) -> None:
     browser.open(page, width=width)
@@ -74,6 +75,7 @@ def test_nothing_has_to_be_scrolled_sideways(browser: Browser, page: Path, width
     assert too_wide == []
 
 
+@nightly
 def test_link_leads_to_a_feed_whose_details_can_be_opened(browser: Browser, many: Path) -> None:
     browser.open(many)
     link = browser.driver.find_elements(By.CSS_SELECTOR, ".missing a")[3]
@@ -85,6 +87,7 @@ def test_link_leads_to_a_feed_whose_details_can_be_opened(browser: Browser, many
     assert feed.find_element(By.CSS_SELECTOR, ".chain .broken").is_displayed()
 
 
+@nightly
 def test_everything_can_be_done_from_the_keyboard(browser: Browser, few: Path) -> None:
     browser.open(few)
     keys = browser.driver.switch_to
@@ -104,6 +107,7 @@ def test_everything_can_be_done_from_the_keyboard(browser: Browser, few: Path) -
     assert "An archive is missing (404). Details of Gap" in visited
 
 
+@nightly
 def test_print_has_all_of_a_few_feeds(browser: Browser, few: Path) -> None:
     browser.open(few, dark=True)
     browser.run(OPEN.replace("true", "false"))
@@ -113,7 +117,7 @@ def test_print_has_all_of_a_few_feeds(browser: Browser, few: Path) -> None:
     browser.cdp("Emulation.setDeviceMetricsOverride", paper)
     visible = browser.run("return [...document.querySelectorAll('.chain')].map(e => e.checkVisibility())")
     assert visible == [True] * 3
-    # All columns, each with room for what it says.
+    # All columns, each wide enough for its text.
     columns = browser.run("return [...document.querySelectorAll('#table .d')].map(e => e.offsetWidth)")
     assert min(columns) > 50
     cut = browser.run(
@@ -127,6 +131,7 @@ def test_print_has_all_of_a_few_feeds(browser: Browser, few: Path) -> None:
     assert colour == "rgb(0, 0, 0)"
 
 
+@nightly
 @pytest.mark.parametrize("name", ["few", "several"])
 @pytest.mark.parametrize(("width", "dark"), [(1100, False), (1100, True), (360, False)])
 def test_axe(browser: Browser, request: pytest.FixtureRequest, name: str, width: int, dark: bool) -> None:

@@ -1,4 +1,4 @@
-"""What the report says of a feed, from what the store says."""
+"""Contents of the report on a feed, from its rows in the store."""
 
 from dataclasses import replace
 from typing import Any
@@ -48,7 +48,7 @@ def test_documents_are_summed_up_unless_one_is_a_gap() -> None:
     assert [(gap.count, gap.first.id) for gap in gaps] == [(1, 10), (1, 19)]
 
 
-def test_chain_of_which_something_else_is_said_everywhere_is_cut_short() -> None:
+def test_long_alternating_chain_is_summarised_in_few_stretches() -> None:
     chain = [document(n, "missing" if n % 2 else "processed") for n in range(2001)]
     stretches = page.stretches(chain)
     assert len(stretches) == page.MOST_STRETCHES
@@ -88,7 +88,7 @@ def reason(kind: ReasonKind, number: int = 1) -> Reason:
     return Reason(kind, f"http://x/{number}", f"is {kind}", NOW)
 
 
-def test_each_advice_is_said_once_and_the_first_of_its_problems_are_kept(
+def test_each_advice_appears_once_with_its_first_problems(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(page, "MOST_REASONS", 2)

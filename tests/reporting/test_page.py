@@ -40,24 +40,26 @@ def test_report_on_a_crawl(server: FeedServer, project: Project) -> None:
         "archives have of it.",
     ]
     assert shown.css(".missing li a bdi::text").getall() == ["Gap"]
-    gap, plain, whole = shown.css("#table > tbody")
+    gap, plain, complete = shown.css("#table > tbody")
     assert gap.css("summary::text").get("") == "An archive is missing (404)."
-    said = " ".join(" ".join(shown.css("body").xpath("string()").getall()).split())
-    assert said.count("contact its publisher or look in a web archive") == 1
+    reported = " ".join(" ".join(shown.css("body").xpath("string()").getall()).split())
+    assert reported.count("contact its publisher or look in a web archive") == 1
     known = "The feed does not link to older entries; nothing missed since "
     assert plain.css("summary::text").get("").startswith(known)
-    assert whole.css("summary::text").get("") == "Its chain of 2 documents was read to its oldest document."
+    assert (
+        complete.css("summary::text").get("") == "Its chain of 2 documents was read to its oldest document."
+    )
     assert gap.css(".gaps li a::text").getall() == [server.url("/gone")]
     assert "is missing (404), since 2" in gap.css(".gaps li").xpath("string()").get("")
     assert gap.css(".chain .broken a::text").getall() == [server.url("/gone")]
-    assert whole.css(".chain a::text").getall() == [server.url("/whole"), server.url("/1")]
-    assert whole.css(".broken") == []
+    assert complete.css(".chain a::text").getall() == [server.url("/whole"), server.url("/1")]
+    assert complete.css(".broken") == []
     obtained = "//dt[text()='Obtained by']/following-sibling::dd/text()"
-    assert [feed.xpath(f".{obtained}").getall() for feed in (gap, plain, whole)] == [[], [], ["links"]]
-    assert whole.css(".numbers th[scope=row]::text").re(r"\S+") == ["2003-10", "2003-11", "2003-12"]
-    assert whole.css("details.more::attr(open)").getall() == [""]
+    assert [feed.xpath(f".{obtained}").getall() for feed in (gap, plain, complete)] == [[], [], ["links"]]
+    assert complete.css(".numbers th[scope=row]::text").re(r"\S+") == ["2003-10", "2003-11", "2003-12"]
+    assert complete.css("details.more::attr(open)").getall() == [""]
     # What was before the gap, and before what a feed without a history shows, is not known.
-    texts = [feed.xpath("string()").get("") for feed in (gap, plain, whole)]
+    texts = [feed.xpath("string()").get("") for feed in (gap, plain, complete)]
     assert ["Entries before 2003-12-13 are unknown." in text for text in texts] == [True, True, False]
 
 
@@ -73,7 +75,7 @@ def test_report_has_the_number_of_entries_that_are_kept_under_two_ids(
     )
 
 
-def test_report_on_an_empty_store_says_so_and_is_nothing_but_the_page(project: Project) -> None:
+def test_report_on_an_empty_store_is_a_page_without_feeds(project: Project) -> None:
     done = project.scrapy("report", "-o", "-")
     assert "There are no feeds in the store yet" in done.stdout
     assert done.stdout.startswith("<!DOCTYPE html>")

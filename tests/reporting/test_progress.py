@@ -31,10 +31,10 @@ def ask(progress: Progress, feed: str, url: str, role: Role = Role.ARCHIVE) -> N
     progress.note_download(feed)
 
 
-def test_feed_is_done_when_nothing_is_asked_for_any_more() -> None:
+def test_feed_is_done_when_nothing_is_requested_any_more() -> None:
     progress = Progress(2)
     ask(progress, "a", "a", Role.SUBSCRIPTION)
-    # What a document asks for is asked for before it is done, and once more if it is tried again.
+    # The requests of a document come before it is done, and once more if it is retried.
     ask(progress, "a", "a1")
     ask(progress, "a", "a1")
     progress.commit(result("a", "a", Role.SUBSCRIPTION), CommitBatch(), 0)
@@ -69,13 +69,13 @@ def test_entries_are_counted_of_each_feed_and_all() -> None:
     assert progress.counts_of("a") == Counts(1, 2, 1, 1)
     assert progress.total == Counts(2, 5, 2, 1)
     assert progress.counts_of("c") is None
-    said = line(progress, Rate(2, 1))
-    assert said == (
+    reported = line(progress, Rate(2, 1))
+    assert reported == (
         "Feeds: 2 of 2 done, 0 in progress; documents: 2 (120/min); "
         "entries: 5 new, 2 updated, 1 deleted (60/min)"
     )
     progress.problems = 2
-    assert line(progress, Rate(2, 1)) == f"{said}; problems: 2"
+    assert line(progress, Rate(2, 1)) == f"{reported}; problems: 2"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_share_of_a_known_number_of_entries_is_shown_with_the_time_left() -> Non
     assert walk.done(now) == "25%, 0:03:00 left"
     assert line(progress, Rate(2, 1)).endswith("/min); 25%, 0:03:00 left")
     assert "25%, 0:03:00 left ━━━" in "\n".join(printed(progress, Rate(2, 1), now, 100))
-    # The number says nothing any more once so many have been read.
+    # The number is useless once so many have been read.
     progress.expect("a", 200, 200)
     assert walk.done(now) == ""
     progress.feeds = 2
@@ -190,13 +190,13 @@ def test_line_for_the_log() -> None:
     progress = Progress(3)
     ask(progress, "a", "a")
     progress.total = Counts(1200, 3, 2, 1)
-    said = line(progress, Rate(2, 1))
-    assert said == (
+    reported = line(progress, Rate(2, 1))
+    assert reported == (
         "Feeds: 0 of 3 done, 1 in progress; documents: 1,200 (120/min); "
         "entries: 3 new, 2 updated, 1 deleted (60/min)"
     )
     progress.problems = 2
-    assert line(progress, Rate(2, 1)) == f"{said}; problems: 2"
+    assert line(progress, Rate(2, 1)) == f"{reported}; problems: 2"
 
 
 def printed(progress: Progress, rate: Rate, now: float, width: int, height: int = 24) -> list[str]:

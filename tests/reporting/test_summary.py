@@ -116,13 +116,13 @@ def test_narrow_terminal_has_less_beside_the_title(width: int, expected: list[st
 
 
 @pytest.mark.parametrize("width", [None, *WIDTHS])
-def test_complete_pages_are_said_to_be_so_as_of_a_day(width: int | None) -> None:
+def test_summary_dates_the_completeness_of_pages(width: int | None) -> None:
     paged = feed(1, kind=Kind.PAGED, complete_as_of="2026-01-02T00:00:00Z")
     for summary in (of_run(paged), of_store(paged)):
         assert "complete as of 2026-01-02" in lines_of(summary, width)[1]
 
 
-def test_without_a_width_there_is_more_and_urls_are_whole() -> None:
+def test_without_a_width_there_is_more_and_urls_are_complete() -> None:
     url = f"{LONG * 5}index.atom"
     subscribed = replace(feed(1, "x" * 100), feed=url, subscribed="2026-01-01T00:00:00Z")
     subscribed = replace(subscribed, obtained=["links", "a list"])
@@ -174,9 +174,9 @@ def test_many_plain_feeds_are_one_line_at_the_end_of_a_crawl() -> None:
     assert seamless == [f"{f.feed} says nothing; seamless since 20{f.feed[-2:]}" for f in feeds]
 
 
-def test_reasons_have_advice_below_them_and_each_advice_is_said_once() -> None:
-    said = [("paged", "p"), ("html", "a"), ("http-404", "b"), ("not-xml", "c"), ("html", "d")]
-    gaps = [reason(kind, f"http://example.org/{name}") for kind, name in said]
+def test_reasons_are_followed_by_advice_and_each_advice_appears_once() -> None:
+    reported = [("paged", "p"), ("html", "a"), ("http-404", "b"), ("not-xml", "c"), ("html", "d")]
+    gaps = [reason(kind, f"http://example.org/{name}") for kind, name in reported]
     lines = lines_of(of_run(gap(1, *gaps), unreachable(2)))
     pages = [f"http://example.org/{name} is not there" for name in "acd"]
     assert lines[lines.index("") :] == [
@@ -281,7 +281,7 @@ def test_colour_changes_nothing_but_the_colour() -> None:
         assert [re.sub("\x1b\\[[0-9;]*m", "", line) for line in coloured] == lines_of(summary, width)
 
 
-def test_look_is_that_of_the_file(tty_file: TextIO, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_width_and_colour_follow_the_output_file(tty_file: TextIO, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("COLUMNS", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
@@ -295,9 +295,9 @@ def test_look_is_that_of_the_file(tty_file: TextIO, monkeypatch: pytest.MonkeyPa
         assert Look.of(tty_file) == (76, False)
 
 
-def test_whatever_makes_the_exit_code_1_is_said_in_a_sentence() -> None:
-    for begin, said in FAILURES.items():
-        assert failures(["fhcrawl/feed/complete", f"{begin}Somewhere"]) == [said]
+def test_each_cause_of_exit_code_1_is_reported() -> None:
+    for begin, reported in FAILURES.items():
+        assert failures(["fhcrawl/feed/complete", f"{begin}Somewhere"]) == [reported]
     assert failures(["fhcrawl/feed/complete"]) == []
 
 
@@ -305,7 +305,7 @@ def test_whatever_makes_the_exit_code_1_is_said_in_a_sentence() -> None:
     ("kinds", "advice"),
     [
         (["not-read", "http-404"], {"http-404": "not-read"}),
-        # The cause says it all.
+        # The cause is enough.
         *((["not-read", cause], {cause: cause}) for cause in ("http-401", "timeout", "private-address")),
         (["only-captures", "no-host"], {"only-captures": "only-captures", "no-host": "only-captures"}),
         (["not-read"], {"not-read": "not-read"}),

@@ -73,9 +73,9 @@ class TestErrorInTheMiddleOfADocument:
         assert feed["verdict"] == "incomplete"
         assert (reason["kind"], reason["url"]) == ("error", server.url("/a2"))
         assert reason["detail"] == "could not be read completely (ValueError: a bug in a spider)"
-        server.asked()
+        server.requested()
         run = project.crawl(server.url("/index"))
-        assert server.asked() == ["/index", "/a2", "/a1"]
+        assert server.requested() == ["/index", "/a2", "/a1"]
         assert run.changes == {"3": "new", "2": "new"}
         assert run.stats["fhcrawl/feed/complete"] == 1
 
@@ -105,7 +105,7 @@ def test_document_is_under_way_until_it_is_committed(database: Database) -> None
 
 @pytest.mark.parametrize("life", range(4))
 @pytest.mark.both_stores
-def test_document_killed_among_its_entries_is_committed_whole_or_not(database: Database, life: int) -> None:
+def test_kill_between_entries_commits_all_of_a_document_or_nothing(database: Database, life: int) -> None:
     documents = {INDEX: atom([E(number) for number in "012"], head="<fh:complete/>")}
     assert (Engine(database.url, documents, life).crawl(INDEX) is None) == (life < 3)
     found = {entry_id for (entry_id,) in database.rows("SELECT id FROM entries")}
@@ -192,8 +192,8 @@ class TestResponseThatABugTripsOver:
         changes, engine = crawl(database, DOCUMENTS)
         assert changes == {"3": "new"}
         assert engine.stats["fhcrawl/feed/incomplete"] == 1
-        [said] = [r.getMessage() for r in caplog.records if "entries: " in r.getMessage()]
-        assert "could not be read completely (ValueError: an odd response)" in said
+        [reported] = [r.getMessage() for r in caplog.records if "entries: " in r.getMessage()]
+        assert "could not be read completely (ValueError: an odd response)" in reported
         [reason] = stored(database)[1].reasons
         assert (reason.kind, reason.url) == ("known" if broken == "fetch_from_response" else "error", A1)
         monkeypatch.undo()

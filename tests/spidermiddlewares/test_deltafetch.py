@@ -26,7 +26,7 @@ def serve_chain(server: FeedServer, archives: int, first: int = 1) -> str:
 
 @pytest.mark.in_process
 @pytest.mark.parametrize(
-    ("pipeline", "said"),
+    ("pipeline", "reported"),
     [
         ("Raises", "/a3 lost an entry: an error in the pipelines"),
         ("IsCancelled", "/a3 lost an entry: an error in the pipelines"),
@@ -34,17 +34,17 @@ def serve_chain(server: FeedServer, archives: int, first: int = 1) -> str:
     ],
 )
 def test_error_in_a_pipeline_leaves_the_archive_unmarked(
-    server: FeedServer, project: Project, pipeline: str, said: str
+    server: FeedServer, project: Project, pipeline: str, reported: str
 ) -> None:
     feed = serve_chain(server, 3)
     run = project.crawl(feed, settings=faulty.settings(pipeline), TEST_ENTRY="3")
     assert project.states() == {**dict.fromkeys(("/index", "/a2", "/a1"), "processed"), "/a3": "failed"}
     assert (run.stats["deltafetch/stored"], run.stats["fhcrawl/document/failed"]) == (2, 1)
-    assert any(said in warning for warning in run.warnings())
+    assert any(reported in warning for warning in run.warnings())
     assert project.verdict() == ("incomplete", ["pipeline-error"])
-    server.asked()
+    server.requested()
     run = project.crawl(feed)
-    assert server.asked() == ["/index", "/a3"]
+    assert server.requested() == ["/index", "/a3"]
     assert run.changes == {"3": "new"}
     assert project.verdict() == ("complete", [])
 
@@ -59,14 +59,14 @@ def test_pipeline_that_returns_nothing_leaves_all_unmarked(server: FeedServer, p
     # So do the documents of a loop, which ends all the same.
     server.serve("/a1", atom([E("1")], prev="/a0"))
     server.serve("/a0", atom([E("0")], prev="/a1"))
-    server.asked()
+    server.requested()
     project.crawl(feed, settings=faulty.settings("ReturnsNothing"), args=("-a", "deltafetch_reset=1"))
-    assert server.asked() == ["/index", "/a1", "/a0"]
+    assert server.requested() == ["/index", "/a1", "/a0"]
 
 
 @pytest.mark.in_process
 @pytest.mark.parametrize(
-    ("pipeline", "counted", "said"),
+    ("pipeline", "counted", "reported"),
     [
         ("Drops", {"new": 3, "updated": 1, "duplicate": 1, "dropped": 1}, None),
         ("Raises", {"new": 3, "updated": 1, "duplicate": 1, "lost": 1}, "lost an entry: an error"),
@@ -79,7 +79,7 @@ def test_pipeline_that_returns_nothing_leaves_all_unmarked(server: FeedServer, p
     ],
 )
 def test_only_entries_that_pipelines_return_count_as_changes(
-    server: FeedServer, project: Project, pipeline: str, counted: dict[str, int], said: str | None
+    server: FeedServer, project: Project, pipeline: str, counted: dict[str, int], reported: str | None
 ) -> None:
     feed = server.url("/index")
     server.serve("/index", atom([E("old"), E("same")]))
@@ -88,8 +88,10 @@ def test_only_entries_that_pipelines_return_count_as_changes(
     run = project.crawl(feed, settings=faulty.settings(pipeline), TEST_ENTRY="b")
     begin = "fhcrawl/entry/"
     assert {n.removeprefix(begin): v for n, v in run.stats.items() if n.startswith(begin)} == counted
-    assert (run.exit_code, "Pipelines have lost entries" in run.log) == ((1, True) if said else (0, False))
-    assert said is None or said in run.log
+    assert (run.exit_code, "Pipelines have lost entries" in run.log) == (
+        (1, True) if reported else (0, False)
+    )
+    assert reported is None or reported in run.log
     assert ("entries: 3 new, 1 updated" in run.log) == ("new" in counted)
 
 
@@ -132,14 +134,14 @@ def test_deltafetch_key_names_an_archive_and_survives_redirects(server: FeedServ
     run = project.crawl(server.url("/index"), settings=settings, spider="keyed")
     assert set(run.changes) == {"1", "2"}
     assert project.verdict() == ("complete", [])
-    server.asked()
+    server.requested()
     server.serve("/index", atom([E("3"), E("2")], prev="/a1?session=2"))
     run = project.crawl(server.url("/index"), settings=settings, spider="keyed")
-    assert server.asked() == ["/index"]
+    assert server.requested() == ["/index"]
     assert run.stats["deltafetch/skipped"] == 1
 
 
-def test_archive_that_takes_the_place_of_skipped_ones_keeps_its_own(database: Database) -> None:
+def test_archive_that_replaces_skipped_ones_keeps_its_position(database: Database) -> None:
     """Without any times, only places tell which version is newer."""
     index, a2, a1 = (f"http://example.org/{name}" for name in ("index", "a2", "a1"))
 
@@ -149,7 +151,7 @@ def test_archive_that_takes_the_place_of_skipped_ones_keeps_its_own(database: Da
         documents = {index: atom(shown, prev=a2, updated=None), a2: newer, a1: oldest}
         engine = Engine(database.url, documents)
         changes = engine.crawl(index) or []
-        return engine.asked, {change["id"] for change in changes}
+        return engine.requested, {change["id"] for change in changes}
 
     assert run("2", 404) == ([index, a2, a1], {"2", "1"})
     assert run("3", atom([E("1", "older", None)], updated=None)) == ([index, a1], {"3"})
@@ -167,7 +169,7 @@ def test_archive_that_failed_is_fetched_again_and_does_not_count_as_skipped(
     assert "Already processed" not in caplog.text
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 @pytest.mark.parametrize("k", [1, 5])
 def test_run_after_a_kill_fetches_only_what_is_missing(server: FeedServer, project: Project, k: int) -> None:
     feed = serve_chain(server, 10)
@@ -185,14 +187,14 @@ def test_run_after_a_kill_fetches_only_what_is_missing(server: FeedServer, proje
     process.send_signal(signal.SIGKILL)
     process.wait()
     server.on_request = None
-    server.asked()
+    server.requested()
     processed = {path for path, state in project.states().items() if state == "processed"}
     assert processed == {"/index", *(f"/a{n}" for n in range(10 - k + 1, 11))}
     assert not (project.folder / "out.jsonl").exists()
     assert project.verdict() == ("incomplete", ["known"])
 
     run = project.crawl(feed)
-    assert server.asked() == ["/index", *(f"/a{n}" for n in range(10 - k, 0, -1))]
+    assert server.requested() == ["/index", *(f"/a{n}" for n in range(10 - k, 0, -1))]
     assert set(run.changes) == {"now", *(str(n) for n in range(11))}
     assert {run.texts[str(n)] for n in range(1, 11)} == {"text"}
     assert project.verdict() == ("complete", [])

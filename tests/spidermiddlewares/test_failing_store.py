@@ -77,7 +77,7 @@ def fail_to_compare(
 
 def assert_a1_heals(database: Database, **deleted: str) -> None:
     changes, engine = crawl(database, DOCUMENTS)
-    assert engine.asked == [INDEX, A1, A0]
+    assert engine.requested == [INDEX, A1, A0]
     assert changes == {"2": "new", "1": "new", **deleted}
     ids, feed = stored(database)
     assert ids == {"3", "2", "1"}
@@ -106,7 +106,7 @@ class TestStoreThatFails:
         self, database: Database, mend: Callable[[], None]
     ) -> None:
         changes, engine = crawl(database, DOCUMENTS)
-        assert engine.asked == [INDEX, A1, A0]
+        assert engine.requested == [INDEX, A1, A0]
         assert changes == {"3": "new", "0": "new"}
         documents = {n: count for n, count in engine.stats.items() if "/document/" in n or "/feed/" in n}
         assert documents == {
@@ -193,9 +193,9 @@ class TestStoreThatFails:
         assert changes == {}
         verdicts = {name: count for name, count in engine.stats.items() if "/feed/" in name}
         assert verdicts == {"fhcrawl/feed/incomplete": 1, "fhcrawl/feed/unread": 1}
-        [said] = [r.getMessage() for r in caplog.records if "entries: " in r.getMessage()]
-        assert said.startswith(f"{INDEX}: incomplete")
-        assert detail in said
+        [reported] = [r.getMessage() for r in caplog.records if "entries: " in r.getMessage()]
+        assert reported.startswith(f"{INDEX}: incomplete")
+        assert detail in reported
         database.mend("documents")
         changes, engine = crawl(database, {**DOCUMENTS, INDEX: atom([E("4")], prev=A1)})
         assert changes == {"4": "new"}

@@ -25,7 +25,7 @@ TIMES = [None, "2003-01-01T00:00:00Z", "2003-01-01T00:00:00.5Z", "2003-01-02T00:
 
 
 class Document(NamedTuple):
-    """What a feed document says; `deleted` are ids of entries, and when they were deleted."""
+    """A feed document; `deleted` maps ids of entries to the times of their deletion."""
 
     entries: list[E]
     updated: str | None
@@ -188,7 +188,7 @@ def readings(draw: st.DrawFn) -> tuple[list[Document], list[Reading]]:
     return archives, [*before, Reading(CLOCKS[-1], len(archives))]
 
 
-@pytest.mark.full_lane("hundreds of crawls in this process")
+@pytest.mark.slow("hundreds of crawls in this process")
 @pytest.mark.both_stores
 @pytest.mark.timeout(900)
 @settings(max_examples=examples(30))
@@ -219,7 +219,7 @@ def test_any_runs_leave_the_feed_as_one_right_run_does(
                 content = change["summary"], change["link"]
                 assert exported.get(change["id"]) != content, "exported twice"
                 exported[change["id"]] = content
-        return engine.asked
+        return engine.requested
 
     with new_database() as database:
         for run in runs:

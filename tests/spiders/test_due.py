@@ -22,7 +22,7 @@ from tests.spiders.walks import Play, scripts
 pytestmark = pytest.mark.in_process
 HOUR = 3600
 DUE = ("-a", "due=1")
-# A feed that nobody says anything of is due at once.
+# A feed without a schedule is due at once.
 AT_ONCE = {"FHCRAWL_DUE_MIN_SECONDS": 0}
 SY = ' xmlns:sy="http://purl.org/rss/1.0/modules/syndication/"'
 DUE_ROWS = "SELECT url, due FROM feeds WHERE subscribed IS NOT NULL ORDER BY due"
@@ -76,21 +76,21 @@ AT_ANY_TIME: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
-def test_only_what_is_due_is_asked_for(server: FeedServer, project: Project) -> None:
+def test_only_what_is_due_is_requested(server: FeedServer, project: Project) -> None:
     for path, (head, header) in {**WAITING, **AT_ANY_TIME}.items():
         server.serve(path, rss([E(path)], head=head), headers=header)
     subscribe(project, server, *WAITING, *AT_ANY_TIME)
     assert len(crawl_due(project).items) == len(WAITING) + len(AT_ANY_TIME)
-    assert sorted(server.asked()) == sorted([*WAITING, *AT_ANY_TIME])
+    assert sorted(server.requested()) == sorted([*WAITING, *AT_ANY_TIME])
     until_due(project, AT_ANY_TIME)
     crawl_due(project)
-    assert sorted(server.asked()) == sorted(AT_ANY_TIME)
+    assert sorted(server.requested()) == sorted(AT_ANY_TIME)
     # Without the argument, all are; and 304 without these header fields takes nothing back.
     assert project.crawl(settings=AT_ONCE).stats["fhcrawl/document/unchanged"] == 10
-    server.asked()
+    server.requested()
     until_due(project, AT_ANY_TIME)
     crawl_due(project)
-    assert sorted(server.asked()) == sorted(AT_ANY_TIME)
+    assert sorted(server.requested()) == sorted(AT_ANY_TIME)
 
 
 def test_no_request_is_made_when_nothing_is_due(server: FeedServer, project: Project) -> None:
@@ -98,7 +98,7 @@ def test_no_request_is_made_when_nothing_is_due(server: FeedServer, project: Pro
         server.serve(path, atom([E(path)], head="<fh:complete/>"))
     subscribe(project, server, "/a", "/b")
     assert len(project.crawl(args=DUE).items) == 2
-    server.asked()
+    server.requested()
     run = project.crawl(args=DUE)
     # Not even for robots.txt.
     assert server.requests == []
@@ -117,7 +117,7 @@ def test_changes_left_are_exported_though_nothing_is_due(
     assert run.exit_code == (1 if target else 0)
     # A feed that is not subscribed is exported when it is requested.
     project.crawl(server.url("/b"), output=None)
-    server.asked()
+    server.requested()
     run = project.crawl(args=DUE)
     assert server.requests == []
     assert (run.exit_code, run.changes) == (0, {"/a": "new"})
@@ -140,12 +140,12 @@ def test_closing_words_say_when_a_feed_is_due(server: FeedServer, project: Proje
     due = {feed["feed"]: feed["due"] for feed in project.feeds()}
     assert due[urls[1]] < due[urls[0]]
     run = project.crawl(*(urls if is_listed else ()), args=DUE)
-    said = f"No feed is due; the next one is due at {due[urls[1]]}\n"
-    assert f"INFO: {said}" in run.log
-    assert f"The feeds of this run:\n  {said}" in run.log
+    reported = f"No feed is due; the next one is due at {due[urls[1]]}\n"
+    assert f"INFO: {reported}" in run.log
+    assert f"The feeds of this run:\n  {reported}" in run.log
 
 
-def test_limits_bound_what_anybody_says(server: FeedServer, project: Project) -> None:
+def test_due_settings_limit_ttl_and_max_age(server: FeedServer, project: Project) -> None:
     server.serve("/a", rss([E("1")], head="<ttl>600</ttl>"), headers={"Cache-Control": "max-age=9999"})
     url = server.url("/a")
     project.crawl(url, settings={"FHCRAWL_DUE_MAX_SECONDS": 1800})
@@ -165,9 +165,9 @@ def test_servers_that_want_no_request_get_none(server: FeedServer, project: Proj
     # What is left for a later run has not failed.
     assert run.exit_code == int(seconds == 100)
     assert seconds - 60 < wait(project) <= seconds
-    server.asked()
+    server.requested()
     crawl_due(project)
-    assert server.asked() == []
+    assert server.requested() == []
     server.serve("/a", atom([E("1")]))
     assert project.crawl(settings=AT_ONCE).changes == {"1": "new"}
     assert (row(project)["retry_after"], wait(project)) == (None, 0)
@@ -187,9 +187,9 @@ def test_feed_with_a_gap_is_due_before_its_news_are(server: FeedServer, project:
     server.serve("/gap", atom([E("1")], prev="/gone"), headers=header)
     subscribe(project, server, "/whole", "/gap")
     crawl_due(project)
-    server.asked()
+    server.requested()
     crawl_due(project)
-    assert server.asked() == ["/gap", "/gone"]
+    assert server.requested() == ["/gap", "/gone"]
     # The longer it is missing, the longer it can wait.
     [(since,)] = project.database.rows("SELECT since FROM documents WHERE state = 'missing'")
     back = shift(since, -10 * HOUR)
@@ -206,11 +206,12 @@ def test_feed_with_a_gap_is_due_before_its_news_are(server: FeedServer, project:
 SCRIPTS = {
     "a walk that a limit has ended goes on in the next run": """
         /a 3 prev:/a2 Cache-Control=max-age=3600; /a2 2 prev:/a1; /a1 1; subscribe /a
-        DUE FHCRAWL_MAX_ARCHIVES=1; asked /a /a2; DUE FHCRAWL_MAX_ARCHIVES=1; asked /a /a1; DUE; asked""",
+        DUE FHCRAWL_MAX_ARCHIVES=1; requests /a /a2; DUE FHCRAWL_MAX_ARCHIVES=1; requests /a /a1; DUE
+        requests""",
     # Nobody has subscribed to them.
     "feeds of a list are crawled if they are due": """
         /fresh 1 Cache-Control=max-age=3600; /new 1; crawl /fresh; crawl /fresh /new opt:limit=9 due=1
-        asked /new; crawl subscribed due=1; code 2""",
+        requests /new; crawl subscribed due=1; code 2""",
 }
 
 
@@ -273,9 +274,9 @@ def test_nothing_waits_for_a_time_that_a_wrong_clock_has_noted(project: Project,
     [feed] = project.feeds()
     assert [reason["since"][:4] for reason in feed["reasons"]] == ["2040"]
     assert feed["due"] is None
-    assert server.asked() == ["/", "/gone"]
+    assert server.requested() == ["/", "/gone"]
     project.crawl(args=DUE)
-    assert server.asked() == ["/", "/gone"]
+    assert server.requested() == ["/", "/gone"]
     [feed] = project.feeds()
     assert [elapsed(reason["since"], now()) // 3600 for reason in feed["reasons"]] == [0]
     assert 0 < elapsed(now(), feed["due"]) <= 3600
@@ -302,5 +303,5 @@ def test_line_for_cron_in_the_documentation_crawls_what_is_due(server: FeedServe
         printed.append(done.stdout + done.stderr)
     # What a command prints, cron sends by mail.
     assert printed[1] == b""
-    assert server.asked() == ["/a"]
+    assert server.requested() == ["/a"]
     assert [entry["id"] for entry in read_export(project.folder / "entries.jsonl")] == ["1"]

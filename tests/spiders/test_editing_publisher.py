@@ -20,7 +20,7 @@ SHOWN = 3  # in the subscription document, of which some are in an archive too
 
 
 class Publisher:
-    """Entries in groups, the oldest first: each whole group is an archive, written anew at each request.
+    """Entries in groups, the oldest first: each complete group is an archive, generated at each request.
 
     Between the requests for the subscription document and for an archive that was never requested, no entry
     is edited that both have. Without times, nobody can tell such an edit from an old copy in the archive.

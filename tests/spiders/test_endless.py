@@ -48,10 +48,10 @@ def dated(number: int, text: str = "text") -> E:
 
 
 def crawl(server: FeedServer, project: Project) -> int:
-    server.asked()
+    server.requested()
     run = project.crawl(server.url(FEED), settings=LIMITS)
     assert "Traceback" not in run.log
-    return len(server.asked())
+    return len(server.requested())
 
 
 def page(number: int) -> list[E]:
@@ -143,9 +143,9 @@ def test_walk_goes_on_beside_news(server: FeedServer, project: Project, relation
     crawl(server, project)
     for run in range(1, 4):
         new = E(f"new{run}")
-        server.asked()
+        server.requested()
         project.crawl(server.url(FEED), settings=LIMITS)
-        assert server.asked()[-1] == f"/{first - 1 + (run + 1) * MOST_BARREN}"
+        assert server.requested()[-1] == f"/{first - 1 + (run + 1) * MOST_BARREN}"
 
 
 @pytest.mark.parametrize(("relation", "verdict"), [("next", "lossy"), ("prev-archive", "complete")])

@@ -100,9 +100,9 @@ def test_missing_archive_is_a_gap_until_it_heals(server: FeedServer, project: Pr
 
     server.serve("/a1", atom([E("2"), E("1")], prev="/a0"))
     server.serve("/a0", atom([E("0")]))
-    server.asked()
+    server.requested()
     run = project.crawl(*feeds, settings=QUICK)
-    assert sorted(server.asked()) == ["/a0", "/a1", "/index", "/other"]
+    assert sorted(server.requested()) == ["/a0", "/a1", "/index", "/other"]
     assert set(run.changes) == {"0", "1", "2"} - set(kept)
     assert run.stats["fhcrawl/feed/complete"] == 2
 
@@ -123,7 +123,7 @@ def test_archive_that_robots_txt_forbids_is_a_gap(server: FeedServer, project: P
     server.serve("/robots.txt", "User-agent: *\nDisallow: /secret/", content_type="text/plain")
     server.serve("/secret/a1", atom([E("1")]))
     run = project.crawl(server.url("/index"))
-    assert server.asked() == ["/index"]
+    assert server.requested() == ["/index"]
     assert run.stats["fhcrawl/document/refused"] == 1
     assert any("robots.txt disallows it" in w for w in run.warnings())
     assert project.verdict() == ("incomplete", ["robots-txt"])
@@ -155,7 +155,7 @@ SAID = {
         /list raw <opml><body><outline xmlUrl="http://example.org/"/></body></opml>; crawl /list; code 1
         logs What to do: save it to a file, and crawl the feeds that it lists: fhcrawl crawl --feeds FILE""",
     "a document that is cut off is fetched again at first": """
-        /index 2 prev:/a1; /a1 1 lost-end; crawl /index RETRY_TIMES=2; asked /index /a1 /a1 /a1""",
+        /index 2 prev:/a1; /a1 1 lost-end; crawl /index RETRY_TIMES=2; requests /index /a1 /a1 /a1""",
 }
 
 
@@ -231,15 +231,15 @@ def test_crawl_that_its_user_ends(server: FeedServer, project: Project, sent: si
 def test_crawl_that_is_ended_at_once_keeps_what_was_committed(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("2")], prev="/slow"))
     server.serve("/slow", atom([E("1")]), delay=3)
-    with (project.folder / "said").open("wb") as said:
+    with (project.folder / "reported").open("wb") as reported:
         arguments = ("crawl", "history", "-a", f"feed={server.url('/index')}", "-o", "out.jsonl")
-        process = project.start(*arguments, stderr=said)
+        process = project.start(*arguments, stderr=reported)
     wait_until(lambda: "/slow" in server.requests)
     process.send_signal(signal.SIGINT)
-    wait_until(lambda: "shutting down gracefully" in (project.folder / "said").read_text())
+    wait_until(lambda: "shutting down gracefully" in (project.folder / "reported").read_text())
     process.send_signal(signal.SIGINT)
     assert process.wait(100) == interrupts.EXIT_CODE
-    log = (project.folder / "said").read_text()
+    log = (project.folder / "reported").read_text()
     assert "Traceback" not in log
     assert log.endswith(f"{interrupts.SENTENCE}\n")
     assert not (project.folder / "out.jsonl").exists()
@@ -253,8 +253,8 @@ def test_each_attempt_that_takes_too_long_is_logged(server: FeedServer, project:
     server.serve("/index", atom([E("2")], prev="/a1"))
     server.answers["/a1"] = Answer(b"late", delay=0.02)
     run = project.crawl(server.url("/index"), settings={"DOWNLOAD_TIMEOUT": 0.01, "RETRY_TIMES": 2})
-    said = f"WARNING: {server.url('/a1')} times out (0.01 s, attempt "
-    assert [number for number in (1, 2, 3, 4) if f"{said}{number})" in run.log] == [1, 2, 3]
+    reported = f"WARNING: {server.url('/a1')} times out (0.01 s, attempt "
+    assert [number for number in (1, 2, 3, 4) if f"{reported}{number})" in run.log] == [1, 2, 3]
     assert run.log.count(": trying again") == 2
     [reason] = project.feeds()[0]["reasons"]
     assert reason["detail"] == "times out (0.01 s, attempt 3)"

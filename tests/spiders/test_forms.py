@@ -25,7 +25,7 @@ FORMS = {
         /index 2 FORM Link=</a1>;rel="prev-archive"; /a1 1 FORM; crawl /index; exports 1 2
         verdict complete""",
     "links of the document come first": """
-        /index 2 FORM prev:/a1 Link=</other>;rel="prev-archive"; /a1 1; crawl /index; asked /index /a1""",
+        /index 2 FORM prev:/a1 Link=</other>;rel="prev-archive"; /a1 1; crawl /index; requests /index /a1""",
     "a feed on the net leads to no file": """
         /index 1 prev:file:///etc/passwd; crawl /index; exports 1; verdict incomplete refused-url""",
     "the content type of a response does not matter": """
@@ -40,7 +40,7 @@ FORMS = {
     "a stateless feed of a draft is complete": """
         /index 1 stateless; crawl /index; verdict complete""",
     "prev is paging elsewhere": """
-        /index 1 prev-page:/a1; crawl /index; asked /index""",
+        /index 1 prev-page:/a1; crawl /index; requests /index""",
     "RSS 1.0 is archived": f"""
         /index {RSS_1 % ("prev-archive", 2, 2)}; /a1 {RSS_1 % ("x", 1, 1)}; crawl /index; exports 1 2
         verdict complete""",
@@ -55,25 +55,25 @@ FORMS = {
         /one 3 prev:/a2; /two 4 prev:/a2; /a2 2 prev:/a1; /a1 1; crawl /one /two unexported
         stored /one=3 /two=3; stat fhcrawl/feed/complete 2""",
     "a loop over two documents ends the walk": """
-        /index 3 prev:/a2; /a2 2 prev:/a1; /a1 1 prev:/a2; crawl /index; asked /index /a2 /a1
+        /index 3 prev:/a2; /a2 2 prev:/a1; /a1 1 prev:/a2; crawl /index; requests /index /a2 /a1
         verdict incomplete loop""",
     "so does one to the subscription document": """
-        /index 3 prev:/a2; /a2 2 prev:/index; crawl /index; asked /index /a2; verdict incomplete loop""",
+        /index 3 prev:/a2; /a2 2 prev:/index; crawl /index; requests /index /a2; verdict incomplete loop""",
     "so does one at once": """
-        /index 3 prev:/index; crawl /index; asked /index; verdict incomplete loop""",
+        /index 3 prev:/index; crawl /index; requests /index; verdict incomplete loop""",
     "a part of a complete feed deletes nothing": """
         /index 1 2 complete; crawl /index; /index PART; crawl; exports; has 1 2""",
     "reversed links": """
         /index 3 next-archive:/a2; /a2 2 next-archive:/a1 prev:/index; /a1 1 prev:/a2
-        crawl /index opt:reversed=true; asked /index /a2 /a1; verdict complete""",
+        crawl /index opt:reversed=true; requests /index /a2 /a1; verdict complete""",
     # Though its subscription document has not changed.
     "a feed whose links are reversed later is read again": """
         /index 3 next-archive:/a2; /a2 2 next-archive:/a1; /a1 1; crawl /index
         verdict incomplete no-current no-history; crawl opt:reversed=true; verdict complete; has 1 2 3
-        crawl opt:reversed=true; asked /index; crawl; verdict incomplete no-current no-history""",
+        crawl opt:reversed=true; requests /index; crawl; verdict incomplete no-current no-history""",
     "so is one whose next pages are archives": """
         /index 3 next:/a2; /a2 2 next:/a1; /a1 1; crawl /index; verdict lossy paged
-        crawl opt:next="archive"; verdict complete; has 1 2 3; crawl opt:next="archive"; asked /index""",
+        crawl opt:next="archive"; verdict complete; has 1 2 3; crawl opt:next="archive"; requests /index""",
     "more headers": """
         /index 2 prev:/a1; /a1 1; crawl /index opt:headers={X-Key="k"}; sends X-Key=k""",
     "more headers stay with the feed's host, also where archives are skipped": """

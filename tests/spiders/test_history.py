@@ -23,7 +23,7 @@ def serve_chain(server: FeedServer, write: Callable[..., str] = atom) -> str:
 
 
 @pytest.mark.parametrize("write", [atom, rss])
-@pytest.mark.quick_lane
+@pytest.mark.quick
 @pytest.mark.real_crawl
 def test_chain_is_exported_once(server: FeedServer, project: Project, write: Callable[..., str]) -> None:
     feed = serve_chain(server, write)
@@ -39,10 +39,10 @@ def test_chain_is_exported_once(server: FeedServer, project: Project, write: Cal
         "fhcrawl/entry/stale": 1,
         "fhcrawl/feed/complete": 1,
     }
-    assert server.asked() == ["/index", "/a3", "/a2", "/a1"]
+    assert server.requested() == ["/index", "/a3", "/a2", "/a1"]
     assert project.verdict() == ("complete", [])
     run = project.crawl(feed)
-    assert server.asked() == ["/index"]
+    assert server.requested() == ["/index"]
     assert (run.exit_code, run.items) == (0, [])
     assert run.stats == {"deltafetch/skipped": 1, "fhcrawl/document/unchanged": 1, "fhcrawl/feed/complete": 1}
     assert run.all_stats["downloader/response_status_count/304"] == 1

@@ -55,8 +55,8 @@ SHARED = "entries with different content share this id"
 def test_entries_that_share_an_id_are_told_apart(
     play: Play, document: str, entries: int, is_shared: bool
 ) -> None:
-    said = f"{'logs' if is_shared else 'lacks'} {SHARED}"
-    play(f"/f {document}; crawl /f; {said}; verdict complete; stored /f={entries}")
+    reported = f"{'logs' if is_shared else 'lacks'} {SHARED}"
+    play(f"/f {document}; crawl /f; {reported}; verdict complete; stored /f={entries}")
     play(f"crawl; exports; lacks {SHARED}; verdict complete; stored /f={entries}")
 
 
@@ -75,7 +75,7 @@ IDS = {
         /old {channel(item("B", "g", "/3"), item("C", "g", "/4"), head="")}; crawl /f
         verdict complete; lacks identified; crawl ids=link; stat fhcrawl/entry/new 4
         logs its entries are now identified by their link, and no longer by their id; verdict complete
-        crawl; exports; asked /f
+        crawl; exports; requests /f
         /f {channel(item("A", "g", "/1", "edited"), head="")}; crawl; stat fhcrawl/entry/updated 1""",
     "other ids are no hole": f"""
         /f {channel(G, H, head="")}; crawl /f; crawl ids=link; verdict unknown no-history""",

@@ -119,12 +119,12 @@ def test_page_that_is_the_last_one_for_a_while_is_read_once_more(
 
 
 def test_walk_of_pages_that_nothing_interrupts_ends_where_nothing_is_new(database: Database) -> None:
-    asked = []
+    requested = []
     for count in (10, 10, 12, 12):
         engine = Engine(database.url, pages(count))
         engine.crawl(INDEX)
-        asked.append(len(engine.asked))
-    assert asked == [5, 1, 2, 1]
+        requested.append(len(engine.requested))
+    assert requested == [5, 1, 2, 1]
 
 
 def test_page_that_another_page_begins_to_link_to_is_read_after_a_kill(database: Database) -> None:

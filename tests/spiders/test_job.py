@@ -67,7 +67,7 @@ def test_feed_of_another_crawl_begins_again(crawl: Crawl, server: FeedServer) ->
     assert crawl("/archived", job=False).stats["fhcrawl/feed/complete"] == 1
     server.requests.clear()
     run = crawl("/archived")
-    assert server.asked() == ["/archived"]
+    assert server.requested() == ["/archived"]
     assert run.stats["fhcrawl/feed/complete"] == 1
 
 
@@ -102,7 +102,7 @@ def test_feed_begins_again_if_its_queue_is_lost(
     assert run.stats["fhcrawl/feed/complete"] == 1
     assert 0 < len(run.items) < NUMBER - 1
     assert times(server) == {1}
-    assert len(server.asked()) == len(run.items) + 1
+    assert len(server.requested()) == len(run.items) + 1
 
 
 ITUNES = 'xmlns:i="http://www.itunes.com/dtds/podcast-1.0.dtd"'
@@ -135,7 +135,7 @@ def test_crawl_that_is_stopped_in_each_stage_continues(
     with clock_at("2010-03-01T00:00:00"):
         runs = [project.crawl(feed, settings=settings) for _ in range(len(documents) + 3)]
     assert [path for path in server.requests if path != "/robots.txt"] == documents
-    paths = [path for path in wayback.asked() if path != "/robots.txt"]
+    paths = [path for path in wayback.requested() if path != "/robots.txt"]
     assert len(paths) == len(set(paths)) == 3
     assert captures_of(paths) == ["20090101000000"]
     assert [item["id"] for run in runs for item in run.items] == ["0"]

@@ -5,7 +5,7 @@ import pytest
 from tests.spiders.walks import Play, scripts
 
 pytestmark = pytest.mark.in_process
-# What the subscription document says, and where the link leads that is not followed.
+# The subscription document, and the target of the link that is not followed.
 CONTRADICTORY = {
     "two links": ("prev:/a1 prev:/a2", "/a2"),
     "two links of RSS": ("rss prev:/a1 prev:/a2", "/a2"),
@@ -32,24 +32,26 @@ PLAIN = {
 }
 
 
-@pytest.mark.parametrize(("says", "other"), CONTRADICTORY.values(), ids=CONTRADICTORY)
-def test_link_that_is_not_followed_is_a_reason_in_each_run(play: Play, says: str, other: str) -> None:
-    verdict = "incomplete contradictory-links paged" if "next:" in says else "incomplete contradictory-links"
+@pytest.mark.parametrize(("stated", "other"), CONTRADICTORY.values(), ids=CONTRADICTORY)
+def test_link_that_is_not_followed_is_a_reason_in_each_run(play: Play, stated: str, other: str) -> None:
+    verdict = (
+        "incomplete contradictory-links paged" if "next:" in stated else "incomplete contradictory-links"
+    )
     claim = f"verdict {verdict}; detail /a1, which is followed, and to {other}, which is not"
-    play(f"/a1 1; /f n {says}; crawl /f; exports n 1; {claim}; crawl; exports; {claim}")
+    play(f"/a1 1; /f n {stated}; crawl /f; exports n 1; {claim}; crawl; exports; {claim}")
 
 
-@pytest.mark.parametrize("says", EMPTY.values(), ids=EMPTY)
-def test_link_that_leads_nowhere_is_a_reason_in_each_run(play: Play, says: str) -> None:
-    verdict = "incomplete empty-link paged" if "next" in says else "incomplete empty-link"
+@pytest.mark.parametrize("stated", EMPTY.values(), ids=EMPTY)
+def test_link_that_leads_nowhere_is_a_reason_in_each_run(play: Play, stated: str) -> None:
+    verdict = "incomplete empty-link paged" if "next" in stated else "incomplete empty-link"
     claim = f"verdict {verdict}; detail has an empty"
-    document = says if says.startswith("raw") else f"n {says}"
+    document = stated if stated.startswith("raw") else f"n {stated}"
     play(f"/a1 empty; /f {document}; crawl /f; exports n; {claim}; crawl; {claim}")
 
 
-@pytest.mark.parametrize("says", PLAIN.values(), ids=PLAIN)
-def test_links_that_agree_are_no_reason(play: Play, says: str) -> None:
-    play(f"/a1 1; /f n {says}; crawl /f; verdict complete; crawl; verdict complete")
+@pytest.mark.parametrize("stated", PLAIN.values(), ids=PLAIN)
+def test_links_that_agree_are_no_reason(play: Play, stated: str) -> None:
+    play(f"/a1 1; /f n {stated}; crawl /f; verdict complete; crawl; verdict complete")
 
 
 OTHERS = {

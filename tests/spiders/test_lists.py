@@ -23,8 +23,8 @@ SNAPSHOTS = {
         /other 2; crawl; exports 2""",
     "missing pages are reasons and tried again": """
         snapshot s1 a b c d; gone /s1/1; /s1/3 html; crawl /snapshot; exports s1:0:0=a s1:2:0=c
-        asked /snapshot /s1/0 /s1/1 /s1/2 /s1/3; verdict incomplete http-404 html
-        snapshot s1 a b c d; crawl; exports s1:1:0=b s1:3:0=d; asked /snapshot /s1/1 /s1/3
+        requests /snapshot /s1/0 /s1/1 /s1/2 /s1/3; verdict incomplete http-404 html
+        snapshot s1 a b c d; crawl; exports s1:1:0=b s1:3:0=d; requests /snapshot /s1/1 /s1/3
         verdict complete""",
     "a later snapshot that is complete replaces it": """
         snapshot S1 a b; crawl /snapshot; snapshot s1 a2 c; gone /s1/0; crawl; exports s1:1:0
@@ -46,19 +46,19 @@ SNAPSHOTS = {
     "pages may move and are not read again": f"""
         snapshot moved a b; snapshot s1 a b; gone /s1/1; crawl /snapshot
         /snapshot raw {INDEX % (1, '"/moved/0","/moved/1"')}; crawl; exports s1:1:0
-        asked /snapshot /moved/1; verdict complete""",
+        requests /snapshot /moved/1; verdict complete""",
     "a limit leaves the rest to a later run": """
         snapshot s1 a b c d; crawl /snapshot FHCRAWL_MAX_ARCHIVES=2; verdict incomplete limit known
-        asked /snapshot /s1/0 /s1/1; crawl FHCRAWL_MAX_ARCHIVES=2; asked /snapshot /s1/2 /s1/3
+        requests /snapshot /s1/0 /s1/1; crawl FHCRAWL_MAX_ARCHIVES=2; requests /snapshot /s1/2 /s1/3
         verdict complete""",
     "a reset reads every page again, and nothing else does": """
-        snapshot s1 a b; crawl /snapshot; crawl; asked /snapshot; exports; verdict complete
-        crawl reset; asked /snapshot /s1/0 /s1/1; exports; verdict complete""",
+        snapshot s1 a b; crawl /snapshot; crawl; requests /snapshot; exports; verdict complete
+        crawl reset; requests /snapshot /s1/0 /s1/1; exports; verdict complete""",
     "gaps of a snapshot are none of a later feed": """
         snapshot s1 a b; gone /s1/1; crawl /snapshot; verdict incomplete http-404
         /snapshot 1 prev:/archive; /archive 0 archive current:/snapshot; crawl; verdict complete""",
     "a list of URIs from the net is no feed": """
-        /list raw http://example.org/a; crawl /list; asked /list; logs is not a feed: it is not XML""",
+        /list raw http://example.org/a; crawl /list; requests /list; logs is not a feed: it is not XML""",
 }
 
 
@@ -68,11 +68,11 @@ def test_snapshot(play: Play, script: str) -> None:
 
 
 @pytest.mark.real_crawl
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_index_is_crawled_page_by_page(play: Play, server: FeedServer, project: Project) -> None:
     play("snapshot s%201 a,b c")
     run = project.crawl(server.url("/snapshot"))
-    assert server.asked() == ["/snapshot", "/s%201/0", "/s%201/1"]
+    assert server.requested() == ["/snapshot", "/s%201/0", "/s%201/1"]
     assert {item["id"]: item["content"] for item in run.items} == {
         "urn:snapshot:s%25201:0:0": "a",
         "urn:snapshot:s%25201:0:1": "b",
@@ -91,10 +91,10 @@ def test_index_is_crawled_page_by_page(play: Play, server: FeedServer, project: 
 
 def test_page_that_is_cut_off_keeps_its_place(play: Play, server: FeedServer) -> None:
     play("snapshot s1 a,b,c")
-    whole = server.answers["/s1/0"].body
-    server.serve("/s1/0", whole[: whole.rindex(b"--b\r\n")], content_type=MULTIPART)
+    complete = server.answers["/s1/0"].body
+    server.serve("/s1/0", complete[: complete.rindex(b"--b\r\n")], content_type=MULTIPART)
     play("crawl /snapshot; verdict incomplete not-well-formed")
-    server.serve("/s1/0", whole, content_type=MULTIPART)
+    server.serve("/s1/0", complete, content_type=MULTIPART)
     play("crawl /snapshot; has s1:0:0 s1:0:1 s1:0:2")
 
 
@@ -116,7 +116,7 @@ def test_nothing_of_an_index_over_the_limit_is_kept(server: FeedServer, project:
     body = {"id": "s1", name: ["a"] * 2000, **({"createdAt": "2020"} if name == "pages" else {})}
     server.serve("/snapshot", json.dumps(body), content_type="application/json")
     run = project.crawl(server.url("/snapshot"), settings={"FHCRAWL_MAX_ENTRIES": 1999})
-    assert server.asked() == ["/snapshot"]
+    assert server.requested() == ["/snapshot"]
     assert "it lists 2000 documents, more than FHCRAWL_MAX_ENTRIES (1999) allows" in run.log
     assert project.feeds() == []
 
@@ -138,19 +138,19 @@ BEFORE_FEEDS = {
     # An event of the snapshot's second may be older or newer.
     "a feed is read back to the snapshot only": f"""
         {EVENTS}; snapshot s1 a b; crawl /new snapshot=/snapshot; verdict complete
-        exports s1:0:0=a s1:1:0=b e10 e11 e12 e14; asked-also /snapshot /s1/0 /s1/1 /new /p3 /p2
+        exports s1:0:0=a s1:1:0=b e10 e11 e12 e14; requests-also /snapshot /s1/0 /s1/1 /new /p3 /p2
         events /p4 14 15 prev:/p3 next:/new; events /new 16 prev:/p4; crawl; exports e15 e16
-        asked /new /p4; verdict complete""",
+        requests /new /p4; verdict complete""",
     "the snapshot of the next run is the same": f"""
         {EVENTS}; snapshot s1 a b; crawl /new snapshot=/snapshot
         events /p4 14 15 prev:/p3 next:/new; events /new 16 prev:/p4; crawl snapshot=/snapshot
-        exports e15 e16; asked /new /p4; verdict complete""",
+        exports e15 e16; requests /new /p4; verdict complete""",
     "a run after one that broke off walks no further": f"""
         {EVENTS}; snapshot s1 a b; gone /p3 /s1/1; crawl /new snapshot=/snapshot
         verdict incomplete http-404 http-404; {EVENTS}; snapshot s1 a b; crawl AGAIN; verdict complete
         exports s1:1:0 e10 e11 e12""",
     "a feed is not read before its snapshot": f"""
-        {EVENTS}; subscribe /new; crawl /new snapshot=/snapshot; asked /snapshot; exports
+        {EVENTS}; subscribe /new; crawl /new snapshot=/snapshot; requests /snapshot; exports
         verdict unknown not-read http-404; /snapshot 1; crawl snapshot=/snapshot
         verdict unknown not-read not-a-snapshot; snapshot s1 a b; crawl snapshot=/snapshot
         verdict complete""",
@@ -205,7 +205,7 @@ def test_folder_is_one_feed(server: FeedServer, project: Project, folder: Path) 
         (folder / "2023 #1.atom").as_uri(),
         (folder / "sub" / "2024.atom").as_uri(),
     }
-    assert server.asked() == []
+    assert server.requested() == []
     [feed] = project.feeds()
     assert (feed["kind"], feed["verdict"]) == ("single", "unknown")
     assert [reason["kind"] for reason in feed["reasons"]] == ["no-history"]
@@ -229,7 +229,7 @@ def test_only_what_has_changed_is_read_again(project: Project, folder: Path) -> 
     assert set(project.logical_feed()) == set("abcd")
 
 
-def test_what_is_no_feed_or_outside_is_said_and_a_reason(project: Project, folder: Path) -> None:
+def test_targets_that_are_not_feeds_or_not_public_are_reasons(project: Project, folder: Path) -> None:
     write(folder / "b.atom", atom([E("b")]))
     write(folder / "a.txt", "hello")
     write(folder.parent / "secret.atom", atom([E("secret")]))

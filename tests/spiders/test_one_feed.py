@@ -22,8 +22,8 @@ PAGES = {
         / page /feed#x; /feed 2 prev:/a1; /a1 1; crawl /; exports 1 2; crawl /feed; exports
         stored /feed=2; verdict complete""",
     "a page leads to its feed each time": """
-        / page /feed; /feed 1; crawl /; asked / /feed
-        /feed 2 1; crawl; exports 2; stored /feed=2; asked / /feed""",
+        / page /feed; /feed 1; crawl /; requests / /feed
+        /feed 2 1; crawl; exports 2; stored /feed=2; requests / /feed""",
     "the headers of a page are not those of its feed elsewhere": """
         / page OTHER/feed; OTHER/feed 1; crawl / opt:headers={X-Key="k"} LOOPBACK; hides X-Key
         crawl opt:headers={X-Key="k"} LOOPBACK; hides X-Key; stored OTHER/feed=1""",
@@ -37,7 +37,7 @@ PAGES = {
 REDIRECTS = {
     "a new URL that redirects to a stored feed is that feed": """
         /feed 1; /old STATUS /feed; crawl /feed; crawl /old; exports; logs Found the feed; stored /feed=1
-        asked /old /feed""",
+        requests /old /feed""",
     "one that redirects to a feed of the same run is that feed": """
         /feed 1; /old STATUS /feed; crawl /feed /old; exports 1; logs Found the feed; stored /feed=1""",
     "feeds that move to one URL at once are one feed": """
@@ -50,17 +50,17 @@ REDIRECTS = {
         /feed 2 prev:/a1; /a1 1 archive current:/feed; crawl /feed; crawl /a1; exports; stored /feed=2""",
     "a subscription moves to the stored feed": """
         /feed 1; /old 301 /feed; crawl /feed; subscribe /old; crawl subscribed; stored /feed=1
-        scrapy unsubscribe /feed; says no longer subscribed""",
+        scrapy unsubscribe /feed; prints no longer subscribed""",
     "a temporary redirect is another feed": """
         /feed 1; /old 302 /feed; crawl /feed /old unexported; stored /feed=1 /old=1""",
 }
 TWO = "/feed 3 2; /old 2 1; crawl /feed /old unexported; /old 301 /feed; crawl /old unexported"
 SPELLINGS = {
     "the first spelling names a feed, and is requested": """
-        /%7ea 1; crawl /%7ea /x/../~a#b; exports 1; asked /%7ea; crawl /~a; exports; asked /%7ea
+        /%7ea 1; crawl /%7ea /x/../~a#b; exports 1; requests /%7ea; crawl /~a; exports; requests /%7ea
         stored /%7ea=1""",
     "a subscription has spellings": """
-        /~a 1; subscribe /~a; scrapy subscribe /%7Ea; says already subscribed: 1; crawl /%7Ea; exports 1
+        /~a 1; subscribe /~a; scrapy subscribe /%7Ea; prints already subscribed: 1; crawl /%7Ea; exports 1
         crawl due=1 /%7Ea; logs No feed is due; stored /~a=1""",
     "a page links to a stored feed in another spelling": """
         / page /~a; /~a 1; /%7ea 1; crawl /%7ea; crawl /; exports; stored /%7ea=1""",
@@ -70,7 +70,7 @@ SPELLINGS = {
         /a%2Fb 1; /a/b 2; crawl /a%2Fb /a/b; exports 1 2; stored /a%2Fb=1 /a/b=1""",
     "a page that has become a feed is a feed": """
         / page /feed; /feed 1; crawl /; stored /feed=1; / 2; crawl /; exports 2; stored /feed=1 /=1
-        scrapy export -o -:jsonl --feed /; says "id":"2" """,
+        scrapy export -o -:jsonl --feed /; prints "id":"2" """,
 }
 MERGES = {
     "what is left to be exported moves": """
@@ -82,15 +82,15 @@ MERGES = {
     "versions are kept": """
         /feed 1=new; /old 1=old 0=old; crawl /old /feed KEEPS; /old 1=new 0=new; crawl KEEPS
         scrapy unsubscribe --merge-into /feed /old
-        scrapy history /feed 1; says old; scrapy history /feed 0; says old""",
+        scrapy history /feed 1; prints old; scrapy history /feed 0; prints old""",
     "a feed that is not there is not the one to keep": f"""
-        {TWO}; refused unsubscribe --merge-into /other /old; says is not in the store
+        {TWO}; refused unsubscribe --merge-into /other /old; prints is not in the store
         stored /feed=2 /old=3""",
     "nor is it merged": f"""
-        {TWO}; refused unsubscribe --merge-into /feed /other; says is not in the store
+        {TWO}; refused unsubscribe --merge-into /feed /other; prints is not in the store
         stored /feed=2 /old=3""",
     "a feed is not merged into itself": f"""
-        {TWO}; refused unsubscribe --merge-into /feed /feed; says is the feed to keep
+        {TWO}; refused unsubscribe --merge-into /feed /feed; prints is the feed to keep
         stored /feed=2 /old=3""",
 }
 
@@ -178,7 +178,7 @@ def test_server_that_answers_by_turns_ends(server: FeedServer, project: Project)
     for path in ("/", "/feed"):
         turn(path)
     project.crawl(server.url("/"), settings={"CLOSESPIDER_PAGECOUNT": 20})
-    assert server.asked() == ["/", "/feed"]
+    assert server.requested() == ["/", "/feed"]
 
 
 @pytest.mark.both_stores

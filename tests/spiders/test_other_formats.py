@@ -26,7 +26,7 @@ def multipart(*entities: tuple[str, str, str, str]) -> bytes:
 
 
 @pytest.mark.real_crawl
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_pages_are_walked_back_and_events_kept(server: FeedServer, project: Project) -> None:
     dated = {"Last-Modified": "Thu, 5 Oct 2023 03:00:13 GMT"}
     newest = multipart(("c@x", "5", "DELETE", "gone"), ("b@x", "5", "PUT", "again"))
@@ -41,9 +41,9 @@ def test_pages_are_walked_back_and_events_kept(server: FeedServer, project: Proj
     }
     assert {item["updated"] for item in run.items} == {"2023-10-01T03:00:13Z", "2023-10-05T03:00:13Z"}
     assert project.verdict() == ("complete", [])
-    server.asked()
+    server.requested()
     project.crawl(server.url("/new"))
-    assert server.asked() == ["/new"]
+    assert server.requested() == ["/new"]
 
 
 CHAIN = """
@@ -51,15 +51,15 @@ CHAIN = """
     events /1 1 2 next:/2"""
 MULTIPART = {
     "a sealed page leads to the newest": f"""
-        {CHAIN}; crawl /1; asked /1 /2 /3 /4 /3 /2 /1; exports e1 e2 e3 e4 e5 e6 e7 e8; warns 0
+        {CHAIN}; crawl /1; requests /1 /2 /3 /4 /3 /2 /1; exports e1 e2 e3 e4 e5 e6 e7 e8; warns 0
         verdict complete""",
     # RFC 9110, 8.8.1: an ETag is of the body, which Link headers do not change.
     "a newest page that is sealed later leads on though its body is the same": f"""
         {CHAIN}; events /4 7 8 prev:/3 TAG; crawl /4; events /4 7 8 prev:/3 next:/5 TAG; events /5 9 prev:/4
-        crawl; asked /4 /5 /4; exports e9; verdict complete""",
+        crawl; requests /4 /5 /4; exports e9; verdict complete""",
     "sealed pages in a circle end the search": """
         events /1 1 next:/2; events /2 2 next:/3; events /3 3 next:/4; events /4 4 next:/2; crawl /1
-        asked /1 /2 /3 /4 /2 /3 /4; verdict incomplete no-current""",
+        requests /1 /2 /3 /4 /2 /3 /4; verdict incomplete no-current""",
     "neighbours that disagree are reported": f"""
         {CHAIN}; events /3 5 6 self:/3b prev:/2 next:/elsewhere; events /2 3 4 prev:/1; crawl /4; warns 2
         logs WARNING: /3: it links to /elsewhere as the newer page, but /4 links to it (and 1 more)
@@ -74,7 +74,7 @@ MULTIPART = {
         logs 2023-11-08T12:00:00Z on the newer page (and 1 more)""",
     "a page behind a skipped one is not compared": f"""
         {CHAIN}; gone /1; crawl /4; events /1 1 2 next:/2; events /4 7 8 9 prev:/3; crawl; warns 0
-        asked /4 /1; verdict complete""",
+        requests /4 /1; verdict complete""",
 }
 
 
@@ -96,11 +96,11 @@ def wordpress_feed(play: Play, server: FeedServer) -> str:
 
 
 @pytest.mark.real_crawl
-@pytest.mark.quick_lane
+@pytest.mark.quick
 @pytest.mark.usefixtures("wordpress_feed")
 def test_pages_are_walked_until_there_is_none(play: Play) -> None:
-    play(f"crawl /feed/; asked {' '.join(PAGES)} {LIST}; exports 1 2 3; verdict lossy paged")
-    play("crawl; asked /feed/")
+    play(f"crawl /feed/; requests {' '.join(PAGES)} {LIST}; exports 1 2 3; verdict lossy paged")
+    play("crawl; requests /feed/")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_list_of_posts_is_believed_only_if_it_is_complete_and_guids_count_first(
 ) -> None:
     serve_list(server, "1234"[: len(links)], links, total=total)
     project.crawl(wordpress_feed)
-    assert server.asked()[:5] == [*PAGES, LIST]
+    assert server.requested()[:5] == [*PAGES, LIST]
     assert project.verdict() == verdict
 
 
@@ -130,5 +130,5 @@ def test_list_elsewhere_is_not_requested(server: FeedServer, project: Project, w
     elsewhere = '<http://127.0.0.2/wp-json/>; rel="https://api.w.org/"'
     server.answers["/feed/?paged=4"].headers["Link"] = elsewhere
     project.crawl(wordpress_feed)
-    assert server.asked() == PAGES
+    assert server.requested() == PAGES
     assert project.verdict() == ("lossy", ["paged"])

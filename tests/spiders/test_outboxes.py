@@ -21,9 +21,9 @@ FIRST = f"{OUTBOX}?page=true"
 class Outbox:
     """An outbox of activities, by number, the newest with the highest number."""
 
-    def __init__(self, server: FeedServer, says_total: bool = True) -> None:
+    def __init__(self, server: FeedServer, states_total: bool = True) -> None:
         self._server = server
-        self._says_total = says_total
+        self._states_total = states_total
         self.activities: dict[int, dict[str, Any]] = {}
 
     def post(self, number: int, text: str = "a", **members: object) -> None:
@@ -55,7 +55,7 @@ class Outbox:
     def serve(self) -> None:
         url = self._server.url
         numbers = sorted(self.activities, reverse=True)
-        total = {"totalItems": len(numbers)} if self._says_total else {}
+        total = {"totalItems": len(numbers)} if self._states_total else {}
         links = {"first": url(FIRST), "last": url(f"{FIRST}&min_id=0")}
         self._serve(OUTBOX, {"type": "OrderedCollection", **total, **links})
         path = FIRST
@@ -80,7 +80,7 @@ class Outbox:
 
 @pytest.fixture(params=[True, False], ids=["total", "no-total"])
 def outbox(request: pytest.FixtureRequest, server: FeedServer) -> Outbox:
-    found = Outbox(server, says_total=request.param)
+    found = Outbox(server, states_total=request.param)
     for number in range(1, 61):
         (found.boost if number == 30 else found.post)(number)
     found.serve()
@@ -91,7 +91,7 @@ def test_all_pages_are_read_and_later_only_news(outbox: Outbox, server: FeedServ
     run = project.crawl(server.url(OUTBOX))
     expected = {outbox.id_of(number) for number in range(1, 61)} - {outbox.id_of(30)}
     assert set(run.changes) == {*expected, f"{outbox.id_of(30)}/activity"}
-    assert len([path for path in server.asked() if "outbox" in path]) == 5  # the last one is empty
+    assert len([path for path in server.requested() if "outbox" in path]) == 5  # the last one is empty
     assert project.verdict()[0] == "lossy"
     outbox.post(61)
     outbox.boost(62)
@@ -105,7 +105,7 @@ def test_all_pages_are_read_and_later_only_news(outbox: Outbox, server: FeedServ
         outbox.id_of(5): "updated",
         outbox.id_of(50): "deleted",
     }
-    server.asked()
+    server.requested()
     kept = project.logical_feed()
     assert kept[outbox.id_of(5)]["content"] == "<p>b</p>"
     assert kept[outbox.id_of(5)]["updated"] == "2024-01-01T01:03:00Z"
@@ -113,9 +113,9 @@ def test_all_pages_are_read_and_later_only_news(outbox: Outbox, server: FeedServ
     outbox.serve()
     assert project.crawl(server.url(OUTBOX)).changes == {outbox.id_of(65): "new"}
     # The pages have other URLs after each post.
-    assert len(server.asked()) <= 6
+    assert len(server.requested()) <= 6
     assert project.crawl(server.url(OUTBOX)).changes == {}
-    assert server.asked() == [OUTBOX, FIRST]
+    assert server.requested() == [OUTBOX, FIRST]
     assert project.verdict() == ("lossy", ["paged"])
 
 

@@ -85,7 +85,9 @@ def test_answers_of_a_subclass_reach_it_in_any_case(server: FeedServer, project:
     ],
 )
 @pytest.mark.real_crawl
-def test_refusals_are_said(server: FeedServer, project: Project, page: str, times: int, warning: str) -> None:
+def test_refusals_are_reported(
+    server: FeedServer, project: Project, page: str, times: int, warning: str
+) -> None:
     serve(server)
     args = ("-a", f"page={server.url(page) if page.startswith('/') else page}")
     run = project.crawl(server.url("/index"), settings=OWN, spider="own", args=args)
@@ -116,8 +118,8 @@ def test_fields_of_a_pipeline_are_exported(server: FeedServer, project: Project,
     project.crawl(server.url("/index"), settings={"FHCRAWL_ADDED_FIELDS": "minutes"})
     done = project.scrapy("export", "-o", "whole.jsonl", "-s", "FHCRAWL_ADDED_FIELDS=minutes")
     assert done.returncode == 0
-    whole = read_export(project.folder / "whole.jsonl")
-    assert {item["id"]: item["minutes"] for item in whole} == {"1": 11, "2": 4, "3": None}
+    complete = read_export(project.folder / "whole.jsonl")
+    assert {item["id"]: item["minutes"] for item in complete} == {"1": 11, "2": 4, "3": None}
 
 
 def test_added_field_that_is_no_json_leaves_all_unread(server: FeedServer, project: Project) -> None:

@@ -23,7 +23,7 @@ ON_A_PAGE = 2
 class Publisher:
     """Pages that are divided anew with each change, the newest entry first; page 0 is polled.
 
-    The first entry of a page tells how often the page has changed: no page says again what it said before.
+    The first entry of a page counts the changes of the page, so no page returns to an earlier state.
 
     :param during: what happens right before the n-th request
     """

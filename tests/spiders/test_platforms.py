@@ -192,9 +192,9 @@ class Site:
         if parts.path == "/robots.txt":
             return None
         if isinstance(shown, int):
-            # As Trac says it.
-            says = f"Seite {query.get('page')} liegt hinter der letzten" if shown == 500 else ""
-            return Answer(f'<h1>Fehler</h1>\n<p class="message">{says}</p>'.encode(), shown)
+            # As in Trac.
+            stated = f"Seite {query.get('page')} liegt hinter der letzten" if shown == 500 else ""
+            return Answer(f'<h1>Fehler</h1>\n<p class="message">{stated}</p>'.encode(), shown)
         if isinstance(shown, str):
             return Answer(b"", 302, headers={"Location": shown})
         declared, _, rest = atom(shown, head=self.case.head).partition("\n")
@@ -205,7 +205,7 @@ class Site:
 class Ghost(Site):
     """Serves a feed, and an API that the home page names, as Ghost 5 does.
 
-    :param api: what `data-api` says; None to name no API
+    :param api: what `data-api` states; None to name no API
     :param key: the key that the API accepts
     :param status: of the API
     """
@@ -283,20 +283,20 @@ def test_pages_of_each_software_are_read_to_their_end(
 ) -> None:
     site = site_of(server, name)
     project.crawl(site.feed, args=("--no-platforms",))
-    assert len([path for path in server.asked() if "sitemap" not in path]) == 1
+    assert len([path for path in server.requested() if "sitemap" not in path]) == 1
     [reason] = project.feeds()[0]["reasons"]
     assert reason["kind"] == "platform"
     assert reason["detail"].startswith(f"is made with {name}, which has older entries")
     project.crawl(site.feed)
     assert set(project.logical_feed()) == {entry.id for entry in site.of}
-    assert len(server.asked()) <= site.case.documents + 2
+    assert len(server.requested()) <= site.case.documents + 2
     assert project.verdict() == LOSSY
     assert not project.crawl(site.feed).items
-    assert len(server.asked()) == 1
+    assert len(server.requested()) == 1
     # The pages stay what they are, whatever their URLs would be now.
     site.of = [E(f"{site.case.prefix}99", updated="2004-06-09T12:00:00Z"), *site.of]
     assert list(project.crawl(site.feed).changes.values()) == ["new"]
-    assert len(server.asked()) <= (2 if platforms.NAMED[name].moves else 3)
+    assert len(server.requested()) <= (2 if platforms.NAMED[name].moves else 3)
     assert project.verdict() == LOSSY
 
 
@@ -314,7 +314,7 @@ def test_short_feed_of_each_software_has_no_pages(server: FeedServer, project: P
     site = site_of(server, name)
     site.of = site.of[:2]
     assert len(project.crawl(site.feed).changes) == 2
-    assert len(server.asked()) <= 4
+    assert len(server.requested()) <= 4
     assert project.verdict()[0] in ("unknown", "lossy")
     assert project.verdict()[1] in (["no-history"], ["paged"])
 
@@ -324,7 +324,7 @@ def test_server_that_ignores_parameters_has_no_pages(server: FeedServer, project
     site = site_of(server, name)
     site.case = replace(site.case, show=lambda of, _path, _query: of[:SIZE])
     project.crawl(site.feed)
-    assert len(server.asked()) <= 3
+    assert len(server.requested()) <= 3
     assert set(project.verdict()[1]) in (
         {"no-history"},
         {"cut-period", "paged"},
@@ -335,16 +335,16 @@ def test_server_that_ignores_parameters_has_no_pages(server: FeedServer, project
 def test_years_end_where_they_ended_when_they_are_read_again(server: FeedServer, project: Project) -> None:
     site = Site(server, CASES["blosxom"])
     project.crawl(site.feed)
-    asked = server.asked()
+    requested = server.requested()
     reset: dict[str, object] = {"DELTAFETCH_RESET": 1}
     for year, settings in enumerate((reset, DAILY, reset), 2033):
         with clock_at(f"{year}-01-01T00:00:00"):
             project.crawl(site.feed, settings=settings)
-        assert server.asked() == asked
+        assert server.requested() == requested
         assert project.verdict() == LOSSY
 
 
-def test_source_of_an_entry_says_nothing_of_the_feed() -> None:
+def test_source_of_an_entry_does_not_identify_the_software() -> None:
     made = b"<generator>https://wordpress.org/?v=6</generator>"
     for body in (b"<feed>%s<entry></entry></feed>" % made, b"<feed><entry></entry>%s</feed>" % made):
         assert platforms.recognise("http://example.org/", (), body) is platforms.WORDPRESS
@@ -361,7 +361,7 @@ def test_year_as_long_as_the_feed_is_a_gap(server: FeedServer, project: Project,
         project.crawl(site.feed)
         assert project.verdict() == (LOSSY if is_longer else ("incomplete", ["cut-period", "paged"]))
         # Reading it again would not show more.
-        assert (len(server.asked()) == 1) is bool(number)
+        assert (len(server.requested()) == 1) is bool(number)
     assert (set(project.logical_feed()) == set(dates)) is is_longer
 
 
@@ -378,7 +378,7 @@ def test_fault_of_a_server_is_no_end(server: FeedServer, project: Project, body:
 
     server.answers = Answers(answer)
     assert len(project.crawl(site.feed).changes) == SIZE
-    assert len([path for path in server.asked() if "page=2" in path]) == 3
+    assert len([path for path in server.requested() if "page=2" in path]) == 3
     assert project.verdict() != LOSSY
     assert len(project.crawl(site.feed).changes) == len(site.of) - SIZE
     assert project.verdict() == LOSSY
@@ -420,8 +420,8 @@ def add(site: Site, name: str) -> None:
     site.of = [E(name, updated="2004-06-09T12:00:00Z"), *site.of]
 
 
-def pages_asked(server: FeedServer) -> list[str]:
-    return [path.rpartition("page=")[2] for path in server.asked() if "page=" in path]
+def pages_requested(server: FeedServer) -> list[str]:
+    return [path.rpartition("page=")[2] for path in server.requested() if "page=" in path]
 
 
 # How the pages end, and how many requests come with them.
@@ -446,16 +446,16 @@ def test_numbered_pages_are_found_by_a_probe(server: FeedServer, project: Projec
     site = Site(server, case)
     project.crawl(site.feed)
     assert project.verdict() == UNKNOWN
-    assert not pages_asked(server)
+    assert not pages_requested(server)
     # With the option, the same bytes are read anew.
     assert len(project.crawl(site.feed, args=PROBE).changes) == len(site.of) - SIZE
-    assert pages_asked(server) == pages
+    assert pages_requested(server) == pages
     assert project.verdict() == LOSSY
     project.crawl(site.feed, args=PROBE)
-    assert len(server.asked()) == 1
+    assert len(server.requested()) == 1
     add(site, "new")
     assert list(project.crawl(site.feed, args=PROBE).changes) == ["new"]
-    assert pages_asked(server) == ["2"]
+    assert pages_requested(server) == ["2"]
     assert project.verdict() == LOSSY
     assert set(project.logical_feed()) == {entry.id for entry in site.of}
 
@@ -488,9 +488,9 @@ def test_probe_is_once_in_thirty_days(server: FeedServer, project: Project, name
         with clock_at(f"{START + timedelta(days=day):%Y-%m-%dT%H:%M:%S}"):
             run = project.crawl(site.feed, args=PROBE, settings=DAILY)
         assert run.exit_code == 0
-        asked = pages_asked(server)
-        assert asked in ([], ["2"])
-        probed += [day] if asked else []
+        requested = pages_requested(server)
+        assert requested in ([], ["2"])
+        probed += [day] if requested else []
         [found], [before] = project.feeds(), plain
         for key in ("verdict", "kind", "entries"):
             assert found[key] == before[key]
@@ -516,13 +516,13 @@ def test_probe_without_an_answer_is_made_again(server: FeedServer, project: Proj
     for number in range(3):
         run = project.crawl(site.feed, args=PROBE, settings=NEVER)
         assert run.exit_code == 0
-        assert pages_asked(server) == ["2"]
+        assert pages_requested(server) == ["2"]
         assert project.verdict() == UNKNOWN
         assert "page" not in str(project.feeds()[0]["reasons"])
         if number:
             add(site, f"new{number}")
     project.crawl(site.feed, settings=NEVER)
-    assert not pages_asked(server)
+    assert not pages_requested(server)
     site.case = PLAIN
     project.crawl(site.feed, args=PROBE, settings=NEVER)
     assert project.verdict() == LOSSY
@@ -566,13 +566,13 @@ def test_known_pages_are_named_without_the_option(server: FeedServer, project: P
     site = Site(server, PLAIN)
     without = ("--no-platforms", *PROBE)
     project.crawl(site.feed, args=without)
-    assert len(server.asked()) == 1
+    assert len(server.requested()) == 1
     assert project.verdict() == UNKNOWN
     project.crawl(site.feed, args=PROBE)
-    server.asked()
+    server.requested()
     for args in ((), without):
         project.crawl(site.feed, args=args)
-        assert len(server.asked()) == 1
+        assert len(server.requested()) == 1
         [feed] = project.feeds()
         assert (feed["verdict"], feed["entries"]) == ("unknown", len(site.of))
         [reason] = feed["reasons"]
@@ -592,7 +592,7 @@ def test_some_feeds_are_never_probed(server: FeedServer, project: Project) -> No
     for case in cases:
         site = Site(server, case)
         project.crawl(site.feed, args=PROBE, settings={"DELTAFETCH_RESET": 1})
-        assert not [path for path in server.asked() if "page=" in path and path != case.path]
+        assert not [path for path in server.requested() if "page=" in path and path != case.path]
 
 
 def test_one_feed_of_a_list_is_probed(server: FeedServer, project: Project) -> None:
@@ -602,7 +602,7 @@ def test_one_feed_of_a_list_is_probed(server: FeedServer, project: Project) -> N
         f'[[feed]]\nurl = "{site.feed}"\nprobe = true\n[[feed]]\nurl = "{server.url("/other.xml")}"\n'
     )
     project.crawl(args=("-a", f"feeds={listed}"))
-    assert pages_asked(server) == ["2", "3", "4"]
+    assert pages_requested(server) == ["2", "3", "4"]
 
 
 def test_api_of_ghost_is_read_without_the_home_page_later(server: FeedServer, project: Project) -> None:
@@ -611,18 +611,18 @@ def test_api_of_ghost_is_read_without_the_home_page_later(server: FeedServer, pr
     assert len(run.items) == len(site.of)
     assert set(run.changes.values()) == {"new"}
     assert all("In the API." in item["content"] for item in run.items)
-    assert "/" in server.asked()
+    assert "/" in server.requested()
     add(site, "new")
     [item] = project.crawl(site.feed).items
     assert "In the API." in item["content"]
-    asked = server.asked()
-    assert "/" not in asked
-    assert len(asked) == 3
+    requested = server.requested()
+    assert "/" not in requested
+    assert len(requested) == 3
     # The newest posts are in the feed too: they do not change back and forth.
     for _ in range(2):
         assert not project.crawl(site.feed).items
         assert not project.crawl(site.feed, settings={"DELTAFETCH_RESET": 1}).items
-    assert "/" not in server.asked()
+    assert "/" not in server.requested()
     assert all("In the API." in one["content"] for one in project.logical_feed().values())
 
 
@@ -665,10 +665,10 @@ def test_ghost_api_whose_next_never_ends_takes_no_more_requests_in_each_run(
 
     site, counts = Endless(server), []
     for day in range(1, 6):
-        server.asked()
+        server.requested()
         with clock_at(f"2030-01-{day:02}T00:00:00"):
             project.crawl(site.feed, settings=DAILY)
-        counts.append(len(server.asked()))
+        counts.append(len(server.requested()))
     assert max(counts[1:]) <= (7 if is_empty else 32), counts
 
 
@@ -683,8 +683,8 @@ def test_no_ghost_api(server: FeedServer, project: Project, api: str | None, sta
     for _ in range(2):
         project.crawl(site.feed)
         assert project.verdict() == ("incomplete", [kind, "no-history"])
-        said = project.feeds()[0]["reasons"][0]["detail"]
-        assert said.endswith("; older entries need Ghost's API")
+        reported = project.feeds()[0]["reasons"][0]["detail"]
+        assert reported.endswith("; older entries need Ghost's API")
     assert len(project.logical_feed()) == SIZE
 
 
@@ -694,7 +694,7 @@ def test_robots_txt_of_ghost_is_obeyed(server: FeedServer, project: Project) -> 
     for _ in range(2):
         project.crawl(site.feed)
         assert project.verdict() == ("incomplete", ["robots-txt", "no-history"])
-        assert not any(path.startswith("/ghost/") for path in server.asked())
+        assert not any(path.startswith("/ghost/") for path in server.requested())
     project.crawl(site.feed, settings={"ROBOTSTXT_OBEY": False})
     assert project.verdict() == LOSSY
     assert len(project.logical_feed()) == len(site.of)
@@ -707,9 +707,9 @@ def test_new_key_of_ghost_is_found_and_a_closed_api_is_a_gap(server: FeedServer,
     add(site, "new")
     assert project.crawl(site.feed).changes == {"new": "new"}
     assert project.verdict() == LOSSY
-    server.asked()
+    server.requested()
     project.crawl(site.feed, settings={"DELTAFETCH_RESET": 1})
-    assert "/" not in server.asked()
+    assert "/" not in server.requested()
     site.status = 403
     add(site, "newest")
     assert project.crawl(site.feed).changes == {"newest": "new"}
@@ -722,7 +722,7 @@ def test_feed_of_a_tag_of_ghost_has_no_api(server: FeedServer, project: Project)
     site = Ghost(server, Case("/tag/news/rss/", by_api))
     project.crawl(site.feed)
     assert project.verdict() == UNKNOWN
-    assert "/" not in server.asked()
+    assert "/" not in server.requested()
 
 
 def test_api_is_on_the_host_of_the_page() -> None:

@@ -48,7 +48,7 @@ def test_checks(
             seen: dict[str, int] = {}
             for run in range(RUNS):
                 publisher.crawl({"FHCRAWL_RECHECK": f"1,{budget}"})
-                for url in publisher.asked[1:]:
+                for url in publisher.requested[1:]:
                     seen.setdefault(url, run)
             first.append(seen)
     without, with_failure = first
@@ -72,9 +72,9 @@ def test_captures(server: FeedServer, project: Project, wayback: FeedServer) -> 
     assert set(crawl(project, wayback, feed, **every).changes) == set(stamps[:-5])
     for path in failing:
         del archive[path]
-    wayback.asked()
+    wayback.requested()
     assert set(crawl(project, wayback, feed, **every).changes) == set(stamps[-5:])
-    assert len(captures_of(wayback.asked())) == 5
+    assert len(captures_of(wayback.requested())) == 5
 
 
 @pytest.mark.in_process
@@ -117,5 +117,5 @@ def test_pages_of_a_publishers_list(server: FeedServer, project: Project) -> Non
     serve_list(server, "abcd", total=4)
     server.serve("/feed/?orderby=ID&order=ASC&paged=1", "", status=403)
     project.crawl(feed)
-    pages = [path for path in server.asked() if "orderby" in path]
+    pages = [path for path in server.requested() if "orderby" in path]
     assert len(pages) > 1

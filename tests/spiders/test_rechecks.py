@@ -20,22 +20,22 @@ BEGIN = """
     days; always rss undated; /index 6 5 WAY:/2; /2 4 3 WAY:/1; /1 2 1; crawl /index; exports 1 2 3 4 5 6"""
 FOUND = {
     "an edit in an archive": """
-        /1 2 1=edited; crawl; exports 1:updated=edited; asked /index /2 /1; crawl; exports""",
+        /1 2 1=edited; crawl; exports 1:updated=edited; requests /index /2 /1; crawl; exports""",
     "not a second time what the walk has read": """
-        /index 7 6 5 WAY:/2; crawl; exports 7; asked /index /2 /1; crawl; asked /index /2 /1""",
+        /index 7 6 5 WAY:/2; crawl; exports 7; requests /index /2 /1; crawl; requests /index /2 /1""",
     "a backdated entry": """
         /1 2 1.5 1; crawl; exports 1.5; crawl; exports""",
     "nothing with the setting off": """
-        /1 2 1=edited; crawl FHCRAWL_RECHECK=; exports; asked /index; checked 2010-01-01""",
+        /1 2 1=edited; crawl FHCRAWL_RECHECK=; exports; requests /index; checked 2010-01-01""",
     "what is found is as of the oldest check": """
-        checked 2010-01-01; crawl FHCRAWL_RECHECK=1,1; asked /index /2; checked 2010-01-01
+        checked 2010-01-01; crawl FHCRAWL_RECHECK=1,1; requests /index /2; checked 2010-01-01
         crawl; checked 2010-01-03""",
     "a check that fails loses nothing": """
-        /2 FAILURE; crawl; exports; asked /index /2 /1; stat fhcrawl/check/failed 1; checked 2010-01-01
+        /2 FAILURE; crawl; exports; requests /index /2 /1; stat fhcrawl/check/failed 1; checked 2010-01-01
         /2 4 3 WAY:/1; crawl; exports; checked 2010-01-03""",
     # A server that fails is not requested again in this run.
     "so does one that a server refuses for now": """
-        /2 503; crawl; exports; asked /index /2; stat fhcrawl/check/failed 1; checked 2010-01-01
+        /2 503; crawl; exports; requests /index /2; stat fhcrawl/check/failed 1; checked 2010-01-01
         /2 4 3 WAY:/1; crawl; exports; checked 2010-01-03""",
     "an archive that is new in the chain is read": """
         /1.5 2.5 WAY:/1; /2 4 3 WAY:/1.5; crawl; crawl; crawl; exports; has 1 2 2.5 3 4 5 6
@@ -43,8 +43,8 @@ FOUND = {
 }
 PAGES = {
     "pages are complete as of the oldest check": """
-        verdict lossy paged; as-of None; crawl FHCRAWL_RECHECK=1,1; asked /index /2; verdict lossy paged
-        crawl FHCRAWL_RECHECK=1,1; asked /index /1; verdict complete; as-of 2010-01-02; checked 2010-01-02
+        verdict lossy paged; as-of None; crawl FHCRAWL_RECHECK=1,1; requests /index /2; verdict lossy paged
+        crawl FHCRAWL_RECHECK=1,1; requests /index /1; verdict complete; as-of 2010-01-02; checked 2010-01-02
         /2 404; crawl; verdict complete; as-of 2010-01-02""",
     "pages that change are lossy until two readings agree again": """
         crawl; CHANGED; crawl; verdict lossy paged; crawl; verdict complete; crawl; verdict complete""",
@@ -63,13 +63,13 @@ PAGES = {
 # Nothing but a count tells what is new on an older page.
 COUNTS = {
     "a count that has changed is walked once": """
-        crawl; exports; asked /index; /1 2 1.5 1; /index 6 5 next:/2 total:7; crawl; exports 1.5
-        asked /index /2 /1; crawl; exports; asked /index""",
+        crawl; exports; requests /index; /1 2 1.5 1; /index 6 5 next:/2 total:7; crawl; exports 1.5
+        requests /index /2 /1; crawl; exports; requests /index""",
     # With each new entry, there is another count: it tells of no others.
     "a count that no page makes good is walked once": """
-        /index 6 5 next:/2 total:COUNT0; crawl; asked /index /2 /1
-        /index 7 6 5 next:/2 total:COUNT1; crawl; asked /index /2
-        /index 8 7 6 next:/2 total:COUNT2; crawl; asked /index /2""",
+        /index 6 5 next:/2 total:COUNT0; crawl; requests /index /2 /1
+        /index 7 6 5 next:/2 total:COUNT1; crawl; requests /index /2
+        /index 8 7 6 next:/2 total:COUNT2; crawl; requests /index /2""",
     "a walk that a count has begun is continued": """
         /1 503; /index 6 5 next:/2 total:7; crawl; exports; /1 2 1.5 1; crawl; exports 1.5""",
 }
@@ -107,7 +107,7 @@ ARCHIVES = {
     "an entry that was dropped is gone only if no archive has it": """
         /index 8 7 6 prev:/2; crawl; /2 5 4 3 prev:/1; crawl; absent; crawl; crawl; absent
         /index 8 7 prev:/2; crawl; crawl; absent 6""",
-    "an entry that is gone is deleted if asked for and new when back": """
+    "an entry that is gone is deleted if requested and new when back": """
         /1 2; crawl FHCRAWL_DELETE_ABSENT=1; exports; crawl FHCRAWL_DELETE_ABSENT=1; exports 1:deleted
         absent; /1 2 1; crawl FHCRAWL_DELETE_ABSENT=1; exports 1""",
 }
@@ -125,7 +125,7 @@ BEHIND = {
     "a check of a page that no link names leaves the older ones": """
         /index 6 5 wordpress; /index?paged=2 4 3 wordpress; /index?paged=3 2 1 wordpress
         /index?paged=4 wordpress; crawl /index; exports 1 2 3 4 5 6; crawl
-        asked /index /index?paged=2 /index?paged=3 /index?paged=4; verdict lossy paged""",
+        requests /index /index?paged=2 /index?paged=3 /index?paged=4; verdict lossy paged""",
 }
 CHANGED = {"/index": "/index 6 5 new next:/2", "/2": "/2 4 3=new next:/1", "/1": "/1 2 1=new"}
 
@@ -162,9 +162,9 @@ def test_count_that_is_another_one_at_each_read_is_walked_once(play: Play) -> No
     begin = from_begin("next", "").replace("6 5 next", "6 5 total:6 next")
     play(
         begin
-        + """/index 6 5 next:/2 total:7; crawl FHCRAWL_RECHECK=; asked /index /2 /1
-        /index 6 5 next:/2 total:9; crawl FHCRAWL_RECHECK=; asked /index
-        /index 6 5 next:/2 total:8; crawl FHCRAWL_RECHECK=; asked /index"""
+        + """/index 6 5 next:/2 total:7; crawl FHCRAWL_RECHECK=; requests /index /2 /1
+        /index 6 5 next:/2 total:9; crawl FHCRAWL_RECHECK=; requests /index
+        /index 6 5 next:/2 total:8; crawl FHCRAWL_RECHECK=; requests /index"""
     )
 
 
@@ -190,7 +190,7 @@ class Publisher:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._day = 0
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.served: dict[str, str | int] = {}
 
     def link(self, order: Sequence[str], newest: str, older: str | None = None) -> None:
@@ -208,14 +208,14 @@ class Publisher:
         engine = Engine(self._database.url, self.served, more=more or {"FHCRAWL_RECHECK": "1,100"})
         with clock_at(f"{date(2009, 12, 31) + timedelta(self._day)}T00:00:00"):
             changes = engine.crawl(FEED)
-        self.asked = engine.asked
+        self.requested = engine.requested
         with closing(Store.open_to_read(self._database.url)) as store:
             [feed] = store.feeds.read()
         self.verdict = feed.verdict.value, [reason.kind.value for reason in feed.reasons]
         return [change["id"] for change in changes or ()]
 
 
-@pytest.mark.full_lane("13 crawls each")
+@pytest.mark.slow("13 crawls each")
 @pytest.mark.parametrize("missing", ["1", "2"])
 @pytest.mark.parametrize("order", [("1", "2", "3"), ("2", "1", "3"), ("3", "1", "2")])
 def test_archives_in_another_order_are_no_loop(
@@ -238,12 +238,12 @@ def test_archives_in_another_order_are_no_loop(
     assert [row[0] for row in rows] == list("0123567")
 
 
-def test_loop_is_asked_for_once_in_each_run(database: Database) -> None:
+def test_loop_is_requested_once_in_each_run(database: Database) -> None:
     publisher = Publisher(database)
     publisher.link(("3", "2", "1", "2"), "5")
-    asked = []
+    requested = []
     for _ in range(4):
         publisher.crawl({"FHCRAWL_RECHECK": "30,20"})
-        asked.append(len(publisher.asked))
+        requested.append(len(publisher.requested))
         assert publisher.verdict == ("incomplete", ["loop"])
-    assert asked == [4, 4, 2, 2]
+    assert requested == [4, 4, 2, 2]

@@ -100,7 +100,7 @@ def test_entries_known_to_be_gone(publisher: Publisher, days: list[str | int], g
 
 
 @pytest.mark.both_stores
-def test_entry_is_deleted_if_asked_for_and_new_when_back(publisher: Publisher) -> None:
+def test_removed_entry_is_deleted_on_request_and_new_when_it_returns(publisher: Publisher) -> None:
     publisher.more = {"FHCRAWL_DELETE_ABSENT": True}
     changes = []
     for ids in ("54321", "5421", "5421", "5421", "54321"):
@@ -127,7 +127,7 @@ def test_entry_with_another_id_is_not_gone(publisher: Publisher, second: str) ->
         assert publisher.serve(posts("http://example.net/?p=3", *rest)) == ""
 
 
-# The document that is not linked any more may have it; or it has moved to a page, as the chain's rule says.
+# The document that is not linked any more may have it; or it has moved to a page, by the chain's rule.
 @pytest.mark.parametrize(
     ("before", "after", "older"),
     [

@@ -68,8 +68,8 @@ def test_moved_feed_has_both(reader: Reader, database: Database, caplog: pytest.
     assert set(reader.crawl(atom(posts(OLD, 3, 2, 1)))) == names(OLD, 1, 2, 3)
     with caplog.at_level(logging.WARNING):
         assert reader.crawl(atom(posts(NEW, 4, 3, 2))) == dict.fromkeys(names(NEW, 2, 3, 4), "new")
-    said = [record.getMessage() for record in caplog.records if "whose id" in record.getMessage()]
-    assert said == [
+    reported = [record.getMessage() for record in caplog.records if "whose id" in record.getMessage()]
+    assert reported == [
         f"{FEED}: entries whose id has changed: 2, for example from {OLD}/2 to {NEW}/2; "
         "--merge-renamed keeps only the new id"
     ]
@@ -113,7 +113,9 @@ def linked(*entries: E) -> str:
         (linked(E("1"), E("0", updated=YEARS[0])), linked(E("2")), {}),
     ],
 )
-def test_how_entry_is_found(reader: Reader, first: str, second: str, expected: dict[str, list[str]]) -> None:
+def test_former_id_of_an_entry(
+    reader: Reader, first: str, second: str, expected: dict[str, list[str]]
+) -> None:
     reader.crawl(first)
     reader.crawl(second)
     assert {new: former for new, former in reader.live().items() if former} == expected
@@ -308,7 +310,7 @@ class Publisher:
         return {FEED: rss(first, links=links), older: rss(rest)}
 
 
-@pytest.mark.full_lane("some 150 crawls")
+@pytest.mark.slow("some 150 crawls")
 @settings(max_examples=examples(20), deadline=None)
 @given(
     st.lists(st.tuples(st.lists(actions, max_size=3), ends), max_size=6),

@@ -70,13 +70,13 @@ def test_stored_entry_is_told_apart_without_a_request(new_database: NewDatabase)
         feed.crawl(archived)
         assert feed.stored() == {"g": "A", "d": "D"}
         again = feed.crawl({**archived, INDEX: body(B, C, D, prev=OLD)})
-        assert again.asked == [INDEX]
+        assert again.requested == [INDEX]
         assert titles(feed) == "A B C D"
         assert "d" in feed.stored()
         # An edit of one of them, alone in the document.
         feed.crawl({**archived, INDEX: body(A2, D, prev=OLD)})
         assert titles(feed) == "A2 B C D"
-        assert feed.crawl({**archived, INDEX: body(A2, D, prev=OLD)}).asked == [INDEX]
+        assert feed.crawl({**archived, INDEX: body(A2, D, prev=OLD)}).requested == [INDEX]
 
 
 @pytest.mark.both_stores
@@ -104,7 +104,7 @@ def test_order_of_documents_does_not_matter(new_database: NewDatabase) -> None:
                 served |= {url: body(*items, prev=prev), INDEX: body(D, prev=url)}
                 feed.crawl(served)
             feed.crawl(served)
-            assert feed.crawl(served).asked == [INDEX]
+            assert feed.crawl(served).requested == [INDEX]
             stored.add(frozenset(feed.stored().items()))
     assert len(stored) == 1, stored
     assert sorted(title for _id, title in stored.pop()) == ["A", "B", "C", "D", "E"]

@@ -39,7 +39,7 @@ def publish(server: FeedServer, *numbers: int, head: str = "") -> None:
 
 
 def crawl(project: Project, server: FeedServer, **settings: object) -> Run:
-    server.asked()
+    server.requested()
     return project.crawl(server.url("/feed"), settings={"FHCRAWL_SITEMAPS_ENABLED": 1, **settings})
 
 
@@ -51,7 +51,7 @@ def test_pages_that_are_not_kept_are_reported(project: Project, server: FeedServ
     publish(server, 11, 12)
     server.serve("/sitemap.xml", urlset(server, "/", "/about/", *posts(*range(1, POSTS + 1))))
     crawl(project, server)
-    assert server.asked() == ["/feed", "/sitemap.xml"]
+    assert server.requested() == ["/feed", "/sitemap.xml"]
     [feed] = project.feeds()
     assert feed["verdict"] == "unknown"
     assert (
@@ -60,8 +60,8 @@ def test_pages_that_are_not_kept_are_reported(project: Project, server: FeedServ
     )
     assert (feed["sitemap"]["listed"], feed["sitemap"]["kept"]) == (12, 2)
     assert sorted(missing(project)) == sorted(server.url(path) for path in posts(*range(1, 11)))
-    [said] = json.loads(project.scrapy("feeds", "--json", "--missing").stdout)
-    assert said["missing"] == missing(project)
+    [reported] = json.loads(project.scrapy("feeds", "--json", "--missing").stdout)
+    assert reported["missing"] == missing(project)
     project.scrapy("report", "-o", "report.html")
     assert server.url("/posts/3/") in (project.folder / "report.html").read_text()
 
@@ -76,8 +76,8 @@ def test_missing_pages_are_urls_of_the_web_in_ascii(project: Project, server: Fe
     crawl(project, server)
     expected = [server.url("/posts/%7F%C2%9B31m/"), server.url("/posts/%C3%A9'%7e/")]
     assert sorted(missing(project)) == expected
-    [said] = json.loads(project.scrapy("feeds", "--json", "--missing").stdout)
-    assert sorted(said["missing"]) == expected
+    [reported] = json.loads(project.scrapy("feeds", "--json", "--missing").stdout)
+    assert sorted(reported["missing"]) == expected
 
 
 def test_robots_txt_names_sitemaps_and_an_index_names_others(project: Project, server: FeedServer) -> None:
@@ -88,7 +88,7 @@ def test_robots_txt_names_sitemaps_and_an_index_names_others(project: Project, s
     server.serve("/posts.xml.gz", gzip.compress(urlset(server, *posts(1, 2, 3)).encode()))
     server.serve("/pages.xml", urlset(server, *posts(9)))
     crawl(project, server)
-    assert server.asked() == ["/feed", "/map.xml", "/index.xml", "/posts.xml.gz", "/pages.xml"]
+    assert server.requested() == ["/feed", "/map.xml", "/index.xml", "/posts.xml.gz", "/pages.xml"]
     assert missing(project) == [server.url(path) for path in posts(1, 2)]
 
 
@@ -105,18 +105,18 @@ def test_sitemaps_are_read_once_in_thirty_days(project: Project, server: FeedSer
     publish(server, 3)
     with clock_at("2004-01-01T00:00:00"):
         crawl(project, server)
-    assert "/sitemap.xml" in server.asked()
+    assert "/sitemap.xml" in server.requested()
     assert project.feeds()[0]["sitemap"] == {
         "read": "2004-01-01T00:00:00Z", "listed": 0, "kept": 0, "is_part": False,
     }  # fmt: skip
     with clock_at("2004-01-30T00:00:00"):
         crawl(project, server)
-    assert "/sitemap.xml" not in server.asked()
+    assert "/sitemap.xml" not in server.requested()
     server.serve("/sitemap.xml", urlset(server, *posts(2, 3)))
     # The feed is unchanged.
     with clock_at("2004-02-01T00:00:00"):
         crawl(project, server)
-    assert "/sitemap.xml" in server.asked()
+    assert "/sitemap.xml" in server.requested()
     assert missing(project) == [server.url("/posts/2/")]
 
 
@@ -128,7 +128,7 @@ def test_when_sitemaps_are_not_read(project: Project, server: FeedServer, head: 
     publish(server, 3, head=head)
     for _ in range(2):
         crawl(project, server, FHCRAWL_SITEMAPS_ENABLED=enabled)
-        assert "/sitemap.xml" not in server.asked()
+        assert "/sitemap.xml" not in server.requested()
 
 
 @pytest.mark.parametrize(
@@ -180,8 +180,8 @@ def test_sitemaps_of_a_site_are_requested_once_for_all_of_its_feeds(
     server.serve("/map2.xml", urlset(server, *pages), headers=etag)
     with clock_at("2004-01-01T00:00:00"):
         project.crawl(*feeds, settings={"FHCRAWL_SITEMAPS_ENABLED": 1})
-    asked = server.asked()
-    assert [path for path in asked if "map" in path] == ["/sitemap.xml", "/map1.xml", "/map2.xml"]
+    requested = server.requested()
+    assert [path for path in requested if "map" in path] == ["/sitemap.xml", "/map1.xml", "/map2.xml"]
     for feed, section in zip(project.feeds(), SECTIONS, strict=True):
         assert (feed["sitemap"]["listed"], feed["sitemap"]["kept"]) == (11, 1), feed
         assert "its sitemap lists 11 pages" in feed["reasons"][0]["detail"]
@@ -192,7 +192,7 @@ def test_sitemaps_of_a_site_are_requested_once_for_all_of_its_feeds(
     more = publish_sections(server, *SECTIONS, "sectioni")[-1]
     with clock_at("2004-01-20T00:00:00"):
         project.crawl(*feeds, more, settings={"FHCRAWL_SITEMAPS_ENABLED": 1})
-    assert "/sitemap.xml" not in server.asked()
+    assert "/sitemap.xml" not in server.requested()
     assert [feed["sitemap"]["read"][:10] for feed in project.feeds()] == ["2004-01-01"] * 9
     for path in ("/sitemap.xml", "/map1.xml", "/map2.xml"):
         server.serve(path, "", status=304)
@@ -211,7 +211,7 @@ def test_links_to_another_site_request_nothing_there(project: Project, server: F
     links = "".join(f"<item><link>http://victim.example.com/{number}/</link></item>" for number in range(5))
     server.serve("/feed", f"<rss version='2.0'><channel><title>T</title>{links}</channel></rss>")
     run = crawl(project, server)
-    assert server.asked() == ["/feed"]
+    assert server.requested() == ["/feed"]
     assert "victim.example.com/sitemap.xml" not in run.log
 
 
@@ -226,7 +226,7 @@ def test_robots_txt_names_no_sitemaps_of_another_host_for_its_feeds(
         server.serve("/sitemap.xml", urlset(server, *posts(2, 3)))
         settings = {"FHCRAWL_SITEMAPS_ENABLED": 1, "CONCURRENT_REQUESTS": 1}
         project.crawl(other.url("/feed"), server.url("/feed"), settings=settings)
-        assert "/sitemap.xml" in server.asked()
+        assert "/sitemap.xml" in server.requested()
         assert missing(project) == [server.url("/posts/2/")]
 
 
@@ -239,7 +239,7 @@ def test_refused_sitemap_is_postponed_as_is_the_feed(
     server.serve("/sitemap.xml", "", status=status, headers={"Retry-After": str(seconds)})
     with clock_at("2004-01-01T00:00:00"):
         crawl(project, server)
-    assert "/sitemap.xml" in server.asked()
+    assert "/sitemap.xml" in server.requested()
     [(retry_after, due)] = project.database.rows("SELECT retry_after, due FROM feeds")
     assert due >= retry_after >= "2004-01-01T00:00:30Z"
     assert project.feeds()[0]["sitemap"] is None
@@ -247,8 +247,8 @@ def test_refused_sitemap_is_postponed_as_is_the_feed(
     if seconds == 86_400:
         with clock_at("2004-01-01T12:00:00"):
             crawl(project, server)
-        assert server.asked() == ["/feed"]
+        assert server.requested() == ["/feed"]
     with clock_at("2004-01-02T00:01:00"):
         crawl(project, server)
-    assert "/sitemap.xml" in server.asked()
+    assert "/sitemap.xml" in server.requested()
     assert missing(project) == [server.url("/posts/2/")]

@@ -48,8 +48,8 @@ def crawl_some(project: Project, feed: str) -> None:
     assert run.changes == {"5": "new", "4": "new"}
 
 
-def assert_whole(project: Project, feed: str, exported: list[str]) -> None:
-    """One more run gives the whole logical feed, and the exports together hold each change once."""
+def assert_complete(project: Project, feed: str, exported: list[str]) -> None:
+    """One more run gives the complete logical feed, and the exports together hold each change once."""
     run = project.crawl(feed)
     assert run.exit_code == 0, run.log
     assert sorted(exported + list(run.changes)) == list("12345")
@@ -75,7 +75,7 @@ def fill(folder: Path) -> None:
 def crawl_while(
     server: FeedServer, project: Project, feed: str, happens: Callable[[], object], sentence: str
 ) -> list[str]:
-    """Crawl; while the archive a3 is asked for, something happens to the store."""
+    """Crawl; while the archive a3 is requested, something happens to the store."""
 
     def happen(path: str) -> None:
         if path == "/a3":
@@ -86,13 +86,13 @@ def crawl_while(
     run = project.crawl(feed, settings=impatient(project))
     assert run.exit_code == 1
     assert "Traceback" not in run.log
-    said = [w for w in run.warnings() if w.removeprefix("ERROR: ").startswith("The store")]
-    assert len(said) == 2, run.log
-    assert sentence in said[0]
-    assert said[1] == f"ERROR: {FAILURES['fhcrawl/store/failed']}"
+    reported = [w for w in run.warnings() if w.removeprefix("ERROR: ").startswith("The store")]
+    assert len(reported) == 2, run.log
+    assert sentence in reported[0]
+    assert reported[1] == f"ERROR: {FAILURES['fhcrawl/store/failed']}"
     assert run.stats["fhcrawl/store/failed"] >= 1
     # The walk ends: only the next archive is on its way already.
-    assert "/a1" not in server.asked()
+    assert "/a1" not in server.requested()
     return list(run.changes)
 
 
@@ -100,13 +100,13 @@ def test_store_that_another_process_locks(server: FeedServer, project: Project, 
     with closing(sqlite3.connect(store_of(project), isolation_level=None, check_same_thread=False)) as other:
         exported = crawl_while(server, project, feed, lambda: other.execute("BEGIN EXCLUSIVE"), LOCKED)
     assert exported == []
-    assert_whole(project, feed, exported)
+    assert_complete(project, feed, exported)
 
 
 def test_full_disk(server: FeedServer, project: Project, small_disk: Path, feed: str) -> None:
     exported = crawl_while(server, project, feed, lambda: fill(small_disk), "free up space on its disk")
     (small_disk / "filler").unlink()
-    assert_whole(project, feed, exported)
+    assert_complete(project, feed, exported)
 
 
 def test_store_that_is_gone(server: FeedServer, project: Project, feed: str) -> None:
@@ -115,7 +115,7 @@ def test_store_that_is_gone(server: FeedServer, project: Project, feed: str) -> 
     assert exported == []
     assert not here.exists()
     there.rename(here)
-    assert_whole(project, feed, exported)
+    assert_complete(project, feed, exported)
 
 
 def cut_off(path: Path) -> None:
@@ -147,22 +147,22 @@ def test_store_that_cannot_be_read_stops_every_command_and_stays_as_it_is(
     copy = path.read_bytes()
     harm(path)
     harmed = path.read_bytes()
-    server.asked()
+    server.requested()
     for command in (("crawl", "history", "-a", f"feed={feed}"), ("feeds",), ("export", "-o", "whole.jsonl")):
         done = project.scrapy(*command)
         assert done.returncode == (2 if harm is make_newer else 1)
         assert sentence in done.stderr
         assert "Traceback" not in done.stderr
-    assert server.asked() == []
+    assert server.requested() == []
     assert path.read_bytes() == harmed
     assert not (project.folder / "whole.jsonl").exists()
     path.write_bytes(copy)
-    assert_whole(project, feed, ["5", "4"])
+    assert_complete(project, feed, ["5", "4"])
 
 
 def test_locked_store_stops_the_crawl_at_once(server: FeedServer, project: Project, feed: str) -> None:
     crawl_some(project, feed)
-    server.asked()
+    server.requested()
     with closing(sqlite3.connect(store_of(project), isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         run = project.crawl(feed, settings=impatient(project))
@@ -170,37 +170,37 @@ def test_locked_store_stops_the_crawl_at_once(server: FeedServer, project: Proje
     assert run.exit_code == 1
     assert LOCKED in run.log
     assert "Traceback" not in run.log
-    assert server.asked() == []
-    assert_whole(project, feed, ["5", "4"])
+    assert server.requested() == []
+    assert_complete(project, feed, ["5", "4"])
 
 
 def test_store_that_fails_at_first_is_one_sentence(server: FeedServer, project: Project, feed: str) -> None:
     """Its check before that has found nothing."""
     crawl_some(project, feed)
-    server.asked()
+    server.requested()
     project.database.refuse("runs", "true", "no room")
     run = project.crawl(feed)
     assert run.exit_code == 1
-    (said,) = run.warnings()
-    assert said.startswith("ERROR: Cannot start the crawl: The store")
-    assert "no room" in said
+    (reported,) = run.warnings()
+    assert reported.startswith("ERROR: Cannot start the crawl: The store")
+    assert "no room" in reported
     assert "Traceback" not in run.log
-    assert server.asked() == []
+    assert server.requested() == []
     project.database.mend("runs")
-    assert_whole(project, feed, ["5", "4"])
+    assert_complete(project, feed, ["5", "4"])
 
 
 def test_feed_that_cannot_be_forgotten_is_left(server: FeedServer, project: Project, feed: str) -> None:
     """It was to be read again, and what is not has not been seen."""
     crawl_some(project, feed)
     server.serve("/other", atom([E("other")]))
-    server.asked()
+    server.requested()
     project.database.refuse("documents", "NEW.state = 'known'", "no room", "UPDATE")
     run = project.crawl(feed, server.url("/other"), args=("-a", "deltafetch_reset=1"))
     assert run.exit_code == 1
-    assert any("/index: unknown" in said and "was not crawled" in said for said in run.warnings())
+    assert any("/index: unknown" in reported and "was not crawled" in reported for reported in run.warnings())
     assert "Traceback" not in run.log
-    assert server.asked() == ["/other"]
+    assert server.requested() == ["/other"]
     assert run.changes == {"other": "new"}
 
 
@@ -224,9 +224,9 @@ def test_read_only_store_is_not_crawled(server: FeedServer, project: Project, fe
     path = store_of(project)
     path.chmod(0o444)
     path.parent.chmod(folder)
-    server.asked()
+    server.requested()
     done = scrapy_without_rights(project, "crawl", "history", "-a", f"feed={feed}")
-    assert (done.returncode, server.asked()) == (1, [])
+    assert (done.returncode, server.requested()) == (1, [])
     assert "attempt to write a readonly database" in done.stderr
     assert "make its file and folder writable" in done.stderr
     assert "Traceback" not in done.stderr
@@ -238,7 +238,7 @@ def test_read_only_store_is_not_crawled(server: FeedServer, project: Project, fe
     assert {entry["id"] for entry in read_export(project.folder / "whole.jsonl")} == {"5", "4"}
     path.parent.chmod(0o755)
     path.chmod(0o644)
-    assert_whole(project, feed, ["5", "4"])
+    assert_complete(project, feed, ["5", "4"])
 
 
 def test_read_only_file_that_is_no_store_has_the_name_that_the_user_gave_it(project: Project) -> None:

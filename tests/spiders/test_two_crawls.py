@@ -77,14 +77,14 @@ def test_second_crawl_skips_feed(
 ) -> None:
     process = held.start()
     states = project.states()
-    server.asked()
+    server.requested()
     run = project.crawl(held.feed, held.other, args=args)
     assert run.exit_code == 0
     assert run.changes == {"other": "new"}
-    assert server.asked() == ["/other"]
+    assert server.requested() == ["/other"]
     [sentence] = run.warnings()[:1]
-    said = f"{held.feed} is skipped: another crawl is reading it (process {process.pid} on "
-    assert said in sentence
+    reported = f"{held.feed} is skipped: another crawl is reading it (process {process.pid} on "
+    assert reported in sentence
     assert len([w for w in run.warnings() if held.feed in w]) == 1
     assert {name: n for name, n in run.stats.items() if "/feed/" in name} == {
         "fhcrawl/feed/leased": 1,
@@ -99,11 +99,11 @@ def test_second_crawl_skips_feed(
 
 def test_feed_that_is_left_alone_is_in_the_closing_words(project: Project, held: Held) -> None:
     held.start()
-    said = "1 skipped (another crawl is reading it)"
+    reported = "1 skipped (another crawl is reading it)"
     run = project.crawl(held.feed, held.other)
-    assert f"  2 feeds: 1 unknown, {said}; entries: " in run.log
+    assert f"  2 feeds: 1 unknown, {reported}; entries: " in run.log
     terminal = watch(project, [held.feed], "LOG_LEVEL=WARNING")
-    assert f"1 feed: {said}" in terminal.wait()
+    assert f"1 feed: {reported}" in terminal.wait()
     *_others, last = [
         line for line in TOLD.sub("\n", terminal.raw.decode()).split("\n") if " waiting" in line
     ]
@@ -114,12 +114,12 @@ def test_lease_of_a_killed_process_is_free_at_once(server: FeedServer, project: 
     process = held.start()
     process.kill()
     held.go.set()
-    server.asked()
+    server.requested()
     # Nobody has waited for it yet: it is a zombie, and counts as gone.
     run = project.crawl(held.feed)
     process.wait()
     assert run.changes == dict.fromkeys("123", "new")
-    assert server.asked() == ["/index", "/a1"]
+    assert server.requested() == ["/index", "/a1"]
     assert run.stats["fhcrawl/feed/complete"] == 1
 
 

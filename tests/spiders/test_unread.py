@@ -1,4 +1,4 @@
-"""What documents say in odd ways: it is read, or the verdict says that it is not."""
+"""Unusual markup is read, or the verdict reports that it is not."""
 
 import pytest
 
@@ -21,11 +21,11 @@ ENTITIES = {
     ),
     "external": (
         '[<!ENTITY e SYSTEM "/more">]',
-        *("&e;", "exports n old; verdict incomplete unresolved-entities; asked /index /a1"),
+        *("&e;", "exports n old; verdict incomplete unresolved-entities; requests /index /a1"),
     ),
     "elsewhere": (
         'SYSTEM "/dtd"[]',
-        *("&e;", "exports n old; verdict incomplete unresolved-entities; asked /index /a1"),
+        *("&e;", "exports n old; verdict incomplete unresolved-entities; requests /index /a1"),
     ),
 }
 

@@ -22,7 +22,7 @@ FALSE = "from now on, this feed is requested without conditions"
 def sent(server: FeedServer) -> list[tuple[str, ...]]:
     paths, headers = server.requests, server.headers
     found = [(path, *(one[n] for n in NAMES if n in one)) for path, one in zip(paths, headers, strict=True)]
-    server.asked()
+    server.requested()
     return [one for one in found if one[0] != "/robots.txt"]
 
 
@@ -219,9 +219,9 @@ class TestUrlsThatDifferInEachResponse:
         self.serve(server, "1")
         assert len(project.crawl(server.url("/feed")).changes) == 6
         self.serve(server, "2")
-        server.asked()
+        server.requested()
         assert project.crawl(server.url("/feed")).changes == {}
-        assert server.asked() == ["/feed"]
+        assert server.requested() == ["/feed"]
         [row] = project.database.rows("SELECT enclosures FROM entries WHERE id = '6'")
         assert "https://cdn2.example.org/2/6.mp3?at=2" in row[0]
         self.serve(server, "3", 7)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.in_process
 ITUNES = "http://www.itunes.com/dtds/podcast-1.0.dtd"
 
 
-@pytest.mark.full_lane("the smoke test of pywb")
+@pytest.mark.slow("the smoke test of pywb")
 @pytest.mark.real_crawl
 def test_captures_of_a_crawl_in_pywb(server: FeedServer, project: Project, new_project: NewProject) -> None:
     feed = server.url("/feed")
@@ -32,18 +32,18 @@ def test_captures_of_a_crawl_in_pywb(server: FeedServer, project: Project, new_p
     with pywb(project.folder / "pywb", files) as archive, new_project(elsewhere) as other:
         run = crawl(other, archive, feed, path="/coll")
         assert set(run.changes) == {"2018", "2019", "2020", "2021", "2022", "old"}
-        assert len(captures_of(archive.asked())) == 4
+        assert len(captures_of(archive.requested())) == 4
         assert other.verdict() == ("unknown", ["no-history", "holes"])
         assert {item["document"] for item in run.items} == {feed, server.url("/old")}
         told = other.scrapy("history", feed, "2019").stdout
         assert f"from {feed}, captured 2020-01-01T00:" in told
-        # Nothing twice, nor is the archive asked again what it has.
+        # No change twice, and no second request to the archive for its index.
         assert crawl(other, archive, feed, path="/coll").items == []
-        assert archive.asked() == []
+        assert archive.requested() == []
 
 
 @pytest.mark.real_crawl
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_captures_of_the_wayback_machine(server: FeedServer, project: Project, wayback: FeedServer) -> None:
     feed, archive = server.url("/feed"), archive_of(wayback)
     server.serve("/feed", atom([E("3")]))
@@ -54,12 +54,12 @@ def test_captures_of_the_wayback_machine(server: FeedServer, project: Project, w
     archive.add("20080101000000", server.url("/old"), atom([E("0")]))
     run = crawl(project, wayback, feed)
     assert run.changes == {"0": "new", "1": "new", "2": "new", "3": "new"}
-    paths = wayback.asked()
+    paths = wayback.requested()
     assert sorted(captures_of(paths)) == ["20080101000000", "20090101000000", "20100601000000"]
     assert len(paths) == 5  # with two indexes
     assert project.verdict() == ("unknown", ["no-history", "holes"])
     assert crawl(project, wayback, feed).items == []
-    assert wayback.asked() == []
+    assert wayback.requested() == []
 
 
 @pytest.mark.both_stores
@@ -81,12 +81,12 @@ def test_run_goes_on_where_one_was_killed(server: FeedServer, project: Project, 
         )
         process.wait(60)
     wayback.on_request = None
-    first = captures_of(wayback.asked())
+    first = captures_of(wayback.requested())
     assert first[-1] == "20090104000000"
     assert len(first) == 3
     run = crawl(project, wayback, feed)
-    second = captures_of(wayback.asked())
-    # Only the one that it was asking for is asked for again.
+    second = captures_of(wayback.requested())
+    # Only the request that was under way is repeated.
     assert set(first) & set(second) == {"20090104000000"}
     assert set(project.logical_feed()) == {"1", "2", "3", "4", "5", "6", "now"}
     # What was committed and not exported is in the next export.
@@ -98,7 +98,7 @@ def test_budget_of_a_run(server: FeedServer, project: Project, wayback: FeedServ
     number = []
     for _ in range(4):
         run = crawl(project, wayback, feed, FHCRAWL_MAX_CAPTURES=3)
-        number.append(len(captures_of(wayback.asked())))
+        number.append(len(captures_of(wayback.requested())))
     assert number == [2, 3, 0, 0]
     assert len(project.logical_feed()) == 6
     assert "fhcrawl/document/failed" not in run.stats
@@ -107,17 +107,17 @@ def test_budget_of_a_run(server: FeedServer, project: Project, wayback: FeedServ
 @pytest.mark.parametrize("seconds", ["1000", None], ids=["Retry-After", "nothing"])
 def test_wait_is_kept(server: FeedServer, project: Project, wayback: FeedServer, seconds: str | None) -> None:
     feed, archive = serve(server, wayback, 5), archive_of(wayback)
-    asks = {"Retry-After": seconds} if seconds else {}
+    requests = {"Retry-After": seconds} if seconds else {}
     for day in range(1, 6):
-        archive[f"/web/2009010{day}000000id_/{feed}"] = Answer(b"", 429, headers=asks)
+        archive[f"/web/2009010{day}000000id_/{feed}"] = Answer(b"", 429, headers=requests)
     run = crawl(project, wayback, feed, FHCRAWL_MAX_WAIT=30)
     assert "is skipped for the rest of this run: it wants no requests before 20" in run.log
-    assert len(captures_of(wayback.asked())) == 1
+    assert len(captures_of(wayback.requested())) == 1
     assert set(run.changes) == {"now"}
     archive.clear()
     # Nor does the next run ask.
     crawl(project, wayback, feed)
-    assert wayback.asked() == []
+    assert wayback.requested() == []
     # When the time is over, one does.
     with clock_at("2040-01-01T00:00:00"):
         run = project.crawl(feed, settings={"FHCRAWL_WEB_ARCHIVE": wayback.url("/web")})
@@ -130,13 +130,13 @@ def test_short_wait_is_waited_for(server: FeedServer, project: Project, wayback:
     path = f"/web/20090101000000id_/{feed}"
     archive[path] = Answer(b"", 503, headers={"Retry-After": "1"})
 
-    def mend(asked: str) -> None:
-        if asked == path:
+    def mend(requested: str) -> None:
+        if requested == path:
             archive.pop(path, None)
 
     wayback.on_request = mend
     assert set(crawl(project, wayback, feed).changes) == {"1", "now"}
-    assert captures_of(wayback.asked()) == ["20090101000000"] * 2
+    assert captures_of(wayback.requested()) == ["20090101000000"] * 2
 
 
 def test_captures_that_cannot_be_read(server: FeedServer, project: Project, wayback: FeedServer) -> None:
@@ -161,11 +161,11 @@ def test_captures_that_cannot_be_read(server: FeedServer, project: Project, wayb
     archive[f"/web/20090108000000id_/{feed}"] = Answer(b"busy", 503, headers=then)
     run = crawl(project, wayback, feed, RETRY_TIMES=0)
     assert set(run.changes) == {"cut", "whole", "coded", "now"}
-    assert server.asked() == ["/feed"]
-    assert len(captures_of(wayback.asked())) == 8
+    assert server.requested() == ["/feed"]
+    assert len(captures_of(wayback.requested())) == 8
     assert project.verdict() == ("unknown", ["no-history", "holes"])
-    said = {line.partition("Z ")[2] for line in run.warnings() if " at 2009-" in line}
-    assert said == {
+    reported = {line.partition("Z ")[2] for line in run.warnings() if " at 2009-" in line}
+    assert reported == {
         "is not a feed: it is an HTML page",
         "is missing (404)",
         "is not fetched: it is not in the web archive",
@@ -173,7 +173,7 @@ def test_captures_that_cannot_be_read(server: FeedServer, project: Project, wayb
         "is not a document, but a captured response with status 503",
     }
     crawl(project, wayback, feed)
-    assert captures_of(wayback.asked()) == []
+    assert captures_of(wayback.requested()) == []
 
 
 @pytest.mark.parametrize("is_mended", [True, False])
@@ -187,7 +187,7 @@ def test_cut_off_capture(server: FeedServer, project: Project, wayback: FeedServ
         archive.cut_captures.clear()
     assert ("last" in crawl(project, wayback, feed, RETRY_TIMES=0).changes) is is_mended
     crawl(project, wayback, feed)
-    assert captures_of(wayback.asked()) == ["20090101000000"] * 2
+    assert captures_of(wayback.requested()) == ["20090101000000"] * 2
 
 
 @pytest.mark.parametrize(("every", "there"), [(0, 2015), (1, 2009)])
@@ -203,21 +203,21 @@ def test_capture_of_another_time_counts_as_what_it_is(
     archive.captures = [one for one in archive.captures if one.stamp.startswith(str(there))]
     server.serve("/feed", atom([E("now")]))
     crawl(project, wayback, feed, FHCRAWL_ALL_CAPTURES_ENABLED=every)
-    assert len(captures_of(wayback.asked())) == 1
+    assert len(captures_of(wayback.requested())) == 1
     told = project.scrapy("history", feed, "1").stdout
     assert f"captured {there}-01-01T00:00:00Z" in told
     crawl(project, wayback, feed, FHCRAWL_ALL_CAPTURES_ENABLED=every)
-    assert wayback.asked() == []
+    assert wayback.requested() == []
 
 
 def test_octets_of_captures_count(server: FeedServer, project: Project, wayback: FeedServer) -> None:
     feed = serve(server, wayback, 3)
-    asked = []
+    requested = []
     for _ in range(3):
         crawl(project, wayback, feed, FHCRAWL_MAX_BYTES=1)
-        asked.append(len(wayback.asked()))
+        requested.append(len(wayback.requested()))
     # Each run makes progress: the index first, then a capture.
-    assert asked == [1, 1, 1]
+    assert requested == [1, 1, 1]
 
 
 def test_feeds_that_have_no_captures(server: FeedServer, project: Project, wayback: FeedServer) -> None:
@@ -228,9 +228,9 @@ def test_feeds_that_have_no_captures(server: FeedServer, project: Project, wayba
     assert project.scrapy("unsubscribe", "--delete", feed).returncode == 0
     assert project.database.rows(counted) == [(0,), (0,)]
     server.serve("/feed", atom([E("now")], head="<fh:complete/>"))
-    wayback.asked()
+    wayback.requested()
     assert set(crawl(project, wayback, feed).changes) == {"now"}
-    assert wayback.asked() == []
+    assert wayback.requested() == []
     assert project.verdict() == ("complete", [])
 
 
@@ -242,7 +242,7 @@ def test_same_captures_are_one(server: FeedServer, project: Project, wayback: Fe
         archive.add(f"200901{day:02}000000", feed, atom([E("same")]))
     run = crawl(project, wayback, feed, FHCRAWL_ALL_CAPTURES_ENABLED=every)
     assert set(run.changes) == {"same", "now"}
-    assert captures_of(wayback.asked()) == ["20090107000000"]
+    assert captures_of(wayback.requested()) == ["20090107000000"]
 
 
 @pytest.mark.real_crawl
@@ -258,7 +258,7 @@ def test_archive_gets_single_requests(server: FeedServer, project: Project, wayb
     assert run.stats["fhcrawl/entry/new"] == 8
     # One for a capture, and one for an index.
     assert wayback.busiest <= 2
-    assert len(captures_of(wayback.asked())) == 4
+    assert len(captures_of(wayback.requested())) == 4
 
 
 def test_headers_are_not_for_the_archive(server: FeedServer, project: Project, wayback: FeedServer) -> None:
@@ -279,7 +279,7 @@ def test_archive_of_a_network_is_listed(server: FeedServer, project: Project, wa
     feed = serve(server, wayback, 1)
     by_name = wayback.root.replace("127.0.0.1", "localhost.localdomain")
     run = project.crawl(feed, settings={"FHCRAWL_WEB_ARCHIVE": f"{by_name}/web"})
-    assert wayback.asked() == []
+    assert wayback.requested() == []
     assert "Cannot find out what" in run.log
 
 
@@ -297,11 +297,11 @@ def test_missing_archive_former_address(server: FeedServer, project: Project, wa
     archive.add("20080301000000", server.url("/now"), atom([E("2.5")]))
     run = crawl(project, wayback, feed)
     assert set(run.changes) == {"1", "2", "2.5", "3", "4", "5"}
-    assert "20090101000000" not in captures_of(wayback.asked())
+    assert "20090101000000" not in captures_of(wayback.requested())
     assert project.verdict() == ("incomplete", ["http-404"])
     # With all, that too; and nothing else again.
     assert set(crawl(project, wayback, feed, FHCRAWL_ALL_CAPTURES_ENABLED=1).changes) == {"4 as it was"}
-    assert captures_of(wayback.asked()) == ["20090101000000"]
+    assert captures_of(wayback.requested()) == ["20090101000000"]
 
 
 def test_former_address_that_never_changes(server: FeedServer, project: Project, wayback: FeedServer) -> None:
@@ -346,7 +346,7 @@ def test_captures_join_reads_of_the_feed(server: FeedServer, project: Project, w
     run = crawl(project, wayback, feed)
     assert set(run.changes) == {str(number) for number in range(1, LAST + 1)}
     # Each ninth one would do.
-    assert len(captures_of(wayback.asked())) <= (LAST - SHOWN) / 9 * 1.3
+    assert len(captures_of(wayback.requested())) <= (LAST - SHOWN) / 9 * 1.3
     [known] = project.feeds()
     assert known["verdict"] == "unknown"
     assert [span["since"] for span in known["spans"]] == [day(SHOWN, "12:00:00")]
@@ -378,7 +378,7 @@ def test_memento_timemaps_in_pages(server: FeedServer, project: Project, wayback
     archive.timemaps = 2
     run = crawl(project, wayback, feed)
     assert set(run.changes) == {"1", "2", "3", "4", "5", "now"}
-    paths = wayback.asked()
+    paths = wayback.requested()
     assert len(captures_of(paths)) == 5
     assert [path for path in paths if "/timemap/" in path] == [
         f"/web/timemap/link/{feed}",
@@ -391,8 +391,8 @@ def test_index_in_parts(server: FeedServer, project: Project, wayback: FeedServe
     feed, archive = serve(server, wayback, 5), archive_of(wayback)
     archive.most = 2
     assert len(crawl(project, wayback, feed).items) == 6
-    asked = [path for path in wayback.asked() if path.startswith("/cdx")]
-    assert [path.partition("&from=")[2][:14] for path in asked] == [
+    requested = [path for path in wayback.requested() if path.startswith("/cdx")]
+    assert [path.partition("&from=")[2][:14] for path in requested] == [
         *("", "20090102000000", "20090103000000", "20090104000000")
     ]
 
@@ -405,7 +405,7 @@ def index_of(feed: str, *lines: str) -> bytes:
 
 @pytest.mark.real_crawl
 @pytest.mark.parametrize(
-    ("line", "asked"),
+    ("line", "requested"),
     [
         ("[" * 100_000, []),
         ('["20090102000000","' + "x" * 10_000_000 + '","text/xml","200","B"]', ["20090101000000"]),
@@ -413,12 +413,12 @@ def index_of(feed: str, *lines: str) -> bytes:
     ids=["deep", "long"],
 )
 def test_hostile_index_takes_little_memory(
-    server: FeedServer, project: Project, wayback: FeedServer, line: str, asked: list[str]
+    server: FeedServer, project: Project, wayback: FeedServer, line: str, requested: list[str]
 ) -> None:
     feed, archive = serve(server, wayback, 1), archive_of(wayback)
     archive.index = index_of(feed, line)
     run = crawl(project, wayback, feed)
-    assert captures_of(wayback.asked()) == asked
+    assert captures_of(wayback.requested()) == requested
     assert run.peak < 400
 
 
@@ -427,7 +427,7 @@ def test_captures_before_1000_end_no_crawl(server: FeedServer, project: Project,
     times = ["00010101000000", "09991231235959"]
     archive.index = index_of(feed, *(f'["{time}","{feed}","text/xml","200","{time}"]' for time in times))
     assert set(crawl(project, wayback, feed).changes) == {"1", "now"}
-    assert set(captures_of(wayback.asked())) == {*times, "20090101000000"}
+    assert set(captures_of(wayback.requested())) == {*times, "20090101000000"}
     assert crawl(project, wayback, feed).items == []
 
 
@@ -445,29 +445,31 @@ def test_index_that_is_too_large_or_none(server: FeedServer, project: Project, w
 
 
 @pytest.mark.real_crawl
-def test_cut_off_index_is_asked_from_there(server: FeedServer, project: Project, wayback: FeedServer) -> None:
+def test_incomplete_index_is_resumed(server: FeedServer, project: Project, wayback: FeedServer) -> None:
     feed, archive = serve(server, wayback, 5), archive_of(wayback)
     archive.cuts = 1
     assert len(crawl(project, wayback, feed, RETRY_TIMES=0).items) == 6
 
 
-def test_index_without_end_is_asked_again(server: FeedServer, project: Project, wayback: FeedServer) -> None:
+def test_index_that_always_arrives_incomplete_is_requested_by_the_next_run(
+    server: FeedServer, project: Project, wayback: FeedServer
+) -> None:
     feed, archive = serve(server, wayback, 1), archive_of(wayback)
     archive.cuts = 9
     run = crawl(project, wayback, feed, RETRY_TIMES=0)
     assert f"of {feed}: the index arrives incomplete, and cannot be resumed" in run.log
-    assert len(wayback.asked()) == 1
+    assert len(wayback.requested()) == 1
     archive.cuts = 0
     assert set(crawl(project, wayback, feed).changes) == {"1"}
-    # --reset asks again what there is.
+    # --reset requests the index again.
     archive.add("20100101000000", feed, atom([E("added")]))
     assert crawl(project, wayback, feed).items == []
-    server.asked()
-    wayback.asked()
+    server.requested()
+    wayback.requested()
     given = {"FHCRAWL_WEB_ARCHIVE": wayback.url("/web")}
     reset = project.crawl(feed, settings=given, args=("-a", "deltafetch_reset=1"))
     assert set(reset.changes) == {"added"}
-    assert captures_of(wayback.asked()) == ["20100101000000"]
+    assert captures_of(wayback.requested()) == ["20100101000000"]
 
 
 def test_timemap_with_redirect_at_once(server: FeedServer, project: Project, wayback: FeedServer) -> None:

@@ -13,12 +13,12 @@ from tests.projects import Project, Run
 from tests.server import FeedServer
 from tests.wordpress_server import WordPress
 
-pytestmark = pytest.mark.nightly("starts a WordPress")
+nightly = pytest.mark.nightly("starts a WordPress")
 NO_HISTORY = ("unknown", ["no-history"])
 PAGED = ("lossy", ["paged"])
 COMPLETE: tuple[str, list[str]] = ("complete", [])
 NEWS = 2
-# Of each feed: requests of the first run, entries, and what is said of it. WordPress shows ten at a time, and
+# Of each feed: requests of the first run, entries, verdict and reasons. WordPress shows ten at a time, and
 # one more request finds the end.
 FEEDS = {
     "/?feed=rss2": (13, 120, COMPLETE),
@@ -62,7 +62,7 @@ IMPORT = """
 $post = ['post_title' => 'Imported', 'post_content' => 'text', 'post_status' => 'publish'];
 wp_insert_post($post + ['post_date' => $time, 'post_date_gmt' => $time]);
 """
-# As tools do that move a site, though WordPress's documentation says that guids are never to change.
+# As tools do that move a site, although WordPress's documentation forbids changed guids.
 REPLACE_GUIDS = """
 $wpdb->query("UPDATE {$wpdb->posts} SET guid = REPLACE(guid, '//127.0.0.1:', '//localhost:')");
 """
@@ -71,8 +71,8 @@ $wpdb->query("UPDATE {$wpdb->posts} SET guid = REPLACE(guid, '//127.0.0.1:', '//
 NO_SITEMAPS = {"FHCRAWL_SITEMAPS_ENABLED": 0}
 
 
-def asked(wordpress: WordPress) -> Counter[str]:
-    """How often each feed was asked for, with its pages; and the list of posts."""
+def requested(wordpress: WordPress) -> Counter[str]:
+    """Count the requests for each feed with its pages, and for the list of posts."""
     return Counter(
         "list" if is_list(path) else url_query_cleaner(path, ("paged",), remove=True)
         for path in wordpress.requests()
@@ -84,7 +84,7 @@ def is_list(path: str) -> bool:
 
 
 def steps(wordpress: WordPress) -> list[str]:
-    """What was asked for after robots.txt, in words; of the list, the order."""
+    """Describe the requests after robots.txt; of the list, the order."""
     return [
         url_query_parameter(path, "orderby", "") if is_list(path) else path
         for path in wordpress.requests()
@@ -92,7 +92,7 @@ def steps(wordpress: WordPress) -> list[str]:
     ]
 
 
-@pytest.mark.full_lane("the smoke test of WordPress")
+@pytest.mark.slow("the smoke test of WordPress")
 def test_feeds_of_each_kind_are_walked_to_their_end_only(wordpress: WordPress, project: Project) -> None:
     wordpress.post(1, 90)
     wordpress.post(91, 120, NEWS)
@@ -102,20 +102,23 @@ def test_feeds_of_each_kind_are_walked_to_their_end_only(wordpress: WordPress, p
     feeds = [wordpress.url(path) for path in (*FEEDS, MISSING)]
     run = project.crawl(*feeds, settings=NO_SITEMAPS)
     others = {"/robots.txt": 1, missing: 1, "list": 2 * LISTED}
-    assert asked(wordpress) == others | {path: n for path, (n, _, _) in FEEDS.items()}
+    assert requested(wordpress) == others | {path: n for path, (n, _, _) in FEEDS.items()}
     assert run.all_stats["finish_reason"] == "finished"
     run = project.crawl(*feeds, settings=NO_SITEMAPS)
-    assert asked(wordpress) == others | dict.fromkeys(FEEDS, 1)
+    assert requested(wordpress) == others | dict.fromkeys(FEEDS, 1)
     assert not run.items
     found = {
         feed["feed"]: (feed["entries"], (feed["verdict"], [reason["kind"] for reason in feed["reasons"]]))
         for feed in project.feeds()
     }
     # What was never read leaves nothing behind.
-    assert found == {wordpress.url(path): (entries, said) for path, (_, entries, said) in FEEDS.items()}
+    assert found == {
+        wordpress.url(path): (entries, reported) for path, (_, entries, reported) in FEEDS.items()
+    }
 
 
-def test_later_run_asks_for_what_is_new(wordpress: WordPress, project: Project) -> None:
+@nightly
+def test_later_run_requests_what_is_new(wordpress: WordPress, project: Project) -> None:
     wordpress.post(1, 25)
     wordpress.use_permalinks()
     wordpress.requests()
@@ -138,6 +141,7 @@ def test_later_run_asks_for_what_is_new(wordpress: WordPress, project: Project) 
     assert project.verdict() == COMPLETE
 
 
+@nightly
 def test_list_of_posts_finds_what_has_changed(wordpress: WordPress, project: Project) -> None:
     wordpress.post(1, 120)
     wordpress.run(OTHER_POSTS)
@@ -159,7 +163,7 @@ def test_list_of_posts_finds_what_has_changed(wordpress: WordPress, project: Pro
     assert found == dict.fromkeys([*paths, *again], 1) | {"modified": 6}
     assert [item["change"] for item in run.items] == ["updated"] * 3
     assert all("Another text" in (item["content"] or item["summary"]) for item in run.items)
-    # A deletion, of which the feed says nothing.
+    # A deletion that the feed does not show.
     wordpress.run("wp_delete_post(7, true);")
     run, found = crawl()
     assert found == dict.fromkeys(paths, 1) | {"modified": 3}
@@ -171,18 +175,20 @@ def test_list_of_posts_finds_what_has_changed(wordpress: WordPress, project: Pro
     assert found.total() <= 8 * 3
 
 
+@nightly
 def test_feed_stays_lossy_without_the_list(wordpress: WordPress, project: Project) -> None:
     wordpress.post(1, 25)
     wordpress.use_plugin(NO_API)
     wordpress.requests()
     feed = wordpress.url("/?feed=rss2")
     project.crawl(feed)
-    assert asked(wordpress) == {"/robots.txt": 1, "/?feed=rss2": 4, "list": 1}
+    assert requested(wordpress) == {"/robots.txt": 1, "/?feed=rss2": 4, "list": 1}
     assert project.verdict() == PAGED
     project.crawl(feed, settings=NO_SITEMAPS)
-    assert asked(wordpress) == {"/robots.txt": 1, "/?feed=rss2": 1}
+    assert requested(wordpress) == {"/robots.txt": 1, "/?feed=rss2": 1}
 
 
+@nightly
 def test_posts_that_the_feed_hides_are_looked_for_once(wordpress: WordPress, project: Project) -> None:
     wordpress.post(1, 20)
     wordpress.post(21, 23, NEWS)
@@ -191,14 +197,15 @@ def test_posts_that_the_feed_hides_are_looked_for_once(wordpress: WordPress, pro
     feed = wordpress.url("/?feed=rss2")
     project.crawl(feed)
     again = "/?feed=rss2&orderby=ID&order=asc"
-    assert asked(wordpress) == {"/robots.txt": 1, "/?feed=rss2": 3, "list": 2, again: 1}
+    assert requested(wordpress) == {"/robots.txt": 1, "/?feed=rss2": 3, "list": 2, again: 1}
     [reason] = project.feeds()[0]["reasons"]
     assert "; the store has 20 of the 23 posts that its WordPress lists" in reason["detail"]
     project.crawl(feed)
-    assert asked(wordpress) == {"/robots.txt": 1, "/?feed=rss2": 1, "list": 1}
+    assert requested(wordpress) == {"/robots.txt": 1, "/?feed=rss2": 1, "list": 1}
     assert project.verdict() == PAGED
 
 
+@nightly
 def test_feed_that_shows_more_than_posts_is_not_complete(wordpress: WordPress, project: Project) -> None:
     wordpress.post(1, 12)
     wordpress.run("wp_insert_post(['post_type' => 'page', 'post_title' => 'A', 'post_status' => 'publish']);")
@@ -212,6 +219,7 @@ def test_feed_that_shows_more_than_posts_is_not_complete(wordpress: WordPress, p
     assert project.verdict() == PAGED
 
 
+@nightly
 def test_moved_site_keeps_its_ids_unless_they_are_rewritten(wordpress: WordPress, project: Project) -> None:
     wordpress.post(1, 12)
     feed = wordpress.url("/?feed=rss2")
@@ -260,7 +268,6 @@ def serve_list(server: FeedServer, ids: str, links: Iterable[str] = (), *, total
 
 
 @pytest.mark.in_process
-@pytest.mark.quick_lane
 def test_check_that_has_not_ended_is_made_for_a_304(server: FeedServer, project: Project) -> None:
     """A 304 does not name the API."""
     feed = server.url("/feed/")
@@ -275,9 +282,9 @@ def test_check_that_has_not_ended_is_made_for_a_304(server: FeedServer, project:
         [(listing,)] = project.database.rows("SELECT listing FROM feeds")
         assert json.loads(listing)["size"] == len(ids)
     serve_list(server, "12", total=2)
-    server.asked()
+    server.requested()
     project.crawl(feed)
-    assert server.asked() == ["/feed/", LIST]
+    assert server.requested() == ["/feed/", LIST]
     assert project.verdict() == COMPLETE
     # A list without posts is no evidence while the feed shows some.
     project.database.execute("UPDATE feeds SET listing = NULL")
@@ -289,7 +296,7 @@ def test_check_that_has_not_ended_is_made_for_a_304(server: FeedServer, project:
 
 
 @pytest.mark.in_process
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_posts_that_share_an_id_are_looked_for_by_their_links(server: FeedServer, project: Project) -> None:
     feed, links = server.url("/feed/"), [f"http://example.org/?p=1&x={n}" for n in "abc"]
     entries = [E(entry_id, link=link) for entry_id, link in zip("112", links, strict=True)]
@@ -306,7 +313,7 @@ def test_posts_that_share_an_id_are_looked_for_by_their_links(server: FeedServer
 
 
 @pytest.mark.in_process
-@pytest.mark.quick_lane
+@pytest.mark.quick
 def test_posts_are_gone_only_if_pages_show_all_listed(server: FeedServer, project: Project) -> None:
     """A 404 after a page is its end, or an error; some caches answer each page with the first one."""
     feed = server.url("/feed/")
@@ -328,8 +335,8 @@ def test_posts_are_gone_only_if_pages_show_all_listed(server: FeedServer, projec
     reset = ("-a", "deltafetch_reset=1")
     for changes, listed in (({"j": "new"}, "abcdefghij"), ({}, "abcdefghij"), ({}, None)):
         assert crawl(*["ji"] * 4, listed=listed, args=reset) == changes
-    whole = ("jih", "gfe", "dc")
+    complete = ("jih", "gfe", "dc")
     for _ in range(2):
-        assert crawl(*whole, args=reset) == {}
-    assert crawl(*whole, listed="cdefghij", args=reset) == {"a": "deleted", "b": "deleted"}
+        assert crawl(*complete, args=reset) == {}
+    assert crawl(*complete, listed="cdefghij", args=reset) == {"a": "deleted", "b": "deleted"}
     assert project.verdict() == COMPLETE

@@ -1,4 +1,4 @@
-"""Crawls, written down as lines: what is served, crawled, asked for, exported and said."""
+"""Crawls, written down as lines: what is served, crawled, requested, exported and logged."""
 
 import json
 import re
@@ -60,19 +60,19 @@ class Walk:
     fh:prev, `moved:/new`, `total:7`, `updated:2004`, `rss`, `undated`, `no-etag`, `cut`, `trailing`,
     `lost-end` (of the response), `type:text/html`, `Link=</a1>;rel=next`.
     `/a1 301 /b1`, `/a1 503 Retry-After=1`, `/ html`, `/ page /feed`, `/ raw TEXT`: redirects, errors, pages
-    that name a feed, other bodies. `always rss undated` is said of each document from there on.
+    that name a feed, other bodies. `always rss undated` applies to each document from there on.
     `snapshot s1 a,b c created:2023-11-12 at:/s` serves an index with two pages, and `events /p 2 4 prev:/q` a
-    page of events of some days of that month. `on /a2 STEP` is done when /a2 is asked for, once.
+    page of events of some days of that month. `on /a2 STEP` is done when /a2 is requested, once.
     `crawl /index SETTING=1 ids=link opt:reversed=true unexported reset at:2004-01-01` is a run: with
     settings, arguments and the options of a list; without a URL, of the same feed again, or with
     `subscribed` of the subscribed ones. After `days`, runs are a day apart, and check all documents.
-    About it: `asked PATHS`, in their order, or `asked-also PATHS`; `exports 1 2:deleted 3=text`;
+    About it: `requests PATHS`, in their order, or `requests-also PATHS`; `exports 1 2:deleted 3=text`;
     `logs WORDS`; `lacks WORDS`; `warns NUMBER`; `stat NAME NUMBER`; `code NUMBER`; `sends NAME=VALUE`;
     `hides NAME` (OTHER).
     About the store: `has IDS`; `verdict lossy paged`, or `verdict /index lossy paged`; `gap KIND URL`;
     `detail WORDS`; `stored /feed=2`, with numbers of entries; `absent IDS`; `holes NUMBER`;
     `checked 2010-01-03`; `as-of 2010-01-03`.
-    `scrapy WORDS` and `refused WORDS` run a command; `says WORDS` is what that prints.
+    `scrapy WORDS` and `refused WORDS` run a command; `prints WORDS` is in its output.
     """
 
     run: Run
@@ -85,7 +85,7 @@ class Walk:
         self._always: list[str] = []
         self._feeds: list[str] = []
         self._day: int | None = None
-        self._said = ""
+        self._printed = ""
         server.on_request = self._answer
 
     def play(self, script: str) -> None:
@@ -173,15 +173,15 @@ class Walk:
     def scrapy(self, *words: str) -> None:
         done = self._project.scrapy(*map(self._url, words))
         assert done.returncode == 0, done.stderr
-        self._said = done.stdout
+        self._printed = done.stdout
 
     def refused(self, *words: str) -> None:
         done = self._project.scrapy(*map(self._url, words))
         assert done.returncode == 2
-        self._said = done.stderr
+        self._printed = done.stderr
 
-    def says(self, *words: str) -> None:
-        assert " ".join(map(self._url, words)) in self._said
+    def prints(self, *words: str) -> None:
+        assert " ".join(map(self._url, words)) in self._printed
 
     def subscribe(self, *paths: str) -> None:
         self.scrapy("subscribe", *paths)
@@ -204,8 +204,8 @@ class Walk:
             times = [f"{date(2010, 1, 1) + timedelta(self._day)}T00:00:00"]
             self._day += 1
             settings = {"FHCRAWL_RECHECK": "1,100", **settings}
-        self._server.asked()
-        self._other.asked()
+        self._server.requested()
+        self._other.requested()
         with clock_at(times[0]) if times else nullcontext():
             self.run = self._project.crawl(*feeds, settings=settings, output=output, args=tuple(args))
         assert "Traceback" not in self.run.log
@@ -214,11 +214,11 @@ class Walk:
         name, _, value = word.partition("=")
         return f"{name}={self._url(value)}"
 
-    def asked(self, *paths: str) -> None:
-        assert self._server.asked() == list(paths)
+    def requests(self, *paths: str) -> None:
+        assert self._server.requested() == list(paths)
 
-    def asked_also(self, *paths: str) -> None:
-        assert sorted(self._server.asked()) == sorted(paths)
+    def requests_also(self, *paths: str) -> None:
+        assert sorted(self._server.requested()) == sorted(paths)
 
     def exports(self, *words: str) -> None:
         ids = [word.partition("=")[0] for word in words]

@@ -51,9 +51,9 @@ def test_copy_and_back_has_the_same_feeds(server: FeedServer, project: Project, 
         server.serve("/gone", atom([E("0")]))
         server.serve("/new", atom([E("1")], prev="/new1"))
         server.serve("/new1", atom([E("0")]))
-        server.asked()
+        server.requested()
         run = project.crawl(*crawled, server.url("/new"), settings=store)
-    assert sorted(server.asked()) == ["/complete", "/gap", "/gone", "/new", "/new1", "/whole"]
+    assert sorted(server.requested()) == ["/complete", "/gap", "/gone", "/new", "/new1", "/whole"]
     assert run.stats["fhcrawl/feed/complete"] == 4
     changes = sorted((item["feed"].rpartition("/")[2], item["id"], item["change"]) for item in run.items)
     assert changes == [
@@ -82,8 +82,8 @@ def test_file_of_a_store_is_its_owners_only(tmp_path: Path) -> None:
 @pytest.mark.sqlite_only("names the path of its store")
 def test_store_without_feeds_is_not_copied(project: Project) -> None:
     done = project.scrapy("copystore", f"sqlite:///{project.folder / 'there.sqlite'}")
-    said = f"There are no feeds to copy in sqlite:///{project.folder}/.scrapy/fhcrawl.sqlite: set "
-    assert (done.returncode, said in done.stderr) == (2, True)
+    reported = f"There are no feeds to copy in sqlite:///{project.folder}/.scrapy/fhcrawl.sqlite: set "
+    assert (done.returncode, reported in done.stderr) == (2, True)
 
 
 @pytest.mark.usefixtures("crawled")

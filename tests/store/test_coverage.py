@@ -82,7 +82,7 @@ def test_unchanged_document_proves_nothing_if_entries_come_below_all_of_it(url: 
         assert feed.spans[-1].until == day(min(number, 3))
 
 
-def test_verdict_says_that_a_clock_has_gone_back(url: str) -> None:
+def test_verdict_reports_a_clock_that_has_gone_back(url: str) -> None:
     crawl(url, 9, document(4))
     for number in (5, 6):
         feed = crawl(url, number, document(9))
@@ -119,7 +119,7 @@ def test_feed_is_due_before_half_of_its_entries_are_new(url: str) -> None:
     assert 0.9 < elapsed(day(8), feed.due) / (DAY / 4) < 1.2
 
 
-def test_reason_says_if_the_feed_asks_for_fewer_polls_than_it_would_need(url: str) -> None:
+def test_reason_mentions_a_cache_lifetime_that_is_too_long(url: str) -> None:
     crawl(url, 1, rss(4, 60))
     assert "asks not" not in crawl(url, 2, rss(12, 60)).reasons[1].detail
     feed = crawl(url, 3, rss(20, 24 * 60))

@@ -9,7 +9,7 @@ from tests.feeds import E, atom
 from tests.projects import Project
 from tests.server import FeedServer
 
-pytestmark = [pytest.mark.in_process, pytest.mark.full_lane("many crawls")]
+pytestmark = [pytest.mark.in_process, pytest.mark.slow("many crawls")]
 
 
 def crawled(server: FeedServer, project: Project, **documents: str) -> Details:
@@ -79,7 +79,7 @@ def test_chain_of_a_feed_that_has_moved_begins_at_its_new_place(server: FeedServ
     assert [d.url.removeprefix(server.root) for d in found.chain] == ["/new"]
 
 
-def test_chain_has_what_is_linked_to_once(server: FeedServer, project: Project) -> None:
+def test_chain_contains_each_linked_document_once(server: FeedServer, project: Project) -> None:
     crawled(server, project, feed=atom([E("2")], prev="/1"), _1=atom([E("1")]))
     found = crawled(server, project, feed=atom([E("3")], prev="/other"), other=atom([E("1")]))
     assert [d.url.removeprefix(server.root) for d in found.chain] == ["/feed", "/other"]

@@ -319,7 +319,7 @@ def test_feed_is_deleted_with_all_that_is_stored_of_it_unless_a_crawl_has_it(
     assert titles(two, second) == ["c"]
 
 
-def test_feed_is_nobodys_while_its_changes_are_delivered(one: Store, two: Store) -> None:
+def test_feed_cannot_be_leased_while_its_changes_are_delivered(one: Store, two: Store) -> None:
     first, second = begun(one, "a"), two.begin_run()
     assert titles(one, first, only_released=True) == []
     release(one, first)

@@ -22,8 +22,8 @@ def row_of(number: int, role: str, **fields: Any) -> dict[str, Any]:
 
 
 def unread(number: int, role: str, **fields: Any) -> dict[str, Any]:
-    said = {"state": "missing", "reason": "http-404", "detail": "is missing (404)", "since": NOW}
-    return row_of(number, role, **said, **fields)
+    reported = {"state": "missing", "reason": "http-404", "detail": "is missing (404)", "since": NOW}
+    return row_of(number, role, **reported, **fields)
 
 
 def obtained(
@@ -80,7 +80,7 @@ def test_documents_that_were_read_are_named_by_links(
     assert obtained(database, *documents) == ways
 
 
-def test_what_has_shown_nothing_is_no_way(database: Database) -> None:
+def test_sources_without_entries_are_not_listed_as_obtained(database: Database) -> None:
     documents = [unread(1, "archive"), unread(2, "page", platform="WordPress")]
     documents.append(row_of(3, "page", platform="WordPress", held=EMPTY))
     documents += [row_of(4, "listed"), row_of(5, "index")]

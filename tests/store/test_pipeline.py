@@ -104,7 +104,7 @@ def test_answers_come_while_the_event_loop_runs(engine: Engine, pipeline: Pipeli
     assert kept(engine) == [1]
 
 
-def test_answer_that_the_loop_did_not_wait_for_comes_once(engine: Engine, pipeline: Pipeline) -> None:
+def test_result_is_delivered_once_after_the_loop_is_closed(engine: Engine, pipeline: Pipeline) -> None:
     async def send() -> None:
         pipeline.send(keep(1), answers.append)
 

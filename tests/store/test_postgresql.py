@@ -47,7 +47,7 @@ class Wire:
 
     def __init__(self, server: tuple[str, int]) -> None:
         self.trips = 0
-        self._has_asked = False
+        self._has_requested = False
         self._server = server
         self._ends: list[socket.socket] = []
         self._listening = socket.create_server(("127.0.0.1", 0))
@@ -85,10 +85,10 @@ class Wire:
                 kind = _exactly(client, 1)
                 message = _message(client, kind)
                 if kind == BIND:
-                    self._has_asked = True
-                elif kind == QUERY or (kind == SYNC and self._has_asked):
+                    self._has_requested = True
+                elif kind == QUERY or (kind == SYNC and self._has_requested):
                     self.trips += 1
-                    self._has_asked = False
+                    self._has_requested = False
                 server.sendall(message)
         _close(client, server)
 
@@ -209,7 +209,7 @@ def test_ids_and_urls_may_be_longer_than_a_row_of_an_index(database: Database) -
     revised = E(one.id, "revised", "2005-01-01T00:00:00Z")
     engine = Engine(database.url, {**documents, feed: atom([revised], prev=archive)})
     assert [change["change"] for change in engine.crawl(feed) or ()] == ["updated"]
-    assert engine.asked == [feed, archive]
+    assert engine.requested == [feed, archive]
     store = Store.open(database.url)
     assert [found.verdict for found in store.feeds.read()] == [Verdict.COMPLETE]
     assert len(list(store.entries.read([feed]))) == 2
@@ -290,10 +290,10 @@ class TestConnectionThatIsLost:
         assert engine.stats["fhcrawl/feed/incomplete"] == 1
         engine = Engine(url, documents)
         assert {change["id"] for change in engine.crawl(INDEX) or ()} == {"2"}
-        assert engine.asked == [INDEX, A1, A0]
+        assert engine.requested == [INDEX, A1, A0]
         assert engine.stats["fhcrawl/feed/complete"] == 1
 
-    def test_server_that_is_gone_is_said_and_nothing_is_lost(
+    def test_lost_connection_is_reported_and_loses_no_change(
         self, server: FeedServer, project: Project
     ) -> None:
         server.serve("/index", atom([E("3")], prev="/a1"))
@@ -358,7 +358,7 @@ class TestSilence:
         for store in (silent, other):
             store.close()
 
-    def test_whoever_reads_may_take_their_time(self, database: Database) -> None:
+    def test_slow_iteration_over_feeds_does_not_fail(self, database: Database) -> None:
         store = Store.open(database.url)
         run = store.begin_run()
         for number in range(3):

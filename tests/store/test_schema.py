@@ -127,7 +127,7 @@ def test_schema_of_this_version_has_not_changed() -> None:
     assert (schema.VERSION, digest) == (6, "7edf8edcecf8457d")
 
 
-def test_views_answer_what_one_asks_first(server: FeedServer, project: Project) -> None:
+def test_views_answer_the_documented_queries(server: FeedServer, project: Project) -> None:
     server.serve("/whole", atom([E("1"), E("2")], head="<fh:complete/>", title="Whole"))
     server.serve("/gap", atom([E("1", "text of 1", title="One")], prev="/gone", title="Gap"))
     server.serve("/plain", atom([E("1")], title="Plain"))
@@ -136,11 +136,11 @@ def test_views_answer_what_one_asks_first(server: FeedServer, project: Project) 
     server.serve("/whole", atom([E("1")], head="<fh:complete/>", title="Whole"))
     project.crawl(*feeds)
     query = project.database.rows
-    whole, gap, plain = feeds
+    complete, gap, plain = feeds
     assert query("SELECT feed, feed_title, id FROM live_entries ORDER BY feed") == [
         (gap, "Gap", "1"),
         (plain, "Plain", "1"),
-        (whole, "Whole", "1"),
+        (complete, "Whole", "1"),
     ]
     assert query("SELECT title, summary, document FROM live_entries WHERE feed_title = 'Gap'") == [
         ("One", "text of 1", gap)
@@ -149,7 +149,7 @@ def test_views_answer_what_one_asks_first(server: FeedServer, project: Project) 
     assert query(f"SELECT {columns} FROM feed_verdicts ORDER BY feed") == [
         (gap, "Gap", "archived", "incomplete", 1, 1, 1),
         (plain, "Plain", "single", "unknown", 1, 1, 0),
-        (whole, "Whole", "complete", "complete", 1, 1, 0),
+        (complete, "Whole", "complete", "complete", 1, 1, 0),
     ]
     assert query("SELECT feed, feed_title, url, kind, detail FROM gaps") == [
         (gap, "Gap", server.url("/gone"), "http-404", "is missing (404)")

@@ -113,7 +113,7 @@ def test_end_of_a_chain_is_the_first_document_that_is_not_processed(store: Store
     assert step.position == ChainPosition(1, -2)
 
 
-def test_what_a_document_said_before_it_was_lost_still_holds(store: Store, database: Database) -> None:
+def test_link_of_a_lost_document_is_kept(store: Store, database: Database) -> None:
     commit(store, *read("a2", "a1"))
     store.documents.note_failure(lost("a2", GONE))
     commit(store, *read("a1"))

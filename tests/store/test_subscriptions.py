@@ -45,7 +45,7 @@ def test_feed_whose_walk_has_begun_and_not_ended_is_due(store: Store) -> None:
     run = store.begin_run()
     begin_walk(store, URL, run, THEN)
     assert store.subscriptions.read(BEFORE) == {URL: {}}
-    # It was never asked for: there is nothing to be said of it.
+    # It was never requested, so there is nothing to report.
     store.feeds.note_verdicts(run, [COMPLETE], Limits(1, 1))
     assert store.subscriptions.find_due([URL]) == {URL: None}
 

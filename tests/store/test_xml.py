@@ -82,7 +82,7 @@ def notes(database: Database) -> list[str | None]:
     return [None if xml is None else etree.fromstring(xml).findtext("{urn:ours}note") for xml in kept]
 
 
-def test_winning_version_is_kept_whole(database: Database) -> None:
+def test_original_of_the_winning_version_is_kept(database: Database) -> None:
     for text, year, note, kept in (
         ("old", 2003, "first", "first"),
         ("new", 2004, "second", "second"),

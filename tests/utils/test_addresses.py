@@ -98,7 +98,7 @@ def test_any_spelling_of_any_ipv4_address_is_read(spelled: tuple[IPv4Address, st
 
 
 @given(st.ip_addresses())
-def test_what_python_says_is_not_global_is_special(address: IPv4Address | IPv6Address) -> None:
+def test_addresses_that_ipaddress_calls_not_global_are_special(address: IPv4Address | IPv6Address) -> None:
     # One direction: Python's is_global has gaps.
     tunnels = isinstance(address, IPv6Address) and (address.sixtofour or address.teredo)
     if not address.is_global and not tunnels:
@@ -204,7 +204,7 @@ def test_encoded_url_has_no_control_characters_and_no_other_meaning() -> None:
 
 
 @given(st.text(st.sampled_from("aA/.%2E7eü?:@"), max_size=12))
-def test_normal_form_is_its_own(rest: str) -> None:
+def test_normalising_is_idempotent(rest: str) -> None:
     normal = normalised(f"http://host/{rest}")
     assert normalised(normal) == normal
 

@@ -22,7 +22,7 @@ def settings(data: str | None = None) -> Settings:
     return Settings({"FHCRAWL_DATA_DIR": data})
 
 
-def test_data_are_where_the_setting_says(home: Path) -> None:
+def test_setting_chooses_the_data_folder(home: Path) -> None:
     assert data_file(settings(f"{home}/some/where"), "x") == home / "some" / "where" / "x"
     assert (home / "some" / "where").is_dir()
 
@@ -45,15 +45,15 @@ def test_data_of_a_project_are_in_it_and_others_are_the_users(
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "reported"),
     [
         ("data", r"FHCRAWL_DATA_DIR must be an absolute path .*, not data"),
         ("{}/file/data", r"/file/data \(Not a directory\); set FHCRAWL_DATA_DIR to"),
     ],
 )
-def test_data_directory_that_cannot_be_made_is_a_sentence(home: Path, given: str, said: str) -> None:
+def test_data_directory_that_cannot_be_made_is_a_sentence(home: Path, given: str, reported: str) -> None:
     (home / "file").touch()
-    with pytest.raises(ArgumentError, match=said):
+    with pytest.raises(ArgumentError, match=reported):
         data_file(settings(given.format(home)), "x")
 
 
@@ -63,7 +63,7 @@ def test_relative_paths_are_relative_to_the_data_in_a_job_of_scrapyds(home: Path
 
 
 @pytest.mark.sqlite_only("a file in the data directory")
-def test_variable_of_the_environment_says_where_the_store_is(project: Project, tmp_path: Path) -> None:
+def test_environment_variable_chooses_the_store(project: Project, tmp_path: Path) -> None:
     feed = (ROOT / "tests" / "data" / "nothing.atom").as_uri()
     data = tmp_path / "elsewhere"
     run = project.crawl(feed, FHCRAWL_DATA_DIR=str(data))

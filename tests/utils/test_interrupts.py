@@ -34,15 +34,13 @@ def handled() -> Iterator[None]:
 
 @pytest.mark.in_process
 @pytest.mark.any_store("what the user says")
-def test_command_that_is_interrupted_says_so_in_a_sentence(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_command_prints_one_line(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeds.Command, "execute", interrupt)
     done = project.scrapy("feeds")
     assert (done.returncode, done.stderr) == (130, f"{interrupts.SENTENCE}\n")
 
 
-def test_command_that_is_interrupted_while_it_starts_says_so(
+def test_command_interrupted_at_startup_prints_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(__main__, "read_settings", interrupt)

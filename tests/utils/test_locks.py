@@ -20,7 +20,7 @@ from tests.server import FeedServer
 
 NAME = "out.jsonl"
 LOCK = f".{NAME}.lock"
-# Says what it does, and goes on when it is told to; it says that it has to wait only once.
+# Prints its steps, and continues on input; it prints only once that it waits.
 APPENDING = """
 import os, sys, time
 from pathlib import Path
@@ -67,7 +67,7 @@ def appending(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         process.communicate()
 
 
-def said(process: subprocess.Popen[str]) -> tuple[str, int]:
+def reported(process: subprocess.Popen[str]) -> tuple[str, int]:
     assert process.stdout is not None
     what, pid = process.stdout.readline().split()
     return what, int(pid)
@@ -93,35 +93,35 @@ def in_a_namespace() -> tuple[str, ...]:
     return ()
 
 
-@pytest.mark.full_lane("starts processes")
+@pytest.mark.slow("starts processes")
 @pytest.mark.parametrize("prefix", [(), in_a_namespace()], ids=["temporary folders", "process namespaces"])
-def test_two_appends_from_different_places_are_both_whole(
+def test_concurrent_appends_from_different_namespaces_do_not_mix(
     appending: Callable[..., subprocess.Popen[str]], tmp_path: Path, prefix: tuple[str, ...]
 ) -> None:
     """In containers, the numbers of processes are often the same, and their temporary folders never."""
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / NAME).write_text("0\n")
     one = appending(*prefix)
-    what, pid = said(one)
+    what, pid = reported(one)
     assert what == "writes"
     two = appending(*prefix)
-    what, other = said(two)
+    what, other = reported(two)
     assert what == "waits"
     assert not prefix or pid == other
     tell(one, "1\n")
-    assert said(two)[0] == "writes"
+    assert reported(two)[0] == "writes"
     tell(two, "2\n")
     assert [process.wait() for process in (one, two)] == [0, 0]
     assert (tmp_path / "out" / NAME).read_text() == "0\n1\n2\n"
     assert names(tmp_path / "out") == [NAME]
 
 
-@pytest.mark.full_lane("starts a process")
+@pytest.mark.slow("starts a process")
 def test_what_a_killed_process_left_is_gone_after_the_next_export(
     appending: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     killed = appending()
-    assert said(killed)[0] == "writes"
+    assert reported(killed)[0] == "writes"
     killed.send_signal(signal.SIGKILL)
     killed.wait()
     assert len(names(tmp_path / "out")) == 2

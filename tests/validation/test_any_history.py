@@ -60,7 +60,9 @@ def chain_of(archives: dict[str, dict[str, str]]) -> dict[str, str]:
 
 
 @given(DAMAGED)
-def test_chain_whose_publisher_does_what_the_check_says_is_right(archives: dict[str, dict[str, str]]) -> None:
+def test_following_the_advice_of_a_check_leaves_no_findings(
+    archives: dict[str, dict[str, str]],
+) -> None:
     findings, _summary = check(served(chain_of(archives)))
     for finding in findings:
         head = archives.get((finding.document or "").removeprefix(f"{SITE}/"), {})

@@ -40,7 +40,7 @@ def test_findings_of_a_document_are_limited() -> None:
     assert sum(f.rule == "id-is-a-uri" for f in findings) == MOST_OF_DOCUMENT
 
 
-def test_links_back_that_are_asked_for_are_limited_and_nothing_is_claimed_of_the_others() -> None:
+def test_probes_of_back_links_are_limited() -> None:
     number = MOST_PROBES + 5
     chain = {
         str(n): histories.atom(
@@ -50,8 +50,8 @@ def test_links_back_that_are_asked_for_are_limited_and_nothing_is_claimed_of_the
     }
     index = histories.atom(9, [9], self="index", prev_archive=str(number - 1))
     findings, _summary = check(served({**chain, "index": index, "0": histories.atom(1, [1], ARCHIVE)}))
-    said = [f for f in findings if f.rule == "current" and "leads to" in f.text]
-    assert 0 < len(said) <= MOST_PROBES
+    reported = [f for f in findings if f.rule == "current" and "leads to" in f.text]
+    assert 0 < len(reported) <= MOST_PROBES
 
 
 def test_entries_that_are_remembered_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,5 +59,5 @@ def test_entries_that_are_remembered_are_limited(monkeypatch: pytest.MonkeyPatch
     # Entry 4 of the archive before it is not remembered.
     changed = RSS_SET["1"].replace("Text 4.", "Another text.")
     findings, _summary = check(served({**RSS_SET, "1": changed}))
-    said = [f.text for f in findings if f.rule == "one-newest-version" and f.severity != "good"]
-    assert [text[: len("Only ")] for text in said] == ["Only "]
+    reported = [f.text for f in findings if f.rule == "one-newest-version" and f.severity != "good"]
+    assert [text[: len("Only ")] for text in reported] == ["Only "]

@@ -58,7 +58,7 @@ def test_history_whose_links_have_http_is_read_with_https() -> None:
 GOOD_RULES = {"walk-ends", "archive-marks", "next-archive", "current", "conditional-requests"}
 
 
-def test_what_is_good_is_said() -> None:
+def test_good_history_gets_all_findings_of_good_rules() -> None:
     findings, _summary = check(served(ATOM_SET))
     assert {f.rule for f in findings} == {*GOOD_RULES, "one-newest-version", "no-hole"}
 
@@ -152,7 +152,7 @@ def test_page_that_repeats_itself_is_a_loop() -> None:
     assert not summary.is_whole
 
 
-def test_history_with_a_document_that_is_cut_off_is_not_whole() -> None:
+def test_history_with_a_document_that_is_cut_off_is_not_complete() -> None:
     findings, summary = check(served(cut("1", "</entry>")))
     assert found_by("well-formed", findings)
     assert not summary.is_whole
@@ -173,7 +173,7 @@ def archives(**next_archive: str) -> dict[str, str]:
 
 
 def to_do(history: dict[str, str], rule: str, url: str = histories.FEED) -> dict[str, str]:
-    """What a rule says to do, by the path of the document."""
+    """The advice of a rule, by the path of the document."""
     findings, _summary = check(served(history), url)
     return {
         (f.document or "").removeprefix(f"{SITE}/"): f.fix.replace(SITE, "@")
@@ -200,16 +200,16 @@ def test_link_of_the_newest_archive_that_leads_to_no_newer_one_is_to_be_removed(
 
 
 def test_archive_that_prev_archive_leaves_out_is_kept_in_the_chain() -> None:
-    whole = archives()
+    complete = archives()
     skipped = {
-        **whole,
-        "4": whole["4"].replace('prev-archive" href="https://example.org/3', 'prev-archive" href="/2'),
+        **complete,
+        "4": complete["4"].replace('prev-archive" href="https://example.org/3', 'prev-archive" href="/2'),
     }
     assert to_do(skipped, "next-archive") == {
         "2": "If that is an archive older than @/4, let prev-archive links lead from there to it, and from "
         "it to @/2; else link to @/4."
     }
-    newest = {**archives(of_3="4"), "index": whole["index"].replace("/4", "/3")}
+    newest = {**archives(of_3="4"), "index": complete["index"].replace("/4", "/3")}
     assert to_do(newest, "next-archive") == {
         "3": "If that is a newer archive, and finished, let prev-archive links lead from @/index to it, and "
         "from it to @/3; else remove the link."
@@ -217,31 +217,31 @@ def test_archive_that_prev_archive_leaves_out_is_kept_in_the_chain() -> None:
 
 
 def test_no_archive_is_told_to_link_to_a_subscription_document_that_is_marked_wrongly() -> None:
-    whole = archives()
-    marked = {**whole, "index": whole["index"].replace("<entry>", f"{ARCHIVE}<entry>", 1)}
+    complete = archives()
+    marked = {**complete, "index": complete["index"].replace("<entry>", f"{ARCHIVE}<entry>", 1)}
     assert to_do(marked, "subscription-mark")
     assert to_do(marked, "next-archive") == {}
     assert to_do(archives(of_3=""), "next-archive", f"{SITE}/4") == {"3": "Add a next-archive link to @/4."}
 
 
 def test_archives_in_the_wrong_order_are_not_told_to_link_to_what_names_them() -> None:
-    whole = archives()
-    turned = {number: whole[str(5 - int(number))] for number in "1234"}
+    complete = archives()
+    turned = {number: complete[str(5 - int(number))] for number in "1234"}
     for number, text in turned.items():
         own = [f'<link rel="{name}-archive"' for name in ("prev", "next")]
         lines = [line for line in text.splitlines() if not line.strip().startswith(tuple(own))]
         link = f'<link rel="prev-archive" href="{SITE}/{int(number) - 1}"/>' if number != "1" else ""
         turned[number] = "\n".join(lines).replace(ARCHIVE, f"{ARCHIVE}{link}")
-    found = to_do({**turned, "index": whole["index"]}, "next-archive")
+    found = to_do({**turned, "index": complete["index"]}, "next-archive")
     assert len(found) == 3
     assert all("prev-archive to the one before" in fix for fix in found.values())
 
 
 def test_links_are_to_name_where_a_document_has_moved_for_good() -> None:
-    whole = served(archives(of_3=""))
+    complete = served(archives(of_3=""))
     for statuses, there in (((301, 308), "moved"), ((302,), "4"), ((301, 302), "4")):
-        moved = replace(whole[f"{SITE}/4"], url=f"{SITE}/moved", redirects=statuses)
-        findings, _summary = check({**whole, f"{SITE}/4": moved})
+        moved = replace(complete[f"{SITE}/4"], url=f"{SITE}/moved", redirects=statuses)
+        findings, _summary = check({**complete, f"{SITE}/4": moved})
         assert [f.fix for f in found_by("next-archive", findings)] == [
             f"Add a next-archive link to {SITE}/{there}."
         ]
@@ -249,9 +249,9 @@ def test_links_are_to_name_where_a_document_has_moved_for_good() -> None:
 
 @pytest.mark.parametrize("there", ["index", "2"])
 def test_link_that_redirects_to_a_document_that_was_read_is_a_loop(there: str) -> None:
-    whole = served({**PAGES, "1": PAGES["index"]})
-    to = whole[f"{SITE}/{there}"]
-    findings, summary = check({**whole, f"{SITE}/1": replace(to, redirects=(301,))})
+    complete = served({**PAGES, "1": PAGES["index"]})
+    to = complete[f"{SITE}/{there}"]
+    findings, summary = check({**complete, f"{SITE}/1": replace(to, redirects=(301,))})
     assert [(f.document, f.text, f.fix) for f in found_by("walk-ends", findings)] == [
         (
             f"{SITE}/2",
@@ -283,16 +283,16 @@ def skipped_in(findings: list[Finding], path: str) -> str:
 
 
 @pytest.mark.parametrize("history", [ATOM_SET, RSS_SET])
-def test_document_that_is_repaired_says_which_rules_were_skipped(history: dict[str, str]) -> None:
+def test_repaired_document_lists_the_skipped_rules(history: dict[str, str]) -> None:
     findings, _summary = check(served({**history, "1": history["1"].replace("A Feed", "A & B")}))
-    said, names = skipped_in(findings, "1").split(" Not checked, or only in part: ")
-    assert said == "Its links and entries were checked as readers recover them."
+    reported, names = skipped_in(findings, "1").split(" Not checked, or only in part: ")
+    assert reported == "Its links and entries were checked as readers recover them."
     assert names.rstrip(".").split(", ") == [
         rule.name for rule in (*DOCUMENT_RULES, *CHAIN_RULES) if rule.needs is Needs.MARKUP
     ]
 
 
-def test_rules_that_need_the_elements_are_those_that_are_said_to_be_skipped() -> None:
+def test_rules_that_need_markup_are_skipped_for_broken_documents() -> None:
     needs = {rule.name: rule.needs for rule in DOCUMENT_RULES}
     for case in CASES:
         if case.rule not in needs:
@@ -306,7 +306,7 @@ def test_rules_that_need_the_elements_are_those_that_are_said_to_be_skipped() ->
             assert (case.rule in found) is (needs[case.rule] is not Needs.MARKUP), case
 
 
-def test_nothing_is_said_to_be_missing_or_good_that_may_be_behind_the_fault() -> None:
+def test_elements_after_a_fault_are_neither_missing_nor_good() -> None:
     head = ATOM_SET["2"].partition("  <fh:archive/>")[0].partition('  <link rel="current"')[0]
     findings, summary = check(served({**ATOM_SET, "2": head}))
     assert not summary.is_whole

@@ -19,7 +19,8 @@ from tests.feeds import E, atom
 from tests.projects import NewProject, Project, Run
 from tests.server import FeedServer
 
-pytestmark = [pytest.mark.in_process, pytest.mark.full_lane("many crawls")]
+pytestmark = pytest.mark.in_process
+slow = pytest.mark.slow("many crawls")
 
 LONG = atom([E("1", "x" * 5000)])
 REVISIT = "http://netpreserve.org/warc/1.0/revisit/"
@@ -61,7 +62,6 @@ def archive(project: Project) -> Archive:
     return Archive(project.folder / "old.warc.gz")
 
 
-@pytest.mark.quick_lane
 @pytest.mark.parametrize("compressed", [True, False])
 def test_captures_complete_a_feed_as_it_is(server: FeedServer, project: Project, compressed: bool) -> None:
     archive = Archive(project.folder / "old.warc.gz", compressed=compressed)
@@ -80,33 +80,35 @@ def test_captures_complete_a_feed_as_it_is(server: FeedServer, project: Project,
     run = read(project, feed)
     assert run.changes == {"1": "new", "2": "new", "3": "new"}
     assert {item["document"] for item in run.items} == {feed, feed.replace("http:", "https:")}
-    assert server.asked() == ["/feed"]
+    assert server.requested() == ["/feed"]
     assert run.stats["fhcrawl/document/processed"] == 3
     assert project.verdict() == ("unknown", ["no-history", "holes"])
     # Once more, it is the same.
     assert read(project, feed).items == []
 
 
+@slow
 def test_files_without_captures_are_told(server: FeedServer, project: Project, archive: Archive) -> None:
     archive.add(server.url("/other"), "2009-01-01T00:00:00Z", atom([E("other")]))
     server.serve("/feed", atom([E("1")]))
-    said = "WARNING: The WARC files have no captures of these feeds"
-    assert said in read(project, server.url("/feed")).log
+    reported = "WARNING: The WARC files have no captures of these feeds"
+    assert reported in read(project, server.url("/feed")).log
     archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("0")]))
-    assert said not in read(project, server.url("/feed")).log
+    assert reported not in read(project, server.url("/feed")).log
 
 
+@slow
 def test_lost_feed_is_read_from_an_archive(server: FeedServer, project: Project, archive: Archive) -> None:
     archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("1")], prev="/old", title="Old"))
     archive.add(server.url("/old"), "2008-01-01T00:00:00Z", atom([E("0")], prev="/older"))
     archive.add(server.url("/older"), "2008-06-01T00:00:00Z", atom([E("-1")]), kind="resource")
     run = read(project, server.url("/feed"))
     assert set(run.changes) == {"1", "0", "-1"}
-    assert server.asked() == ["/feed"]
+    assert server.requested() == ["/feed"]
     assert project.verdict() == ("unknown", ["only-captures", "http-404"])
     [feed] = project.feeds()
-    said = "has never been read directly; its entries are from captures"
-    assert (feed["title"], feed["reasons"][0]["detail"]) == ("Old", said)
+    reported = "has never been read directly; its entries are from captures"
+    assert (feed["title"], feed["reasons"][0]["detail"]) == ("Old", reported)
     advice = project.scrapy("feeds").stdout
     assert ("its entries from captures are kept" in advice, "unsubscribe" in advice) == (True, False)
 
@@ -139,6 +141,7 @@ CAPTURED: dict[str, tuple[dict[str, str], dict[str, str], dict[str, str], Verdic
 }
 
 
+@slow
 @pytest.mark.parametrize(("captures", "live", "texts", "verdict"), CAPTURED.values(), ids=CAPTURED)
 def test_feed_with_captures(
     server: FeedServer,
@@ -158,6 +161,7 @@ def test_feed_with_captures(
     assert verdict is None or project.verdict() == verdict
 
 
+@slow
 def test_live_document_is_newer_than_captures(server: FeedServer, project: Project, archive: Archive) -> None:
     archive.add(server.url("/feed"), "2011-01-01T00:00:00Z", atom([E("1", "b"), E("2", "b")]))
     server.serve("/feed", atom([E("1", "live")]))
@@ -167,6 +171,7 @@ def test_live_document_is_newer_than_captures(server: FeedServer, project: Proje
     assert read(project, server.url("/feed")).items == []
 
 
+@slow
 def test_revisits_are_resolved_if_possible(server: FeedServer, project: Project, archive: Archive) -> None:
     feed, same = server.url("/feed"), f"{REVISIT}identical-payload-digest"
     other = Archive(project.folder / "other.warc.gz")
@@ -191,6 +196,7 @@ def test_revisits_are_resolved_if_possible(server: FeedServer, project: Project,
     assert any("at 2011-01-01T00:00:00Z: none of the files has the record" in w for w in run.warnings())
 
 
+@slow
 def test_complete_feed_has_no_older_entries(server: FeedServer, project: Project, archive: Archive) -> None:
     archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("left")]))
     server.serve("/feed", atom([E("1")], head="<fh:complete/>"))
@@ -200,6 +206,7 @@ def test_complete_feed_has_no_older_entries(server: FeedServer, project: Project
     assert project.verdict() == ("complete", [])
 
 
+@slow
 def test_captured_page_does_not_end_walks(server: FeedServer, project: Project, archive: Archive) -> None:
     server.serve("/feed", atom([E("1")], links={"next": "/2"}))
     server.serve("/2", atom([E("0")]))
@@ -213,6 +220,7 @@ def test_captured_page_does_not_end_walks(server: FeedServer, project: Project, 
     assert set(project.crawl(server.url("/feed")).changes) == {"8"}
 
 
+@slow
 def test_kept_files_have_the_same_feed(server: FeedServer, project: Project, new_project: NewProject) -> None:
     server.serve("/feed", atom([E("4")], prev="/3"))
     server.serve(
@@ -233,6 +241,7 @@ def test_kept_files_have_the_same_feed(server: FeedServer, project: Project, new
     assert len(live) == 5
 
 
+@slow
 def test_arc_files_are_read(server: FeedServer, project: Project) -> None:
     http = b"HTTP/1.0 200 OK\r\nContent-Type: application/atom+xml\r\n\r\n" + atom([E("1")]).encode()
     head = b"2 0 Archive\nURL IP-address Archive-date Content-type Archive-length\n"
@@ -247,6 +256,7 @@ def test_arc_files_are_read(server: FeedServer, project: Project) -> None:
     assert set(read(project, url, path="old.arc").changes) == {"1"}
 
 
+@slow
 @pytest.mark.parametrize("begin", [b"", b"WARC/1.0\r\nWARC-Type: ", b"WARC/1.0\r\n" + b"a: b\r\n" * 200_000])
 @pytest.mark.parametrize("is_gzip", [False, True])
 def test_damaged_file_is_read_as_far_as_it_goes(
@@ -258,11 +268,12 @@ def test_damaged_file_is_read_as_far_as_it_goes(
         file.write(endless if is_gzip else b"\x1f\x8b\x08\x00broken" + begin)
     with closing(CaptureIndex([str(archive.path)])) as captures:
         assert captures.build() == len(list(captures.find("http://example.org/feed"))) == 1
-    said = "read only up to the damage: the head of a record is longer than 1048576 bytes"
-    assert (said in caplog.text) is is_gzip
+    reported = "read only up to the damage: the head of a record is longer than 1048576 bytes"
+    assert (reported in caplog.text) is is_gzip
     assert len(caplog.text) < 1000
 
 
+@slow
 def test_many_records_with_heads_only_are_no_damage(tmp_path: Path) -> None:
     """Their heads are longer together than the bound of one."""
     head = b"WARC/1.0\r\nWARC-Type: revisit\r\nWARC-Target-URI: http://example.org/feed\r\n"
@@ -274,6 +285,7 @@ def test_many_records_with_heads_only_are_no_damage(tmp_path: Path) -> None:
         assert captures.build() == 5
 
 
+@slow
 @pytest.mark.parametrize(
     ("url", "more", "is_read"),
     [
@@ -297,6 +309,7 @@ def test_useless_record_hides_no_others(
         assert list(captures.find("http://[.example/2")) == []
 
 
+@slow
 @pytest.mark.parametrize("year", ["1001", "9999"])
 def test_capture_of_a_wrong_clock_counts_as_no_later_than_now(
     server: FeedServer, project: Project, archive: Archive, year: str
@@ -312,6 +325,7 @@ def test_capture_of_a_wrong_clock_counts_as_no_later_than_now(
     assert "Traceback" not in run.log
 
 
+@slow
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
@@ -329,7 +343,7 @@ def test_files_that_cannot_be_used_get_a_sentence_before_the_first_request(
         (project.folder / "feed.json").write_text("{}")
     run = project.crawl(server.url("/feed"), args=("-a", f"warc={path}"))
     assert (run.exit_code, sentence in run.log, "Traceback" in run.log) == (2, True, False)
-    assert server.asked() == []
+    assert server.requested() == []
     if "feed.json" in path:
         # In a folder, files are told by their names.
         assert set(read(project, server.url("/feed"), path=".").changes) == {"0", "1"}
@@ -354,7 +368,6 @@ FILES = {
 }
 
 
-@pytest.mark.quick_lane
 @pytest.mark.parametrize("name", [*NO_FILES, *FILES])
 def test_file_is_looked_at_where_it_begins(tmp_path: Path, name: str) -> None:
     (tmp_path / "old").write_bytes({**NO_FILES, **FILES}[name])
@@ -401,7 +414,6 @@ def captured(run: Run) -> int:
     return int(run.stats.get("fhcrawl/document/processed", 0))
 
 
-@pytest.mark.quick_lane
 def test_captures_are_read_once_and_files_are_not_opened_again(
     project: Project, archive: Archive, feed: str
 ) -> None:
@@ -429,9 +441,8 @@ def test_captures_are_read_once_and_files_are_not_opened_again(
     assert f"{NOT_OPENED}1" in run.log
 
 
-def test_run_goes_on_where_one_has_ended_and_all_captures_are_read_if_asked_for(
-    project: Project, feed: str
-) -> None:
+@slow
+def test_limited_run_is_continued_and_the_setting_reads_all_captures(project: Project, feed: str) -> None:
     fill(Archive(project.folder / "old.warc.gz"), feed, range(FIRST, LAST))
     bounds: list[dict[str, Any]] = [{"CLOSESPIDER_PAGECOUNT": 3}, {"CLOSESPIDER_PAGECOUNT": 3}, {}]
     numbers = [captured(read(project, feed, settings=bound)) for bound in bounds]
@@ -443,6 +454,7 @@ def test_run_goes_on_where_one_has_ended_and_all_captures_are_read_if_asked_for(
     assert (sum(numbers), numbers[-1]) == (50 + 1, 0)
 
 
+@slow
 def test_files_are_opened_for_another_feed_and_for_a_document_that_a_later_capture_leads_to(
     server: FeedServer, project: Project, archive: Archive, feed: str
 ) -> None:
@@ -469,6 +481,7 @@ def test_files_are_opened_for_another_feed_and_for_a_document_that_a_later_captu
     assert DAMAGED not in read(project, feed, path=paths).log
 
 
+@slow
 def test_capture_that_cannot_be_read_is_not_tried_again(
     project: Project, archive: Archive, feed: str
 ) -> None:
@@ -481,6 +494,7 @@ def test_capture_that_cannot_be_read_is_not_tried_again(
     assert DAMAGED not in run.log
 
 
+@slow
 def test_file_that_is_written_anew_under_its_name(project: Project, feed: str) -> None:
     """Records without digests are known by their places, and by their dates."""
     for number in (FIRST, FIRST + 1):

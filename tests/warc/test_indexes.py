@@ -91,14 +91,14 @@ def test_long_answer_may_have_more() -> None:
 
 @pytest.mark.parametrize("body", [array(row(), row("20100101000000")), lines(line(), line("20100101000000"))])
 def test_answer_that_is_cut_off_counts_as_far_as_it_goes(body: bytes) -> None:
-    whole = indexes.read(body, CDX, URL, is_cut=True)
-    assert [one.time for one in whole.captures] == [FIRST, SECOND]
+    complete = indexes.read(body, CDX, URL, is_cut=True)
+    assert [one.time for one in complete.captures] == [FIRST, SECOND]
     for length in range(len(body) - 1):
         try:
             found = indexes.read(body[:length], CDX, URL, is_cut=True)
         except NoIndexError:
             continue
-        assert found.captures == whole.captures[: len(found.captures)]
+        assert found.captures == complete.captures[: len(found.captures)]
         assert found.has_more
 
 
@@ -127,7 +127,7 @@ def test_array_without_an_end_has_more(end: str) -> None:
 
 
 @pytest.mark.parametrize("junk", [b"x\n", lines(line()), b"{}\n"])
-def test_longer_answer_than_asked_for_is_not_read_to_its_end(junk: bytes) -> None:
+def test_index_beyond_the_row_limit_is_not_read(junk: bytes) -> None:
     found = indexes.read(lines(line()) + junk * 100_000, CDX, URL)
     assert len(found.captures) + found.unread == indexes.MOST_ROWS
     assert found.has_more

@@ -49,7 +49,7 @@ def crawl(project: Project, *urls: str, **settings: object) -> Run:
     return run
 
 
-@pytest.mark.quick_lane
+@pytest.mark.quick
 @pytest.mark.parametrize("name", ["kept/%(name)s.warc.gz", "kept/%(name)s.warc"])
 def test_other_tools_read_responses_as_they_came(server: FeedServer, project: Project, name: str) -> None:
     compressed = gzip.compress(atom([E("2")], prev="/1").encode())
@@ -61,7 +61,7 @@ def test_other_tools_read_responses_as_they_came(server: FeedServer, project: Pr
     assert path.name == f"history-00001{name[13:]}"
     robots, feed, archive, gone = records(path)
     assert [r["WARC-Target-URI"] for r in (robots, feed, archive, gone)] == [
-        server.url(asked) for asked in ("/robots.txt", "/feed?a=b", "/1", "/gone")
+        server.url(requested) for requested in ("/robots.txt", "/feed?a=b", "/1", "/gone")
     ]
     assert (feed["line"], gone["line"]) == ("200 OK", "404 Not Found")
     assert feed["body"] == compressed
@@ -69,11 +69,11 @@ def test_other_tools_read_responses_as_they_came(server: FeedServer, project: Pr
     assert feed["WARC-Payload-Digest"] == f"sha1:{digest}"
     assert feed["http"].get_header("Content-Encoding") == "gzip"
     assert feed["WARC-IP-Address"] == "127.0.0.1"
-    asked = records(path, ("request",))[1]
-    assert asked["WARC-Concurrent-To"] == feed["WARC-Record-ID"]
-    assert asked["http"].protocol == "GET"
-    assert asked["line"] == "/feed?a=b HTTP/1.1"
-    assert asked["http"].get_header("Host") == server.root.removeprefix("http://")
+    requested = records(path, ("request",))[1]
+    assert requested["WARC-Concurrent-To"] == feed["WARC-Record-ID"]
+    assert requested["http"].protocol == "GET"
+    assert requested["line"] == "/feed?a=b HTTP/1.1"
+    assert requested["http"].get_header("Host") == server.root.removeprefix("http://")
     [info] = records(path, ("warcinfo",))
     assert info["WARC-Filename"] == path.name
     assert b"software: fhcrawl/" in info["body"]
@@ -116,11 +116,11 @@ def test_unchanged_documents_are_revisits(server: FeedServer, project: Project) 
     assert (kept["WARC-Type"], len(kept["body"])) == ("response", len(server.answers["/other"].body))
 
 
-def test_answer_304_that_was_not_asked_for_is_no_revisit() -> None:
+def test_304_to_an_unconditional_request_is_not_a_revisit() -> None:
     answer = Response("http://127.0.0.1/feed", status=304)
     assert record_headers(answer, Request(answer.url), None) == {}
-    asked = Request(answer.url, headers={"If-None-Match": '"1"'})
-    assert record_headers(answer, asked, None) == {"WARC-Profile": f"{PROFILE}server-not-modified"}
+    requested = Request(answer.url, headers={"If-None-Match": '"1"'})
+    assert record_headers(answer, requested, None) == {"WARC-Profile": f"{PROFILE}server-not-modified"}
 
 
 def test_files_are_rotated_by_size_and_none_is_overwritten(server: FeedServer, project: Project) -> None:
@@ -154,7 +154,7 @@ def test_credentials_are_never_written(server: FeedServer, project: Project) -> 
         assert secret not in written
 
 
-def test_truncated_response_says_so(server: FeedServer, project: Project) -> None:
+def test_truncated_response_is_marked_as_truncated(server: FeedServer, project: Project) -> None:
     body = atom([E("1")]).encode()
     server.serve("/feed", body, cut=200)
     crawl(project, server.url("/feed"), RETRY_TIMES=0)
@@ -190,9 +190,9 @@ def test_disk_that_is_full_ends_the_files_and_not_the_crawl(server: FeedServer, 
     assert run.exit_code == 1
     assert run.stats["fhcrawl/warc/failed"] == 1
     assert len(run.items) == 2
-    said, last = run.warnings()
+    reported, last = run.warnings()
     assert last == f"ERROR: {FAILURES['fhcrawl/warc/failed']}"
-    assert said.startswith(
+    assert reported.startswith(
         "ERROR: The rest of this crawl is missing from the WARC files: they cannot be written ("
     )
 

@@ -71,7 +71,7 @@ class TestCollections:
         assert (len(document.entries), document.links) == (1, {"next": "https://social.example/2"})
 
     @pytest.mark.parametrize(("total", "leads"), [(1, False), (2, True), ("x", False), (10**30, False)])
-    def test_items_inside_are_all_unless_the_total_says_more(self, total: object, leads: bool) -> None:
+    def test_inline_items_are_complete_unless_the_total_is_greater(self, total: object, leads: bool) -> None:
         members = {"totalItems": total, "first": "/1", "orderedItems": [create()]}
         document = read_members(type="OrderedCollection", **members)
         assert ("next" in document.links, len(document.entries)) == (leads, 1)
@@ -143,7 +143,7 @@ class TestPosts:
             language="de",
         )
 
-    def test_activity_says_what_the_post_does_not(self) -> None:
+    def test_activity_supplies_fields_that_its_post_lacks(self) -> None:
         assert read_note() == Entry(id=NOTE, link=NOTE, published=TIME, authors=[ACTOR])
 
     def test_urls_of_a_video_are_its_page_and_its_files(self) -> None:

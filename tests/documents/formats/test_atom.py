@@ -71,7 +71,7 @@ def enclosure(length: int | None) -> dict[str, Any]:
         (f'<summary type=" XHTML ">{DIV}</summary>', {"summary": "<b>a</b>"}),
         # Markup without a namespace gets no other one.
         ('<content type="xhtml"><p>a<br/></p></content>', content("<p>a<br/></p>", "xhtml")),
-        # A length is a number or says nothing.
+        # A length that is no number is ignored.
         *(
             (f'<link rel="enclosure" href="a" length="{length}"/>', enclosure(expected))
             for length, expected in ((" 12 ", 12), ("007", 7), *((each, None) for each in NO_LENGTHS))
@@ -105,7 +105,7 @@ def test_problem_names_its_entry_and_the_date_that_cannot_be_read(namespace: str
     assert document.problems == [Problem("unreadable-date", "urn:1", detail)]
 
 
-def test_problem_of_an_entry_without_a_name_says_its_position() -> None:
+def test_problem_of_an_unnamed_entry_has_its_position() -> None:
     document = read_atom("<entry><id>1</id><title>t</title></entry><entry/>")
     assert {problem.entry for problem in document.problems} == {"entry 2"}
 

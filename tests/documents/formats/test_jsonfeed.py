@@ -144,7 +144,7 @@ def test_values_of_any_type_raise_nothing_and_give_no_empty_string(
     ],
 )
 @pytest.mark.parametrize("size", [0, 8 * 1024**2], ids=["small", "large"])
-def test_items_that_others_replace_are_said_to_be_lost(members: str, problems: list[str], size: int) -> None:
+def test_items_that_others_replace_are_reported_as_lost(members: str, problems: list[str], size: int) -> None:
     document = read(f'{{"version": "{VERSION}", {members}}}{" " * size}'.encode(), LOCATION)
     assert (ids(document), kinds(document)) == (["3"], problems)
 

@@ -12,7 +12,7 @@ from fhcrawl.documents.formats.multipart import is_multipart, read
 from fhcrawl.documents.model import Entry, FeedDocument
 from fhcrawl.exceptions import NotAFeedError
 from tests.documents.test_detection import EDIT, edited
-from tests.feeds import said
+from tests.feeds import reported
 from tests.fuzz.readers import READERS
 
 DATA = Path(__file__).parents[2] / "data" / "multipart"
@@ -71,8 +71,8 @@ def name_of(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
-def test_page_gives_what_the_file_beside_it_says(path: Path) -> None:
-    assert said(read_page(path)) == json.loads(path.with_suffix(".json").read_text("utf-8"))
+def test_page_gives_the_expected_document(path: Path) -> None:
+    assert reported(read_page(path)) == json.loads(path.with_suffix(".json").read_text("utf-8"))
 
 
 def test_every_expectation_belongs_to_one_page() -> None:
@@ -320,7 +320,7 @@ LATIN_2 = '<?xml version="1.0" encoding="iso-8859-2"?>'
         ("text/plain", b'<meta charset="iso-8859-2">\xc4\x85', '<meta charset="iso-8859-2">ą', "text/plain"),
     ],
 )
-def test_content_is_text_in_its_charset_or_else_base64_and_says_so(
+def test_content_is_text_in_its_charset_or_else_base64(
     media_type: str | None, body: bytes, content: str | None, content_type: str | None
 ) -> None:
     header = b"" if media_type is None else f"Content-Type: {media_type}\n".encode()
@@ -414,7 +414,7 @@ def test_page_with_neighbours_is_one_of_a_feed_and_needs_ids(link: str, is_one: 
 
 
 class Written(NamedTuple):
-    """A page, what was put into it, and behind which byte each entity is whole."""
+    """A page, what was put into it, and after which byte each entity is complete."""
 
     page: bytes
     bodies: list[bytes]
@@ -463,16 +463,16 @@ def octets_of(entry: Entry) -> bytes:
 @settings(max_examples=40)
 @given(written=pages())
 def test_written_page_cut_at_any_byte_keeps_exactly_the_entities_before_the_cut(written: Written) -> None:
-    whole = read_body(written.page).entries[::-1]
-    assert [entry.id for entry in whole] == [str(number) for number in range(len(written.bodies))]
-    assert [octets_of(entry) for entry in whole] == written.bodies
+    complete = read_body(written.page).entries[::-1]
+    assert [entry.id for entry in complete] == [str(number) for number in range(len(written.bodies))]
+    assert [octets_of(entry) for entry in complete] == written.bodies
     for cut in range(written.begin):
         with pytest.raises(NotAFeedError):
             read_body(written.page[:cut])
     for cut in range(written.begin, len(written.page)):
         document = read_body(written.page[:cut])
         kept = sum(end <= cut for end in written.ends)
-        assert document.entries[::-1] == whole[:kept], written.page[:cut]
+        assert document.entries[::-1] == complete[:kept], written.page[:cut]
         assert bool(document.fault) == (cut < written.ends[-1])
 
 

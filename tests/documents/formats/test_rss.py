@@ -26,7 +26,7 @@ def read_item(inside: str) -> Entry:
 RDF = 'xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/"'
 
 
-def test_feed_without_a_channel_is_not_whole() -> None:
+def test_feed_without_a_channel_is_not_complete() -> None:
     fault = "it has no <channel>"
     assert read(b"<rss/>", URL) == FeedDocument("rss", fault=fault)
     assert read(b"<rss><!--", URL).fault not in (None, fault)
@@ -65,7 +65,7 @@ def test_date_that_counts_is_a_problem_if_it_is_not_as_specified(
     assert document.problems == [Problem(kind, "1", detail) for kind, detail in problems]
 
 
-def test_problem_of_an_item_without_a_name_says_its_position() -> None:
+def test_problem_of_an_unnamed_item_has_its_position() -> None:
     document = read_rss("<item><guid>1</guid></item><item><author>a</author></item>")
     assert [(problem.kind, problem.entry) for problem in document.problems] == [("no-id", "item 2")]
 
@@ -168,7 +168,7 @@ def test_first_of_the_formats_own_elements_that_has_a_value_counts(
         ("<guid>http://e.example/1</guid><guid isPermaLink='false'>2</guid>", "http://e.example/1"),
     ],
 )
-def test_second_guid_says_nothing(inside: str, expected: str | None) -> None:
+def test_second_guid_is_ignored(inside: str, expected: str | None) -> None:
     item = read_item(inside)
     assert (item.id, item.link) == ("http://e.example/1", expected)
 

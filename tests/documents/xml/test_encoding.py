@@ -211,7 +211,7 @@ def test_utf_16_is_read(codec: str, declared: str | None, charset: str | None, s
     assert (document.title, document.problems, document.fault) == ("Café 日 😀", [], None)
 
 
-def test_utf_16_feed_that_is_cut_keeps_its_whole_entries() -> None:
+def test_utf_16_feed_that_is_cut_keeps_its_complete_entries() -> None:
     entry = "<entry><id>urn:é</id><title>t</title></entry>"
     document = read_as(f'<feed xmlns="{ATOM}">{entry}<entry><id>urn:2'.encode("utf-16"))
     assert ids(document) == ["urn:é"]

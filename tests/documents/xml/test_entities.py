@@ -195,6 +195,6 @@ def test_markup_with_a_name_that_is_no_qualified_name_loses_no_entry(name: str) 
     assert "repaired" in kinds(document)
 
 
-def test_feed_without_a_whole_start_tag_says_what_is_wrong() -> None:
+def test_feed_without_a_complete_start_tag_is_a_clear_error() -> None:
     with pytest.raises(NotAFeedError, match=r"^it is not XML \(.+\)$"):
         read(f'<feed xmlns="{ATOM}" xml:base'.encode(), URL)

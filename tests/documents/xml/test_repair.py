@@ -15,7 +15,7 @@ from fhcrawl.documents.xml.parsing import remove_doctype, repaired
 from fhcrawl.documents.xml.repair import prolog_end
 from fhcrawl.exceptions import NotAFeedError
 from tests.documents.test_detection import name_of, read_feed
-from tests.feeds import ATOM, ids, read, read_atom, said
+from tests.feeds import ATOM, ids, read, read_atom, reported
 
 DATA = Path(__file__).parents[2] / "data"
 BROKEN = sorted(path for path in (DATA / "repaired").iterdir() if path.suffix != ".json")
@@ -37,12 +37,12 @@ def problems(document: FeedDocument) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("path", BROKEN, ids=name_of)
-def test_broken_feed_gives_what_the_file_beside_it_says(path: Path) -> None:
+def test_broken_feed_gives_the_expected_document(path: Path) -> None:
     def plain(document: dict[str, Any]) -> dict[str, Any]:
         details = [LIBXML2_FAULT.sub(r"\1", problem.pop("detail")) for problem in document["problems"]]
         return {**document, "details": details}
 
-    document = plain(said(read_feed(path)))
+    document = plain(reported(read_feed(path)))
     expected = plain(json.loads(path.with_suffix(".json").read_text("utf-8")))
     assert document == {**document, **expected}
     assert document["fault"] is None
@@ -78,7 +78,7 @@ def test_attributes_are_repaired_too() -> None:
     assert read_atom('<link rel="x" href="http://e/?a=1&b=&eacute;"/>').links == {"x": "http://e/?a=1&b=é"}
 
 
-def test_sentence_says_what_was_repaired() -> None:
+def test_sentence_states_what_was_repaired() -> None:
     (problem,) = between("a & &nbsp; \x00").problems
     assert problem.detail == (
         "it is not well-formed: characters that XML forbids are dropped; "
@@ -114,17 +114,17 @@ def test_undeclared_prefix_means_what_feeds_mean_by_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("inside", "said"),
+    ("inside", "reported"),
     [
         *((each, "(x)") for each in ("<x:y/>", '<link x:y="1"/>', "<link\tx:y = '1'/>")),
         ('<x:y xmlns:x="urn:x"/><x:z/>', "not qualified names"),
     ],
 )
-def test_unknown_prefix_loses_nothing(inside: str, said: str) -> None:
+def test_unknown_prefix_loses_nothing(inside: str, reported: str) -> None:
     document = read_atom(entry(1) + inside + entry(2))
     assert (ids(document), document.fault) == (["urn:1", "urn:2"], None)
     assert document.problems[0].kind == "repaired"
-    assert said in document.problems[0].detail
+    assert reported in document.problems[0].detail
 
 
 # Entries that have left a complete feed are deleted: nobody's guess may say so.
@@ -257,16 +257,16 @@ def test_feed_whose_entries_cannot_be_told_apart_keeps_its_fault(inside: str) ->
 
 
 @pytest.mark.parametrize("path", BROKEN, ids=name_of)
-def test_broken_feed_that_is_cut_at_any_byte_never_looks_whole(path: Path) -> None:
+def test_broken_feed_that_is_cut_at_any_byte_is_incomplete(path: Path) -> None:
     body = path.read_bytes()
-    whole = read_feed(path)
+    full = read_feed(path)
     root = re.search(rb"<(feed|a:feed|rss)[^>]*>", body)
     assert root
     for cut in range(root.end(), body.rindex(b">")):
         document = read(body[:cut], LOCATION + path.name)
         assert document.fault, body[:cut]
-        assert document.links.items() <= whole.links.items()
-        assert document.entries == whole.entries[: len(document.entries)]
+        assert document.links.items() <= full.links.items()
+        assert document.entries == full.entries[: len(document.entries)]
         assert {problem.kind for problem in document.problems} <= {"repaired"}
 
 
@@ -314,7 +314,7 @@ def test_repaired_text_needs_no_repair(inside: str) -> None:
 
 
 @given(inside=PIECES.filter(lambda inside: "</feed>" not in inside))
-def test_feed_without_an_end_never_looks_whole(inside: str) -> None:
+def test_feed_without_an_end_is_incomplete(inside: str) -> None:
     assert read(f'<feed xmlns="{ATOM}">{entry(1)}{inside}'.encode(), LOCATION).fault
 
 

@@ -1,4 +1,4 @@
-"""DokuWiki: its feed of recent changes, which shows as many as are asked for."""
+"""DokuWiki: its feed of recent changes, which shows as many as are requested."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ file_put_contents($conf['changelog'], $lines);
 
 class DokuWiki(Publisher):
     name, program = "DokuWiki", PLACE
-    # The feed itself, and all changes at once. A wiki says when it was changed: no change is of the past.
+    # The feed itself, and all changes at once. A wiki sets the times of changes: none is in the past.
     feeds = (Feed("", "/feed.php", pages=2, shows=frozenset(Change) - {Change.BACKDATE}),)
 
     @property

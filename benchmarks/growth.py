@@ -1,6 +1,6 @@
 """What ten times as much of something costs: archives, feeds, entries in the store, octets of a document.
 
-Run from the repository's root: python -m tests.benchmarks.growth
+Run from the repository's root: python -m benchmarks.growth
 
 Of each, a little and ten times as much is crawled (of entries in the store: a hundred times). `to linear` is
 what a unit of the larger one costs, beside a unit of the smaller one; both without what the smallest costs,
@@ -16,7 +16,7 @@ from statistics import median
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from tests.benchmarks.measuring import (
+from benchmarks.measuring import (
     OUTPUT,
     STORE,
     Cost,
@@ -30,7 +30,7 @@ from tests.benchmarks.measuring import (
     measure,
     project,
 )
-from tests.benchmarks.server import Site, serving, serving_feeds
+from benchmarks.server import Site, serving, serving_feeds
 
 TIME_AIM, MEMORY_AIM, DOCUMENT_AIM = 1.1, 1.15, 10
 DOCUMENTS, ENTRIES = 4, 10  # of a feed, where it is feeds that are counted

@@ -1,6 +1,6 @@
 """How many holes a year of polls leaves in plain feeds with bursts, with and without the rule against them.
 
-A simulation, without a network: run from the repository's root: python -m tests.benchmarks.holes
+A simulation, without a network: run from the repository's root: python -m benchmarks.holes
 """
 
 import random

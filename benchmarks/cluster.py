@@ -2,7 +2,7 @@
 
 Hosts take their time to answer, and each has one worker at a time.
 
-Run from the repository's root: python -m tests.benchmarks.cluster
+Run from the repository's root: python -m benchmarks.cluster
 """
 
 import argparse
@@ -15,10 +15,10 @@ from datetime import datetime
 from pathlib import Path
 from statistics import median
 
+from benchmarks.measuring import ROOT, arguments, command, environment, given
+from benchmarks.measuring import folder as temporary_folder
+from benchmarks.server import Site, serving_feeds
 from tests import postgresql, redisserver
-from tests.benchmarks.measuring import ROOT, arguments, command, environment, given
-from tests.benchmarks.measuring import folder as temporary_folder
-from tests.benchmarks.server import Site, serving_feeds
 from tests.databases import Database
 from tests.projects import STATS_FILE
 

@@ -20,7 +20,7 @@ from statistics import median
 from typing import NamedTuple
 
 HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
+ROOT = HERE.parent
 PROC = Path("/proc")
 LOG = "log.txt"
 LOOKS_AGAIN = 0.05  # seconds
@@ -222,7 +222,7 @@ def expect_lines(what: str, folder: Path, number: int) -> None:
         raise SystemExit(f"{what}: {count} entries instead of {number}")
 
 
-def said(number: int, costs: Round) -> str:
+def reported(number: int, costs: Round) -> str:
     return f"round {number}: " + ", ".join(f"{name} {cost.wall:.2f} s" for name, cost in costs.items())
 
 

@@ -1,6 +1,6 @@
 """What it costs to read plain feeds for the first time, and again unchanged, beside lemon24/reader.
 
-Run from the repository's root: python -m tests.benchmarks.reader
+Run from the repository's root: python -m benchmarks.reader
 
 It needs lemon24/reader, which is not a dependency: pip install reader==3.26 sgmllib3k
 """
@@ -11,7 +11,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from tests.benchmarks.measuring import (
+from benchmarks.measuring import (
     FEEDS,
     OUTPUT,
     RATIO_HEAD,
@@ -24,10 +24,10 @@ from tests.benchmarks.measuring import (
     measure,
     project,
     ratio,
-    said,
+    reported,
     table,
 )
-from tests.benchmarks.server import Site, serving_feeds
+from benchmarks.server import Site, serving_feeds
 
 AIM_FIRST, AIM_UNCHANGED = 1.0, 2.0
 FIRST_HOST = "127.1.0.1"
@@ -87,7 +87,7 @@ def _round(urls: list[str], entries: int, number: int) -> Round:
             costs[fhcrawl] = measure(FHCRAWL, crawl)
             expect_lines(CONTESTANTS[fhcrawl], crawl, len(urls) * entries)
         expect_stat(CONTESTANTS["d"], crawl, UNCHANGED, len(urls))
-    print(said(number, costs), flush=True)
+    print(reported(number, costs), flush=True)
     return costs
 
 

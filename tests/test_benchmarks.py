@@ -1,4 +1,4 @@
-"""The benchmarks run, and report what docs/explanation/performance.md says that they do."""
+"""The benchmarks run, and report the ratios of docs/explanation/performance.md."""
 
 import re
 import subprocess
@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from tests.benchmarks.holes import PUBLISHERS, line
-from tests.benchmarks.measuring import ROOT
-from tests.benchmarks.server import Chain
+from benchmarks.holes import PUBLISHERS, line
+from benchmarks.measuring import ROOT
+from benchmarks.server import Chain
 
 RATIO = re.compile(r"^ *(\S.*?) +-?[\d.]+(?: +[\d.]+)?   .*?at most [\d.]+", re.MULTILINE)
 TINY = "--archives 3 --entries 4"
@@ -20,7 +20,7 @@ READING = [
 
 
 def run(benchmark: str, *args: str) -> str:
-    command = [sys.executable, "-m", f"tests.benchmarks.{benchmark}", *args]
+    command = [sys.executable, "-m", f"benchmarks.{benchmark}", *args]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -57,7 +57,7 @@ def test_benchmark_of_clusters_reports_both_crawls_and_their_ratio() -> None:
     assert re.search(r"^1 worker's time to 2 workers' -?[\d.]+   at least 1\.8$", printed, re.MULTILINE)
 
 
-def test_documentation_says_how_many_holes_a_year_leaves() -> None:
+def test_documentation_has_the_number_of_holes_in_a_year() -> None:
     table = (ROOT / "docs" / "explanation" / "plain-feeds.md").read_text(encoding="utf-8")
     assert line(PUBLISHERS[2]) in table
     assert all(f"| {publisher.name} | {publisher.shown} |" in table for publisher in PUBLISHERS)

@@ -1,6 +1,6 @@
 """What it costs to ask feeds of which none has changed, beside a plain Scrapy spider that does nothing else.
 
-Run from the repository's root: python -m tests.benchmarks.polling
+Run from the repository's root: python -m benchmarks.polling
 """
 
 import json
@@ -8,7 +8,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from tests.benchmarks.measuring import (
+from benchmarks.measuring import (
     RATIO_HEAD,
     STORE,
     Round,
@@ -22,10 +22,10 @@ from tests.benchmarks.measuring import (
     plain,
     project,
     ratio,
-    said,
+    reported,
     table,
 )
-from tests.benchmarks.server import Site, serving_feeds
+from benchmarks.server import Site, serving_feeds
 
 AIM = 1.4
 POLLS = "polls.json"
@@ -47,11 +47,11 @@ def main() -> None:
         flush=True,
     )
     site = Site(1, options.entries, feeds=options.feeds, hosts=options.hosts)
-    with serving_feeds(site) as urls, folder() as simple, project() as whole:
-        measure(fhcrawl_list(urls, whole), whole)
-        expect_lines("the first run", whole, options.feeds * options.entries)
-        (simple / POLLS).write_text(json.dumps(_etags(whole)))
-        rounds = [_round(urls, simple, whole, number) for number in range(1, options.rounds + 1)]
+    with serving_feeds(site) as urls, folder() as simple, project() as complete:
+        measure(fhcrawl_list(urls, complete), complete)
+        expect_lines("the first run", complete, options.feeds * options.entries)
+        (simple / POLLS).write_text(json.dumps(_etags(complete)))
+        rounds = [_round(urls, simple, complete, number) for number in range(1, options.rounds + 1)]
     print(table(CONTESTANTS, rounds))
     print("\n".join([RATIO_HEAD, ratio("b", "a", rounds, AIM)]))
 
@@ -61,12 +61,12 @@ def _etags(project: Path) -> dict[str, str]:
         return dict(store.execute("SELECT url, etag FROM feeds"))
 
 
-def _round(urls: list[str], simple: Path, whole: Path, number: int) -> Round:
+def _round(urls: list[str], simple: Path, complete: Path, number: int) -> Round:
     costs = {"a": measure(plain(f"polls={POLLS}"), simple)}
-    costs |= {"b": measure(fhcrawl_list(urls, whole), whole)}
-    for name, where in (("a", simple), ("b", whole)):
+    costs |= {"b": measure(fhcrawl_list(urls, complete), complete)}
+    for name, where in (("a", simple), ("b", complete)):
         expect_stat(CONTESTANTS[name], where, UNCHANGED, len(urls))
-    print(said(number, costs), flush=True)
+    print(reported(number, costs), flush=True)
     return costs
 
 

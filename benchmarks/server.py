@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 from xml.sax.saxutils import escape
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent
 # Stands for the root of a feed in the documents, which are the same for all feeds.
 ANY_ROOT = "http://root.invalid"
 BACKLOG = 1000

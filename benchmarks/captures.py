@@ -1,6 +1,6 @@
 """How many captures of a web archive are read, and how few would do.
 
-A simulation, without a network: run from the repository's root: python -m tests.benchmarks.captures
+A simulation, without a network: run from the repository's root: python -m benchmarks.captures
 """
 
 import random

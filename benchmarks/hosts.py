@@ -1,6 +1,6 @@
 """How busy a crawl of many feeds keeps the hosts that they are on: beside the slowest host alone.
 
-Run from the repository's root: python -m tests.benchmarks.hosts
+Run from the repository's root: python -m benchmarks.hosts
 
 A crawl can be no faster than the host that takes longest, to which it has one request at a time, nor than
 one core. Each total is compared with the larger of the two; what others kept a crawl from the CPUs does not
@@ -10,7 +10,7 @@ count, as far as the system tells.
 import argparse
 from statistics import median
 
-from tests.benchmarks.measuring import (
+from benchmarks.measuring import (
     WIDTH,
     Cost,
     Round,
@@ -20,10 +20,10 @@ from tests.benchmarks.measuring import (
     fhcrawl_list,
     measure,
     project,
-    said,
+    reported,
     table,
 )
-from tests.benchmarks.server import Site, serving_feeds
+from benchmarks.server import Site, serving_feeds
 
 AIM = 1.2
 
@@ -54,7 +54,7 @@ def main() -> None:
     rounds: list[Round] = []
     for number in range(1, options.rounds + 1):
         rounds.append({name: _cost(name, options) for name in crawls})
-        print(said(number, rounds[-1]), flush=True)
+        print(reported(number, rounds[-1]), flush=True)
     print(table(crawls, rounds))
     print(f"{'ratio':{WIDTH}}{'wall':>8}   of")
     for one, host in (("b", "a"), ("d", "c")):

@@ -1,6 +1,6 @@
 """What fhcrawl costs, beside a plain Scrapy spider and a loop around feedparser.
 
-Run from the repository's root: python -m tests.benchmarks.crawl
+Run from the repository's root: python -m benchmarks.crawl
 """
 
 import argparse
@@ -10,8 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from statistics import median
 
-from tests import postgresql
-from tests.benchmarks.measuring import (
+from benchmarks.measuring import (
     HERE,
     OUTPUT,
     RATIO_HEAD,
@@ -26,10 +25,11 @@ from tests.benchmarks.measuring import (
     plain,
     project,
     ratio,
-    said,
+    reported,
     table,
 )
-from tests.benchmarks.server import serving
+from benchmarks.server import serving
+from tests import postgresql
 from tests.databases import Database
 
 LONGER = 10
@@ -73,12 +73,12 @@ def main() -> None:
 
 def _round(url: str, options: argparse.Namespace, number: int) -> Round:
     expected = options.archives * options.entries
-    with folder() as simple, project() as whole, folder() as loop, project() as served:
+    with folder() as simple, project() as complete, folder() as loop, project() as served:
         costs = {"a": measure([*plain(f"feed={url}"), "-o", OUTPUT], simple)}
         digests = {_expect("a", simple, expected)}
         for name in ("b", "c"):
-            costs[name] = measure(fhcrawl(url), whole)
-            digests.add(_expect(name, whole, expected))
+            costs[name] = measure(fhcrawl(url), complete)
+            digests.add(_expect(name, complete, expected))
         costs["d"] = measure([str(HERE / "feedparser_loop.py"), url, OUTPUT], loop)
         _expect("d", loop, expected)
         if options.database is not None:
@@ -86,7 +86,7 @@ def _round(url: str, options: argparse.Namespace, number: int) -> Round:
             digests.add(_expect("e", served, expected))
     if len(digests) > 1:
         raise SystemExit("a, b, c and e have not written the same entries")
-    print(said(number, costs), flush=True)
+    print(reported(number, costs), flush=True)
     return costs
 
 

@@ -1,6 +1,6 @@
 """What documents cost that are made to use up memory or time, with a feed beside each in the same crawl.
 
-Run from the repository's root: python -m tests.benchmarks.hostile [-k PART OF A KIND] [--mib 32]
+Run from the repository's root: python -m benchmarks.hostile [-k PART OF A KIND] [--mib 32]
 
 Peak is the most memory that the crawl's process and the one that reads documents had, summed; CPU is that of
 the crawl's own process, its start included; feeds is what `scrapy feeds` takes afterwards.
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.benchmarks.measuring import Watch
+from benchmarks.measuring import Watch
 from tests.feeds import E, atom, tombstone
 from tests.projects import CPU, USER_AGENT, Project
 from tests.server import Answer, FeedServer
@@ -253,7 +253,7 @@ class Cost(NamedTuple):
     """:param peak: MiB
     :param cpu: seconds, of the crawl's own process
     :param feeds: seconds
-    :param said: the verdict of the feed with the document, the kinds of its reasons and their number
+    :param reported: the verdict of the feed with the document, the kinds of its reasons and their number
     :param beside: the verdict of the feed beside it
     """
 
@@ -262,7 +262,7 @@ class Cost(NamedTuple):
     cpu: float
     wall: float
     feeds: float
-    said: str
+    reported: str
     beside: str
 
     @property
@@ -312,8 +312,8 @@ def _measured(project: Project, feed: str, beside: str, sent: int) -> Cost:
     listed = time.monotonic() - begun
     found = by_feed[feed]
     kinds = ",".join(dict.fromkeys(reason["kind"] for reason in found["reasons"]))
-    said = f"{found['verdict']} ({kinds}: {len(found['reasons'])})"
-    return Cost(sent, peak, project.stats().get(CPU, 0), wall, listed, said, by_feed[beside]["verdict"])
+    reported = f"{found['verdict']} ({kinds}: {len(found['reasons'])})"
+    return Cost(sent, peak, project.stats().get(CPU, 0), wall, listed, reported, by_feed[beside]["verdict"])
 
 
 def main() -> None:
@@ -338,10 +338,10 @@ def main() -> None:
 
 
 def _print(kind: str, size: int, measured: Cost) -> bool:
-    sent, peak, cpu, wall, feeds, said, beside = measured
+    sent, peak, cpu, wall, feeds, reported, beside = measured
     print(
         f"{kind:36} {size / MIB:5.1f} {sent / 1024:8.0f} {peak:5.0f} {cpu:5.1f} {wall:6.1f} {feeds:5.1f}  "
-        f"{said}; beside it: {beside}{'' if measured.is_bounded else '  TOO MUCH'}",
+        f"{reported}; beside it: {beside}{'' if measured.is_bounded else '  TOO MUCH'}",
         flush=True,
     )
     return measured.is_bounded

@@ -1,6 +1,6 @@
 """What reading a document costs without a crawl, beside feedparser and a bare lxml parse.
 
-Run from the repository's root: python -m tests.benchmarks.reading
+Run from the repository's root: python -m benchmarks.reading
 
 A time is that of a call until its result is freed. Memory is what a call adds to the peak of a process that
 has imported the reader and holds the document.
@@ -17,8 +17,8 @@ from typing import Any
 
 from lxml import etree
 
-from tests.benchmarks.measuring import ROOT, arguments, conditions, folder
-from tests.benchmarks.server import Chain
+from benchmarks.measuring import ROOT, arguments, conditions, folder
+from benchmarks.server import Chain
 from tests.projects import peak_memory
 
 URL = "https://example.org/index.xml"
@@ -57,7 +57,7 @@ def _line(name: str, ratio: float, aim: float) -> str:
 
 
 def _measure(reader: str, path: Path) -> tuple[float, float]:
-    command = [sys.executable, "-m", "tests.benchmarks.reading", "--call", reader, str(path)]
+    command = [sys.executable, "-m", "benchmarks.reading", "--call", reader, str(path)]
     seconds, memory = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout.split()
     return float(seconds), float(memory)
 
