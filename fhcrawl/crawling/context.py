@@ -22,7 +22,6 @@ from scrapy.http.request import NO_CALLBACK
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ContextError, FhcrawlError
 from fhcrawl.logical_feed import ChainPosition, Role
-from fhcrawl.logical_feed.listings import ListCheck, SitemapCheck
 from fhcrawl.logical_feed.platforms import NAMED, PROBE
 from fhcrawl.utils.addresses import literal, origin, special_name
 
@@ -199,34 +198,15 @@ class CaptureRequest:
     is_in_warc: bool
 
 
-@dataclass(frozen=True)
-class Move:
-    """A request for the subscription document at its next location, which another document names."""
-
-
 class Purpose(Enum):
-    """What a request of a walk is for; `spiders.stages` has what follows from it."""
+    """What a request without a task is for."""
 
     WALK = "walk"
-    RECHECK = "recheck"
-    DOUBT = "doubt"
     PART = "part"
-    LIST = "list"
-    SITEMAP = "sitemap"
-    MOVE = "move"
     TIMEMAP = "timemap"
-    CAPTURE = "capture"
 
 
 OF_ROLE = {Role.PART: Purpose.PART, Role.TIMEMAP: Purpose.TIMEMAP}
-OF_TASK = {
-    Recheck: Purpose.RECHECK,
-    Doubt: Purpose.DOUBT,
-    ListCheck: Purpose.LIST,
-    SitemapCheck: Purpose.SITEMAP,
-    Move: Purpose.MOVE,
-    CaptureRequest: Purpose.CAPTURE,
-}
 
 
 @dataclass(frozen=True)
@@ -248,7 +228,7 @@ class RequestContext:
     :param barren: how many documents in a row before this one were read without news (`results.has_news`)
     :param empty: how many documents in a row before this one had no entries
     :param newer: the multipart page that links here, for the comparison of the two
-    :param task: what a request is part of that does not continue the walk
+    :param task: what a request is part of that does not continue the walk; each stage has its own classes
     """
 
     walk: WalkContext
@@ -266,16 +246,17 @@ class RequestContext:
     barren: int = 0
     empty: int = 0
     newer: NewerPage | None = None
-    task: Recheck | Doubt | ListCheck | SitemapCheck | Move | CaptureRequest | None = None
+    task: object | None = None
 
     @property
-    def purpose(self) -> Purpose:
-        return OF_ROLE.get(self.role, Purpose.WALK) if self.task is None else OF_TASK[type(self.task)]
+    def purpose(self) -> Purpose | type[object]:
+        """What the request is for, which selects the row of a stage: the class of its task, if it has one."""
+        return OF_ROLE.get(self.role, Purpose.WALK) if self.task is None else type(self.task)
 
     @property
     def is_of_capture(self) -> bool:
         """Whether the request is for an old copy, or for a list of them."""
-        return self.purpose in (Purpose.TIMEMAP, Purpose.CAPTURE)
+        return self.purpose in (Purpose.TIMEMAP, CaptureRequest)
 
     @property
     def is_new(self) -> bool:

@@ -20,7 +20,6 @@ from fhcrawl.crawling.context import (
     Doubt,
     Fallback,
     LastReading,
-    Move,
     Recheck,
     Referral,
     RequestContext,
@@ -402,10 +401,14 @@ def sitemap(
     return _request(walk, check.requested[-1], Role.LISTED, place, meta, CHECK_PRIORITY, **context)
 
 
-def move(walk: WalkContext, via: str, url: str) -> Request:
-    """Return the request for the subscription document at the URL to which the one at `via` refers."""
+def of_task(walk: WalkContext, url: str, task: object, via: str | None = None) -> Request:
+    """Return the request of a stage for a document that is not in the chain.
+
+    :param task: an object of the stage's own, which can be pickled; its class selects the row of the stage
+    :param via: URL of the document that links to it
+    """
     meta, place = {**ALWAYS, "dont_retry": True}, ChainPosition(walk.number, 0)
-    return _request(walk, url, Role.LISTED, place, meta, CHECK_PRIORITY, via=via, task=Move())
+    return _request(walk, url, Role.LISTED, place, meta, CHECK_PRIORITY, via=via, task=task)
 
 
 def _request(

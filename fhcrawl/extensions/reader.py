@@ -15,13 +15,14 @@ from typing import IO, TYPE_CHECKING, Any
 from scrapy import signals
 
 from fhcrawl.crawling import parser, requests
-from fhcrawl.crawling.context import Purpose, context_of, header, request_of
+from fhcrawl.crawling.context import context_of, header, request_of
 from fhcrawl.crawling.failures import time_is_over, time_left
 from fhcrawl.crawling.parser import OUT_OF_MEMORY, TURN, Job, put_job, take_answer
 from fhcrawl.documents import FeedDocument, as_feed
 from fhcrawl.exceptions import NotAFeedError, TimeIsOverError
 from fhcrawl.extensions import Component
 from fhcrawl.logical_feed import Role
+from fhcrawl.logical_feed.listings import SitemapCheck
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ class ReaderExtension(Component):
             self._keeps_originals,
             self._max_entries,
             keep_head=context_of(request).role is Role.SUBSCRIPTION,
-            is_sitemap=context_of(request).purpose is Purpose.SITEMAP,
+            is_sitemap=context_of(request).purpose is SitemapCheck,
         )
 
     def forget(self, response: Response) -> None:

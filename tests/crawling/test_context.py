@@ -15,9 +15,12 @@ from fhcrawl.crawling.context import (
     ANY_ADDRESS,
     FIRST_USE,
     WAS_PUBLIC,
+    CaptureRequest,
+    Doubt,
     LastDocument,
     LastReading,
     Purpose,
+    Recheck,
     Referral,
     RequestContext,
     WalkContext,
@@ -36,6 +39,7 @@ from fhcrawl.logical_feed import ChainPosition, Role
 from fhcrawl.logical_feed.listings import ListCheck, SitemapCheck
 from fhcrawl.logical_feed.results import DocumentFailure, Fetch, State
 from fhcrawl.reasons import ReasonKind
+from fhcrawl.spiders.stages.moves import Move
 from fhcrawl.store import CheckedDocument, DocumentRef, Memento, StoredSnapshot, WalkStart
 from fhcrawl.utils.addresses import AllowedHosts
 from tests.contexts import walk_request
@@ -61,27 +65,26 @@ WALK = WalkContext(
     last=LastDocument(FETCH, 1, f"{URL}/api", is_unchanged=False, is_listed=True, is_complete=False),
 )
 CHECK = ListCheck.begin(f"{URL}/api", URL, 10, None, is_unchanged=False)
-# Requests of each purpose.
 REQUESTS = {
     Purpose.WALK: requests.last_page(WALK, FETCH, Response(URL), URL),
-    Purpose.RECHECK: requests.check(
+    Recheck: requests.check(
         CheckedDocument(DocumentRef(URL, URL, Role.PAGE, PLACE, 1, "wordpress"), URL, "e", None, None),
         WALK,
         [1, 2],
         2,
     ),
-    Purpose.DOUBT: requests.conditional(WALK, Response(URL, request=walk_request(URL, URL))),
+    Doubt: requests.conditional(WALK, Response(URL, request=walk_request(URL, URL))),
     Purpose.PART: requests.part(DocumentRef("p", URL, Role.PART, PLACE), WALK),
-    Purpose.LIST: requests.list_check(WALK, PLACE, URL, 1, CHECK),
-    Purpose.SITEMAP: requests.sitemap(WALK, PLACE, URL, SitemapCheck(URL, (), (URL,)), {}),
-    Purpose.MOVE: requests.move(WALK, URL, f"{URL}/new"),
+    ListCheck: requests.list_check(WALK, PLACE, URL, 1, CHECK),
+    SitemapCheck: requests.sitemap(WALK, PLACE, URL, SitemapCheck(URL, (), (URL,)), {}),
+    Move: requests.of_task(WALK, f"{URL}/new", Move(), URL),
     Purpose.TIMEMAP: requests.timemap(URL, URL, WALK, 1),
-    Purpose.CAPTURE: requests.capture(Memento(1, URL, "2003-12-13T18:30:02Z", "", None), 0, URL, WALK),
+    CaptureRequest: requests.capture(Memento(1, URL, "2003-12-13T18:30:02Z", "", None), 0, URL, WALK),
 }
 
 
-@pytest.mark.parametrize("purpose", Purpose)
-def test_request_is_the_same_in_another_process(purpose: Purpose) -> None:
+@pytest.mark.parametrize("purpose", REQUESTS)
+def test_request_is_the_same_in_another_process(purpose: object) -> None:
     sent = REQUESTS[purpose]
     read = request_from_dict(pickle.loads(pickle.dumps(sent.to_dict())))  # noqa: S301 - what it has just made
     assert context_of(read) == context_of(sent)

@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fhcrawl.crawling import requests
-from fhcrawl.crawling.context import Purpose, context_of
+from fhcrawl.crawling.context import context_of
 from fhcrawl.crawling.failures import document_failure, wait_of
 from fhcrawl.crawling.feedcrawl import FeedCrawl
 from fhcrawl.exceptions import LeaseError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
+from fhcrawl.logical_feed.listings import ListCheck
 from fhcrawl.logical_feed.results import State
 from fhcrawl.spiders.stages.captures import Captures
 from fhcrawl.spiders.stages.chain import Chain
@@ -106,6 +107,6 @@ class Stages:
             number, _ = self._rows[context.purpose]
             # After a restart, what the feed has shown before is not known.
             is_first = number == 0 and context.role is Role.SUBSCRIPTION
-            is_listed = context.purpose is Purpose.LIST
+            is_listed = context.purpose is ListCheck
             self._feeds[url] = FeedCrawl(context.walk, number, is_chained=not is_first, is_listed=is_listed)
         return self._feeds[url]

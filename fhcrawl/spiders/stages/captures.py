@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from scrapy.utils.asyncio import run_in_thread
 
 from fhcrawl.crawling import reading, requests
-from fhcrawl.crawling.context import Purpose, WalkContext, request_of
+from fhcrawl.crawling.context import CaptureRequest, Purpose, WalkContext, request_of
 from fhcrawl.documents.dates import elapsed
 from fhcrawl.exceptions import LeaseError, NoIndexError, NotAFeedError, StoreError
 from fhcrawl.logical_feed import Kind, Role
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.crawling.feedcrawl import FeedCrawl
     from fhcrawl.logical_feed.results import Fetch
-    from fhcrawl.spiders.stages.stage import Output
+    from fhcrawl.spiders.stages.stage import Output, Rows
     from fhcrawl.store import Memento
 
 logger = logging.getLogger(__name__)
@@ -478,9 +478,9 @@ class Captures(Stage):
         return archive
 
     @property
-    def rows(self) -> dict[Purpose, Row]:
+    def rows(self) -> Rows:
         return {
-            Purpose.CAPTURE: Row(self._parse, self._lose),
+            CaptureRequest: Row(self._parse, self._lose),
             Purpose.TIMEMAP: Row(self._parse_timemap, self._lose),
         }
 

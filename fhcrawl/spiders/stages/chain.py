@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Version
     from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch
     from fhcrawl.spiders.stages.names import BeginElsewhere
-    from fhcrawl.spiders.stages.stage import Output
+    from fhcrawl.spiders.stages.stage import Output, Rows
     from fhcrawl.store.documents import NewerDocument
 
 logger = logging.getLogger(__name__)
@@ -90,10 +90,10 @@ class Chain(Stage):
         self._parts = Parts(crawler)
 
     @property
-    def rows(self) -> dict[Purpose, Row]:
+    def rows(self) -> Rows:
         return {
             Purpose.WALK: Row(self._parse, self._give_up),
-            Purpose.DOUBT: Row(self._parse_doubted, self._lose_doubted),
+            Doubt: Row(self._parse_doubted, self._lose_doubted),
             Purpose.PART: Row(self._parts.parse, self._lose_part),
         }
 

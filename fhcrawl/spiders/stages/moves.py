@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fhcrawl.crawling import reading, requests
-from fhcrawl.crawling.context import Purpose, context_of, request_of
+from fhcrawl.crawling.context import context_of, request_of
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.logical_feed import results
 from fhcrawl.spiders.stages.stage import Row, Stage
@@ -20,8 +21,14 @@ if TYPE_CHECKING:
 
     from fhcrawl.crawling.feedcrawl import FeedCrawl
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
+    from fhcrawl.spiders.stages.stage import Rows
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Move:
+    """A request for the subscription document at the URL that another document names."""
 
 
 # Like a permanent redirect (RFC 9110, 15.4.9) if the same feed is there.
@@ -29,12 +36,13 @@ class Moves(Stage):
     """Requests a feed at its new URL, where the next run begins if it has at least one known entry."""
 
     @property
-    def rows(self) -> dict[Purpose, Row]:
-        return {Purpose.MOVE: Row(self._parse, self._lose)}
+    def rows(self) -> Rows:
+        return {Move: Row(self._parse, self._lose)}
 
     def begin(self, feed: FeedCrawl) -> Iterator[Request]:
         if feed.walk.move is not None:
-            yield requests.move(feed.walk, *feed.walk.move)
+            via, url = feed.walk.move
+            yield requests.of_task(feed.walk, url, Move(), via)
 
     def _parse(self, feed: FeedCrawl, fetch: Fetch, response: Response) -> Iterator[Request]:
         via = context_of(response).via

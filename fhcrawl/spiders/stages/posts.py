@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fhcrawl.crawling import requests
-from fhcrawl.crawling.context import Purpose, context_of, header
+from fhcrawl.crawling.context import context_of, header
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.logical_feed import listings
 from fhcrawl.logical_feed.listings import ListCheck, Listing
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.feedcrawl import FeedCrawl
     from fhcrawl.logical_feed import ChainPosition
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
-    from fhcrawl.spiders.stages.stage import Output
+    from fhcrawl.spiders.stages.stage import Output, Rows
 
 logger = logging.getLogger(__name__)
 DEFAULT_PAGE_SIZE = 10
@@ -35,8 +35,8 @@ class Posts(Stage):
     """Compares the stored entries with the publisher's list, and reads the pages with what is missing."""
 
     @property
-    def rows(self) -> dict[Purpose, Row]:
-        return {Purpose.LIST: Row(self._parse, self._lose)}
+    def rows(self) -> Rows:
+        return {ListCheck: Row(self._parse, self._lose)}
 
     def begin(self, feed: FeedCrawl) -> Iterator[Request]:
         last = feed.last

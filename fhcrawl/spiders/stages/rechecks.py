@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fhcrawl.crawling import reading, requests
-from fhcrawl.crawling.context import Purpose, Recheck, context_of
+from fhcrawl.crawling.context import Recheck, context_of
 from fhcrawl.crawling.failures import UNEXPECTED_304
 from fhcrawl.documents import as_feed
 from fhcrawl.exceptions import ArgumentError, NotAFeedError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.feedcrawl import FeedCrawl
     from fhcrawl.documents import FeedDocument
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
-    from fhcrawl.spiders.stages.stage import Output
+    from fhcrawl.spiders.stages.stage import Output, Rows
 
 
 RECHECK, LONGEST_DAYS, MOST_DIGITS = "FHCRAWL_RECHECK", 36_500, 5
@@ -55,8 +55,8 @@ class Rechecks(Stage):
         self._budget = recheck_budget(crawler.settings)
 
     @property
-    def rows(self) -> dict[Purpose, Row]:
-        return {Purpose.RECHECK: Row(self._parse, self._lose)}
+    def rows(self) -> Rows:
+        return {Recheck: Row(self._parse, self._lose)}
 
     def begin(self, feed: FeedCrawl) -> Iterator[Request]:
         return self._recheck(feed, self._due(feed.walk)) if feed.is_chained else iter(())

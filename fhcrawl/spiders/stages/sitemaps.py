@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from fhcrawl.crawling import requests
-from fhcrawl.crawling.context import Purpose, context_of
+from fhcrawl.crawling.context import context_of
 from fhcrawl.downloadermiddlewares import politeness
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.logical_feed.listings import SitemapCheck
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.crawling.feedcrawl import FeedCrawl
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
+    from fhcrawl.spiders.stages.stage import Rows
 
 logger = logging.getLogger(__name__)
 
@@ -40,8 +41,8 @@ class Sitemaps(Stage):
         self._waiting: dict[str, list[str]] = {}
 
     @property
-    def rows(self) -> dict[Purpose, Row]:
-        return {Purpose.SITEMAP: Row(self._parse, self._lose)}
+    def rows(self) -> Rows:
+        return {SitemapCheck: Row(self._parse, self._lose)}
 
     def begin(self, feed: FeedCrawl) -> Iterator[Request]:
         last, store = feed.last, self._store.sitemaps

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fhcrawl.pipelines import EntryVersion
 
     Output = Iterator[Request | EntryVersion]
+    Rows = dict[Purpose | type[object], "Row"]
 
 
 class Row(NamedTuple):
@@ -61,7 +62,7 @@ class Stage:
         self._reader = ReaderExtension.of(crawler)
 
     @property
-    def rows(self) -> dict[Purpose, Row]:
+    def rows(self) -> Rows:
         """The rows of the purposes of the requests that the stage makes."""
         raise NotImplementedError
 
