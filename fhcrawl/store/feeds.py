@@ -247,7 +247,11 @@ class Feeds(Repository):
         """Return the heads of some feeds, by URL; feeds that have none are missing."""
         query = """SELECT url, original, document FROM feeds JOIN heads ON heads.feed_id = feeds.id
             WHERE KEY(url) = ANY(KEYS(:urls))"""
-        return {url: StoredHead(*head) for url, *head in self._select(query, urls=urls)}
+        rows = self._select(query, urls=urls)
+        for row in rows:
+            if not row.original.startswith("<"):
+                from_json(row.original)
+        return {url: StoredHead(*head) for url, *head in rows}
 
     def read_times(self, feed: str) -> tuple[str, str]:
         """Return when a feed was first crawled, and the newest time of its entries; '' for none."""

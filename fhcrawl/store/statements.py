@@ -93,7 +93,7 @@ def from_json(text: str, parse: Callable[[str], Any] = json.loads) -> Any:
     """Return a parsed column; raise StoreError if it is damaged."""
     try:
         return parse(text)
-    except (TypeError, ValueError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise StoreError(f"The store is damaged ({text!s:.50} is not valid JSON); {IF_DAMAGED}") from error
 
 

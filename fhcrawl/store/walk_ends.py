@@ -5,7 +5,7 @@ Both compare entries with the ids that the documents of a chain contained when t
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed import ChainPosition, Kind, Role
@@ -29,7 +29,7 @@ from fhcrawl.logical_feed.results import State, absence, latest_time
 from fhcrawl.store import statements
 from fhcrawl.store.commit import FeedWriter
 from fhcrawl.store.database import Repository
-from fhcrawl.store.statements import ROWS_AT_ONCE, UNREAD, assigned, execute, insertion
+from fhcrawl.store.statements import ROWS_AT_ONCE, UNREAD, assigned, execute, from_json, insertion
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -323,7 +323,7 @@ class _EndedWalk(FeedWriter):
         is_linked |= any(row.platform in NAMED and NAMED[row.platform].has_api for row in self._chain)
         if self._feed.kind != Kind.SINGLE.value or is_linked:
             return True
-        listing = Listing.of_walk(self._feed.listing, self._feed.walk)
+        listing = from_json(self._feed.listing, partial(Listing.of_walk, walk=self._feed.walk))
         return listing is not None and listing.is_evidence and len(self._contained_ids()) >= listing.total
 
     # -- entries with another id ------------------------------------------------------------------

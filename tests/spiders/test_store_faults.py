@@ -259,7 +259,7 @@ def test_read_only_file_that_is_no_store_has_the_name_that_the_user_gave_it(proj
     [
         *(f"entries.{name}" for name in ("authors", "details", "added")),
         *(f"feeds.{name}" for name in ("options", "rhythm", "reasons", "listing", "sitemap")),
-        *("coverage.earlier", "deliveries.files"),
+        *("coverage.earlier", "deliveries.files", "heads.original"),
     ],
 )
 def test_damaged_column_is_reported_in_a_sentence(server: FeedServer, project: Project, column: str) -> None:
