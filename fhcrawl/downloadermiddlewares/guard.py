@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from w3lib.url import file_uri_to_path
 
@@ -60,6 +61,11 @@ class GuardMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
+        # Python, by which Scrapy reads the variable, compares names only.
+        networks = [name for name in getproxies().get("no", "").split(",") if "/" in name]
+        if networks:
+            message = "no_proxy contains networks (%s), which have no effect: list the hosts instead"
+            logger.warning(message, ",".join(networks), extra={"is_for_users": True})
         return cls(allowed_hosts(crawler.settings))
 
     def process_request(self, request: Request) -> None:

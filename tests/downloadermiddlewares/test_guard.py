@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from scrapy import Request
 from scrapy.utils.request import request_from_dict
+from scrapy.utils.test import get_crawler
 
 from fhcrawl.crawling.context import ANY_ADDRESS
 from fhcrawl.crawling.failures import RefusedUrl
@@ -401,3 +402,13 @@ class TestRequests:
         guard.process_request(robots.replace(meta={"redirect_urls": ["http://10.0.0.1/robots.txt"]}))
         with pytest.raises(RefusedUrl):
             guard.process_request(robots.replace(meta={"redirect_urls": ["http://name.test/robots.txt"]}))
+
+
+def test_networks_in_no_proxy_are_reported(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("no_proxy", "example.org,10.0.0.0/8")
+    GuardMiddleware.from_crawler(get_crawler())
+    assert [record.getMessage() for record in caplog.records if "no_proxy" in record.getMessage()] == [
+        "no_proxy contains networks (10.0.0.0/8), which have no effect: list the hosts instead"
+    ]
