@@ -95,7 +95,11 @@ class Stages:
         feed = self._feed(context_of(request))
         while feed.stage + 1 < len(self._stages) and feed.url not in self._extension.skipped_feeds:
             feed.stage += 1
-            first = list(self._stages[feed.stage].begin(feed))
+            try:
+                first = list(self._stages[feed.stage].begin(feed))
+            except LeaseError as error:
+                self._extension.yield_to_other(feed.url, error)
+                break
             if first:
                 yield from first
                 return
