@@ -74,6 +74,9 @@ class World:
         self.recheck = self.caches.choice(("1,2", "1,100", "30,20"))
         self.deletes = self.caches.random() < 0.5
         self.days = 0
+        # Runs that are stopped, and that later ones continue.
+        self.jobs = seeded(f"{seed} jobs")
+        self.has_jobs = self.jobs.random() < 0.4
         self.reader = Reader()
         self.appends = self.rng.random() < 0.3
         self.number = 0
@@ -152,6 +155,9 @@ class World:
             settings |= {"FHCRAWL_MAX_ARCHIVES": rng.randint(1, 3), "FHCRAWL_MAX_PAGES": rng.randint(1, 3)}
         if rng.random() < 0.1:
             settings["DELTAFETCH_RESET"] = 1
+        if self.has_jobs and self.jobs.random() < 0.7:
+            settings["JOBDIR"] = self.folder / "job"
+            settings["CLOSESPIDER_PAGECOUNT"] = self.jobs.choice((0, 0, 1, 2, 4, 8))
         copies = self.caches.choice((0, 0.1, 0.3)) if self.has_caches else 0
         plan = Plan(rng.choice((0, 0.1, 0.3, 0.6)), rng.choice((0, 0.1, 0.3)), copies)
         return Round(settings, None if rng.random() < 0.15 else self._output(), plan, kill, moment)
