@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fhcrawl.logical_feed import shown_verdict
 from fhcrawl.store import Feed, Store
 from tests import fork_server
 from tests.chaos.crash_points import COMMIT, COMMIT_AFTER_RENAME, RENAME, Moment
@@ -236,7 +237,7 @@ class World:
             self.hosts.lines.append(f"{publisher.name}: {feed}")
             check_claim(publisher, feed, entries[publisher.feed])
             if reported is not None:
-                line = f"{publisher.feed}: {feed.verdict_in_words}, entries: {feed.entries}"
+                line = f"{publisher.feed}: {shown_verdict(feed.verdict_in_words)}, entries: {feed.entries}"
                 demand(line in reported, "the log's closing lines say the verdict", line)
 
     def _check_complete(self) -> None:
