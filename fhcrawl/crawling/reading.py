@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from dataclasses import asdict, replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from w3lib.url import url_query_parameter
 
@@ -63,8 +63,6 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.chain import Contradiction
     from fhcrawl.logical_feed.platforms import Platform
     from fhcrawl.logical_feed.results import Fetch, Order
-    from fhcrawl.store import Store
-
 
 logger = logging.getLogger(__name__)
 
@@ -86,6 +84,21 @@ SHARED = (
 )
 # The roles of documents that each walk reads as they are at that time.
 OBSERVED = (Role.SUBSCRIPTION, Role.PAGE, Role.LISTED)
+
+
+class StoredState(NamedTuple):
+    """What is known of a document, and of its feed, before it is read.
+
+    :param shared_ids: ids that several entries of the feed are known to have
+    :param earlier: what was stored of the document before
+    :param software: for a document of the chain: forms the URL of its older page if no link names it
+    :param size: number of entries of the subscription document; 0 if unknown
+    """
+
+    shared_ids: frozenset[str]
+    earlier: EarlierReading | None = None
+    software: Platform | None = None
+    size: int = 0
 
 
 def parse_failure(response: Response, error: NotAFeedError) -> DocumentFailure:
@@ -199,47 +212,26 @@ def _referral_failure(context: RequestContext) -> DocumentFailure | None:
 
 
 def read_document(
-    fetch: Fetch,
-    response: Response,
-    document: FeedDocument,
-    shared_ids: frozenset[str],
-    earlier: EarlierReading | None = None,
-    store: Store | None = None,
+    fetch: Fetch, response: Response, document: FeedDocument, stored: StoredState
 ) -> tuple[DocumentResult, list[Version | None]]:
-    """Return the result of a document, and the version of each entry; None for entries that are skipped.
-
-    :param shared_ids: ids that several entries of the feed are known to have
-    :param earlier: what was stored of the document before
-    :param store: only for a document of the chain: to find its older page if no link names it
-    """
-    read = _Reading(fetch, response, document, shared_ids, earlier, store)
+    """Return the result of a document, and the version of each entry; None for entries that are skipped."""
+    read = _Reading(fetch, response, document, stored)
     return read.result(), read.versions
 
 
 class _Reading:
-    def __init__(
-        self,
-        fetch: Fetch,
-        response: Response,
-        document: FeedDocument,
-        shared_ids: frozenset[str],
-        earlier: EarlierReading | None,
-        store: Store | None,
-    ) -> None:
+    def __init__(self, fetch: Fetch, response: Response, document: FeedDocument, stored: StoredState) -> None:
         self.context = context_of(response)
         self.walk = self.context.walk
         self.fetch = fetch
         self.response = response
         self.document = document
-        self.shared_ids = shared_ids
+        self.shared_ids, self.earlier, self.software, self.size = stored
         self.new_shared_ids: dict[str, str] = {}  # each with the id that the publisher gave
-        self.earlier = earlier
-        self.store = store
         self.own_urls = (fetch.requested_url, fetch.url)
         self.quirks = requests.quirks_of(self.walk.options)
         self.is_repaired = any(problem.kind == "repaired" for problem in document.problems)
         self.invalid_entries = sum(problem.kind in LOST_KINDS for problem in document.problems)
-        self.software = None if store is None else self._find_software()
         self.versions: list[Version | None] = []
         self.marks: list[str] = []  # `coverage.mark` of entries of a subscription document or a capture
         self.oldest: str | None = None  # when the last of these that has a time was published or updated
@@ -272,7 +264,8 @@ class _Reading:
             kind=chain.kind(document, self.quirks).value,
             updated=document.updated,
             moved_to=self._moved_to(),
-            older_document=older_link,
+            # The walk does not go on behind a page of a publisher's list.
+            older_document=None if fetch.role is Role.LISTED else older_link,
             failure=failure,
             lost_entries=self.invalid_entries,
             shared_ids=self.shared_ids,
@@ -290,9 +283,7 @@ class _Reading:
             result = self._with_subscription_fields(result)
         elif fetch.role is Role.CAPTURE:
             result = replace(result, shown=self.marks, oldest=self.oldest)
-        elif fetch.role is Role.LISTED and self.store is not None:
-            result = self._as_last_page(result, self.store)
-        return result if self.store is None else self._with_unlinked_page(result, self.store)
+        return self._with_unlinked_page(result)
 
     def _failure(self) -> DocumentFailure | None:
         document = self.document
@@ -374,15 +365,6 @@ class _Reading:
         lost_ids = self._lost_ids(result, earlier, held) if is_comparable and earlier is not None else {}
         is_missing_page = self.context.is_probe and not result.versions
         return replace(result, held=None if is_missing_page else held, lost=lost_ids, validators=validators)
-
-    # calibre's `last` is an offset that no `next` reaches, with entries of the pages before it.
-    def _as_last_page(self, result: DocumentResult, store: Store) -> DocumentResult:
-        ids, latest = [version.id for version in result.versions], result.fetch.latest
-        is_known = result.lost_entries == 0 and store.entries.find_winners(
-            result.fetch.feed, ids, latest
-        ).keys() >= set(ids)
-        failure = result.failure or (None if is_known else NOT_REACHED)
-        return replace(result, failure=failure, older_document=None)
 
     def _lost_ids(
         self, result: DocumentResult, earlier: EarlierReading, held: bytes
@@ -493,94 +475,81 @@ class _Reading:
 
     # -- older pages that no link names -------------------------------------------------------------------
 
-    def _find_software(self) -> Platform | None:
-        context = self.context
-        if context.role is Role.PAGE:
-            platform = context.software if self.walk.options.platforms else None
-            return NUMBERED if platform is PROBE else platform
-        if context.role is not Role.SUBSCRIPTION:
-            return None
-        headers = (
-            f"{name.decode('latin-1')}: {b', '.join(values).decode('latin-1')}"
-            for name, values in self.response.headers.items()
-        )
-        return recognise(self.fetch.location or self.fetch.requested_url, headers, self.response.body)
-
     # The feed has no update times. A post that was edited in it comes with its time from the API, which is
     # read after each change of the feed.
     def _is_dated_by_api(self) -> bool:
-        software, store = self.software, self.store
-        if store is None or software is None or self.fetch.role is not Role.SUBSCRIPTION:
+        software = self.software
+        if software is None or self.fetch.role is not Role.SUBSCRIPTION:
             return False
         may_read_api = software.has_api and self.walk.options.platforms
-        return may_read_api and self._form_older(self.fetch, software, store)[0] is not None
+        return may_read_api and self._form_older(software)[0] is not None
 
     # If these pages are disabled, the result only records that there may be some.
-    def _with_unlinked_page(self, result: DocumentResult, store: Store) -> DocumentResult:
-        fetch, options, software = result.fetch, self.walk.options, self.software
-        if result.kind != Kind.SINGLE.value or result.older_document or result.failure:
+    def _with_unlinked_page(self, result: DocumentResult) -> DocumentResult:
+        fetch, options, software = self.fetch, self.walk.options, self.software
+        if software is None or result.kind != Kind.SINGLE.value or result.older_document or result.failure:
             return result
-        may_be_numbered = options.probe or fetch.walk > FIRST_WALK
-        if software is None and fetch.role is Role.SUBSCRIPTION and may_be_numbered:
-            software, _ = numbered_pages(store, fetch.feed, options)
-            feed_url = fetch.location or fetch.requested_url
-            has_number = url_query_parameter(feed_url, "page", keep_blank_values=True) is not None
-            if software is PROBE and (has_number or not feed_url.startswith("http")):
-                software = None
-        if software is None:
-            return result
-        url, is_cut = self._form_older(fetch, software, store)
+        url, is_cut = self._form_older(software)
         if is_cut:
             result = replace(result, lost_entries=result.lost_entries or CUT)
         if url is None or url == fetch.feed:
             return result
         if not options.platforms or (software is NUMBERED and not options.probe):
             return replace(result, software=software.name)
-        older_url = self._stored_older_url(result, software, url, store)
-        link = None if older_url is None else Link(Role.PAGE, older_url, software.name)
+        link = Link(Role.PAGE, url, software.name)
         return replace(result, older_document=link, older_key=url if software.has_api else None)
 
-    def _stored_older_url(
-        self, result: DocumentResult, software: Platform, url: str, store: Store
-    ) -> str | None:
-        fetch, earlier = result.fetch, self.earlier
-        if software.has_api:
-            # The API that a home page leads to has the key of the home page.
-            api_document = store.documents.find(fetch.feed, url)
-            return url if api_document is None else api_document.url
-        # Entries that have left the feed are in the store. If the feed overlaps with its earlier state, the
-        # older page is still the same, as are all pages behind it.
-        if software.moves and earlier is not None and fetch.role is Role.SUBSCRIPTION:
-            overlaps = any(map(earlier.had_id, result.versions))
-            formed = store.documents.find_formed(fetch.feed, fetch.key, software.name) if overlaps else None
-            return formed or url
-        if software.is_by_time and fetch.is_check:
-            # Only a walk has read the entries of the documents before this one.
-            return store.documents.find_formed(fetch.feed, fetch.key, software.name)
-        return url
-
     # The URL of the next older page, and whether this page may lack entries of its period.
-    def _form_older(self, fetch: Fetch, software: Platform, store: Store) -> tuple[str | None, bool]:
-        document, is_page, size = self.document, fetch.role is Role.PAGE, self.walk.page_size
-        if is_page and software.is_by_time and not size:
-            size = store.documents.count_shown(fetch.feed)
+    def _form_older(self, software: Platform) -> tuple[str | None, bool]:
+        document, fetch = self.document, self.fetch
         times = [time for entry in document.entries if (time := entry.published or entry.updated)]
         shown = Shown(
             len(document.entries),
             min(times, default=None),
             document.entries[-1].id if document.entries else None,
-            is_page,
+            fetch.role is Role.PAGE,
             self.context.empty,
-            size,
+            self.size,
             document.site and requests.secured(document.site, self.response),
         )
         # The next run requests the target of a permanent redirect.
         return software.older(fetch.location or fetch.requested_url, shown)
 
 
-def numbered_pages(store: Store, feed: str, options: FeedOptions) -> tuple[Platform | None, bool]:
-    """Return NUMBERED or PROBE if a feed has numbered pages or may be probed, and whether it ever was."""
-    has_pages, probed_at = store.documents.find_probe(feed)
+def find_software(fetch: Fetch, response: Response) -> Platform | None:
+    """Return the software of a document if it forms the URLs of older pages."""
+    context = context_of(response)
+    if fetch.role is Role.PAGE:
+        platform = context.software if context.walk.options.platforms else None
+        return NUMBERED if platform is PROBE else platform
+    if fetch.role is not Role.SUBSCRIPTION:
+        return None
+    headers = (
+        f"{name.decode('latin-1')}: {b', '.join(values).decode('latin-1')}"
+        for name, values in response.headers.items()
+    )
+    return recognise(fetch.location or fetch.requested_url, headers, response.body)
+
+
+def may_be_numbered(fetch: Fetch, response: Response, document: FeedDocument) -> bool:
+    """Return whether a feed of unknown software may have numbered pages (`numbered_pages`)."""
+    options = context_of(response).walk.options
+    is_due = fetch.role is Role.SUBSCRIPTION and (options.probe or fetch.walk > FIRST_WALK)
+    return is_due and chain.kind(document, requests.quirks_of(options)) is Kind.SINGLE
+
+
+def may_be_probed(fetch: Fetch) -> bool:
+    url = fetch.location or fetch.requested_url
+    return url.startswith("http") and url_query_parameter(url, "page", keep_blank_values=True) is None
+
+
+def numbered_pages(
+    has_pages: bool, probed_at: str | None, options: FeedOptions
+) -> tuple[Platform | None, bool]:
+    """Return NUMBERED or PROBE if a feed has numbered pages or may be probed, and whether it ever was.
+
+    :param has_pages: as `probed_at`, from `Documents.find_probe`
+    """
     if has_pages:
         return NUMBERED, True
     # A time in the future was recorded by a wrong clock.

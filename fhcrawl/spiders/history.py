@@ -154,8 +154,8 @@ class HistorySpider(Spider):
             options = replace(options, probe=True)
         options = replace(options, ids=start.ids)
         # Probe even if the feed is unchanged.
-        store = StoreExtension.of(self.crawler).store
-        if options.probe and reading.numbered_pages(store, start.feed, options) == (PROBE, True):
+        find_probe = StoreExtension.of(self.crawler).store.documents.find_probe
+        if options.probe and reading.numbered_pages(*find_probe(start.feed), options) == (PROBE, True):
             start = start.without_validators()
         return self._with_callbacks(requests.first(start, options))
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from fhcrawl.crawling import reading, requests
 from fhcrawl.crawling.context import context_of
 from fhcrawl.crawling.feedcrawl import ReadDocument
+from fhcrawl.crawling.reading import StoredState
 from fhcrawl.documents import FeedDocument
 from fhcrawl.exceptions import LeaseError, NotAFeedError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import FIRST_WALK, Role
 from fhcrawl.logical_feed.chain import as_newer_page
-from fhcrawl.logical_feed.platforms import PROBE
+from fhcrawl.logical_feed.platforms import NAMED, PROBE
 from fhcrawl.logical_feed.results import DocumentFailure, State, has_news, joins, must_follow
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
@@ -89,9 +90,9 @@ class Stage:
     def _read(
         self, feed: FeedCrawl, fetch: Fetch, response: Response, document: FeedDocument
     ) -> tuple[DocumentResult, list[Version | None]]:
-        shared_ids = self._store.entries.read_shared_ids(fetch.feed)
+        stored = StoredState(self._store.entries.read_shared_ids(fetch.feed))
         feed.count_octets(response, reading.inherited_octets(document, fetch.url))
-        return reading.read_document(fetch, response, document, shared_ids)
+        return reading.read_document(fetch, response, document, stored)
 
     def _yield_document(
         self,
@@ -116,13 +117,54 @@ class Stage:
     def _read_of_chain(
         self, feed: FeedCrawl, fetch: Fetch, response: Response, document: FeedDocument
     ) -> tuple[DocumentResult, list[Version | None], EarlierReading | None]:
-        number, earlier = feed.walk.number, None
-        if number > FIRST_WALK:
-            earlier = self._store.documents.read_earlier(fetch.feed, fetch.key, fetch.position, number)
-        shared_ids = self._store.entries.read_shared_ids(fetch.feed)
+        stored = self._look_up(fetch, response, document)
         feed.count_octets(response, reading.inherited_octets(document, fetch.url))
-        result, versions = reading.read_document(fetch, response, document, shared_ids, earlier, self._store)
-        return result, versions, earlier
+        result, versions = reading.read_document(fetch, response, document, stored)
+        if fetch.role is Role.LISTED and result.failure is None and not self._is_reached(result):
+            result = result.failed(reading.NOT_REACHED)
+        return self._with_stored_page(result, stored.earlier), versions, stored.earlier
+
+    def _look_up(self, fetch: Fetch, response: Response, document: FeedDocument) -> StoredState:
+        documents, walk, earlier = self._store.documents, context_of(response).walk, None
+        if walk.number > FIRST_WALK:
+            earlier = documents.read_earlier(fetch.feed, fetch.key, fetch.position, walk.number)
+        software, size = reading.find_software(fetch, response), walk.page_size
+        if software is None and reading.may_be_numbered(fetch, response, document):
+            software, _ = reading.numbered_pages(*documents.find_probe(fetch.feed), walk.options)
+            software = None if software is PROBE and not reading.may_be_probed(fetch) else software
+        if software is not None and software.is_by_time and fetch.role is Role.PAGE and not size:
+            size = documents.count_shown(fetch.feed)
+        return StoredState(self._store.entries.read_shared_ids(fetch.feed), earlier, software, size)
+
+    # calibre's `last` is an offset that no `next` reaches, with entries of the pages before it.
+    def _is_reached(self, result: DocumentResult) -> bool:
+        ids, fetch = [version.id for version in result.versions], result.fetch
+        find_winners = self._store.entries.find_winners
+        return not result.lost_entries and find_winners(fetch.feed, ids, fetch.latest).keys() >= set(ids)
+
+    # The older page that is stored may be the one behind this document, at another URL than is formed now.
+    def _with_stored_page(self, result: DocumentResult, earlier: EarlierReading | None) -> DocumentResult:
+        fetch, link, documents = result.fetch, result.older_document, self._store.documents
+        if link is None or link.platform is None:
+            return result
+        software = NAMED[link.platform]
+        url: str | None
+        if software.has_api:
+            # The API that a home page leads to has the key of the home page.
+            api_document = documents.find(fetch.feed, link.url)
+            url = link.url if api_document is None else api_document.url
+        elif software.moves and earlier is not None and fetch.role is Role.SUBSCRIPTION:
+            # Entries that have left the feed are in the store. If the feed overlaps with its earlier state,
+            # the older page is still the same, as are all pages behind it.
+            overlaps = any(map(earlier.had_id, result.versions))
+            formed = documents.find_formed(fetch.feed, fetch.key, software.name) if overlaps else None
+            url = formed or link.url
+        elif software.is_by_time and fetch.is_check:
+            # Only a walk has read the entries of the documents before this one.
+            url = documents.find_formed(fetch.feed, fetch.key, software.name)
+        else:
+            return result
+        return replace(result, older_document=None if url is None else link._replace(url=url))
 
     # What the store has behind a document is looked up before the result is final: it may show that the links
     # form a loop, or that an earlier walk has left pages unread.
