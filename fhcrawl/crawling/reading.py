@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,7 +43,7 @@ from fhcrawl.logical_feed.chain import (
 )
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE, PROBED_AGAIN, Shown, api_of, recognise
-from fhcrawl.logical_feed.results import CUT, DocumentFailure, DocumentResult, State, latest_time, order
+from fhcrawl.logical_feed.results import CUT, DocumentFailure, DocumentResult, State, Validators, order
 from fhcrawl.logical_feed.verdicts import DECLARED
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import DocumentRef
@@ -118,14 +118,17 @@ def parse_failure(response: Response, error: NotAFeedError) -> DocumentFailure:
 def unchanged_result(fetch: Fetch, response: Response) -> DocumentResult:
     last_reading = context_of(response).last_reading
     etag, last_modified = requests.validators(response)
+    older = None if last_reading is None else last_reading.older_document
+    link = None if older is None else Link(older.role, older.url)
     if response.status != requests.NOT_MODIFIED:
         is_empty = last_reading is not None and last_reading.is_empty
-        validators = None if is_empty else (etag, last_modified, None)
-        return DocumentResult(fetch, validators=validators, received=fetch.fetched)
+        validators = Validators() if is_empty else Validators(etag, last_modified)
+        validators = validators._replace(received=fetch.fetched)
+        return DocumentResult(fetch, older_document=link, validators=validators)
     # RFC 9111, 4.3.4: the header fields of a 304 response replace the stored ones; those that it lacks stay.
     if last_reading is not None:
         etag, last_modified = etag or last_reading.etag, last_modified or last_reading.last_modified
-    return DocumentResult(fetch, validators=(etag, last_modified, None))
+    return DocumentResult(fetch, older_document=link, validators=Validators(etag, last_modified))
 
 
 def has_label(entry: Entry, label: tuple[str | None, ...] | None) -> bool:
@@ -151,9 +154,8 @@ def list_result(
         # The index of a snapshot lists the whole state at `createdAt`; the list of a folder does not.
         kind=(Kind.SINGLE if document_list.prefix is None else Kind.COMPLETE).value,
         updated=document_list.created_at,
-        parts=document_list.documents,
-        validators=(*requests.validators(response), body_digest),
-        replaces=document_list.prefix if is_read else None,
+        parts=results.ListParts(document_list.documents, document_list.prefix if is_read else None),
+        validators=Validators(*requests.validators(response), body_digest),
     )
     if is_read:
         return result, None
@@ -230,6 +232,9 @@ class _Reading:
         self.new_shared_ids: dict[str, str] = {}  # each with the id that the publisher gave
         self.own_urls = (fetch.requested_url, fetch.url)
         self.quirks = requests.quirks_of(self.walk.options)
+        self.kind = chain.kind(document, self.quirks).value
+        self.failure: DocumentFailure | None = None
+        self.older: Link | None = None  # of those that a link names
         self.is_repaired = any(problem.kind == "repaired" for problem in document.problems)
         self.invalid_entries = sum(problem.kind in LOST_KINDS for problem in document.problems)
         self.versions: list[Version | None] = []
@@ -238,16 +243,15 @@ class _Reading:
 
     def result(self) -> DocumentResult:
         fetch, document = self.fetch, self.document
-        failure = self._failure()
+        self.failure = self._failure()
         since = self.walk.since or "" if fetch.role is not Role.PART else ""
-        older_link, failure = self._older_link(since, failure)
+        self.older = self._older_link(since)
         counts = self._compare_with_newer()
         if _referral_failure(self.context):
             # The next run requests the user's URL again.
             fetch = replace(fetch, location=fetch.feed)
         self._read_entries(since)
         versions = [version for version in self.versions if version is not None]
-        deletions = self._deletions()
         if self.invalid_entries:
             counts["fhcrawl/entry/invalid"] = self.invalid_entries
         if number := sum(version.shared_id is not None for version in versions):
@@ -257,33 +261,27 @@ class _Reading:
             for entry_id, publisher_id in self.new_shared_ids.items()
             if entry_id == publisher_id
         )
-        uncounted = [v.claimed.time for v in (*versions, *deletions) if v.claimed is not None]
-        result = DocumentResult(
+        contents, validators = self._chain_fields(versions)
+        if fetch.role is Role.SUBSCRIPTION:
+            validators = self._subscription_validators()
+        older, software, is_cut = self._unlinked_page()
+        return DocumentResult(
             fetch,
-            title=document.title,
-            kind=chain.kind(document, self.quirks).value,
+            kind=self.kind,
             updated=document.updated,
             moved_to=self._moved_to(),
             # The walk does not go on behind a page of a publisher's list.
-            older_document=None if fetch.role is Role.LISTED else older_link,
-            failure=failure,
-            lost_entries=self.invalid_entries,
-            shared_ids=self.shared_ids,
+            older_document=None if fetch.role is Role.LISTED else older,
+            failure=self.failure,
+            validators=validators,
+            contents=contents,
+            metadata=self._metadata(versions, software),
+            lost_entries=self.invalid_entries or (CUT if is_cut else 0),
             new_shared_ids=frozenset(self.new_shared_ids),
             versions=versions,
-            deletions=deletions,
-            uncounted=None if fetch.role is Role.CAPTURE else min(uncounted, default=None),
+            deletions=self._deletions(),
             counts=counts,
         )
-        # Feed of multipart pages: "A page with a `next` link is immutable".
-        is_immutable = document.format == "multipart" and "next-archive" in document.links
-        if fetch.role in chain.CHAIN and not is_immutable:
-            result = self._with_chain_fields(result)
-        if fetch.role is Role.SUBSCRIPTION:
-            result = self._with_subscription_fields(result)
-        elif fetch.role is Role.CAPTURE:
-            result = replace(result, shown=self.marks, oldest=self.oldest)
-        return self._with_unlinked_page(result)
 
     def _failure(self) -> DocumentFailure | None:
         document = self.document
@@ -325,17 +323,16 @@ class _Reading:
         links = None if self.fetch.role is Role.CAPTURE else older_contradiction(document, self.quirks)
         return _contradiction(links) if links else None
 
-    def _older_link(
-        self, snapshot_time: str, failure: DocumentFailure | None
-    ) -> tuple[Link | None, DocumentFailure | None]:
+    def _older_link(self, snapshot_time: str) -> Link | None:
         document = self.document
-        older = chain.older_document(document, self.own_urls, self.quirks)
         if snapshot_time and reaches_snapshot(document, snapshot_time):
-            return None, failure
-        if snapshot_time and older is None and failure is None and begins_after(document, snapshot_time):
+            return None
+        older = chain.older_document(document, self.own_urls, self.quirks)
+        is_oldest = snapshot_time and older is None and self.failure is None
+        if is_oldest and begins_after(document, snapshot_time):
             detail = f"is the oldest document, but begins after the snapshot of {snapshot_time}"
-            return None, DocumentFailure(State.INVALID, ReasonKind.BEGINS_LATER, detail)
-        return older, failure
+            self.failure = DocumentFailure(State.INVALID, ReasonKind.BEGINS_LATER, detail)
+        return older
 
     def _moved_to(self) -> str | None:
         redirected = request_of(self.response).meta.get("redirect_urls")
@@ -352,51 +349,59 @@ class _Reading:
         self.document.problems.extend(problems)
         return Counter(f"fhcrawl/neighbour/{problem.kind}" for problem in problems)
 
-    def _with_chain_fields(self, result: DocumentResult) -> DocumentResult:
-        older, earlier = result.older_document, self.earlier
+    def _chain_fields(self, versions: list[Version]) -> tuple[results.Contents, Validators]:
+        document, older, earlier = self.document, self.older, self.earlier
+        # Feed of multipart pages: "A page with a `next` link is immutable".
+        is_immutable = document.format == "multipart" and "next-archive" in document.links
+        if self.fetch.role not in chain.CHAIN or is_immutable:
+            return results.Contents(), Validators()
         unsettled = earlier.unsettled if earlier is not None else ()
         # A page that does not link to the last page may not be the end.
-        older_url = older.url if older else last_page(self.document, self.own_urls, self.quirks)
-        held = absences.encode(result.versions, older_url, unsettled)
-        is_comparable = earlier is not None and result.failure is None
+        older_url = older.url if older else last_page(document, self.own_urls, self.quirks)
+        held = absences.encode(versions, older_url, unsettled)
         # These entries must be compared again even if the document does not change.
-        is_conditional = self.document.entries and not unsettled
-        validators = (*requests.validators(self.response), None) if is_conditional else None
-        lost_ids = self._lost_ids(result, earlier, held) if is_comparable and earlier is not None else {}
-        is_missing_page = self.context.is_probe and not result.versions
-        return replace(result, held=None if is_missing_page else held, lost=lost_ids, validators=validators)
+        is_conditional = document.entries and not unsettled
+        validators = Validators(*requests.validators(self.response)) if is_conditional else Validators()
+        lost = {} if earlier is None or self.failure is not None else self._lost_ids(earlier, held)
+        is_missing_page = self.context.is_probe and not versions
+        return results.Contents(None if is_missing_page else held, lost), validators
 
-    def _lost_ids(
-        self, result: DocumentResult, earlier: EarlierReading, held: bytes
-    ) -> Mapping[bytes, bytes | None] | None:
-        if self.fetch.role is not Role.SUBSCRIPTION or result.older_document is not None:
+    def _lost_ids(self, earlier: EarlierReading, held: bytes) -> Mapping[bytes, bytes | None] | None:
+        if self.fetch.role is not Role.SUBSCRIPTION or self.older is not None:
             return dict.fromkeys(earlier.lost(held))
         # A feed without older documents contains only its latest entries.
         is_of_events = self.document.format == "multipart" or self.walk.since is not None
-        if result.kind != Kind.SINGLE.value or is_of_events:
+        if self.kind != Kind.SINGLE.value or is_of_events:
             return {}
-        return None if result.lost_entries or self.is_repaired else earlier.removed(held)
+        return None if self.invalid_entries or self.is_repaired else earlier.removed(held)
 
-    def _with_subscription_fields(self, result: DocumentResult) -> DocumentResult:
-        document, older = self.document, result.older_document
-        # RFC 5005, 2; an incomplete or invalid document deletes no entries.
-        is_intact = result.failure is None and not self.invalid_entries and not self.is_repaired
+    def _subscription_validators(self) -> Validators:
+        document, older = self.document, self.older
         # The same bytes, if they only link to the first page, do not prove that the pages are unchanged.
         has_pages = older is not None and older.role is Role.PAGE
         is_index = has_pages and not (document.entries or document.updated)
         body_digest = None if is_index else requests.body_digest(self.response, self.walk)
         # A server may have sent a document without entries with the ETag of one that has some.
         validators = requests.validators(self.response) if document.entries else (None, None)
-        present = frozenset(version.id for version in result.versions)
-        return replace(
-            result,
-            update_schedule=None if document.update_schedule is None else asdict(document.update_schedule),
-            validators=(*validators, body_digest),
-            present=present if document.complete and is_intact else None,
-            shown=self.marks if result.kind in COVERED_KINDS and result.failure is None else None,
+        return Validators(*validators, body_digest)
+
+    def _metadata(self, versions: list[Version], software: str | None) -> results.Metadata:
+        document = self.document
+        if self.fetch.role is Role.CAPTURE:
+            return results.Metadata(document.title, self.marks, self.oldest)
+        if self.fetch.role is not Role.SUBSCRIPTION:
+            return results.Metadata()
+        # RFC 5005, 2; an incomplete or invalid document deletes no entries.
+        is_intact = self.failure is None and not self.invalid_entries and not self.is_repaired
+        is_whole = document.complete and is_intact
+        return results.Metadata(
+            document.title,
+            shown=self.marks if self.kind in COVERED_KINDS and self.failure is None else None,
+            present=frozenset(version.id for version in versions) if is_whole else None,
             total=document.total,
+            software=software,
+            update_schedule=document.update_schedule,
             head=document.head,
-            breaks_span=bool(self.invalid_entries),
         )
 
     # -- entries ------------------------------------------------------------------------------------------
@@ -484,20 +489,18 @@ class _Reading:
         may_read_api = software.has_api and self.walk.options.platforms
         return may_read_api and self._form_older(software)[0] is not None
 
-    # If these pages are disabled, the result only records that there may be some.
-    def _with_unlinked_page(self, result: DocumentResult) -> DocumentResult:
-        fetch, options, software = self.fetch, self.walk.options, self.software
-        if software is None or result.kind != Kind.SINGLE.value or result.older_document or result.failure:
-            return result
+    # The link to the older page, or the name of the software if its pages are not requested; and whether this
+    # page may lack entries of its period.
+    def _unlinked_page(self) -> tuple[Link | None, str | None, bool]:
+        options, software = self.walk.options, self.software
+        if software is None or self.kind != Kind.SINGLE.value or self.older or self.failure:
+            return self.older, None, False
         url, is_cut = self._form_older(software)
-        if is_cut:
-            result = replace(result, lost_entries=result.lost_entries or CUT)
-        if url is None or url == fetch.feed:
-            return result
+        if url is None or url == self.fetch.feed:
+            return None, None, is_cut
         if not options.platforms or (software is NUMBERED and not options.probe):
-            return replace(result, software=software.name)
-        link = Link(Role.PAGE, url, software.name)
-        return replace(result, older_document=link, older_key=url if software.has_api else None)
+            return None, software.name, is_cut
+        return Link(Role.PAGE, url, software.name, url if software.has_api else None), None, is_cut
 
     # The URL of the next older page, and whether this page may lack entries of its period.
     def _form_older(self, software: Platform) -> tuple[str | None, bool]:
@@ -619,7 +622,8 @@ def has_hidden_news(response: Response, result: DocumentResult, earlier: Earlier
     last = context_of(response).last_reading
     if last is None or last.received is None or last.validated_url is None or result.failure is not None:
         return False
-    return earlier is not None and result.held is not None and earlier.has_new_ids(result.held)
+    held = result.contents.held
+    return earlier is not None and held is not None and earlier.has_new_ids(held)
 
 
 def _contradiction(links: Contradiction) -> DocumentFailure:
@@ -675,5 +679,5 @@ def _version(
     fetch: Fetch, entry_id: str, claimed: Order, digest: str, original: bytes | None = None
 ) -> Version:
     if fetch.role is Role.CAPTURE:
-        claimed = claimed.counted(latest_time(fetch.fetched))
+        claimed = claimed.counted(results.latest_time(fetch.fetched))
     return Version.at(fetch.latest, entry_id, claimed, digest, original)

@@ -187,12 +187,13 @@ def write_capture(connection: Connection, feed_id: int, result: DocumentResult) 
             execute(connection, POSTPONE, {"id": fetch.capture_id})
         if failure.state in (State.KNOWN, State.FAILED):
             return
+    shown, oldest = result.metadata.shown, result.metadata.oldest
     values = {
         "feed_id": feed_id,
         "id": fetch.capture_id,
         "state": READ if failure is None else failure.state.value,
         "captured": fetch.fetched,
-        "marks": None if failure is not None or result.shown is None else "".join(result.shown[:WINDOW]),
-        "oldest": result.oldest,
+        "marks": None if failure is not None or shown is None else "".join(shown[:WINDOW]),
+        "oldest": oldest,
     }
     execute(connection, SETTLE, values)

@@ -14,7 +14,16 @@ from fhcrawl.documents.lists import ListedDocument
 from fhcrawl.extensions import progress as shown_progress
 from fhcrawl.extensions.progress import WINDOW_SECONDS, Progress, Rate, console_of, line
 from fhcrawl.logical_feed import ChainPosition, Role, Version
-from fhcrawl.logical_feed.results import CommitBatch, DocumentFailure, DocumentResult, Fetch, Order, State
+from fhcrawl.logical_feed.results import (
+    CommitBatch,
+    DocumentFailure,
+    DocumentResult,
+    Fetch,
+    ListParts,
+    Metadata,
+    Order,
+    State,
+)
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting.summary import MOST_FEEDS, Counts
 
@@ -124,7 +133,9 @@ def test_share_of_a_known_number_of_entries_is_shown_with_the_time_left() -> Non
     ask(progress, "a", "a1", Role.PAGE)
     walk = progress.under_way[0]
     assert walk.done(0) == ""
-    first = replace(with_entries(result("a", "a", Role.SUBSCRIPTION), "2004", "2003"), total=200)
+    first = replace(
+        with_entries(result("a", "a", Role.SUBSCRIPTION), "2004", "2003"), metadata=Metadata(total=200)
+    )
     progress.commit(first, CommitBatch(), 0)
     assert walk.done(30) == "1%, 0:49:30 left"
     ask(progress, "a", "a2", Role.PAGE)
@@ -148,7 +159,7 @@ def test_share_of_the_documents_of_a_list_counts_those_that_are_lost() -> None:
         ask(progress, "a", str(part), Role.PART)
     walk = progress.under_way[0]
     parts = [ListedDocument(str(part), str(part)) for part in range(4)]
-    progress.commit(replace(result("a", "a", Role.SUBSCRIPTION), parts=parts), CommitBatch(), 0)
+    progress.commit(replace(result("a", "a", Role.SUBSCRIPTION), parts=ListParts(parts)), CommitBatch(), 0)
     progress.commit(with_entries(result("a", "0", Role.PART), *["2002"] * 48), CommitBatch(), 0)
     assert walk.done(10) == "25%, 0:00:30 left"
     progress.lose(result("a", "1", Role.PART, failure=MISSING))

@@ -114,7 +114,7 @@ class Chain(Stage):
             if chain_end is not None and chain_end.unread is not None and not chain_end.is_loop:
                 yield requests.known_older_document(feed.walk, fetch, response, chain_end.unread)
         elif last is not None and digest is not None and requests.is_unchanged(response, digest):
-            self._commits.record_unchanged(reading.unchanged_result(fetch, response), last.older_document)
+            self._commits.record_unchanged(reading.unchanged_result(fetch, response))
             if last.older_document is None:
                 self._note_last(feed, fetch, response, is_unchanged=True)
             else:
@@ -217,7 +217,7 @@ class Chain(Stage):
         is_probe: bool,
     ) -> NewerDocument | None:
         fetch = result.fetch
-        if fetch.role is not Role.PAGE or result.failure is not None or result.lost:
+        if fetch.role is not Role.PAGE or result.failure is not None or result.contents.lost:
             return None
         # If not read just before, it was read before a restart, or by an earlier walk.
         find_newer = self._store.documents.find_newer

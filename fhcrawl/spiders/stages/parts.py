@@ -10,6 +10,7 @@ from fhcrawl.crawling.context import context_of
 from fhcrawl.documents.lists import snapshot_prefix
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.logical_feed import Role
+from fhcrawl.logical_feed.results import ListParts
 from fhcrawl.spiders.stages.stage import Stage
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Parts(Stage):
         result, versions = self._read(feed, fetch, response, document)
         next_requests = list(self.next(feed, fetch, context_of(response)))
         if not next_requests:
-            result = replace(result, replaces=snapshot_prefix(fetch.key))
+            result = replace(result, parts=ListParts(replaces=snapshot_prefix(fetch.key)))
         yield from self._yield_document(response, document, result, versions, iter(next_requests))
 
     def next(self, feed: FeedCrawl, fetch: Fetch, context: RequestContext) -> Iterator[Request]:

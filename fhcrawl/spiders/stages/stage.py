@@ -171,7 +171,7 @@ class Stage:
     def _look_behind(
         self, context: RequestContext, result: DocumentResult, stored: Mapping[str, Winner], link: Link
     ) -> ReadDocument:
-        key = result.older_key or link.url
+        key = link.key or link.url
         if link.platform == PROBE.name:
             return ReadDocument(result, stored)
         if key == result.fetch.key:
@@ -189,7 +189,7 @@ class Stage:
     def _look_behind_page(
         self, context: RequestContext, result: DocumentResult, stored: Mapping[str, Winner], link: Link
     ) -> ReadDocument:
-        fetch, documents, key = result.fetch, self._store.documents, result.older_key or link.url
+        fetch, documents, key = result.fetch, self._store.documents, link.key or link.url
         older = documents.find(fetch.feed, key)
         if older is not None and older.run == fetch.run:
             return ReadDocument(_as_loop(result, link), stored)
@@ -199,7 +199,7 @@ class Stage:
             is_read = behind is not None and behind.unread is None and not behind.is_loop
             is_left_over = context.left_over or self._is_left_over(fetch)
             if is_left_over or (is_read and self._has_other_count(result)):
-                result = replace(result, is_left_over=True)
+                result = replace(result, older_document=link._replace(is_left_over=True))
         return ReadDocument(result, stored, behind)
 
     def _is_left_over(self, fetch: Fetch) -> bool:
@@ -209,9 +209,10 @@ class Stage:
         return document.position.walk < fetch.position.walk
 
     def _has_other_count(self, result: DocumentResult) -> bool:
-        if result.fetch.role is Role.SUBSCRIPTION and result.total is None:
+        total = result.metadata.total
+        if result.fetch.role is Role.SUBSCRIPTION and total is None:
             return False
-        return self._store.feeds.has_other_count(result.fetch.feed, result.total)
+        return self._store.feeds.has_other_count(result.fetch.feed, total)
 
     # Makes the result final, and yields the document with the request for the older one.
     def _finish(
@@ -231,11 +232,12 @@ class Stage:
         older: list[Request] = []
         if follows and link is not None and document.fault is None:
             feed.read = read = self._look_behind(context, result, read.stored, link)
-            result = read.result
-            if result.failure is None or result.failure.kind is not ReasonKind.LOOP:
-                older = [self._older_document(feed, response, document, read, earlier, link)]
-        if follows and link is not None and result.held is not None and link.role is Role.PAGE:
-            feed.newer = link.url, NewerDocument(result.fetch.role, result.held)
+            result, behind = read.result, read.result.older_document
+            if behind is not None and (result.failure is None or result.failure.kind is not ReasonKind.LOOP):
+                older = [self._older_document(feed, response, document, read, earlier, behind)]
+        held = result.contents.held
+        if follows and link is not None and held is not None and link.role is Role.PAGE:
+            feed.newer = link.url, NewerDocument(result.fetch.role, held)
         following = (request for requests in (older, following) for request in requests)
         yield from self._commits.yield_document(response, document, result, versions, stored, following)
 
