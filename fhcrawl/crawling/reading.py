@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from w3lib.url import url_query_parameter
 
 from fhcrawl.crawling import requests
-from fhcrawl.crawling.context import Recheck, context_of, request_of
+from fhcrawl.crawling.context import LastReading, Recheck, context_of, request_of
 from fhcrawl.crawling.failures import CHALLENGE, is_challenge
 from fhcrawl.documents import TOO_MANY, FeedDocument, Problem, lists
 from fhcrawl.documents.dates import elapsed
@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.chain import Contradiction
     from fhcrawl.logical_feed.platforms import Platform
     from fhcrawl.logical_feed.results import Fetch, Order
+
+    Lost = Mapping[bytes, bytes | None] | None
 
 logger = logging.getLogger(__name__)
 
@@ -116,19 +118,17 @@ def parse_failure(response: Response, error: NotAFeedError) -> DocumentFailure:
 
 
 def unchanged_result(fetch: Fetch, response: Response) -> DocumentResult:
-    last_reading = context_of(response).last_reading
+    last = context_of(response).last_reading or LastReading()
+    link = last.older_document and Link(last.older_document.role, last.older_document.url)
     etag, last_modified = requests.validators(response)
-    older = None if last_reading is None else last_reading.older_document
-    link = None if older is None else Link(older.role, older.url)
-    if response.status != requests.NOT_MODIFIED:
-        is_empty = last_reading is not None and last_reading.is_empty
-        validators = Validators() if is_empty else Validators(etag, last_modified)
-        validators = validators._replace(received=fetch.fetched)
-        return DocumentResult(fetch, older_document=link, validators=validators)
-    # RFC 9111, 4.3.4: the header fields of a 304 response replace the stored ones; those that it lacks stay.
-    if last_reading is not None:
-        etag, last_modified = etag or last_reading.etag, last_modified or last_reading.last_modified
-    return DocumentResult(fetch, older_document=link, validators=Validators(etag, last_modified))
+    if response.status == requests.NOT_MODIFIED:
+        # RFC 9111, 4.3.4: the header fields of a 304 response replace the stored ones; those that it lacks
+        # stay.
+        validators = Validators(etag or last.etag, last_modified or last.last_modified)
+    else:
+        received = Validators(received=fetch.fetched)
+        validators = received if last.is_empty else received._replace(etag=etag, last_modified=last_modified)
+    return DocumentResult(fetch, older_document=link, validators=validators)
 
 
 def has_label(entry: Entry, label: tuple[str | None, ...] | None) -> bool:
@@ -147,17 +147,16 @@ def list_result(
     if fetch.role is Role.INDEX and document_list.created_at is None:
         url = fetch.requested_url
         logger.warning("%s does not say when it was created: all documents of the feed are read", url)
-    is_read = first_unprocessed == len(document_list.documents)
     body_digest = requests.body_digest(response, context_of(response).walk)
     result = DocumentResult(
         fetch,
         # The index of a snapshot lists the whole state at `createdAt`; the list of a folder does not.
         kind=(Kind.SINGLE if document_list.prefix is None else Kind.COMPLETE).value,
-        updated=document_list.created_at,
-        parts=results.ListParts(document_list.documents, document_list.prefix if is_read else None),
+        metadata=results.Metadata(updated=document_list.created_at),
+        parts=document_list,
         validators=Validators(*requests.validators(response), body_digest),
     )
-    if is_read:
+    if first_unprocessed == len(document_list.documents):
         return result, None
     key, url = document_list.documents[first_unprocessed]
     return result, DocumentRef(
@@ -233,24 +232,22 @@ class _Reading:
         self.own_urls = (fetch.requested_url, fetch.url)
         self.quirks = requests.quirks_of(self.walk.options)
         self.kind = chain.kind(document, self.quirks).value
-        self.failure: DocumentFailure | None = None
-        self.older: Link | None = None  # of those that a link names
         self.is_repaired = any(problem.kind == "repaired" for problem in document.problems)
         self.invalid_entries = sum(problem.kind in LOST_KINDS for problem in document.problems)
         self.versions: list[Version | None] = []
         self.marks: list[str] = []  # `coverage.mark` of entries of a subscription document or a capture
         self.oldest: str | None = None  # when the last of these that has a time was published or updated
+        self.since = self.walk.since or "" if fetch.role is not Role.PART else ""
+        self.failure = self._failure()
+        self.older = self._older_link(self.since)
 
     def result(self) -> DocumentResult:
         fetch, document = self.fetch, self.document
-        self.failure = self._failure()
-        since = self.walk.since or "" if fetch.role is not Role.PART else ""
-        self.older = self._older_link(since)
         counts = self._compare_with_newer()
         if _referral_failure(self.context):
             # The next run requests the user's URL again.
             fetch = replace(fetch, location=fetch.feed)
-        self._read_entries(since)
+        self._read_entries(self.since)
         versions = [version for version in self.versions if version is not None]
         if self.invalid_entries:
             counts["fhcrawl/entry/invalid"] = self.invalid_entries
@@ -261,20 +258,20 @@ class _Reading:
             for entry_id, publisher_id in self.new_shared_ids.items()
             if entry_id == publisher_id
         )
-        contents, validators = self._chain_fields(versions)
+        held, lost, validators = self._chain_fields(versions)
         if fetch.role is Role.SUBSCRIPTION:
             validators = self._subscription_validators()
         older, software, is_cut = self._unlinked_page()
         return DocumentResult(
             fetch,
             kind=self.kind,
-            updated=document.updated,
             moved_to=self._moved_to(),
             # The walk does not go on behind a page of a publisher's list.
             older_document=None if fetch.role is Role.LISTED else older,
             failure=self.failure,
             validators=validators,
-            contents=contents,
+            held=held,
+            lost=lost,
             metadata=self._metadata(versions, software),
             lost_entries=self.invalid_entries or (CUT if is_cut else 0),
             new_shared_ids=frozenset(self.new_shared_ids),
@@ -349,12 +346,12 @@ class _Reading:
         self.document.problems.extend(problems)
         return Counter(f"fhcrawl/neighbour/{problem.kind}" for problem in problems)
 
-    def _chain_fields(self, versions: list[Version]) -> tuple[results.Contents, Validators]:
+    def _chain_fields(self, versions: list[Version]) -> tuple[bytes | None, Lost, Validators]:
         document, older, earlier = self.document, self.older, self.earlier
         # Feed of multipart pages: "A page with a `next` link is immutable".
         is_immutable = document.format == "multipart" and "next-archive" in document.links
         if self.fetch.role not in chain.CHAIN or is_immutable:
-            return results.Contents(), Validators()
+            return None, {}, Validators()
         unsettled = earlier.unsettled if earlier is not None else ()
         # A page that does not link to the last page may not be the end.
         older_url = older.url if older else last_page(document, self.own_urls, self.quirks)
@@ -364,9 +361,9 @@ class _Reading:
         validators = Validators(*requests.validators(self.response)) if is_conditional else Validators()
         lost = {} if earlier is None or self.failure is not None else self._lost_ids(earlier, held)
         is_missing_page = self.context.is_probe and not versions
-        return results.Contents(None if is_missing_page else held, lost), validators
+        return None if is_missing_page else held, lost, validators
 
-    def _lost_ids(self, earlier: EarlierReading, held: bytes) -> Mapping[bytes, bytes | None] | None:
+    def _lost_ids(self, earlier: EarlierReading, held: bytes) -> Lost:
         if self.fetch.role is not Role.SUBSCRIPTION or self.older is not None:
             return dict.fromkeys(earlier.lost(held))
         # A feed without older documents contains only its latest entries.
@@ -387,17 +384,17 @@ class _Reading:
 
     def _metadata(self, versions: list[Version], software: str | None) -> results.Metadata:
         document = self.document
+        metadata = results.Metadata(document.title, document.updated)
         if self.fetch.role is Role.CAPTURE:
-            return results.Metadata(document.title, self.marks, self.oldest)
+            return metadata._replace(shown=self.marks, oldest=self.oldest)
         if self.fetch.role is not Role.SUBSCRIPTION:
-            return results.Metadata()
+            return metadata
         # RFC 5005, 2; an incomplete or invalid document deletes no entries.
         is_intact = self.failure is None and not self.invalid_entries and not self.is_repaired
-        is_whole = document.complete and is_intact
-        return results.Metadata(
-            document.title,
+        is_complete = document.complete and is_intact
+        return metadata._replace(
             shown=self.marks if self.kind in COVERED_KINDS and self.failure is None else None,
-            present=frozenset(version.id for version in versions) if is_whole else None,
+            present=frozenset(version.id for version in versions) if is_complete else None,
             total=document.total,
             software=software,
             update_schedule=document.update_schedule,
@@ -467,16 +464,11 @@ class _Reading:
     # RFC 6721
     def _deletions(self) -> list[Version]:
         fetch, document = self.fetch, self.document
-        is_observed = fetch.role in OBSERVED
-        return [
-            _version(
-                fetch,
-                tombstone.ref,
-                results.deletion_order(tombstone, document.updated, fetch.position, is_observed),
-                "",
-            )
-            for tombstone in document.tombstones
-        ]
+        is_observed, deletions = fetch.role in OBSERVED, []
+        for tombstone in document.tombstones:
+            claimed = results.deletion_order(tombstone, document.updated, fetch.position, is_observed)
+            deletions.append(_version(fetch, tombstone.ref, claimed, ""))
+        return deletions
 
     # -- older pages that no link names -------------------------------------------------------------------
 
@@ -541,23 +533,20 @@ def may_be_numbered(fetch: Fetch, response: Response, document: FeedDocument) ->
     return is_due and chain.kind(document, requests.quirks_of(options)) is Kind.SINGLE
 
 
-def may_be_probed(fetch: Fetch) -> bool:
+def may_be_probed(fetch: Fetch, options: FeedOptions) -> bool:
     url = fetch.location or fetch.requested_url
-    return url.startswith("http") and url_query_parameter(url, "page", keep_blank_values=True) is None
+    has_number = url_query_parameter(url, "page", keep_blank_values=True) is not None
+    return options.platforms and options.probe and url.startswith("http") and not has_number
 
 
-def numbered_pages(
-    has_pages: bool, probed_at: str | None, options: FeedOptions
-) -> tuple[Platform | None, bool]:
-    """Return NUMBERED or PROBE if a feed has numbered pages or may be probed, and whether it ever was.
-
-    :param has_pages: as `probed_at`, from `Documents.find_probe`
-    """
+def numbered_pages(probe: tuple[bool, str | None], may_be_probed: bool) -> tuple[Platform | None, bool]:
+    """Return NUMBERED or PROBE if a feed has numbered pages or is probed, and whether it ever was."""
+    has_pages, probed_at = probe  # `Documents.find_probe`
     if has_pages:
         return NUMBERED, True
     # A time in the future was recorded by a wrong clock.
     is_due = probed_at is None or not 0 <= elapsed(probed_at, now()) < PROBED_AGAIN
-    return PROBE if is_due and options.platforms and options.probe else None, probed_at is not None
+    return PROBE if is_due and may_be_probed else None, probed_at is not None
 
 
 def is_missing(response: Response) -> bool:
@@ -622,8 +611,7 @@ def has_hidden_news(response: Response, result: DocumentResult, earlier: Earlier
     last = context_of(response).last_reading
     if last is None or last.received is None or last.validated_url is None or result.failure is not None:
         return False
-    held = result.contents.held
-    return earlier is not None and held is not None and earlier.has_new_ids(held)
+    return earlier is not None and result.held is not None and earlier.has_new_ids(result.held)
 
 
 def _contradiction(links: Contradiction) -> DocumentFailure:

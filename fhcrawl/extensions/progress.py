@@ -156,7 +156,7 @@ class Progress:
         self._count_read(walk, result)
         # The last entry of a document is mostly its oldest. A document may have the time of its response.
         oldest = next((time for version in reversed(result.versions) if (time := version.order.time)), None)
-        times = [time for time in (walk.back_to, result.updated, oldest) if time]
+        times = [time for time in (walk.back_to, result.metadata.updated, oldest) if time]
         walk.back_to = min(times, default=None)
 
     def confirm(self, result: DocumentResult) -> None:
@@ -173,8 +173,8 @@ class Progress:
         self.problems += result.failure is not None and result.failure.state is not State.KNOWN
 
     def _count_read(self, walk: Walk, result: DocumentResult) -> None:
-        if result.parts.listed is not None:
-            walk.read, walk.total, walk.of_documents = 0, len(result.parts.listed), True
+        if result.parts is not None:
+            walk.read, walk.total, walk.of_documents = 0, len(result.parts.documents), True
         elif walk.of_documents:
             walk.read += result.fetch.role is Role.PART
         else:

@@ -9,11 +9,11 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fhcrawl.documents import model
 from fhcrawl.documents.dates import shift
+from fhcrawl.documents.lists import snapshot_prefix
 from fhcrawl.logical_feed.chain import EARLIEST_WALK, FIRST_WALK, Role
 from fhcrawl.reasons import OF_HOST
 from fhcrawl.utils.text import LONGEST_SENTENCE, printable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fhcrawl.documents import Enclosure, Entry, FeedDocument, HeadSource, Tombstone
-    from fhcrawl.documents.lists import ListedDocument
+    from fhcrawl.documents.lists import DocumentList
     from fhcrawl.documents.model import UpdateSchedule
     from fhcrawl.logical_feed.chain import ChainPosition, Link
     from fhcrawl.reasons import ReasonKind
@@ -495,34 +495,8 @@ class Validators(NamedTuple):
     doubted_since: str | None = None
 
 
-class Contents(NamedTuple):
-    """What a document contains, compared with what it contained before.
-
-    :param held: the content of the document (`absences.encode`); None for one that is not read again, because
-        it never changes or belongs to no chain
-    :param lost: digests of the ids of the entries that it contained before, and does not contain now. Of a
-        plain feed, those that its publisher has removed, each with the next older one (`absences.removed`);
-        None if its document proves nothing, and confirms no missing entry
-    """
-
-    held: bytes | None = None
-    lost: Mapping[bytes, bytes | None] | None = MappingProxyType({})
-
-
-class ListParts(NamedTuple):
-    """The documents of a list.
-
-    :param listed: in the order in which they are read
-    :param replaces: prefix of the ids of a snapshot's entities; once all its parts are processed, they
-        replace the entries of earlier snapshots
-    """
-
-    listed: list[ListedDocument] | None = None
-    replaces: str | None = None
-
-
 class Metadata(NamedTuple):
-    """What a subscription document, or a capture of one, shows of its feed.
+    """What a document declares; that of a subscription document or a capture, also of its feed.
 
     :param shown: marks (`coverage.mark`) of the entries of a plain feed's document or a capture
     :param oldest: publication time, else update time, of the last entry of a capture that has one
@@ -532,6 +506,7 @@ class Metadata(NamedTuple):
     """
 
     title: str | None = None
+    updated: str | None = None
     shown: list[str] | None = None
     oldest: str | None = None
     present: frozenset[str] | None = None
@@ -547,6 +522,12 @@ class DocumentResult:
 
     :param moved_to: URL that an archive was redirected to, if it may be another document
     :param failure: why the document does not count as processed
+    :param held: the content of the document (`absences.encode`); None for one that is not read again, because
+        it never changes or belongs to no chain
+    :param lost: digests of the ids of the entries that it contained before, and does not contain now. Of a
+        plain feed, those that its publisher has removed, each with the next older one (`absences.removed`);
+        None if its document proves nothing, and confirms no missing entry
+    :param parts: the documents of a list, in the order in which they are read
     :param lost_entries: number of its entries that cannot be kept; CUT if its period of time may have more
         entries than it shows
     :param new_shared_ids: ids that it is the first to show to be shared (`tell_apart`)
@@ -555,14 +536,14 @@ class DocumentResult:
 
     fetch: Fetch
     kind: str | None = None
-    updated: str | None = None
     moved_to: str | None = None
     older_document: Link | None = None
     failure: DocumentFailure | None = None
     validators: Validators = field(default_factory=Validators)
-    contents: Contents = field(default_factory=Contents)
+    held: bytes | None = None
+    lost: Mapping[bytes, bytes | None] | None = field(default_factory=dict)
     metadata: Metadata = field(default_factory=Metadata)
-    parts: ListParts = field(default_factory=ListParts)
+    parts: DocumentList | None = None
     lost_entries: int = 0
     new_shared_ids: frozenset[str] = frozenset()
     versions: list[Version] = field(default_factory=list)
@@ -574,6 +555,11 @@ class DocumentResult:
         """The earliest time in it that is in the future, comparable; None for a capture."""
         versions = () if self.fetch.role is Role.CAPTURE else (*self.versions, *self.deletions)
         return min((v.claimed.time for v in versions if v.claimed is not None), default=None)
+
+    @property
+    def replaces(self) -> str | None:
+        """The prefix of a snapshot's ids: once its parts are processed, it replaces earlier snapshots."""
+        return snapshot_prefix(self.fetch.key) if self.parts is None else self.parts.prefix
 
     def failed(self, failure: DocumentFailure) -> Self:
         return replace(self, failure=failure)
@@ -605,7 +591,7 @@ def joins(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
     # before.
     first_walk_not_before = result.fetch.walk + result.fetch.has_joined
     if not result.versions:
-        return not result.contents.lost  # it had none before
+        return not result.lost  # it had none before
     for version in reversed(result.versions):
         winner = stored.get(version.id)
         if winner is None or not FIRST_WALK <= winner.order.walk < first_walk_not_before:

@@ -309,7 +309,7 @@ def _entry_items(
             enclosures=entry.enclosures,
             operation=entry.operation,
             document=result.fetch.url,
-            document_updated=result.updated,
+            document_updated=result.metadata.updated,
             title_type=entry.title_type,
             summary_type=entry.summary_type,
             base=entry.base or result.fetch.url,

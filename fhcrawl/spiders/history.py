@@ -154,8 +154,9 @@ class HistorySpider(Spider):
             options = replace(options, probe=True)
         options = replace(options, ids=start.ids)
         # Probe even if the feed is unchanged.
-        find_probe = StoreExtension.of(self.crawler).store.documents.find_probe
-        if options.probe and reading.numbered_pages(*find_probe(start.feed), options) == (PROBE, True):
+        documents = StoreExtension.of(self.crawler).store.documents
+        may_be_probed = options.probe and options.platforms
+        if may_be_probed and reading.numbered_pages(documents.find_probe(start.feed), True) == (PROBE, True):
             start = start.without_validators()
         return self._with_callbacks(requests.first(start, options))
 

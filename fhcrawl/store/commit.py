@@ -338,9 +338,8 @@ class Commit(FeedWriter):
         self._stored_coverage: Coverage | None = None
         feed_id = database.feed_ids.get(result.fetch.feed)
         # Most documents need only the feed's id, which is in memory.
-        metadata = result.metadata
-        has_state = (metadata.present, metadata.shown, result.parts.listed, result.validators.doubted_since)
-        needing_state = (*has_state, result.failure)
+        metadata, since = result.metadata, result.validators.doubted_since
+        needing_state = (metadata.present, metadata.shown, result.parts, since, result.failure)
         if feed_id is None or self._is_last_page or any(value is not None for value in needing_state):
             with database.lookup() as connection:
                 feed_id = database.find_id(connection, result.fetch.feed)
@@ -354,8 +353,8 @@ class Commit(FeedWriter):
         if result.metadata.present is not None and result.failure is None:
             rows = execute(connection, WINNERS, {"feed_id": feed_id})
             self._winners = {**winners(rows, fetch.latest), **self._winners}
-        if result.parts.listed is not None:
-            listed_keys = {part.key for part in result.parts.listed}
+        if result.parts is not None:
+            listed_keys = {part.key for part in result.parts.documents}
             parts = "SELECT id, key FROM documents WHERE feed_id = :feed_id AND role = 'part'"
             rows = execute(connection, parts, {"feed_id": feed_id})
             self._unlisted_ids = [row.id for row in rows if row.key not in listed_keys]
@@ -392,14 +391,14 @@ class Commit(FeedWriter):
             # A complete feed has no archives. If it gets some later, they restore deleted entries: they have
             # to be read again, at new positions.
             self._execute("DELETE FROM documents WHERE feed_id = :feed_id AND KEY(key) <> KEY(:key)")
-        if fetch.role is Role.SUBSCRIPTION and result.parts.listed is None and result.failure is None:
+        if fetch.role is Role.SUBSCRIPTION and result.parts is None and result.failure is None:
             self._execute(FORGET_PARTS)
         if fetch.role is Role.INDEX:
             self._forget_other_snapshots()
-        if result.contents.lost is None:
+        if result.lost is None:
             self._execute(FORGET_UNCONFIRMED)
         common = {"role": fetch.role.value, "walk": fetch.walk, "since": fetch.fetched}
-        lost_entries = (result.contents.lost or {}).items()
+        lost_entries = (result.lost or {}).items()
         self._execute_all(NOTE_LOST, ({**common, "key": key, "below": below} for key, below in lost_entries))
         deleted = self._delete_removed_entries() + self._replace_snapshots()
         self._write_feed({"news": fetch.fetched} if self._batch.accepted or deleted else {})
@@ -497,7 +496,7 @@ class Commit(FeedWriter):
             "step": fetch.position.step,
             "behind_key": self._write_older_documents(),
             "run": fetch.run,
-            "updated": result.updated,
+            "updated": result.metadata.updated,
             "lost_entries": result.lost_entries,
             "reason": failure and failure.kind.value,
             "detail": failure and failure.detail,
@@ -507,10 +506,10 @@ class Commit(FeedWriter):
             "uncounted": result.uncounted,
             **self._validator_columns(),
             "received": fetch.fetched,
-            "checked": None if result.contents.held is None else fetch.fetched,
+            "checked": None if result.held is None else fetch.fetched,
             "checked_walk": fetch.walk,
             "changed_walk": fetch.walk,
-            "held": result.contents.held,
+            "held": result.held,
         }
         # Entries move from page to page, under the same URLs: if a page has changes, the older pages must be
         # read again. They count as unread at once, so that the next run reads them even if this one crashes.
@@ -544,20 +543,19 @@ class Commit(FeedWriter):
     def _write_older_documents(self) -> str | None:
         result, place = self._result, self._fetch.position
         row = {"lost_entries": 0, **self._unread_columns()}
-        if (parts := result.parts.listed) is not None:
+        if result.parts is not None:
             row |= {"role": Role.PART.value, "walk": place.walk}
             rows, behind = [], None
             # The last one first: each refers to its successor.
-            for index, (key, url) in reversed([*enumerate(parts, 1)]):
+            for index, (key, url) in reversed([*enumerate(result.parts.documents, 1)]):
                 rows.append({**row, "key": key, "url": url, "step": place.step - index, "behind_key": behind})
                 behind = key
             self._execute_all(WRITE_PART, rows)
             if self._unlisted_ids:
                 self._execute("DELETE FROM documents WHERE id = ANY(:numbers)", numbers=self._unlisted_ids)
             return behind
-        if result.older_document is None:
+        if (link := result.older_document) is None:
             return None
-        link = result.older_document
         key = link.key or link.url
         row |= {"key": key, "url": link.url, "role": link.role.value, "platform": link.platform}
         self._execute(WRITE_OLDER_DOCUMENT, **row)
@@ -626,7 +624,7 @@ class Commit(FeedWriter):
         other_indexes = "feed_id = :feed_id AND role = 'index' AND KEY(key) <> KEY(:key)"
         # If this snapshot is older than another one, the feed's older documents have to be read again.
         is_older = f"EXISTS (SELECT 1 FROM documents WHERE {other_indexes} AND updated > :updated)"
-        values = {**UNREAD, "updated": self._result.updated or "", "since": self._fetch.fetched}
+        values = {**UNREAD, "updated": self._result.metadata.updated or "", "since": self._fetch.fetched}
         for statement in (
             f"""UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since
             WHERE feed_id = :feed_id AND role IN ('archive', 'page') AND {is_older}""",
@@ -640,7 +638,7 @@ class Commit(FeedWriter):
     def _replace_snapshots(self) -> int:
         unread_part = """SELECT 1 FROM documents
             WHERE feed_id = :feed_id AND role = 'part' AND state <> 'processed' LIMIT 1"""
-        prefix = self._result.parts.replaces
+        prefix = self._result.replaces
         if prefix is None or self._execute(unread_part).first() is not None:
             return 0
         # A snapshot's id may begin with another one's and ':'. An entity's id is the prefix and two
@@ -689,7 +687,7 @@ class Commit(FeedWriter):
                 new_rows.append({"id": entry_id, "since": self._fetch.fetched})
         self._write_changes(exported_digests, unchanged_ids)
         # The end of the walk searches for former ids of new entries. In the first walk, no id has changed.
-        if self._fetch.walk > FIRST_WALK and self._result.contents.held is not None:
+        if self._fetch.walk > FIRST_WALK and self._result.held is not None:
             self._execute_all(insertion("renames", ("feed_id", "id", "since")), new_rows)
         confirmed = [each for each in batch.confirmed.values() if not self._is_superseded(each[0])]
         rows = [_entry_row(self.feed_id, *each) for each in confirmed]

@@ -345,7 +345,7 @@ class Documents(Repository):
                 return write(commit.bind_to(connection))
 
             # What a snapshot replaces depends on the store's state at the time of the commit.
-            if pipeline is not None and result.parts.replaces is None:
+            if pipeline is not None and result.replaces is None:
                 self._database.send(pipeline, partial(write_leased, leases.assert_owner), done)
                 return
             with self._database.transaction() as connection:

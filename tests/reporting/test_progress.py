@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console, ConsoleDimensions
 
-from fhcrawl.documents.lists import ListedDocument
+from fhcrawl.documents.lists import DocumentList, ListedDocument
 from fhcrawl.extensions import progress as shown_progress
 from fhcrawl.extensions.progress import WINDOW_SECONDS, Progress, Rate, console_of, line
 from fhcrawl.logical_feed import ChainPosition, Role, Version
@@ -19,7 +19,6 @@ from fhcrawl.logical_feed.results import (
     DocumentFailure,
     DocumentResult,
     Fetch,
-    ListParts,
     Metadata,
     Order,
     State,
@@ -117,12 +116,19 @@ def test_walk_has_come_back_to_the_last_entry_with_a_time_or_else_to_the_oldest_
     # A document that is made when it is requested has the time of its response.
     for url, updated in (("a1", None), ("a2", "2026-01-01T00:00:00Z")):
         ask(progress, "a", url)
-        read = with_entries(result("a", url, updated=updated), "2004-02-01T00:00:00Z", f"2003-0{url[1]}", "")
+        read = with_entries(
+            result("a", url, metadata=Metadata(updated=updated)),
+            "2004-02-01T00:00:00Z",
+            f"2003-0{url[1]}",
+            "",
+        )
         progress.commit(read, CommitBatch(), 0)
     assert progress.under_way[0].back_to == "2003-01"
     for month, back_to in (("2002-03", "2002-03"), ("2001-12", "2001-12"), ("2002-01", "2001-12")):
         ask(progress, "a", month)
-        progress.commit(result("a", month, updated=f"{month}-01T00:00:00Z"), CommitBatch(), 0)
+        progress.commit(
+            result("a", month, metadata=Metadata(updated=f"{month}-01T00:00:00Z")), CommitBatch(), 0
+        )
         assert str(progress.under_way[0].back_to).startswith(back_to)
 
 
@@ -159,7 +165,7 @@ def test_share_of_the_documents_of_a_list_counts_those_that_are_lost() -> None:
         ask(progress, "a", str(part), Role.PART)
     walk = progress.under_way[0]
     parts = [ListedDocument(str(part), str(part)) for part in range(4)]
-    progress.commit(replace(result("a", "a", Role.SUBSCRIPTION), parts=ListParts(parts)), CommitBatch(), 0)
+    progress.commit(replace(result("a", "a", Role.SUBSCRIPTION), parts=DocumentList(parts)), CommitBatch(), 0)
     progress.commit(with_entries(result("a", "0", Role.PART), *["2002"] * 48), CommitBatch(), 0)
     assert walk.done(10) == "25%, 0:00:30 left"
     progress.lose(result("a", "1", Role.PART, failure=MISSING))

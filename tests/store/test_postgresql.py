@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from sqlalchemy import Connection, make_url
 
-from fhcrawl.documents.lists import ListedDocument
+from fhcrawl.documents.lists import DocumentList, ListedDocument
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import ChainPosition, Role, Verdict
 from fhcrawl.logical_feed.results import (
@@ -19,7 +19,6 @@ from fhcrawl.logical_feed.results import (
     DocumentFailure,
     DocumentResult,
     Fetch,
-    ListParts,
     State,
 )
 from fhcrawl.reasons import ReasonKind
@@ -198,7 +197,7 @@ class TestRoundTrips:
         for names in ("abc", "bd"):
             parts = [ListedDocument(name, f"http://example.org/{name}") for name in names]
             before = wire.trips
-            commit(store, DocumentResult(fetch, parts=ListParts(parts)), CommitBatch())
+            commit(store, DocumentResult(fetch, parts=DocumentList(parts)), CommitBatch())
             assert wire.trips - before == 2
         steps = [store.documents.find(INDEX, name) for name in "abcd"]
         assert [step and step.position for step in steps] == [None, ChainPosition(1, -2)] * 2

@@ -217,7 +217,7 @@ class Chain(Stage):
         is_probe: bool,
     ) -> NewerDocument | None:
         fetch = result.fetch
-        if fetch.role is not Role.PAGE or result.failure is not None or result.contents.lost:
+        if fetch.role is not Role.PAGE or result.failure is not None or result.lost:
             return None
         # If not read just before, it was read before a restart, or by an earlier walk.
         find_newer = self._store.documents.find_newer

@@ -90,8 +90,8 @@ class Stage:
     def _read(
         self, feed: FeedCrawl, fetch: Fetch, response: Response, document: FeedDocument
     ) -> tuple[DocumentResult, list[Version | None]]:
-        stored = StoredState(self._store.entries.read_shared_ids(fetch.feed))
         feed.count_octets(response, reading.inherited_octets(document, fetch.url))
+        stored = StoredState(self._store.entries.read_shared_ids(fetch.feed))
         return reading.read_document(fetch, response, document, stored)
 
     def _yield_document(
@@ -130,8 +130,8 @@ class Stage:
             earlier = documents.read_earlier(fetch.feed, fetch.key, fetch.position, walk.number)
         software, size = reading.find_software(fetch, response), walk.page_size
         if software is None and reading.may_be_numbered(fetch, response, document):
-            software, _ = reading.numbered_pages(*documents.find_probe(fetch.feed), walk.options)
-            software = None if software is PROBE and not reading.may_be_probed(fetch) else software
+            may_be_probed = reading.may_be_probed(fetch, walk.options)
+            software, _ = reading.numbered_pages(documents.find_probe(fetch.feed), may_be_probed)
         if software is not None and software.is_by_time and fetch.role is Role.PAGE and not size:
             size = documents.count_shown(fetch.feed)
         return StoredState(self._store.entries.read_shared_ids(fetch.feed), earlier, software, size)
@@ -148,7 +148,7 @@ class Stage:
         if link is None or link.platform is None:
             return result
         software = NAMED[link.platform]
-        url: str | None
+        url: str | None = link.url
         if software.has_api:
             # The API that a home page leads to has the key of the home page.
             api_document = documents.find(fetch.feed, link.url)
@@ -156,14 +156,11 @@ class Stage:
         elif software.moves and earlier is not None and fetch.role is Role.SUBSCRIPTION:
             # Entries that have left the feed are in the store. If the feed overlaps with its earlier state,
             # the older page is still the same, as are all pages behind it.
-            overlaps = any(map(earlier.had_id, result.versions))
-            formed = documents.find_formed(fetch.feed, fetch.key, software.name) if overlaps else None
-            url = formed or link.url
+            if any(map(earlier.had_id, result.versions)):
+                url = documents.find_formed(fetch.feed, fetch.key, software.name) or url
         elif software.is_by_time and fetch.is_check:
             # Only a walk has read the entries of the documents before this one.
             url = documents.find_formed(fetch.feed, fetch.key, software.name)
-        else:
-            return result
         return replace(result, older_document=None if url is None else link._replace(url=url))
 
     # What the store has behind a document is looked up before the result is final: it may show that the links
@@ -209,10 +206,9 @@ class Stage:
         return document.position.walk < fetch.position.walk
 
     def _has_other_count(self, result: DocumentResult) -> bool:
-        total = result.metadata.total
-        if result.fetch.role is Role.SUBSCRIPTION and total is None:
-            return False
-        return self._store.feeds.has_other_count(result.fetch.feed, total)
+        fetch, total = result.fetch, result.metadata.total
+        is_known = fetch.role is not Role.SUBSCRIPTION or total is not None
+        return is_known and self._store.feeds.has_other_count(fetch.feed, total)
 
     # Makes the result final, and yields the document with the request for the older one.
     def _finish(
@@ -235,9 +231,8 @@ class Stage:
             result, behind = read.result, read.result.older_document
             if behind is not None and (result.failure is None or result.failure.kind is not ReasonKind.LOOP):
                 older = [self._older_document(feed, response, document, read, earlier, behind)]
-        held = result.contents.held
-        if follows and link is not None and held is not None and link.role is Role.PAGE:
-            feed.newer = link.url, NewerDocument(result.fetch.role, held)
+        if follows and link is not None and result.held is not None and link.role is Role.PAGE:
+            feed.newer = link.url, NewerDocument(result.fetch.role, result.held)
         following = (request for requests in (older, following) for request in requests)
         yield from self._commits.yield_document(response, document, result, versions, stored, following)
 
