@@ -92,7 +92,6 @@ class StoredState(NamedTuple):
     """What is known of a document, and of its feed, before it is read.
 
     :param shared_ids: ids that several entries of the feed are known to have
-    :param earlier: what was stored of the document before
     :param software: for a document of the chain: forms the URL of its older page if no link names it
     :param size: number of entries of the subscription document; 0 if unknown
     """
@@ -122,8 +121,7 @@ def unchanged_result(fetch: Fetch, response: Response) -> DocumentResult:
     link = last.older_document and Link(last.older_document.role, last.older_document.url)
     etag, last_modified = requests.validators(response)
     if response.status == requests.NOT_MODIFIED:
-        # RFC 9111, 4.3.4: the header fields of a 304 response replace the stored ones; those that it lacks
-        # stay.
+        # RFC 9111, 4.3.4: the header fields of a 304 replace the stored ones; those that it lacks stay.
         validators = Validators(etag or last.etag, last_modified or last.last_modified)
     else:
         received = Validators(received=fetch.fetched)
@@ -224,9 +222,7 @@ class _Reading:
     def __init__(self, fetch: Fetch, response: Response, document: FeedDocument, stored: StoredState) -> None:
         self.context = context_of(response)
         self.walk = self.context.walk
-        self.fetch = fetch
-        self.response = response
-        self.document = document
+        self.fetch, self.response, self.document = fetch, response, document
         self.shared_ids, self.earlier, self.software, self.size = stored
         self.new_shared_ids: dict[str, str] = {}  # each with the id that the publisher gave
         self.own_urls = (fetch.requested_url, fetch.url)
@@ -390,8 +386,7 @@ class _Reading:
         if self.fetch.role is not Role.SUBSCRIPTION:
             return metadata
         # RFC 5005, 2; an incomplete or invalid document deletes no entries.
-        is_intact = self.failure is None and not self.invalid_entries and not self.is_repaired
-        is_complete = document.complete and is_intact
+        is_complete = document.complete and not (self.failure or self.invalid_entries or self.is_repaired)
         return metadata._replace(
             shown=self.marks if self.kind in COVERED_KINDS and self.failure is None else None,
             present=frozenset(version.id for version in versions) if is_complete else None,
@@ -475,14 +470,12 @@ class _Reading:
     # The feed has no update times. A post that was edited in it comes with its time from the API, which is
     # read after each change of the feed.
     def _is_dated_by_api(self) -> bool:
-        software = self.software
-        if software is None or self.fetch.role is not Role.SUBSCRIPTION:
+        software = self.software if self.walk.options.platforms else None
+        if software is None or not software.has_api or self.fetch.role is not Role.SUBSCRIPTION:
             return False
-        may_read_api = software.has_api and self.walk.options.platforms
-        return may_read_api and self._form_older(software)[0] is not None
+        return self._form_older(software)[0] is not None
 
-    # The link to the older page, or the name of the software if its pages are not requested; and whether this
-    # page may lack entries of its period.
+    # The link to the older page; if these pages are disabled, the name of the software; whether this is cut.
     def _unlinked_page(self) -> tuple[Link | None, str | None, bool]:
         options, software = self.walk.options, self.software
         if software is None or self.kind != Kind.SINGLE.value or self.older or self.failure:
@@ -514,11 +507,9 @@ class _Reading:
 def find_software(fetch: Fetch, response: Response) -> Platform | None:
     """Return the software of a document if it forms the URLs of older pages."""
     context = context_of(response)
-    if fetch.role is Role.PAGE:
-        platform = context.software if context.walk.options.platforms else None
-        return NUMBERED if platform is PROBE else platform
     if fetch.role is not Role.SUBSCRIPTION:
-        return None
+        platform = context.software if fetch.role is Role.PAGE and context.walk.options.platforms else None
+        return NUMBERED if platform is PROBE else platform
     headers = (
         f"{name.decode('latin-1')}: {b', '.join(values).decode('latin-1')}"
         for name, values in response.headers.items()

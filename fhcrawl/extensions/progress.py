@@ -150,9 +150,8 @@ class Progress:
             counts.new += new
             counts.updated += updated
             counts.deleted += deleted
-        walk.name = (
-            result.metadata.title or walk.name if result.fetch.role is Role.SUBSCRIPTION else walk.name
-        )
+        if result.fetch.role is Role.SUBSCRIPTION:
+            walk.name = result.metadata.title or walk.name
         self._count_read(walk, result)
         # The last entry of a document is mostly its oldest. A document may have the time of its response.
         oldest = next((time for version in reversed(result.versions) if (time := version.order.time)), None)

@@ -583,10 +583,9 @@ class Commit(FeedWriter):
             }
             self._update_feed(row, IS_SUBSCRIPTION)
             self._write_head()
-            if metadata.shown is not None:
-                breaks_span = result.lost_entries > 0
+            if (shown := metadata.shown) is not None:
                 self._write_coverage(
-                    coverage_after(self._stored_coverage, metadata.shown, fetch.fetched, breaks_span)
+                    coverage_after(self._stored_coverage, shown, fetch.fetched, result.lost_entries > 0)
                 )
         elif fetch.role is Role.PART and news_column:
             self._update_feed(news_column)

@@ -178,7 +178,7 @@ class Mementos(Repository):
 
 def write_capture(connection: Connection, feed_id: int, result: DocumentResult) -> None:
     """Store what a capture has shown, or that it cannot be read; do nothing for other documents."""
-    fetch, failure = result.fetch, result.failure
+    fetch, failure, metadata = result.fetch, result.failure, result.metadata
     if fetch.capture_id is None:
         return
     # A capture that cannot be read is not requested again; one that was cut off is, once.
@@ -187,13 +187,12 @@ def write_capture(connection: Connection, feed_id: int, result: DocumentResult) 
             execute(connection, POSTPONE, {"id": fetch.capture_id})
         if failure.state in (State.KNOWN, State.FAILED):
             return
-    shown, oldest = result.metadata.shown, result.metadata.oldest
     values = {
         "feed_id": feed_id,
         "id": fetch.capture_id,
         "state": READ if failure is None else failure.state.value,
         "captured": fetch.fetched,
-        "marks": None if failure is not None or shown is None else "".join(shown[:WINDOW]),
-        "oldest": oldest,
+        "marks": None if failure is not None or metadata.shown is None else "".join(metadata.shown[:WINDOW]),
+        "oldest": metadata.oldest,
     }
     execute(connection, SETTLE, values)

@@ -177,7 +177,7 @@ class Chain(Stage):
         following = [*self._last_page(feed, response, document, result)]
         if reading.has_hidden_news(response, result, earlier):
             following.append(requests.conditional(feed.walk, response))
-        yield from self._finish(feed, response, document, result, versions, earlier, iter(following))
+        yield from self._finish(feed, response, document, result, versions, earlier, following)
         self._note_end(feed, response)
 
     def _note_end(self, feed: FeedCrawl, response: Response) -> None:

@@ -23,7 +23,7 @@ from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.store.documents import NewerDocument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -100,7 +100,7 @@ class Stage:
         document: FeedDocument,
         result: DocumentResult,
         versions: list[Version | None],
-        following: Iterator[Request] = iter(()),  # noqa: B008 - it is empty
+        following: Iterable[Request] = (),
     ) -> Output:
         stored = self._commits.compare(result)
         yield from self._commits.yield_document(response, document, result, versions, stored, following)
@@ -219,7 +219,7 @@ class Stage:
         result: DocumentResult,
         versions: list[Version | None],
         earlier: EarlierReading | None,
-        following: Iterator[Request] = iter(()),  # noqa: B008 - it is empty
+        following: Iterable[Request],
         follows: bool = True,
     ) -> Output:
         stored, context, link = self._commits.compare(result), context_of(response), result.older_document
@@ -228,30 +228,24 @@ class Stage:
         older: list[Request] = []
         if follows and link is not None and document.fault is None:
             feed.read = read = self._look_behind(context, result, read.stored, link)
-            result, behind = read.result, read.result.older_document
-            if behind is not None and (result.failure is None or result.failure.kind is not ReasonKind.LOOP):
-                older = [self._older_document(feed, response, document, read, earlier, behind)]
+            result, was_read = read.result, earlier is not None and earlier.was_read
+            older = [*self._older_document(feed, response, document, read, was_read)]
         if follows and link is not None and result.held is not None and link.role is Role.PAGE:
             feed.newer = link.url, NewerDocument(result.fetch.role, result.held)
-        following = (request for requests in (older, following) for request in requests)
+        following = [*older, *following]
         yield from self._commits.yield_document(response, document, result, versions, stored, following)
 
     def _older_document(
-        self,
-        feed: FeedCrawl,
-        response: Response,
-        document: FeedDocument,
-        read: ReadDocument,
-        earlier: EarlierReading | None,
-        link: Link,
-    ) -> Request:
-        context, result = context_of(response), read.result
-        fetch = result.fetch
+        self, feed: FeedCrawl, response: Response, document: FeedDocument, read: ReadDocument, was_read: bool
+    ) -> Iterator[Request]:
+        context, result, fetch = context_of(response), read.result, read.result.fetch
+        link, failure = result.older_document, result.failure
+        if link is None or (failure is not None and failure.kind is ReasonKind.LOOP):
+            return
         newer = as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
-        barren = _count_barren(context, read, earlier is not None and earlier.was_read)
-        is_subscription = fetch.role is Role.SUBSCRIPTION
-        has_joined = joins(result, read.stored) if is_subscription else context.has_joined
-        return requests.older_document(feed.walk, result, response, link, newer, barren, has_joined)
+        barren = _count_barren(context, read, was_read)
+        has_joined = joins(result, read.stored) if fetch.role is Role.SUBSCRIPTION else context.has_joined
+        yield requests.older_document(feed.walk, result, response, link, newer, barren, has_joined)
 
     def _last_page(
         self, feed: FeedCrawl, response: Response, document: FeedDocument, result: DocumentResult
