@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from w3lib.url import url_query_parameter
 
 from fhcrawl.crawling import requests
-from fhcrawl.crawling.context import Recheck, context_of, request_of
+from fhcrawl.crawling.context import LastReading, Recheck, context_of, request_of
 from fhcrawl.crawling.failures import CHALLENGE, is_challenge
 from fhcrawl.documents import TOO_MANY, FeedDocument, Problem, lists
 from fhcrawl.documents.dates import elapsed
@@ -43,7 +43,7 @@ from fhcrawl.logical_feed.chain import (
 )
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
 from fhcrawl.logical_feed.platforms import NUMBERED, PROBE, PROBED_AGAIN, Shown, api_of, recognise
-from fhcrawl.logical_feed.results import CUT, DocumentFailure, DocumentResult, State, latest_time, order
+from fhcrawl.logical_feed.results import CUT, DocumentFailure, DocumentResult, State, Validators, order
 from fhcrawl.logical_feed.verdicts import DECLARED
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import DocumentRef
@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.chain import Contradiction
     from fhcrawl.logical_feed.platforms import Platform
     from fhcrawl.logical_feed.results import Fetch, Order
-    from fhcrawl.store import Store
 
+    Lost = Mapping[bytes, bytes | None] | None
 
 logger = logging.getLogger(__name__)
 
@@ -88,6 +88,20 @@ SHARED = (
 OBSERVED = (Role.SUBSCRIPTION, Role.PAGE, Role.LISTED)
 
 
+class StoredState(NamedTuple):
+    """What is known of a document, and of its feed, before it is read.
+
+    :param shared_ids: ids that several entries of the feed are known to have
+    :param software: for a document of the chain: forms the URL of its older page if no link names it
+    :param size: number of entries of the subscription document; 0 if unknown
+    """
+
+    shared_ids: frozenset[str]
+    earlier: EarlierReading | None = None
+    software: Platform | None = None
+    size: int = 0
+
+
 def parse_failure(response: Response, error: NotAFeedError) -> DocumentFailure:
     if isinstance(error, TimeIsOverError):
         return DocumentFailure(State.KNOWN, error.kind, f"was left for a later run: {error}")
@@ -103,16 +117,16 @@ def parse_failure(response: Response, error: NotAFeedError) -> DocumentFailure:
 
 
 def unchanged_result(fetch: Fetch, response: Response) -> DocumentResult:
-    last_reading = context_of(response).last_reading
+    last = context_of(response).last_reading or LastReading()
+    link = last.older_document and Link(last.older_document.role, last.older_document.url)
     etag, last_modified = requests.validators(response)
-    if response.status != requests.NOT_MODIFIED:
-        is_empty = last_reading is not None and last_reading.is_empty
-        validators = None if is_empty else (etag, last_modified, None)
-        return DocumentResult(fetch, validators=validators, received=fetch.fetched)
-    # RFC 9111, 4.3.4: the header fields of a 304 response replace the stored ones; those that it lacks stay.
-    if last_reading is not None:
-        etag, last_modified = etag or last_reading.etag, last_modified or last_reading.last_modified
-    return DocumentResult(fetch, validators=(etag, last_modified, None))
+    if response.status == requests.NOT_MODIFIED:
+        # RFC 9111, 4.3.4: the header fields of a 304 replace the stored ones; those that it lacks stay.
+        validators = Validators(etag or last.etag, last_modified or last.last_modified)
+    else:
+        received = Validators(received=fetch.fetched)
+        validators = received if last.is_empty else received._replace(etag=etag, last_modified=last_modified)
+    return DocumentResult(fetch, older_document=link, validators=validators)
 
 
 def has_label(entry: Entry, label: tuple[str | None, ...] | None) -> bool:
@@ -131,18 +145,16 @@ def list_result(
     if fetch.role is Role.INDEX and document_list.created_at is None:
         url = fetch.requested_url
         logger.warning("%s does not say when it was created: all documents of the feed are read", url)
-    is_read = first_unprocessed == len(document_list.documents)
     body_digest = requests.body_digest(response, context_of(response).walk)
     result = DocumentResult(
         fetch,
         # The index of a snapshot lists the whole state at `createdAt`; the list of a folder does not.
         kind=(Kind.SINGLE if document_list.prefix is None else Kind.COMPLETE).value,
-        updated=document_list.created_at,
-        parts=document_list.documents,
-        validators=(*requests.validators(response), body_digest),
-        replaces=document_list.prefix if is_read else None,
+        metadata=results.Metadata(updated=document_list.created_at),
+        parts=document_list,
+        validators=Validators(*requests.validators(response), body_digest),
     )
-    if is_read:
+    if first_unprocessed == len(document_list.documents):
         return result, None
     key, url = document_list.documents[first_unprocessed]
     return result, DocumentRef(
@@ -199,63 +211,40 @@ def _referral_failure(context: RequestContext) -> DocumentFailure | None:
 
 
 def read_document(
-    fetch: Fetch,
-    response: Response,
-    document: FeedDocument,
-    shared_ids: frozenset[str],
-    earlier: EarlierReading | None = None,
-    store: Store | None = None,
+    fetch: Fetch, response: Response, document: FeedDocument, stored: StoredState
 ) -> tuple[DocumentResult, list[Version | None]]:
-    """Return the result of a document, and the version of each entry; None for entries that are skipped.
-
-    :param shared_ids: ids that several entries of the feed are known to have
-    :param earlier: what was stored of the document before
-    :param store: only for a document of the chain: to find its older page if no link names it
-    """
-    read = _Reading(fetch, response, document, shared_ids, earlier, store)
+    """Return the result of a document, and the version of each entry; None for entries that are skipped."""
+    read = _Reading(fetch, response, document, stored)
     return read.result(), read.versions
 
 
 class _Reading:
-    def __init__(
-        self,
-        fetch: Fetch,
-        response: Response,
-        document: FeedDocument,
-        shared_ids: frozenset[str],
-        earlier: EarlierReading | None,
-        store: Store | None,
-    ) -> None:
+    def __init__(self, fetch: Fetch, response: Response, document: FeedDocument, stored: StoredState) -> None:
         self.context = context_of(response)
         self.walk = self.context.walk
-        self.fetch = fetch
-        self.response = response
-        self.document = document
-        self.shared_ids = shared_ids
+        self.fetch, self.response, self.document = fetch, response, document
+        self.shared_ids, self.earlier, self.software, self.size = stored
         self.new_shared_ids: dict[str, str] = {}  # each with the id that the publisher gave
-        self.earlier = earlier
-        self.store = store
         self.own_urls = (fetch.requested_url, fetch.url)
         self.quirks = requests.quirks_of(self.walk.options)
+        self.kind = chain.kind(document, self.quirks).value
         self.is_repaired = any(problem.kind == "repaired" for problem in document.problems)
         self.invalid_entries = sum(problem.kind in LOST_KINDS for problem in document.problems)
-        self.software = None if store is None else self._find_software()
         self.versions: list[Version | None] = []
         self.marks: list[str] = []  # `coverage.mark` of entries of a subscription document or a capture
         self.oldest: str | None = None  # when the last of these that has a time was published or updated
+        self.since = self.walk.since or "" if fetch.role is not Role.PART else ""
+        self.failure = self._failure()
+        self.older = self._older_link(self.since)
 
     def result(self) -> DocumentResult:
         fetch, document = self.fetch, self.document
-        failure = self._failure()
-        since = self.walk.since or "" if fetch.role is not Role.PART else ""
-        older_link, failure = self._older_link(since, failure)
         counts = self._compare_with_newer()
         if _referral_failure(self.context):
             # The next run requests the user's URL again.
             fetch = replace(fetch, location=fetch.feed)
-        self._read_entries(since)
+        self._read_entries(self.since)
         versions = [version for version in self.versions if version is not None]
-        deletions = self._deletions()
         if self.invalid_entries:
             counts["fhcrawl/entry/invalid"] = self.invalid_entries
         if number := sum(version.shared_id is not None for version in versions):
@@ -265,34 +254,27 @@ class _Reading:
             for entry_id, publisher_id in self.new_shared_ids.items()
             if entry_id == publisher_id
         )
-        uncounted = [v.claimed.time for v in (*versions, *deletions) if v.claimed is not None]
-        result = DocumentResult(
+        held, lost, validators = self._chain_fields(versions)
+        if fetch.role is Role.SUBSCRIPTION:
+            validators = self._subscription_validators()
+        older, software, is_cut = self._unlinked_page()
+        return DocumentResult(
             fetch,
-            title=document.title,
-            kind=chain.kind(document, self.quirks).value,
-            updated=document.updated,
+            kind=self.kind,
             moved_to=self._moved_to(),
-            older_document=older_link,
-            failure=failure,
-            lost_entries=self.invalid_entries,
-            shared_ids=self.shared_ids,
+            # The walk does not go on behind a page of a publisher's list.
+            older_document=None if fetch.role is Role.LISTED else older,
+            failure=self.failure,
+            validators=validators,
+            held=held,
+            lost=lost,
+            metadata=self._metadata(versions, software),
+            lost_entries=self.invalid_entries or (CUT if is_cut else 0),
             new_shared_ids=frozenset(self.new_shared_ids),
             versions=versions,
-            deletions=deletions,
-            uncounted=None if fetch.role is Role.CAPTURE else min(uncounted, default=None),
+            deletions=self._deletions(),
             counts=counts,
         )
-        # Feed of multipart pages: "A page with a `next` link is immutable".
-        is_immutable = document.format == "multipart" and "next-archive" in document.links
-        if fetch.role in chain.CHAIN and not is_immutable:
-            result = self._with_chain_fields(result)
-        if fetch.role is Role.SUBSCRIPTION:
-            result = self._with_subscription_fields(result)
-        elif fetch.role is Role.CAPTURE:
-            result = replace(result, shown=self.marks, oldest=self.oldest)
-        elif fetch.role is Role.LISTED and self.store is not None:
-            result = self._as_last_page(result, self.store)
-        return result if self.store is None else self._with_unlinked_page(result, self.store)
 
     def _failure(self) -> DocumentFailure | None:
         document = self.document
@@ -334,17 +316,16 @@ class _Reading:
         links = None if self.fetch.role is Role.CAPTURE else older_contradiction(document, self.quirks)
         return _contradiction(links) if links else None
 
-    def _older_link(
-        self, snapshot_time: str, failure: DocumentFailure | None
-    ) -> tuple[Link | None, DocumentFailure | None]:
+    def _older_link(self, snapshot_time: str) -> Link | None:
         document = self.document
-        older = chain.older_document(document, self.own_urls, self.quirks)
         if snapshot_time and reaches_snapshot(document, snapshot_time):
-            return None, failure
-        if snapshot_time and older is None and failure is None and begins_after(document, snapshot_time):
+            return None
+        older = chain.older_document(document, self.own_urls, self.quirks)
+        is_oldest = snapshot_time and older is None and self.failure is None
+        if is_oldest and begins_after(document, snapshot_time):
             detail = f"is the oldest document, but begins after the snapshot of {snapshot_time}"
-            return None, DocumentFailure(State.INVALID, ReasonKind.BEGINS_LATER, detail)
-        return older, failure
+            self.failure = DocumentFailure(State.INVALID, ReasonKind.BEGINS_LATER, detail)
+        return older
 
     def _moved_to(self) -> str | None:
         redirected = request_of(self.response).meta.get("redirect_urls")
@@ -361,60 +342,58 @@ class _Reading:
         self.document.problems.extend(problems)
         return Counter(f"fhcrawl/neighbour/{problem.kind}" for problem in problems)
 
-    def _with_chain_fields(self, result: DocumentResult) -> DocumentResult:
-        older, earlier = result.older_document, self.earlier
+    def _chain_fields(self, versions: list[Version]) -> tuple[bytes | None, Lost, Validators]:
+        document, older, earlier = self.document, self.older, self.earlier
+        # Feed of multipart pages: "A page with a `next` link is immutable".
+        is_immutable = document.format == "multipart" and "next-archive" in document.links
+        if self.fetch.role not in chain.CHAIN or is_immutable:
+            return None, {}, Validators()
         unsettled = earlier.unsettled if earlier is not None else ()
         # A page that does not link to the last page may not be the end.
-        older_url = older.url if older else last_page(self.document, self.own_urls, self.quirks)
-        held = absences.encode(result.versions, older_url, unsettled)
-        is_comparable = earlier is not None and result.failure is None
+        older_url = older.url if older else last_page(document, self.own_urls, self.quirks)
+        held = absences.encode(versions, older_url, unsettled)
         # These entries must be compared again even if the document does not change.
-        is_conditional = self.document.entries and not unsettled
-        validators = (*requests.validators(self.response), None) if is_conditional else None
-        lost_ids = self._lost_ids(result, earlier, held) if is_comparable and earlier is not None else {}
-        is_missing_page = self.context.is_probe and not result.versions
-        return replace(result, held=None if is_missing_page else held, lost=lost_ids, validators=validators)
+        is_conditional = document.entries and not unsettled
+        validators = Validators(*requests.validators(self.response)) if is_conditional else Validators()
+        lost = {} if earlier is None or self.failure is not None else self._lost_ids(earlier, held)
+        is_missing_page = self.context.is_probe and not versions
+        return None if is_missing_page else held, lost, validators
 
-    # calibre's `last` is an offset that no `next` reaches, with entries of the pages before it.
-    def _as_last_page(self, result: DocumentResult, store: Store) -> DocumentResult:
-        ids, latest = [version.id for version in result.versions], result.fetch.latest
-        is_known = result.lost_entries == 0 and store.entries.find_winners(
-            result.fetch.feed, ids, latest
-        ).keys() >= set(ids)
-        failure = result.failure or (None if is_known else NOT_REACHED)
-        return replace(result, failure=failure, older_document=None)
-
-    def _lost_ids(
-        self, result: DocumentResult, earlier: EarlierReading, held: bytes
-    ) -> Mapping[bytes, bytes | None] | None:
-        if self.fetch.role is not Role.SUBSCRIPTION or result.older_document is not None:
+    def _lost_ids(self, earlier: EarlierReading, held: bytes) -> Lost:
+        if self.fetch.role is not Role.SUBSCRIPTION or self.older is not None:
             return dict.fromkeys(earlier.lost(held))
         # A feed without older documents contains only its latest entries.
         is_of_events = self.document.format == "multipart" or self.walk.since is not None
-        if result.kind != Kind.SINGLE.value or is_of_events:
+        if self.kind != Kind.SINGLE.value or is_of_events:
             return {}
-        return None if result.lost_entries or self.is_repaired else earlier.removed(held)
+        return None if self.invalid_entries or self.is_repaired else earlier.removed(held)
 
-    def _with_subscription_fields(self, result: DocumentResult) -> DocumentResult:
-        document, older = self.document, result.older_document
-        # RFC 5005, 2; an incomplete or invalid document deletes no entries.
-        is_intact = result.failure is None and not self.invalid_entries and not self.is_repaired
+    def _subscription_validators(self) -> Validators:
+        document, older = self.document, self.older
         # The same bytes, if they only link to the first page, do not prove that the pages are unchanged.
         has_pages = older is not None and older.role is Role.PAGE
         is_index = has_pages and not (document.entries or document.updated)
         body_digest = None if is_index else requests.body_digest(self.response, self.walk)
         # A server may have sent a document without entries with the ETag of one that has some.
         validators = requests.validators(self.response) if document.entries else (None, None)
-        present = frozenset(version.id for version in result.versions)
-        return replace(
-            result,
-            update_schedule=None if document.update_schedule is None else asdict(document.update_schedule),
-            validators=(*validators, body_digest),
-            present=present if document.complete and is_intact else None,
-            shown=self.marks if result.kind in COVERED_KINDS and result.failure is None else None,
+        return Validators(*validators, body_digest)
+
+    def _metadata(self, versions: list[Version], software: str | None) -> results.Metadata:
+        document = self.document
+        metadata = results.Metadata(document.title, document.updated)
+        if self.fetch.role is Role.CAPTURE:
+            return metadata._replace(shown=self.marks, oldest=self.oldest)
+        if self.fetch.role is not Role.SUBSCRIPTION:
+            return metadata
+        # RFC 5005, 2; an incomplete or invalid document deletes no entries.
+        is_complete = document.complete and not (self.failure or self.invalid_entries or self.is_repaired)
+        return metadata._replace(
+            shown=self.marks if self.kind in COVERED_KINDS and self.failure is None else None,
+            present=frozenset(version.id for version in versions) if is_complete else None,
             total=document.total,
+            software=software,
+            update_schedule=document.update_schedule,
             head=document.head,
-            breaks_span=bool(self.invalid_entries),
         )
 
     # -- entries ------------------------------------------------------------------------------------------
@@ -480,112 +459,85 @@ class _Reading:
     # RFC 6721
     def _deletions(self) -> list[Version]:
         fetch, document = self.fetch, self.document
-        is_observed = fetch.role in OBSERVED
-        return [
-            _version(
-                fetch,
-                tombstone.ref,
-                results.deletion_order(tombstone, document.updated, fetch.position, is_observed),
-                "",
-            )
-            for tombstone in document.tombstones
-        ]
+        is_observed, deletions = fetch.role in OBSERVED, []
+        for tombstone in document.tombstones:
+            claimed = results.deletion_order(tombstone, document.updated, fetch.position, is_observed)
+            deletions.append(_version(fetch, tombstone.ref, claimed, ""))
+        return deletions
 
     # -- older pages that no link names -------------------------------------------------------------------
-
-    def _find_software(self) -> Platform | None:
-        context = self.context
-        if context.role is Role.PAGE:
-            platform = context.software if self.walk.options.platforms else None
-            return NUMBERED if platform is PROBE else platform
-        if context.role is not Role.SUBSCRIPTION:
-            return None
-        headers = (
-            f"{name.decode('latin-1')}: {b', '.join(values).decode('latin-1')}"
-            for name, values in self.response.headers.items()
-        )
-        return recognise(self.fetch.location or self.fetch.requested_url, headers, self.response.body)
 
     # The feed has no update times. A post that was edited in it comes with its time from the API, which is
     # read after each change of the feed.
     def _is_dated_by_api(self) -> bool:
-        software, store = self.software, self.store
-        if store is None or software is None or self.fetch.role is not Role.SUBSCRIPTION:
+        software = self.software if self.walk.options.platforms else None
+        if software is None or not software.has_api or self.fetch.role is not Role.SUBSCRIPTION:
             return False
-        may_read_api = software.has_api and self.walk.options.platforms
-        return may_read_api and self._form_older(self.fetch, software, store)[0] is not None
+        return self._form_older(software)[0] is not None
 
-    # If these pages are disabled, the result only records that there may be some.
-    def _with_unlinked_page(self, result: DocumentResult, store: Store) -> DocumentResult:
-        fetch, options, software = result.fetch, self.walk.options, self.software
-        if result.kind != Kind.SINGLE.value or result.older_document or result.failure:
-            return result
-        may_be_numbered = options.probe or fetch.walk > FIRST_WALK
-        if software is None and fetch.role is Role.SUBSCRIPTION and may_be_numbered:
-            software, _ = numbered_pages(store, fetch.feed, options)
-            feed_url = fetch.location or fetch.requested_url
-            has_number = url_query_parameter(feed_url, "page", keep_blank_values=True) is not None
-            if software is PROBE and (has_number or not feed_url.startswith("http")):
-                software = None
-        if software is None:
-            return result
-        url, is_cut = self._form_older(fetch, software, store)
-        if is_cut:
-            result = replace(result, lost_entries=result.lost_entries or CUT)
-        if url is None or url == fetch.feed:
-            return result
+    # The link to the older page; if these pages are disabled, the name of the software; whether this is cut.
+    def _unlinked_page(self) -> tuple[Link | None, str | None, bool]:
+        options, software = self.walk.options, self.software
+        if software is None or self.kind != Kind.SINGLE.value or self.older or self.failure:
+            return self.older, None, False
+        url, is_cut = self._form_older(software)
+        if url is None or url == self.fetch.feed:
+            return None, None, is_cut
         if not options.platforms or (software is NUMBERED and not options.probe):
-            return replace(result, software=software.name)
-        older_url = self._stored_older_url(result, software, url, store)
-        link = None if older_url is None else Link(Role.PAGE, older_url, software.name)
-        return replace(result, older_document=link, older_key=url if software.has_api else None)
-
-    def _stored_older_url(
-        self, result: DocumentResult, software: Platform, url: str, store: Store
-    ) -> str | None:
-        fetch, earlier = result.fetch, self.earlier
-        if software.has_api:
-            # The API that a home page leads to has the key of the home page.
-            api_document = store.documents.find(fetch.feed, url)
-            return url if api_document is None else api_document.url
-        # Entries that have left the feed are in the store. If the feed overlaps with its earlier state, the
-        # older page is still the same, as are all pages behind it.
-        if software.moves and earlier is not None and fetch.role is Role.SUBSCRIPTION:
-            overlaps = any(map(earlier.had_id, result.versions))
-            formed = store.documents.find_formed(fetch.feed, fetch.key, software.name) if overlaps else None
-            return formed or url
-        if software.is_by_time and fetch.is_check:
-            # Only a walk has read the entries of the documents before this one.
-            return store.documents.find_formed(fetch.feed, fetch.key, software.name)
-        return url
+            return None, software.name, is_cut
+        return Link(Role.PAGE, url, software.name, url if software.has_api else None), None, is_cut
 
     # The URL of the next older page, and whether this page may lack entries of its period.
-    def _form_older(self, fetch: Fetch, software: Platform, store: Store) -> tuple[str | None, bool]:
-        document, is_page, size = self.document, fetch.role is Role.PAGE, self.walk.page_size
-        if is_page and software.is_by_time and not size:
-            size = store.documents.count_shown(fetch.feed)
+    def _form_older(self, software: Platform) -> tuple[str | None, bool]:
+        document, fetch = self.document, self.fetch
         times = [time for entry in document.entries if (time := entry.published or entry.updated)]
         shown = Shown(
             len(document.entries),
             min(times, default=None),
             document.entries[-1].id if document.entries else None,
-            is_page,
+            fetch.role is Role.PAGE,
             self.context.empty,
-            size,
+            self.size,
             document.site and requests.secured(document.site, self.response),
         )
         # The next run requests the target of a permanent redirect.
         return software.older(fetch.location or fetch.requested_url, shown)
 
 
-def numbered_pages(store: Store, feed: str, options: FeedOptions) -> tuple[Platform | None, bool]:
-    """Return NUMBERED or PROBE if a feed has numbered pages or may be probed, and whether it ever was."""
-    has_pages, probed_at = store.documents.find_probe(feed)
+def find_software(fetch: Fetch, response: Response) -> Platform | None:
+    """Return the software of a document if it forms the URLs of older pages."""
+    context = context_of(response)
+    if fetch.role is not Role.SUBSCRIPTION:
+        platform = context.software if fetch.role is Role.PAGE and context.walk.options.platforms else None
+        return NUMBERED if platform is PROBE else platform
+    headers = (
+        f"{name.decode('latin-1')}: {b', '.join(values).decode('latin-1')}"
+        for name, values in response.headers.items()
+    )
+    return recognise(fetch.location or fetch.requested_url, headers, response.body)
+
+
+def may_be_numbered(fetch: Fetch, response: Response, document: FeedDocument) -> bool:
+    """Return whether a feed of unknown software may have numbered pages (`numbered_pages`)."""
+    options = context_of(response).walk.options
+    is_due = fetch.role is Role.SUBSCRIPTION and (options.probe or fetch.walk > FIRST_WALK)
+    return is_due and chain.kind(document, requests.quirks_of(options)) is Kind.SINGLE
+
+
+def may_be_probed(fetch: Fetch, options: FeedOptions) -> bool:
+    url = fetch.location or fetch.requested_url
+    has_number = url_query_parameter(url, "page", keep_blank_values=True) is not None
+    return options.platforms and options.probe and url.startswith("http") and not has_number
+
+
+def numbered_pages(probe: tuple[bool, str | None], may_be_probed: bool) -> tuple[Platform | None, bool]:
+    """Return NUMBERED or PROBE if a feed has numbered pages or is probed, and whether it ever was."""
+    has_pages, probed_at = probe  # `Documents.find_probe`
     if has_pages:
         return NUMBERED, True
     # A time in the future was recorded by a wrong clock.
     is_due = probed_at is None or not 0 <= elapsed(probed_at, now()) < PROBED_AGAIN
-    return PROBE if is_due and options.platforms and options.probe else None, probed_at is not None
+    return PROBE if is_due and may_be_probed else None, probed_at is not None
 
 
 def is_missing(response: Response) -> bool:
@@ -706,5 +658,5 @@ def _version(
     fetch: Fetch, entry_id: str, claimed: Order, digest: str, original: bytes | None = None
 ) -> Version:
     if fetch.role is Role.CAPTURE:
-        claimed = claimed.counted(latest_time(fetch.fetched))
+        claimed = claimed.counted(results.latest_time(fetch.fetched))
     return Version.at(fetch.latest, entry_id, claimed, digest, original)

@@ -223,8 +223,8 @@ def older_document(
     context, older = context_of(response), result.fetch.position.older_position()
     # A probe that is made again has been processed.
     meta = {**(ALWAYS if link.platform == PROBE.name else {}), **status_meta(link.platform)}
-    if result.older_key is not None:
-        meta[DELTAFETCH_KEY] = result.older_key
+    if link.key is not None:
+        meta[DELTAFETCH_KEY] = link.key
     return _request(
         walk,
         link.url,
@@ -236,7 +236,7 @@ def older_document(
         documents=context.documents + 1,
         platform=link.platform,
         has_joined=has_joined,
-        left_over=result.is_left_over,
+        left_over=link.is_left_over,
         barren=barren,
         empty=0 if result.versions else context.empty + 1,
         newer=newer,

@@ -150,11 +150,12 @@ class Progress:
             counts.new += new
             counts.updated += updated
             counts.deleted += deleted
-        walk.name = result.title or walk.name if result.fetch.role is Role.SUBSCRIPTION else walk.name
+        if result.fetch.role is Role.SUBSCRIPTION:
+            walk.name = result.metadata.title or walk.name
         self._count_read(walk, result)
         # The last entry of a document is mostly its oldest. A document may have the time of its response.
         oldest = next((time for version in reversed(result.versions) if (time := version.order.time)), None)
-        times = [time for time in (walk.back_to, result.updated, oldest) if time]
+        times = [time for time in (walk.back_to, result.metadata.updated, oldest) if time]
         walk.back_to = min(times, default=None)
 
     def confirm(self, result: DocumentResult) -> None:
@@ -172,12 +173,12 @@ class Progress:
 
     def _count_read(self, walk: Walk, result: DocumentResult) -> None:
         if result.parts is not None:
-            walk.read, walk.total, walk.of_documents = 0, len(result.parts), True
+            walk.read, walk.total, walk.of_documents = 0, len(result.parts.documents), True
         elif walk.of_documents:
             walk.read += result.fetch.role is Role.PART
         else:
             walk.read += len(result.versions)
-            walk.total = result.total or walk.total
+            walk.total = result.metadata.total or walk.total
 
     def leave(self, feeds: Iterable[str]) -> None:
         for feed in set(feeds) - self._left_feeds:

@@ -144,11 +144,15 @@ class Link(NamedTuple):
 
     :param platform: name of the software (`platforms`) whose rule formed the URL: no document links to it,
         and it may not exist
+    :param key: its key in the store; None: its URL
+    :param is_left_over: a page that an earlier walk has not read, or a page older than that one
     """
 
     role: Role
     url: str
     platform: str | None = None
+    key: str | None = None
+    is_left_over: bool = False
 
 
 class Kind(str, Enum):

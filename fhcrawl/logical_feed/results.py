@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fhcrawl.documents import model
 from fhcrawl.documents.dates import shift
-from fhcrawl.logical_feed.chain import EARLIEST_WALK, FIRST_WALK
+from fhcrawl.documents.lists import snapshot_prefix
+from fhcrawl.logical_feed.chain import EARLIEST_WALK, FIRST_WALK, Role
 from fhcrawl.reasons import OF_HOST
 from fhcrawl.utils.text import LONGEST_SENTENCE, printable
 
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fhcrawl.documents import Enclosure, Entry, FeedDocument, HeadSource, Tombstone
-    from fhcrawl.documents.lists import ListedDocument
-    from fhcrawl.logical_feed.chain import ChainPosition, Link, Role
+    from fhcrawl.documents.lists import DocumentList
+    from fhcrawl.documents.model import UpdateSchedule
+    from fhcrawl.logical_feed.chain import ChainPosition, Link
     from fhcrawl.reasons import ReasonKind
 
 CLOCK_TOLERANCE_SECONDS = 24 * 60 * 60
@@ -478,71 +480,86 @@ class Fetch:
 CUT = -1
 
 
+class Validators(NamedTuple):
+    """What shows whether a document has changed since it was received.
+
+    :param body_digest: of a subscription document
+    :param received: when the body of an unchanged document was received; None after a 304
+    :param doubted_since: when the document was last received before the server sent a false 304 for it
+    """
+
+    etag: str | None = None
+    last_modified: str | None = None
+    body_digest: str | None = None
+    received: str | None = None
+    doubted_since: str | None = None
+
+
+class Metadata(NamedTuple):
+    """What a document declares; that of a subscription document or a capture, also of its feed.
+
+    :param shown: marks (`coverage.mark`) of the entries of a plain feed's document or a capture
+    :param oldest: publication time, else update time, of the last entry of a capture that has one
+    :param present: the ids in a complete feed's document
+    :param total: number of the feed's entries that it declares
+    :param software: name of the software that made it (`platforms`), if its older pages are not requested
+    """
+
+    title: str | None = None
+    updated: str | None = None
+    shown: list[str] | None = None
+    oldest: str | None = None
+    present: frozenset[str] | None = None
+    total: int | None = None
+    software: str | None = None
+    update_schedule: UpdateSchedule | None = None
+    head: HeadSource | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class DocumentResult:
     """The content of a document: its feed, entries and links; or the failure to read it.
 
     :param moved_to: URL that an archive was redirected to, if it may be another document
-    :param older_key: key of the older document in the store; None: its URL
-    :param is_left_over: a page that an earlier walk has not read, or a page older than that one
     :param failure: why the document does not count as processed
-    :param validators: ETag, Last-Modified, and the body digest of a subscription document
-    :param received: when the body of an unchanged document was received; None after a 304
-    :param doubted_since: when the document was last received before the server sent a false 304 for it
     :param held: the content of the document (`absences.encode`); None for one that is not read again, because
         it never changes or belongs to no chain
     :param lost: digests of the ids of the entries that it contained before, and does not contain now. Of a
         plain feed, those that its publisher has removed, each with the next older one (`absences.removed`);
         None if its document proves nothing, and confirms no missing entry
-    :param update_schedule: of a subscription document, as plain values
+    :param parts: the documents of a list, in the order in which they are read
     :param lost_entries: number of its entries that cannot be kept; CUT if its period of time may have more
         entries than it shows
-    :param shared_ids: ids that several entries of the feed have (`tell_apart`)
-    :param new_shared_ids: those of them that this document is the first to show
-    :param breaks_span: some of its entries cannot be kept
-    :param uncounted: earliest time in it that is in the future, comparable
-    :param parts: the documents of a list, in the order in which they are read
-    :param replaces: prefix of the ids of a snapshot's entities; once all its parts are processed, they
-        replace the entries of earlier snapshots
-    :param present: the ids in a complete feed's document
-    :param shown: marks (`coverage.mark`) of the entries of a plain feed's subscription document or a capture
-    :param oldest: publication time, else update time, of the last entry of a capture that has one
-    :param total: number of the feed's entries that a subscription document declares
-    :param software: name of the software that made it (`platforms`), if its older pages are not requested
+    :param new_shared_ids: ids that it is the first to show to be shared (`tell_apart`)
     :param counts: additions to the crawl's stats, except the entries' outcomes
     """
 
     fetch: Fetch
-    title: str | None = None
     kind: str | None = None
-    updated: str | None = None
     moved_to: str | None = None
     older_document: Link | None = None
-    older_key: str | None = None
-    is_left_over: bool = False
     failure: DocumentFailure | None = None
-    validators: tuple[str | None, str | None, str | None] | None = None
-    received: str | None = None
-    doubted_since: str | None = None
+    validators: Validators = field(default_factory=Validators)
     held: bytes | None = None
     lost: Mapping[bytes, bytes | None] | None = field(default_factory=dict)
-    update_schedule: dict[str, object] | None = None
+    metadata: Metadata = field(default_factory=Metadata)
+    parts: DocumentList | None = None
     lost_entries: int = 0
-    shared_ids: frozenset[str] = frozenset()
     new_shared_ids: frozenset[str] = frozenset()
-    breaks_span: bool = False
     versions: list[Version] = field(default_factory=list)
     deletions: list[Version] = field(default_factory=list)
-    uncounted: str | None = None
-    parts: list[ListedDocument] | None = None
-    replaces: str | None = None
-    present: frozenset[str] | None = None
-    shown: list[str] | None = None
-    oldest: str | None = None
-    total: int | None = None
-    software: str | None = None
-    head: HeadSource | None = None
     counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def uncounted(self) -> str | None:
+        """The earliest time in it that is in the future, comparable; None for a capture."""
+        versions = () if self.fetch.role is Role.CAPTURE else (*self.versions, *self.deletions)
+        return min((v.claimed.time for v in versions if v.claimed is not None), default=None)
+
+    @property
+    def replaces(self) -> str | None:
+        """The prefix of a snapshot's ids: once its parts are processed, it replaces earlier snapshots."""
+        return snapshot_prefix(self.fetch.key) if self.parts is None else self.parts.prefix
 
     def failed(self, failure: DocumentFailure) -> Self:
         return replace(self, failure=failure)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy.spidermiddlewares import httperror
@@ -18,8 +17,7 @@ from fhcrawl.exceptions import ArgumentError, FhcrawlError, LeaseError, StoreErr
 from fhcrawl.extensions import Component
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.logical_feed import Link
-from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
+from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State, Validators
 from fhcrawl.pipelines import EntryVersion, ItemPipelineManager, PendingDocument, describe
 from fhcrawl.reasons import ReasonKind
 
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from fhcrawl.documents import FeedDocument
     from fhcrawl.logical_feed import Version, Winner
     from fhcrawl.logical_feed.results import CommitBatch, Fetch
-    from fhcrawl.store import DocumentRef
 
 logger = logging.getLogger(__name__)
 
@@ -133,7 +130,9 @@ class CommitMiddleware(Component):
     def compare(self, result: DocumentResult) -> dict[str, Winner] | None:
         """Return the newest stored versions of a document's entries, by id; None after an error."""
         try:
-            self._store.documents.share_ids(result)
+            if result.new_shared_ids:
+                known = self._store.entries.read_shared_ids(result.fetch.feed)
+                self._store.documents.share_ids(result, known)
             return self._store.entries.compare(result)
         except Exception as error:  # noqa: BLE001 - after any error, no entry can be processed
             self._extension.fail(error)
@@ -183,10 +182,8 @@ class CommitMiddleware(Component):
             self._store_result(self._store.documents.note_failure, result, failure)
         self._send(signals.document_lost, result=result)
 
-    def record_unchanged(self, result: DocumentResult, older: DocumentRef | None) -> None:
-        """Store that a subscription document is unchanged, and which older document is left to be read."""
-        link = None if older is None else Link(older.role, older.url)
-        result = replace(result, older_document=link)
+    def record_unchanged(self, result: DocumentResult) -> None:
+        """Store that a subscription document is unchanged; its older document is left to be read."""
         self._count("document", "unchanged")
         self._store_result(self._store.documents.note_confirmation, result)
         self._send(signals.document_unchanged, result=result)
@@ -199,7 +196,7 @@ class CommitMiddleware(Component):
                 "although there are new entries; from now on, this feed is requested without conditions",
                 *(fetch.requested_url, since),
             )
-        result = DocumentResult(fetch, doubted_since=since, failure=failure)
+        result = DocumentResult(fetch, validators=Validators(doubted_since=since), failure=failure)
         self._store_result(self._store.documents.note_doubt, result)
 
     def record_check(self, result: DocumentResult) -> None:
@@ -312,7 +309,7 @@ def _entry_items(
             enclosures=entry.enclosures,
             operation=entry.operation,
             document=result.fetch.url,
-            document_updated=result.updated,
+            document_updated=result.metadata.updated,
             title_type=entry.title_type,
             summary_type=entry.summary_type,
             base=entry.base or result.fetch.url,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
 
-from fhcrawl.crawling import reading, requests, subscriptions
+from fhcrawl.crawling import requests, subscriptions
+from fhcrawl.crawling.reading import numbered_pages
 from fhcrawl.crawling.subscriptions import LISTED_FILES
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
@@ -154,8 +155,8 @@ class HistorySpider(Spider):
             options = replace(options, probe=True)
         options = replace(options, ids=start.ids)
         # Probe even if the feed is unchanged.
-        store = StoreExtension.of(self.crawler).store
-        if options.probe and reading.numbered_pages(store, start.feed, options) == (PROBE, True):
+        find_probe = StoreExtension.of(self.crawler).store.documents.find_probe
+        if options.probe and numbered_pages(find_probe(start.feed), options.platforms) == (PROBE, True):
             start = start.without_validators()
         return self._with_callbacks(requests.first(start, options))
 

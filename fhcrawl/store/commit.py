@@ -338,22 +338,23 @@ class Commit(FeedWriter):
         self._stored_coverage: Coverage | None = None
         feed_id = database.feed_ids.get(result.fetch.feed)
         # Most documents need only the feed's id, which is in memory.
-        needing_state = (result.present, result.parts, result.shown, result.doubted_since, result.failure)
+        metadata, since = result.metadata, result.validators.doubted_since
+        needing_state = (metadata.present, metadata.shown, result.parts, since, result.failure)
         if feed_id is None or self._is_last_page or any(value is not None for value in needing_state):
             with database.lookup() as connection:
                 feed_id = database.find_id(connection, result.fetch.feed)
                 self._read_stored_state(connection, feed_id)
         super().__init__(feed_id, result.fetch.position, keeps_versions)
         # Digest of the feed's head, if it is in memory. Removed, since this commit may replace the head.
-        self._stored_head_digest = None if result.head is None else database.head_digests.pop(feed_id, None)
+        self._stored_head_digest = None if metadata.head is None else database.head_digests.pop(feed_id, None)
 
     def _read_stored_state(self, connection: Connection, feed_id: int) -> None:
         fetch, result = self._fetch, self._result
-        if result.present is not None and result.failure is None:
+        if result.metadata.present is not None and result.failure is None:
             rows = execute(connection, WINNERS, {"feed_id": feed_id})
             self._winners = {**winners(rows, fetch.latest), **self._winners}
         if result.parts is not None:
-            listed_keys = {part.key for part in result.parts}
+            listed_keys = {part.key for part in result.parts.documents}
             parts = "SELECT id, key FROM documents WHERE feed_id = :feed_id AND role = 'part'"
             rows = execute(connection, parts, {"feed_id": feed_id})
             self._unlisted_ids = [row.id for row in rows if row.key not in listed_keys]
@@ -366,7 +367,7 @@ class Commit(FeedWriter):
             if page is not None and page.behind_id is not None and page.role == Role.PAGE.value:
                 is_new = page.detail != ENDS_EARLIER.detail
                 self._lost_older_link = is_new or has_changes(result, self._batch.stored)
-        if result.shown is not None or result.doubted_since is not None:
+        if result.metadata.shown is not None or result.validators.doubted_since is not None:
             self._stored_coverage = read_coverage(connection, [feed_id]).get(feed_id)
 
     # The link may be missing for a while only, and the older pages may never have been read, even if this
@@ -386,7 +387,7 @@ class Commit(FeedWriter):
         fetch, result = self._fetch, self._result
         self._write_document()
         self._write_entries()
-        if result.present is not None:
+        if result.metadata.present is not None:
             # A complete feed has no archives. If it gets some later, they restore deleted entries: they have
             # to be read again, at new positions.
             self._execute("DELETE FROM documents WHERE feed_id = :feed_id AND KEY(key) <> KEY(:key)")
@@ -451,7 +452,7 @@ class Commit(FeedWriter):
             WHERE id = {SUBSCRIPTION}""",
             walk=walk,
             time=fetch.fetched,
-            received=result.received,
+            received=result.validators.received,
         )
 
     # After a failure, the stored content is kept; only the time of the last check stays the same.
@@ -470,7 +471,7 @@ class Commit(FeedWriter):
 
     def write_doubt(self) -> None:
         """Write that the server sends 304 for a document that has changed, or that it may have done so."""
-        coverage, since = self._stored_coverage, self._result.doubted_since
+        coverage, since = self._stored_coverage, self._result.validators.doubted_since
         if self._result.failure is None:
             ignored = "UPDATE feeds SET not_modified_ignored = coalesce(not_modified_ignored, :time)"
             self._execute(f"{ignored} WHERE id = :feed_id", time=self._fetch.fetched)
@@ -480,7 +481,7 @@ class Commit(FeedWriter):
     # -- the document and its links ---------------------------------------------------------------
 
     def _validator_columns(self) -> dict[str, object]:
-        etag, last_modified, _ = self._result.validators or (None, None, None)
+        etag, last_modified, *_ = self._result.validators
         url = self._fetch.url if etag or last_modified else None
         return {"etag": etag, "last_modified": last_modified, "validated_url": url}
 
@@ -495,7 +496,7 @@ class Commit(FeedWriter):
             "step": fetch.position.step,
             "behind_key": self._write_older_documents(),
             "run": fetch.run,
-            "updated": result.updated,
+            "updated": result.metadata.updated,
             "lost_entries": result.lost_entries,
             "reason": failure and failure.kind.value,
             "detail": failure and failure.detail,
@@ -513,10 +514,11 @@ class Commit(FeedWriter):
         # Entries move from page to page, under the same URLs: if a page has changes, the older pages must be
         # read again. They count as unread at once, so that the next run reads them even if this one crashes.
         # A check does not affect the pages behind this one, which have their own checks.
+        older = result.older_document
         rereads_older = (
             not fetch.is_check
             and fetch.role in (Role.SUBSCRIPTION, Role.PAGE)
-            and (result.is_left_over or must_follow(result, stored))
+            and ((older is not None and older.is_left_over) or must_follow(result, stored))
         )
         unread_columns = self._unread_columns()
         if rereads_older:
@@ -527,7 +529,7 @@ class Commit(FeedWriter):
             # walk that read them.
             self._execute(UNREAD_PAGES, **unread_columns)
         self._execute(WRITE_DOCUMENT, **row)
-        if rereads_older and result.older_document is not None and result.older_document.role is Role.PAGE:
+        if rereads_older and older is not None and older.role is Role.PAGE:
             self._execute(UNREAD_PAGE, **unread_columns)
         is_of_walk = fetch.role in (Role.SUBSCRIPTION, Role.ARCHIVE) and not fetch.is_check
         if is_of_walk and not joins(result, stored):
@@ -541,61 +543,59 @@ class Commit(FeedWriter):
     def _write_older_documents(self) -> str | None:
         result, place = self._result, self._fetch.position
         row = {"lost_entries": 0, **self._unread_columns()}
-        if (parts := result.parts) is not None:
+        if result.parts is not None:
             row |= {"role": Role.PART.value, "walk": place.walk}
             rows, behind = [], None
             # The last one first: each refers to its successor.
-            for index, (key, url) in reversed([*enumerate(parts, 1)]):
+            for index, (key, url) in reversed([*enumerate(result.parts.documents, 1)]):
                 rows.append({**row, "key": key, "url": url, "step": place.step - index, "behind_key": behind})
                 behind = key
             self._execute_all(WRITE_PART, rows)
             if self._unlisted_ids:
                 self._execute("DELETE FROM documents WHERE id = ANY(:numbers)", numbers=self._unlisted_ids)
             return behind
-        if result.older_document is None:
+        if (link := result.older_document) is None:
             return None
-        role, url, platform = result.older_document
-        key = result.older_key or url
-        row |= {"key": key, "url": url, "role": role.value, "platform": platform}
+        key = link.key or link.url
+        row |= {"key": key, "url": link.url, "role": link.role.value, "platform": link.platform}
         self._execute(WRITE_OLDER_DOCUMENT, **row)
         return key
 
     # -- the feed ---------------------------------------------------------------------------------
 
     def _write_feed(self, news_column: dict[str, object]) -> None:
-        fetch, result = self._fetch, self._result
+        fetch, result, metadata = self._fetch, self._result, self._result.metadata
         if fetch.role is Role.SUBSCRIPTION:
-            *_, body_digest = result.validators or (None,)
             row = {
                 "location": fetch.location or fetch.requested_url,
                 "kind": result.kind,
                 "walk": fetch.position.walk,
                 "crawled": fetch.fetched,
                 **self._validator_columns(),
-                "body_digest": body_digest,
-                "total": result.total,
-                "software": result.software,
+                "body_digest": result.validators.body_digest,
+                "total": metadata.total,
+                "software": metadata.software,
                 **change_rate_row(result),
                 # That of a list of feeds stays if the document has none.
-                **({"title": result.title} if (result.title or "").strip() else {}),
+                **({"title": metadata.title} if (metadata.title or "").strip() else {}),
                 **_without_none(special=fetch.special),
                 **news_column,
             }
             self._update_feed(row, IS_SUBSCRIPTION)
             self._write_head()
-            if result.shown is not None:
+            if (shown := metadata.shown) is not None:
                 self._write_coverage(
-                    coverage_after(self._stored_coverage, result.shown, fetch.fetched, result.breaks_span)
+                    coverage_after(self._stored_coverage, shown, fetch.fetched, result.lost_entries > 0)
                 )
         elif fetch.role is Role.PART and news_column:
             self._update_feed(news_column)
         elif fetch.role is Role.INDEX and fetch.special is not None:
             self._update_feed({"special": fetch.special})
-        elif fetch.role is Role.CAPTURE and result.title is not None:
+        elif fetch.role is Role.CAPTURE and metadata.title is not None:
             # Until the subscription document is read, a feed has the title of a capture.
             self._execute(
                 "UPDATE feeds SET title = :title WHERE id = :feed_id AND kind IS NULL AND title IS NULL",
-                title=result.title,
+                title=metadata.title,
             )
 
     def _update_feed(self, values: Mapping[str, object], *more_assignments: str) -> None:
@@ -604,7 +604,7 @@ class Commit(FeedWriter):
 
     # An incomplete head, such as a truncated one, does not replace another one.
     def _write_head(self) -> None:
-        head = self._result.head
+        head = self._result.metadata.head
         if head is None or head.digest == self._stored_head_digest:
             return
         row = {"original": head.original, "digest": head.digest, "document": self._fetch.url}
@@ -623,7 +623,7 @@ class Commit(FeedWriter):
         other_indexes = "feed_id = :feed_id AND role = 'index' AND KEY(key) <> KEY(:key)"
         # If this snapshot is older than another one, the feed's older documents have to be read again.
         is_older = f"EXISTS (SELECT 1 FROM documents WHERE {other_indexes} AND updated > :updated)"
-        values = {**UNREAD, "updated": self._result.updated or "", "since": self._fetch.fetched}
+        values = {**UNREAD, "updated": self._result.metadata.updated or "", "since": self._fetch.fetched}
         for statement in (
             f"""UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since
             WHERE feed_id = :feed_id AND role IN ('archive', 'page') AND {is_older}""",
@@ -710,10 +710,11 @@ class Commit(FeedWriter):
             winner = self._batch.winners.get(version.id)
             if winner is not None and winner.order[1:] == version.order[1:] and not winner.digest:
                 deletions.append(version.with_overrides_of(winner))
-        if self._result.present is not None and self._result.failure is None:
+        present = self._result.metadata.present
+        if present is not None and self._result.failure is None:
             # RFC 5005, 2: "any entry not actually in the feed document SHOULD NOT be considered part of that
             # feed."
-            present_ids = self._result.present | {version.id for version in deletions}
+            present_ids = present | {version.id for version in deletions}
             deletions += [
                 absence(entry_id, self._place)
                 for entry_id, winner in self._winners.items()

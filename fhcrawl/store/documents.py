@@ -294,15 +294,13 @@ class Documents(Repository):
         """
         self._write(result, batch, Commit.write, done)
 
-    def share_ids(self, result: DocumentResult) -> None:
-        """Store which ids a document shows to be shared: see `results.tell_apart`."""
+    def share_ids(self, result: DocumentResult, known: frozenset[str]) -> None:
+        """Store which ids a document shows to be shared, beside those `known`: see `results.tell_apart`."""
         fetch, new_ids = result.fetch, result.new_shared_ids
-        if not new_ids:
-            return
         with self._database.transaction() as connection:
             feed_id = self._leased_feed_id(connection, fetch.feed)
             writer = FeedWriter(feed_id, fetch.position, self.keeps_versions).bind_to(connection)
-            writer.share_ids(new_ids, result.shared_ids, fetch)
+            writer.share_ids(new_ids, known | new_ids, fetch)
         self._database.shared_ids.pop(fetch.feed, None)
 
     def note_failure(self, result: DocumentResult) -> None:

@@ -88,7 +88,7 @@ class Entries(Repository):
         """
         feed, versions, deletions = result.fetch.feed, result.versions, result.deletions
         sharing = {version.id: version.shared_id for version in versions if version.shared_id is not None}
-        shared_deletions = {v.id: v for v in deletions if v.id in result.shared_ids}
+        shared_deletions = {v.id: v for v in deletions if v.id in self.read_shared_ids(feed)}
         if shared_deletions:
             sharing |= {row.id: from_json(row.details)["shared_id"] for row in self._select(SHARING, feed)}
             deletions.extend(

@@ -196,7 +196,7 @@ class Mementos(Repository):
 
 def write_capture(connection: Connection, feed_id: int, result: DocumentResult) -> None:
     """Store what a capture has shown, or that it cannot be read; do nothing for other documents."""
-    fetch, failure = result.fetch, result.failure
+    fetch, failure, metadata = result.fetch, result.failure, result.metadata
     if fetch.capture_id is None:
         return
     # A capture that cannot be read is not requested again; one that was cut off is, once.
@@ -210,7 +210,7 @@ def write_capture(connection: Connection, feed_id: int, result: DocumentResult) 
         "id": fetch.capture_id,
         "state": READ if failure is None else failure.state.value,
         "captured": fetch.fetched,
-        "marks": None if failure is not None or result.shown is None else "".join(result.shown[:WINDOW]),
-        "oldest": result.oldest,
+        "marks": None if failure is not None or metadata.shown is None else "".join(metadata.shown[:WINDOW]),
+        "oldest": metadata.oldest,
     }
     execute(connection, SETTLE, values)

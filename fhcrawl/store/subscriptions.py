@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fhcrawl.documents import UpdateSchedule
@@ -187,8 +188,8 @@ def due(row: Row[Any]) -> str | None:
 
 def change_rate_row(result: DocumentResult) -> dict[str, object]:
     """Return the columns for the change rate that a feed's server and document declare."""
-    fetch, schedule = result.fetch, result.update_schedule
-    rhythm = None if schedule is None else json.dumps(schedule)
+    fetch, schedule = result.fetch, result.metadata.update_schedule
+    rhythm = None if schedule is None else json.dumps(asdict(schedule))
     return {"polled": fetch.fetched, "fresh_seconds": fetch.freshness_lifetime, "rhythm": rhythm}
 
 

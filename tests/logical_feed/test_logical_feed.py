@@ -1,6 +1,6 @@
 """The rules, one by one."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import count
 
 import pytest
@@ -223,6 +223,21 @@ class TestDecide:
         assert must_follow(result, {"1": stored}) is leads_on
         # So does a page without entries.
         assert must_follow(DocumentResult(fetch), {})
+
+    def test_earliest_time_in_the_future_is_that_of_an_entry_or_a_deletion_but_not_of_a_capture(self) -> None:
+        future = [
+            Version.at(LATEST, str(year), order(f"{year}-01-01T00:00:00Z", None, WALK, 0), "a")
+            for year in (2003, 2009, 2008)
+        ]
+        fetch = Fetch("f", "k", "k", "k", Role.PAGE, WALK, OLD)
+        for versions, deletions in ((future, []), (future[:2], future[2:])):
+            result = DocumentResult(fetch, versions=versions, deletions=deletions)
+            assert str(result.uncounted).startswith("2008")
+            assert replace(result, fetch=replace(fetch, role=Role.CAPTURE)).uncounted is None
+        assert DocumentResult(fetch, versions=future[:1]).uncounted is None
+
+    def test_result_has_few_fields(self) -> None:
+        assert len(fields(DocumentResult)) <= 15
 
 
 LINKS = {"prev-archive": "/a", "next": "/p", "current": "/c", "first": "/f"}

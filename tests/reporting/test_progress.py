@@ -10,11 +10,19 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console, ConsoleDimensions
 
-from fhcrawl.documents.lists import ListedDocument
+from fhcrawl.documents.lists import DocumentList, ListedDocument
 from fhcrawl.extensions import progress as shown_progress
 from fhcrawl.extensions.progress import WINDOW_SECONDS, Progress, Rate, console_of, line
 from fhcrawl.logical_feed import ChainPosition, Role, Version
-from fhcrawl.logical_feed.results import CommitBatch, DocumentFailure, DocumentResult, Fetch, Order, State
+from fhcrawl.logical_feed.results import (
+    CommitBatch,
+    DocumentFailure,
+    DocumentResult,
+    Fetch,
+    Metadata,
+    Order,
+    State,
+)
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting.summary import MOST_FEEDS, Counts
 
@@ -108,12 +116,19 @@ def test_walk_has_come_back_to_the_last_entry_with_a_time_or_else_to_the_oldest_
     # A document that is made when it is requested has the time of its response.
     for url, updated in (("a1", None), ("a2", "2026-01-01T00:00:00Z")):
         ask(progress, "a", url)
-        read = with_entries(result("a", url, updated=updated), "2004-02-01T00:00:00Z", f"2003-0{url[1]}", "")
+        read = with_entries(
+            result("a", url, metadata=Metadata(updated=updated)),
+            "2004-02-01T00:00:00Z",
+            f"2003-0{url[1]}",
+            "",
+        )
         progress.commit(read, CommitBatch(), 0)
     assert progress.under_way[0].back_to == "2003-01"
     for month, back_to in (("2002-03", "2002-03"), ("2001-12", "2001-12"), ("2002-01", "2001-12")):
         ask(progress, "a", month)
-        progress.commit(result("a", month, updated=f"{month}-01T00:00:00Z"), CommitBatch(), 0)
+        progress.commit(
+            result("a", month, metadata=Metadata(updated=f"{month}-01T00:00:00Z")), CommitBatch(), 0
+        )
         assert str(progress.under_way[0].back_to).startswith(back_to)
 
 
@@ -124,7 +139,9 @@ def test_share_of_a_known_number_of_entries_is_shown_with_the_time_left() -> Non
     ask(progress, "a", "a1", Role.PAGE)
     walk = progress.under_way[0]
     assert walk.done(0) == ""
-    first = replace(with_entries(result("a", "a", Role.SUBSCRIPTION), "2004", "2003"), total=200)
+    first = replace(
+        with_entries(result("a", "a", Role.SUBSCRIPTION), "2004", "2003"), metadata=Metadata(total=200)
+    )
     progress.commit(first, CommitBatch(), 0)
     assert walk.done(30) == "1%, 0:49:30 left"
     ask(progress, "a", "a2", Role.PAGE)
@@ -148,7 +165,7 @@ def test_share_of_the_documents_of_a_list_counts_those_that_are_lost() -> None:
         ask(progress, "a", str(part), Role.PART)
     walk = progress.under_way[0]
     parts = [ListedDocument(str(part), str(part)) for part in range(4)]
-    progress.commit(replace(result("a", "a", Role.SUBSCRIPTION), parts=parts), CommitBatch(), 0)
+    progress.commit(replace(result("a", "a", Role.SUBSCRIPTION), parts=DocumentList(parts)), CommitBatch(), 0)
     progress.commit(with_entries(result("a", "0", Role.PART), *["2002"] * 48), CommitBatch(), 0)
     assert walk.done(10) == "25%, 0:00:30 left"
     progress.lose(result("a", "1", Role.PART, failure=MISSING))

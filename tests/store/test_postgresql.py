@@ -11,10 +11,16 @@ from collections.abc import Callable, Iterator
 import pytest
 from sqlalchemy import Connection, make_url
 
-from fhcrawl.documents.lists import ListedDocument
+from fhcrawl.documents.lists import DocumentList, ListedDocument
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import ChainPosition, Role, Verdict
-from fhcrawl.logical_feed.results import CommitBatch, DocumentFailure, DocumentResult, Fetch, State
+from fhcrawl.logical_feed.results import (
+    CommitBatch,
+    DocumentFailure,
+    DocumentResult,
+    Fetch,
+    State,
+)
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import ChainEnd, Store, statements
 from fhcrawl.store.statements import ORDER
@@ -191,7 +197,7 @@ class TestRoundTrips:
         for names in ("abc", "bd"):
             parts = [ListedDocument(name, f"http://example.org/{name}") for name in names]
             before = wire.trips
-            commit(store, DocumentResult(fetch, parts=parts), CommitBatch())
+            commit(store, DocumentResult(fetch, parts=DocumentList(parts)), CommitBatch())
             assert wire.trips - before == 2
         steps = [store.documents.find(INDEX, name) for name in "abcd"]
         assert [step and step.position for step in steps] == [None, ChainPosition(1, -2)] * 2

@@ -106,9 +106,9 @@ class _Queue:
         if self.requested is None:
             return
         time = result.fetch.fetched
-        is_read = result.failure is None and result.shown is not None
-        marks = tuple((result.shown or [])[:WINDOW]) if is_read else None
-        capture_read = self.reads[self.requested.id] = CaptureRead(time, marks, result.oldest)
+        shown, oldest = result.metadata.shown, result.metadata.oldest
+        marks = None if result.failure is not None or shown is None else tuple(shown[:WINDOW])
+        capture_read = self.reads[self.requested.id] = CaptureRead(time, marks, oldest)
         if time != self.requested.time:
             self.reads[time] = capture_read
             self.chosen = [capture for capture in self.chosen if capture.time != time]
@@ -503,9 +503,8 @@ class Captures(Stage):
         if queue and document.new_url is not None and not fetch.position.step:
             queue.add_url(document.new_url, 0)
         # The links of a capture do not belong to the feed's chain today.
-        result = replace(result, older_document=None)
-        if result.failure is not None:
-            result = result.failed(_failure_of_capture(fetch, response, result.failure))
+        cause = result.failure and _failure_of_capture(fetch, response, result.failure)
+        result = replace(result, older_document=None, failure=cause)
         if queue:
             queue.note_read(result)
         yield from self._yield_document(response, document, result, versions, next_requests)

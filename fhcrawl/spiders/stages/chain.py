@@ -114,7 +114,7 @@ class Chain(Stage):
             if chain_end is not None and chain_end.unread is not None and not chain_end.is_loop:
                 yield requests.known_older_document(feed.walk, fetch, response, chain_end.unread)
         elif last is not None and digest is not None and requests.is_unchanged(response, digest):
-            self._commits.record_unchanged(reading.unchanged_result(fetch, response), last.older_document)
+            self._commits.record_unchanged(reading.unchanged_result(fetch, response))
             if last.older_document is None:
                 self._note_last(feed, fetch, response, is_unchanged=True)
             else:
@@ -177,7 +177,7 @@ class Chain(Stage):
         following = [*self._last_page(feed, response, document, result)]
         if reading.has_hidden_news(response, result, earlier):
             following.append(requests.conditional(feed.walk, response))
-        yield from self._finish(feed, response, document, result, versions, earlier, iter(following))
+        yield from self._finish(feed, response, document, result, versions, earlier, following)
         self._note_end(feed, response)
 
     def _note_end(self, feed: FeedCrawl, response: Response) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.crawling import reading, requests
 from fhcrawl.crawling.context import context_of
-from fhcrawl.documents.lists import snapshot_prefix
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.logical_feed import Role
 from fhcrawl.spiders.stages.stage import Stage
@@ -51,10 +50,8 @@ class Parts(Stage):
             yield from self.next(feed, fetch, context_of(response))
             return
         result, versions = self._read(feed, fetch, response, document)
-        next_requests = list(self.next(feed, fetch, context_of(response)))
-        if not next_requests:
-            result = replace(result, replaces=snapshot_prefix(fetch.key))
-        yield from self._yield_document(response, document, result, versions, iter(next_requests))
+        following = self.next(feed, fetch, context_of(response))
+        yield from self._yield_document(response, document, result, versions, following)
 
     def next(self, feed: FeedCrawl, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
         part = self._store.documents.find_next_part(fetch.feed, fetch.key)

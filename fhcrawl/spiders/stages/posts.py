@@ -119,7 +119,6 @@ class Posts(Stage):
             logger.info("%s is not a feed: %s", fetch.requested_url, error)
             return
         result, versions = self._read(feed, fetch, response, document)
-        result = replace(result, older_document=None)
         yield from self._yield_document(response, document, result, versions)
 
     def _lose(

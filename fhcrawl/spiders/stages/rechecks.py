@@ -125,7 +125,7 @@ class Rechecks(Stage):
             following.append(requests.conditional(feed.walk, response))
         # If the oldest document links to an older one now, the chain has grown.
         follows = reading.has_grown(result, earlier)
-        yield from self._finish(feed, response, document, result, versions, earlier, iter(following), follows)
+        yield from self._finish(feed, response, document, result, versions, earlier, following, follows)
 
     def _lose(
         self, feed: FeedCrawl, fetch: Fetch, request: Request | Response, failure: DocumentFailure

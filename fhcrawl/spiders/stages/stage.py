@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, NamedTuple
 from fhcrawl.crawling import reading, requests
 from fhcrawl.crawling.context import context_of
 from fhcrawl.crawling.feedcrawl import ReadDocument
+from fhcrawl.crawling.reading import StoredState
 from fhcrawl.documents import FeedDocument
 from fhcrawl.exceptions import LeaseError, NotAFeedError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import FIRST_WALK, Role
 from fhcrawl.logical_feed.chain import as_newer_page
-from fhcrawl.logical_feed.platforms import PROBE
+from fhcrawl.logical_feed.platforms import NAMED, PROBE
 from fhcrawl.logical_feed.results import DocumentFailure, State, has_news, joins, must_follow
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.store.documents import NewerDocument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -90,9 +91,9 @@ class Stage:
     def _read(
         self, feed: FeedCrawl, fetch: Fetch, response: Response, document: FeedDocument
     ) -> tuple[DocumentResult, list[Version | None]]:
-        shared_ids = self._store.entries.read_shared_ids(fetch.feed)
         feed.count_octets(response, reading.inherited_octets(document, fetch.url))
-        return reading.read_document(fetch, response, document, shared_ids)
+        stored = StoredState(self._store.entries.read_shared_ids(fetch.feed))
+        return reading.read_document(fetch, response, document, stored)
 
     def _yield_document(
         self,
@@ -100,7 +101,7 @@ class Stage:
         document: FeedDocument,
         result: DocumentResult,
         versions: list[Version | None],
-        following: Iterator[Request] = iter(()),  # noqa: B008 - it is empty
+        following: Iterable[Request] = (),
     ) -> Output:
         stored = self._commits.compare(result)
         yield from self._commits.yield_document(response, document, result, versions, stored, following)
@@ -117,20 +118,58 @@ class Stage:
     def _read_of_chain(
         self, feed: FeedCrawl, fetch: Fetch, response: Response, document: FeedDocument
     ) -> tuple[DocumentResult, list[Version | None], EarlierReading | None]:
-        number, earlier = feed.walk.number, None
-        if number > FIRST_WALK:
-            earlier = self._store.documents.read_earlier(fetch.feed, fetch.key, fetch.position, number)
-        shared_ids = self._store.entries.read_shared_ids(fetch.feed)
+        stored = self._look_up(fetch, response, document)
         feed.count_octets(response, reading.inherited_octets(document, fetch.url))
-        result, versions = reading.read_document(fetch, response, document, shared_ids, earlier, self._store)
-        return result, versions, earlier
+        result, versions = reading.read_document(fetch, response, document, stored)
+        if fetch.role is Role.LISTED and result.failure is None and not self._is_reached(result):
+            result = result.failed(reading.NOT_REACHED)
+        return self._with_stored_page(result, stored.earlier), versions, stored.earlier
+
+    def _look_up(self, fetch: Fetch, response: Response, document: FeedDocument) -> StoredState:
+        documents, walk, earlier = self._store.documents, context_of(response).walk, None
+        if walk.number > FIRST_WALK:
+            earlier = documents.read_earlier(fetch.feed, fetch.key, fetch.position, walk.number)
+        software, size = reading.find_software(fetch, response), walk.page_size
+        if software is None and reading.may_be_numbered(fetch, response, document):
+            may_be_probed = reading.may_be_probed(fetch, walk.options)
+            software, _ = reading.numbered_pages(documents.find_probe(fetch.feed), may_be_probed)
+        if software is not None and software.is_by_time and fetch.role is Role.PAGE and not size:
+            size = documents.count_shown(fetch.feed)
+        return StoredState(self._store.entries.read_shared_ids(fetch.feed), earlier, software, size)
+
+    # calibre's `last` is an offset that no `next` reaches, with entries of the pages before it.
+    def _is_reached(self, result: DocumentResult) -> bool:
+        ids, fetch = [version.id for version in result.versions], result.fetch
+        find_winners = self._store.entries.find_winners
+        return not result.lost_entries and find_winners(fetch.feed, ids, fetch.latest).keys() >= set(ids)
+
+    # The older page that is stored may be the one behind this document, at another URL than is formed now.
+    def _with_stored_page(self, result: DocumentResult, earlier: EarlierReading | None) -> DocumentResult:
+        fetch, link, documents = result.fetch, result.older_document, self._store.documents
+        if link is None or link.platform is None:
+            return result
+        software = NAMED[link.platform]
+        url: str | None = link.url
+        if software.has_api:
+            # The API that a home page leads to has the key of the home page.
+            api_document = documents.find(fetch.feed, link.url)
+            url = link.url if api_document is None else api_document.url
+        elif software.moves and earlier is not None and fetch.role is Role.SUBSCRIPTION:
+            # Entries that have left the feed are in the store. If the feed overlaps with its earlier state,
+            # the older page is still the same, as are all pages behind it.
+            if any(map(earlier.had_id, result.versions)):
+                url = documents.find_formed(fetch.feed, fetch.key, software.name) or url
+        elif software.is_by_time and fetch.is_check:
+            # Only a walk has read the entries of the documents before this one.
+            url = documents.find_formed(fetch.feed, fetch.key, software.name)
+        return replace(result, older_document=None if url is None else link._replace(url=url))
 
     # What the store has behind a document is looked up before the result is final: it may show that the links
     # form a loop, or that an earlier walk has left pages unread.
     def _look_behind(
         self, context: RequestContext, result: DocumentResult, stored: Mapping[str, Winner], link: Link
     ) -> ReadDocument:
-        key = result.older_key or link.url
+        key = link.key or link.url
         if link.platform == PROBE.name:
             return ReadDocument(result, stored)
         if key == result.fetch.key:
@@ -148,7 +187,7 @@ class Stage:
     def _look_behind_page(
         self, context: RequestContext, result: DocumentResult, stored: Mapping[str, Winner], link: Link
     ) -> ReadDocument:
-        fetch, documents, key = result.fetch, self._store.documents, result.older_key or link.url
+        fetch, documents, key = result.fetch, self._store.documents, link.key or link.url
         older = documents.find(fetch.feed, key)
         if older is not None and older.run == fetch.run:
             return ReadDocument(_as_loop(result, link), stored)
@@ -158,7 +197,7 @@ class Stage:
             is_read = behind is not None and behind.unread is None and not behind.is_loop
             is_left_over = context.left_over or self._is_left_over(fetch)
             if is_left_over or (is_read and self._has_other_count(result)):
-                result = replace(result, is_left_over=True)
+                result = replace(result, older_document=link._replace(is_left_over=True))
         return ReadDocument(result, stored, behind)
 
     def _is_left_over(self, fetch: Fetch) -> bool:
@@ -168,9 +207,9 @@ class Stage:
         return document.position.walk < fetch.position.walk
 
     def _has_other_count(self, result: DocumentResult) -> bool:
-        if result.fetch.role is Role.SUBSCRIPTION and result.total is None:
-            return False
-        return self._store.feeds.has_other_count(result.fetch.feed, result.total)
+        fetch, total = result.fetch, result.metadata.total
+        is_known = fetch.role is not Role.SUBSCRIPTION or total is not None
+        return is_known and self._store.feeds.has_other_count(fetch.feed, total)
 
     # Makes the result final, and yields the document with the request for the older one.
     def _finish(
@@ -181,7 +220,7 @@ class Stage:
         result: DocumentResult,
         versions: list[Version | None],
         earlier: EarlierReading | None,
-        following: Iterator[Request] = iter(()),  # noqa: B008 - it is empty
+        following: Iterable[Request],
         follows: bool = True,
     ) -> Output:
         stored, context, link = self._commits.compare(result), context_of(response), result.older_document
@@ -190,30 +229,24 @@ class Stage:
         older: list[Request] = []
         if follows and link is not None and document.fault is None:
             feed.read = read = self._look_behind(context, result, read.stored, link)
-            result = read.result
-            if result.failure is None or result.failure.kind is not ReasonKind.LOOP:
-                older = [self._older_document(feed, response, document, read, earlier, link)]
+            result, was_read = read.result, earlier is not None and earlier.was_read
+            older = [*self._older_document(feed, response, document, read, was_read)]
         if follows and link is not None and result.held is not None and link.role is Role.PAGE:
             feed.newer = link.url, NewerDocument(result.fetch.role, result.held)
-        following = (request for requests in (older, following) for request in requests)
+        following = [*older, *following]
         yield from self._commits.yield_document(response, document, result, versions, stored, following)
 
     def _older_document(
-        self,
-        feed: FeedCrawl,
-        response: Response,
-        document: FeedDocument,
-        read: ReadDocument,
-        earlier: EarlierReading | None,
-        link: Link,
-    ) -> Request:
-        context, result = context_of(response), read.result
-        fetch = result.fetch
+        self, feed: FeedCrawl, response: Response, document: FeedDocument, read: ReadDocument, was_read: bool
+    ) -> Iterator[Request]:
+        context, result, fetch = context_of(response), read.result, read.result.fetch
+        link, failure = result.older_document, result.failure
+        if link is None or (failure is not None and failure.kind is ReasonKind.LOOP):
+            return
         newer = as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
-        barren = _count_barren(context, read, earlier is not None and earlier.was_read)
-        is_subscription = fetch.role is Role.SUBSCRIPTION
-        has_joined = joins(result, read.stored) if is_subscription else context.has_joined
-        return requests.older_document(feed.walk, result, response, link, newer, barren, has_joined)
+        barren = _count_barren(context, read, was_read)
+        has_joined = joins(result, read.stored) if fetch.role is Role.SUBSCRIPTION else context.has_joined
+        yield requests.older_document(feed.walk, result, response, link, newer, barren, has_joined)
 
     def _last_page(
         self, feed: FeedCrawl, response: Response, document: FeedDocument, result: DocumentResult
