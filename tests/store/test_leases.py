@@ -24,7 +24,12 @@ from tests.stores import begin_walk, commit, write_part
 
 FEED, OTHER = "http://example.org/index", "http://example.org/other"
 NOW = "2004-01-01T00:00:00Z"
-FIELDS: dict[str, object] = {**dict.fromkeys(items.FIELDS), "authors": [], "categories": [], "enclosures": []}
+FIELDS: dict[str, object] = {
+    **dict.fromkeys(items.ALL_FIELDS),
+    "authors": [],
+    "categories": [],
+    "enclosures": [],
+}
 
 
 @pytest.fixture

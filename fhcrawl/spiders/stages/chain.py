@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch
     from fhcrawl.spiders.stages.names import BeginElsewhere
     from fhcrawl.spiders.stages.stage import Output, Rows
-    from fhcrawl.store.documents import NewerDocument
+    from fhcrawl.store.documents import DocumentRef, NewerDocument
 
 logger = logging.getLogger(__name__)
 # Seconds after which a feed behind a challenge is due: the challenge is meant to keep such requests away.
@@ -112,16 +112,24 @@ class Chain(Stage):
             self._commits.record_check(reading.unchanged_result(fetch, response))
             chain_end = self._store.documents.find_end(fetch.feed, fetch.key, fetch.role, fetch.run)
             if chain_end is not None and chain_end.unread is not None and not chain_end.is_loop:
-                yield requests.known_older_document(feed.walk, fetch, response, chain_end.unread)
+                yield from self._known_older_document(feed, fetch, response, chain_end.unread)
         elif last is not None and digest is not None and requests.is_unchanged(response, digest):
             self._commits.record_unchanged(reading.unchanged_result(fetch, response))
             if last.older_document is None:
                 self._note_last(feed, fetch, response, is_unchanged=True)
             else:
-                feed.is_chained = True
-                yield requests.known_older_document(feed.walk, fetch, response, last.older_document)
+                yield from self._known_older_document(feed, fetch, response, last.older_document)
         else:
             yield from self._parse_document(feed, fetch, response)
+
+    def _known_older_document(
+        self, feed: FeedCrawl, fetch: Fetch, response: Response, older: DocumentRef
+    ) -> Iterator[Request]:
+        feed.is_chained = True
+        if older.role is Role.PAGE:
+            # The middleware may skip it.
+            self._note_last(feed, fetch, response, is_unchanged=True)
+        yield requests.known_older_document(feed.walk, fetch, response, older)
 
     def _parse_document(self, feed: FeedCrawl, fetch: Fetch, response: Response) -> Output:
         try:
