@@ -69,8 +69,6 @@ class PendingDocument:
     :param result: the content of the document; None until the spider has parsed it
     :param batch: the entries that the pipelines returned
     :param is_compared: the spider has parsed the document, and its entries were compared with the store
-    :param answer: done when the commit has succeeded or failed; None until it is sent
-    :param is_left: `process_spider_output` has ended, and no longer waits for the answer
     """
 
     def __init__(
@@ -85,8 +83,6 @@ class PendingDocument:
         self.result: DocumentResult | None = None
         self.batch = CommitBatch()
         self.is_compared = False
-        self.answer: asyncio.Future[None] | None = None
-        self.is_left = False
         self._done = done
         self._losses: list[str] = []
         self._items_under_way = 0

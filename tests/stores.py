@@ -31,10 +31,4 @@ def begin_walk(store: Store, feed: str, run: int, now: str) -> WalkStart:
 
 
 def commit(store: Store, result: DocumentResult, batch: CommitBatch) -> None:
-    """Commit a document, and wait for it."""
-    answers: list[int | Exception] = []
-    store.documents.send(result, batch, answers.append)
-    store.wait()
-    [answer] = answers
-    if isinstance(answer, Exception):
-        raise answer
+    store.documents.write(result, batch)

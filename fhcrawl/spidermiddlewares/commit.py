@@ -90,10 +90,6 @@ class CommitMiddleware(Component):
             del self._pending[response]
             self._reader.forget(response)
             pending.on_output_ended()
-            # Scrapy counts the response as in progress until the answer, so the crawl does not end.
-            if pending.answer is not None:
-                await pending.answer
-            pending.is_left = True
 
     def _mark_failed(self, pending: PendingDocument, feed: str, detail: str) -> None:
         pending.mark_failed(ReasonKind.ERROR, detail)
@@ -231,18 +227,12 @@ class CommitMiddleware(Component):
             if result.failure is not None:
                 self.record_failure(result)
             return
-        pending.answer = answer = asyncio.get_running_loop().create_future()
-
-        def done(outcome: int | Exception) -> None:
-            try:
-                self._note_outcome(result, batch, outcome)
-            finally:
-                if not answer.done():
-                    answer.set_result(None)
-
-        self._store.documents.send(result, batch, done)
-        if pending.is_left:
-            self._store.wait()
+        outcome: int | Exception
+        try:
+            outcome = self._store.documents.write(result, batch)
+        except Exception as error:  # noqa: BLE001 - the document is not stored
+            outcome = error
+        self._note_outcome(result, batch, outcome)
 
     def _note_outcome(self, result: DocumentResult, batch: CommitBatch, outcome: int | Exception) -> None:
         if isinstance(outcome, LeaseError):

@@ -120,10 +120,6 @@ class Store:
             with self._database.transaction() as connection:
                 run_leases.end(connection)
 
-    def wait(self) -> None:
-        """Wait for the commit of the transaction that was sent last."""
-        self._database.wait()
-
     def check_writable(self) -> None:
         """Check that the database can be written to, with an UPDATE that changes nothing."""
         with self._database.transaction() as connection:
@@ -142,7 +138,6 @@ class Store:
         :param lease_seconds: how long it keeps its feeds after the last renewal
         """
         with self._database.transaction() as connection:
-            opening.end_silent(connection)
             run = leases.next_number(connection)
             self._database.leases = Leases(run, lease_seconds)
             self._database.leases.begin(connection)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import selectors
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy.utils.datatypes import LocalCache
 from sqlalchemy.exc import SQLAlchemyError
 
-from fhcrawl.exceptions import LeaseError, StoreError
-from fhcrawl.store import leases, opening, schema
+from fhcrawl.exceptions import StoreError
+from fhcrawl.store import opening, schema
 from fhcrawl.store.statements import POSTGRESQL, ROWS_AT_ONCE, execute, execute_all, insertion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
 
-    import psycopg
     from sqlalchemy import URL, Connection, Dialect, Engine, Row, Table
 
     from fhcrawl.store.leases import Leases
@@ -27,98 +24,11 @@ T = TypeVar("T")
 
 FEEDS_REMEMBERED = 10_000
 
-# How long to wait for a silent server, which may be stopped, or whose machine may be down.
-ANSWER_SECONDS = 120
-
-
-class Pipeline:
-    """Sends transactions without waiting for their results; at most one is pending.
-
-    :param engine: its connections are in autocommit mode
-    """
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._collect: Callable[[], None] | None = None
-
-    def send(self, write: Callable[[Connection], T], on_outcome: Callable[[T | Exception], None]) -> None:
-        """Send a transaction, after the pending one.
-
-        If this raises, nothing is written, and `on_outcome` is not called.
-
-        :param write: executes the statements, whose results are not available
-        :param on_outcome: called by the event loop or by `wait`: with the result of `write` when that is
-            committed, or with the error that prevented it
-        """
-        self.wait()
-        with ExitStack() as stack:
-            connection = stack.enter_context(self._engine.connect())
-            driver = stack.enter_context(_pipeline_mode(connection))
-            connection.exec_driver_sql("BEGIN")
-            result = write(connection)
-            connection.exec_driver_sql("COMMIT")
-            # Otherwise, the server keeps the results until the pipeline is closed.
-            driver.pgconn.send_flush_request()
-            while driver.pgconn.flush():
-                _wait_for_server(driver, selectors.EVENT_READ | selectors.EVENT_WRITE)
-            resources = stack.pop_all()
-
-        def collect() -> None:
-            outcome: T | Exception = result
-            if loop is not None and not loop.is_closed():
-                loop.remove_reader(driver)
-            try:
-                with resources:
-                    _wait_for_server(driver, selectors.EVENT_READ)
-            except driver.Error as error:
-                outcome = error
-            on_outcome(outcome)
-
-        self._collect = collect
-        loop: asyncio.AbstractEventLoop | None = None
-        with suppress(RuntimeError):
-            loop = asyncio.get_running_loop()
-        if loop is not None:
-            loop.add_reader(driver, self.wait)
-
-    def wait(self) -> None:
-        collect, self._collect = self._collect, None
-        if collect is not None:
-            collect()
-
-
-@contextmanager
-def _pipeline_mode(connection: Connection) -> Iterator[psycopg.Connection[Any]]:
-    driver: Any = connection.connection.driver_connection
-    first_error: BaseException | None = None
-    try:
-        with driver.pipeline():
-            try:
-                yield driver
-            except BaseException as error:  # noqa: BLE001 - raised below: psycopg would log a warning
-                first_error = error
-    except driver.Error as error:
-        first_error = first_error or error
-    if driver.closed:
-        connection.invalidate()
-        connection.engine.dispose()
-    if first_error is not None:
-        raise first_error
-
-
-def _wait_for_server(driver: psycopg.Connection[Any], events: int) -> None:
-    with selectors.PollSelector() as selector:
-        selector.register(driver, events)
-        if not selector.select(ANSWER_SECONDS):
-            driver.close()
-            raise driver.OperationalError(f"the server has not responded for {ANSWER_SECONDS} seconds")
-
 
 class Database:
     """A database with the tables of `fhcrawl.store.schema`; every method raises `StoreError` if it fails.
 
     :param place: its URL, without passwords
-    :param pipeline: for PostgreSQL, sends transactions without waiting for the commit; None for SQLite
     :param leases: of the current run; None until a run begins
     :param feed_ids: by URL; only those that this process has looked up
     :param head_digests: digests of feeds' heads that this process has written or read, by feed id
@@ -129,7 +39,6 @@ class Database:
         self.dialect: Dialect = engine.dialect
         self._engine = engine
         self._writer, self._snapshots, self._reader = opening.modes(engine)
-        self.pipeline = Pipeline(self._reader) if engine.dialect.name == POSTGRESQL else None
         self._file = opening.file_of(engine.url)
         self._identity: tuple[int, int] | None = None
         self.leases: Leases | None = None
@@ -165,10 +74,9 @@ class Database:
         return database
 
     def close(self) -> None:
-        self.wait()
         self._engine.dispose()
 
-    # -- transactions with a wait for the commit --------------------------------------------------
+    # -- transactions -----------------------------------------------------------------------------
 
     def transaction(self) -> AbstractContextManager[Connection]:
         """Begin a transaction that writes; SQLite allows one at a time."""
@@ -184,7 +92,6 @@ class Database:
 
     @contextmanager
     def _begin(self, engine: Engine) -> Iterator[Connection]:
-        self.wait()
         with self._as_store_errors(), engine.begin() as connection:
             yield connection
 
@@ -211,26 +118,6 @@ class Database:
         of_feeds = "SELECT id FROM feeds WHERE KEY(url) = ANY(KEYS(:urls))"
         return list(execute(connection, of_feeds, {"urls": list(urls)}).scalars())
 
-    # -- transactions of a pipeline ---------------------------------------------------------------
-
-    def send(
-        self,
-        pipeline: Pipeline,
-        write: Callable[[Connection], T],
-        on_result: Callable[[T | Exception], None],
-    ) -> None:
-        """Send a transaction without waiting for its commit; the parameters are those of `Pipeline.send`."""
-
-        def on_outcome(outcome: T | Exception) -> None:
-            on_result(_store_error(outcome) if isinstance(outcome, Exception) else outcome)
-
-        with self._as_store_errors():
-            pipeline.send(write, on_outcome)
-
-    def wait(self) -> None:
-        if self.pipeline is not None:
-            self.pipeline.wait()
-
     @contextmanager
     def _as_store_errors(self) -> Iterator[None]:
         if self._identity != opening.identity(self._file):
@@ -238,16 +125,7 @@ class Database:
         try:
             yield
         except (SQLAlchemyError, self.dialect.loaded_dbapi.Error) as error:
-            raise _store_error(error) from error
-
-
-def _store_error(error: Exception) -> StoreError:
-    if leases.is_lease_error(error):
-        store_error: StoreError = LeaseError(leases.TAKEN_OVER)
-    else:
-        store_error = StoreError(f"The store failed: {opening.cause(error)}; {opening.advice(error)}")
-    store_error.__cause__ = error
-    return store_error
+            raise StoreError(f"The store failed: {opening.cause(error)}; {opening.advice(error)}") from error
 
 
 def copy_rows(source: Connection, target: Connection, place: str) -> dict[str, int]:

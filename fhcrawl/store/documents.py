@@ -5,7 +5,6 @@ The parts of a list form a chain, though none of them links to another.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from fhcrawl.logical_feed import ChainPosition, Role, absences
@@ -283,16 +282,9 @@ class Documents(Repository):
 
     # -- commits: all raise LeaseError if another crawl has taken the feed over -------------------
 
-    def send(
-        self, result: DocumentResult, batch: CommitBatch, done: Callable[[int | Exception], None]
-    ) -> None:
-        """Store a document with its entries, without waiting for PostgreSQL's answer; later calls see it.
-
-        :param done: called with the error, or with the number of entries that a complete feed does not have
-            any more, during this call or another one of this store, or by the event loop; `Store.wait`
-            waits for it
-        """
-        self._write(result, batch, Commit.write, done)
+    def write(self, result: DocumentResult, batch: CommitBatch) -> int:
+        """Store a document with its entries; return how many entries a complete feed no longer has."""
+        return self._write(result, batch, Commit.write)
 
     def share_ids(self, result: DocumentResult, known: frozenset[str]) -> None:
         """Store which ids a document shows to be shared, beside those `known`: see `results.tell_apart`."""
@@ -305,54 +297,26 @@ class Documents(Repository):
 
     def note_failure(self, result: DocumentResult) -> None:
         """Store that a document could not be fetched or read; its links to older documents are kept."""
-        self._write_and_wait(result, Commit.write_failure)
+        self._write(result, CommitBatch(), Commit.write_failure)
 
     def note_confirmation(self, result: DocumentResult) -> None:
         """Store that a subscription document was requested, and is unchanged."""
-        self._write_and_wait(result, Commit.write_confirmation)
+        self._write(result, CommitBatch(), Commit.write_confirmation)
 
     def note_check(self, result: DocumentResult) -> None:
         """Store that a document was rechecked, and is unchanged or could not be read."""
-        self._write_and_wait(result, Commit.write_check)
+        self._write(result, CommitBatch(), Commit.write_check)
 
     def note_doubt(self, result: DocumentResult) -> None:
         """Store that a feed's server sends 304 for a document that has changed."""
-        self._write_and_wait(result, Commit.write_doubt)
+        self._write(result, CommitBatch(), Commit.write_doubt)
 
-    def _write_and_wait(self, result: DocumentResult, write: Callable[[Commit], None]) -> None:
-        answers: list[Exception | None] = []
-        self._write(result, CommitBatch(), write, answers.append)
-        self._database.wait()
-        [answer] = answers
-        if answer is not None:
-            raise answer
-
-    def _write(
-        self,
-        result: DocumentResult,
-        batch: CommitBatch,
-        write: Callable[[Commit], T],
-        done: Callable[[T | Exception], None],
-    ) -> None:
-        self._database.wait()
-        answer: T | Exception
-        try:
-            commit = Commit(self._database, result, batch, self.keeps_versions)
-            leases, pipeline = self._database.require_leases(), self._database.pipeline
-
-            def write_leased(check_lease: Callable[[Connection, int], None], connection: Connection) -> T:
-                check_lease(connection, commit.feed_id)
-                return write(commit.bind_to(connection))
-
-            # What a snapshot replaces depends on the store's state at the time of the commit.
-            if pipeline is not None and result.replaces is None:
-                self._database.send(pipeline, partial(write_leased, leases.assert_owner), done)
-                return
-            with self._database.transaction() as connection:
-                answer = write_leased(leases.check, connection)
-        except Exception as error:  # noqa: BLE001 - `done` handles it
-            answer = error
-        done(answer)
+    def _write(self, result: DocumentResult, batch: CommitBatch, write: Callable[[Commit], T]) -> T:
+        commit = Commit(self._database, result, batch, self.keeps_versions)
+        leases = self._database.require_leases()
+        with self._database.transaction() as connection:
+            leases.check(connection, commit.feed_id)
+            return write(commit.bind_to(connection))
 
 
 def first_unread(

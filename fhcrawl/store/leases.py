@@ -138,23 +138,6 @@ class Leases:
             raise LeaseError(FINISHED)
         self.renew(connection)
 
-    def assert_owner(self, connection: Connection, feed_id: int) -> None:
-        """Make the transaction fail, without a read, unless the feed is this run's (see `is_lease_error`)."""
-        # `feeds.run` is NOT NULL.
-        execute(
-            connection,
-            """UPDATE feeds SET run = CASE WHEN run = :run AND released IS NULL THEN run END
-            WHERE id = :feed_id""",
-            {"feed_id": feed_id, "run": self.run},
-        )
-        self.renew(connection)
-
-
-def is_lease_error(error: Exception) -> bool:
-    """Return whether an error of PostgreSQL or SQLAlchemy comes from `Leases.assert_owner`."""
-    diag = getattr(getattr(error, "orig", error), "diag", None)
-    return diag is not None and (diag.table_name, diag.column_name) == ("feeds", "run")
-
 
 def holders(connection: Connection, rows: Sequence[Row[Any]]) -> dict[int, str]:
     """Return the owners of the living runs that have not finished with feeds, or export them, by feed id.

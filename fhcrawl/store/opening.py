@@ -25,13 +25,6 @@ if TYPE_CHECKING:
 BUSY_SECONDS = 30
 # How long a process may be silent within a transaction before PostgreSQL ends it and rolls back.
 SILENT_SECONDS = 60
-# PostgreSQL does not end those that are silent in the middle of a pipeline, which it does not call idle.
-END_SILENT = """
-SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-WHERE datname = current_database() AND usename = current_user
-AND application_name = current_setting('application_name') AND xact_start IS NOT NULL
-AND state = 'active' AND wait_event = 'ClientRead' AND state_change < now() - make_interval(secs => %s)
-"""
 # Execution option: the statement that begins a transaction of SQLite; None: autocommit.
 BEGINS = "fhcrawl_begins"
 IMMEDIATE = "BEGIN IMMEDIATE"
@@ -247,12 +240,6 @@ def _configure_postgresql(connection: Any, record: Any) -> None:
         # In one round trip.
         cursor.execute("; ".join((*statements, COMPRESS)))
     connection.commit()
-
-
-def end_silent(connection: Connection) -> None:
-    """End other processes' transactions that have been silent for too long, which keep locks."""
-    if connection.dialect.name == POSTGRESQL:
-        connection.exec_driver_sql(END_SILENT, (SILENT_SECONDS,))
 
 
 def without_passwords(url: URL) -> str:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from sqlalchemy import Connection, make_url
+from sqlalchemy import make_url
 
 from fhcrawl.documents.lists import DocumentList, ListedDocument
 from fhcrawl.exceptions import StoreError
@@ -340,27 +340,6 @@ class TestSilence:
 
         with pytest.raises(StoreError, match="idle-in-transaction timeout"):
             write()
-        for store in (silent, other):
-            store.close()
-
-    def test_transaction_that_was_half_sent_is_ended_by_the_next_run(self, database: Database) -> None:
-        silent, other = Store.open(database.url), Store.open(database.url)
-        outcomes: list[object] = []
-
-        def write(connection: Connection) -> None:
-            connection.exec_driver_sql("UPDATE store SET runs = runs + 7")
-            time.sleep(3)
-            assert other.begin_run() == 1
-
-        assert silent._database.pipeline is not None
-        # The error comes with the next statement, or with the results.
-        try:
-            silent._database.send(silent._database.pipeline, write, outcomes.append)
-            silent._database.wait()
-        except StoreError as error:
-            outcomes.append(error)
-        assert [type(outcome) for outcome in outcomes] == [StoreError]
-        assert "connection" in str(outcomes)
         for store in (silent, other):
             store.close()
 
