@@ -9,8 +9,6 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
@@ -18,7 +16,6 @@ from sqlalchemy import Connection, Engine, event
 
 from fhcrawl.core import checks
 from fhcrawl.extensions import verdicts
-from fhcrawl.store.database import Pipeline
 from fhcrawl.store.opening import BEGINS, IMMEDIATE
 from tests.faketime import clock_ahead
 
@@ -80,16 +77,3 @@ def die_before(moment: Moment) -> None:
 
     event.listen(Engine, "commit", commit)
     sys.addaudithook(audit)
-    _before_and_after_sending(partial(reach, COMMIT))
-
-
-def _before_and_after_sending(reach: Callable[[], None]) -> None:
-    """What was sent to PostgreSQL may be committed or not, without this process."""
-    original = Pipeline.send
-
-    def send(pipeline: Pipeline, *args: Any) -> None:
-        reach()
-        original(pipeline, *args)
-        reach()
-
-    Pipeline.send = send  # type: ignore[assignment, method-assign]
