@@ -13,7 +13,7 @@ ENTRY = "<entry><id>in</id><title>t</title></entry>"
 ENTITIES = {
     "internal": (
         f'[<!ENTITY e "{ENTRY}">]',
-        *("&e;", "exports n old; verdict incomplete unresolved-entities; asked /index /a1"),
+        *("&e;", "exports n old; verdict incomplete unresolved-entities; requests /index /a1"),
     ),
     "of HTML": (
         '[<!ENTITY eacute "&#233;">]',
