@@ -1,9 +1,9 @@
 """What a site lists of its feed's entries: the posts of WordPress's REST API (`/wp/v2/posts`), and sitemaps.
 
-The first check of the posts reads the list in full. A later one reads the 100 posts that were modified last:
-if these are stored, and the total is the expected one, it assumes that nothing else has changed. Otherwise it
-reads the list in full, too. Posts that are missing or outdated are read from the feed, in the list's order: a
-feed of WordPress takes `orderby` and `order` as the list does.
+The first check of the posts reads the list in full. A later one reads the 100 posts that were modified last,
+and the 100 newest ones: if these are stored, and the total is the expected one, nothing else has changed.
+Otherwise it reads the list in full, too. Posts that are missing or outdated are read from the feed, in the
+list's order: a feed of WordPress takes `orderby` and `order` as the list does.
 
 A sitemap names pages, not entries: it may omit some, list others that look the same, and lacks what the site
 has removed. So it is reported, and never decides a verdict. It tells a reader how much is missing, and where
@@ -148,6 +148,7 @@ def read_posts(
 class ListOrder(Enum):
     ALL = "id", "ID", "asc"
     MODIFIED = "modified", "modified", "desc"
+    NEWEST = "id", "ID", "desc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,9 +293,10 @@ def follow(
     """Return the check after a page of the list, or its result; None if the list changes during the check."""
     before, posts, offset = entries.before, listed.posts, MOST_POSTS * (check.page - 1)
     winners = {entry_id: winner for entry_id, winner in stored.items() if winner.digest}
-    # A future time comes from a wrong or local clock: later changes may have earlier times.
-    times = (post.modified for post in posts if post.modified <= now)
-    check = replace(check, listing=replace(check.listing, newest=max((check.listing.newest, *times))))
+    if check.order is not ListOrder.NEWEST:
+        # A future time comes from a wrong or local clock: later changes may have earlier times.
+        times = (post.modified for post in posts if post.modified <= now)
+        check = replace(check, listing=replace(check.listing, newest=max((check.listing.newest, *times))))
     missing = [(place, post) for place, post in enumerate(posts, offset) if not is_current(post, winners)]
     if check.sought is None:
         # Posts that were missing before are not looked for again.
@@ -310,29 +312,36 @@ def follow(
     if check.order is ListOrder.ALL:
         return _count_page(check, listed, winners, entries)
     in_full = check.restarted()
-    if before is None or not _reaches_last_check(posts, before):
+    if before is None or not _reaches_last_check(check, listed, before):
         return in_full
-    if check.again:
+    if check.again and check.order is ListOrder.MODIFIED:
         return replace(check, is_reading=True)
-    if missing and before.is_whole:
+    if missing and (before.is_whole or check.again):
         return in_full
+    if check.order is ListOrder.MODIFIED:
+        return replace(check, order=ListOrder.NEWEST, listing=replace(check.listing, total=listed.total))
     return _if_unchanged(check, listed, entries, before) or in_full
 
 
-def _reaches_last_check(posts: list[Post], before: Listing) -> bool:
-    is_by_time = posts == sorted(posts, key=attrgetter("modified"), reverse=True)
+def _reaches_last_check(check: ListCheck, listed: PostList, before: Listing) -> bool:
+    posts, is_by_time = listed.posts, check.order is ListOrder.MODIFIED
+    key = attrgetter("modified" if is_by_time else "number")
+    if not posts or posts != sorted(posts, key=key, reverse=True):
+        return False
     # A post may have been modified again in the second in which it was listed.
-    return bool(posts) and is_by_time and posts[-1].modified < before.newest
+    if is_by_time:
+        return posts[-1].modified < before.newest
+    return posts[-1].number <= before.highest and listed.total == check.listing.total
 
 
-# An added post changes the total, and most have a new modification time, too; an import with an old one is
-# missed if as many posts were deleted.
+# A post that was created since has a higher number than all before it, whatever its dates. A draft or a
+# private post that was published since has a new modification time, and a scheduled post has a new date, so
+# that the walk has read it. So all added posts are found, and the total shows whether others are gone.
 def _if_unchanged(
     check: ListCheck, listed: PostList, entries: StoredEntries, before: Listing
 ) -> Listing | None:
     total, as_before = listed.total, replace(before, walk=entries.walk)
-    highest = max(before.highest, *(post.number for post in listed.posts))
-    listing = replace(as_before, total=total, newest=check.listing.newest, highest=highest)
+    listing = replace(as_before, total=total, newest=check.listing.newest, highest=listed.posts[0].number)
     is_same_store = entries.live == before.known + before.unlisted
     if not before.is_whole:
         return listing if is_same_store and listing == as_before else None

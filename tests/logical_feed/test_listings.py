@@ -88,6 +88,8 @@ class Site:
     def change(self, what: str, value: int) -> None:
         if what == "add":
             self.add()
+        elif what == "import":
+            self.add(modified=value)
         elif what == "draft":
             self.add(number=value % (self.number + 1) // 2 * 2 + 1)
         else:
@@ -156,7 +158,7 @@ def test_first_check_reads_all_of_the_list_and_a_later_one_what_was_modified_and
     assert site.requests == [("all", 1), ("all", 2)]
     assert site.last.is_evidence
     site.crawl([])
-    assert site.requests == [("modified", 1)]
+    assert site.requests == [("modified", 1), ("newest", 1)]
     assert (site.last.walk, site.last.is_evidence) == (2, True)
 
 
@@ -178,18 +180,19 @@ def test_edited_post_is_read_again_where_the_feed_shows_it_by_time() -> None:
     site = site_of(1000)
     site.edit(3)
     site.crawl([])
-    assert site.requests == [("modified", 1), ("feed", 1), ("modified", 1)]
+    assert site.requests == [("modified", 1), ("feed", 1), ("modified", 1), ("newest", 1)]
     assert site.last.is_evidence
 
 
 def test_imported_post_is_read_again_where_the_feed_shows_it_by_number() -> None:
-    """Its time is old: only the total tells."""
+    """Its time is old, and as many posts were deleted: only its number tells."""
     site = site_of(1000)
     site.add(modified=500)
+    site.delete(3)
     site.crawl([])
-    in_full = [("all", page) for page in range(1, 12)]
-    assert site.requests == [("modified", 1), *in_full, ("feed", 101), *in_full]
-    assert (site.last.is_evidence, site.last.unlisted) == (True, 0)
+    in_full = [("all", page) for page in range(1, 11)]
+    assert site.requests == [("modified", 1), ("newest", 1), *in_full, ("feed", 100), *in_full]
+    assert (site.last.is_evidence, site.last.unlisted) == (True, 1)
 
 
 @pytest.mark.parametrize("what", ["edits", "imports"])
@@ -220,7 +223,7 @@ def test_edits_behind_a_post_whose_time_is_still_to_come_are_found(is_shown: boo
         site.crawl([])
     assert (site.last.held, site.last.total) == (400 - (not is_shown), 400)
     assert all(site.stored[str(n)][0] == time for n, time in site.posts.items() if n not in site.hidden)
-    assert site.requests == [("modified", 1)]
+    assert site.requests == [("modified", 1), ("newest", 1)]
 
 
 def test_deleted_posts_follow_from_the_total() -> None:
@@ -228,7 +231,7 @@ def test_deleted_posts_follow_from_the_total() -> None:
     site.delete(3)
     site.delete(500)
     site.crawl([])
-    assert site.requests == [("modified", 1)]
+    assert site.requests == [("modified", 1), ("newest", 1)]
     assert (site.last.is_evidence, site.last.total, site.last.unlisted) == (True, 998, 2)
 
 
@@ -239,7 +242,7 @@ def test_posts_that_the_feed_never_shows_are_looked_for_once() -> None:
     site.crawl(list(site.posts))
     assert (site.last.is_evidence, site.last.held, site.last.total) == (False, 117, 120)
     site.crawl([])
-    assert site.requests == [("modified", 1)]
+    assert site.requests == [("modified", 1), ("newest", 1)]
     assert site.last.held == 117
     site.add()
     site.crawl([site.number])
@@ -314,7 +317,7 @@ def test_list_that_contradicts_itself_is_no_evidence(numbers: list[int], total: 
 
 
 changes = st.lists(
-    st.tuples(st.sampled_from(["add", "draft", "edit", "delete"]), st.integers(0, 400)), max_size=5
+    st.tuples(st.sampled_from(["add", "import", "draft", "edit", "delete"]), st.integers(0, 400)), max_size=5
 )
 
 

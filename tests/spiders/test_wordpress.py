@@ -160,16 +160,16 @@ def test_list_of_posts_finds_what_has_changed(wordpress: WordPress, project: Pro
     wordpress.run("wp_update_post(['ID' => 5, 'post_content' => 'Another text']);")
     run, found = crawl()
     again = [f"{path}?orderby=modified&order=desc&paged=1" for path in paths]
-    assert found == dict.fromkeys([*paths, *again], 1) | {"modified": 6}
+    assert found == dict.fromkeys([*paths, *again], 1) | {"modified": 6, "id": 3}
     assert [item["change"] for item in run.items] == ["updated"] * 3
     assert all("Another text" in (item["content"] or item["summary"]) for item in run.items)
     # A deletion that the feed does not show.
     wordpress.run("wp_delete_post(7, true);")
     run, found = crawl()
-    assert found == dict.fromkeys(paths, 1) | {"modified": 3}
+    assert found == dict.fromkeys(paths, 1) | {"modified": 3, "id": 3}
     assert run.all_stats["fhcrawl/entry/unlisted"] == 3
-    # An import: an old date, and an old time of modification.
-    wordpress.run("$time = '2020-09-14 09:09:09';" + IMPORT)
+    # An import: an old date, and an old time of modification; and as many deletions.
+    wordpress.run("$time = '2020-09-14 09:09:09';" + IMPORT + "wp_delete_post(8, true);")
     run, found = crawl()
     assert [item["title"] for item in run.items] == ["Imported"] * 3
     assert found.total() <= 8 * 3
