@@ -236,7 +236,6 @@ def older_document(
         documents=context.documents + 1,
         platform=link.platform,
         has_joined=has_joined,
-        left_over=link.is_left_over,
         barren=barren,
         empty=0 if result.versions else context.empty + 1,
         newer=newer,

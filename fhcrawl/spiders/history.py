@@ -185,9 +185,10 @@ class HistorySpider(Spider):
         return list(self._with_callbacks(self.stages.fail(failure)))
 
     def _with_callbacks(self, outputs: Iterator[Any]) -> Iterator[Any]:
-        return (self._request(output) if isinstance(output, Request) else output for output in outputs)
+        return (self.prepare(output) if isinstance(output, Request) else output for output in outputs)
 
-    def _request(self, request: Request) -> Request:
+    def prepare(self, request: Request) -> Request:
+        """Return a request with its callbacks; a subclass may add to its meta (`deltafetch_key`)."""
         request.callback, request.errback = self.parse, self.lose
         return request
 

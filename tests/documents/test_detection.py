@@ -154,7 +154,10 @@ def test_feed_cut_at_any_byte_has_the_entries_before_the_cut_and_claims_nothing_
         document = read(body[:cut], LOCATION + path.name)
         kept = sum(entry <= cut for entry in outline.entry_ends)
         assert document.entries == full.entries[:kept], body[:cut]
-        assert document.problems == full.problems[: len(document.problems)]
+        for problem, same in zip(document.problems, full.problems, strict=False):
+            # Some details list what the document has.
+            assert (problem.kind, problem.entry) == (same.kind, same.entry)
+            assert same.detail.startswith(problem.detail)
         assert document.fault or cut >= end
         assert document.links.items() <= full.links.items()
         assert document.title in {None, full.title}

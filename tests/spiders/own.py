@@ -53,8 +53,8 @@ class KeyedSpider(HistorySpider):
 
     name = "keyed"
 
-    def _request(self, *args: Any, **kwargs: Any) -> Request:
-        request = super()._request(*args, **kwargs)
+    def prepare(self, request: Request) -> Request:
+        request = super().prepare(request)
         if "?" in request.url:
             request.meta["deltafetch_key"] = request.url.partition("?")[0]
         return request

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.crawling import reading, requests
-from fhcrawl.crawling.context import context_of
+from fhcrawl.crawling.context import DELTAFETCH_KEY, context_of, with_context
 from fhcrawl.crawling.feedcrawl import ReadDocument
 from fhcrawl.crawling.reading import StoredState
 from fhcrawl.documents import FeedDocument
@@ -228,25 +228,36 @@ class Stage:
         feed.is_chained = feed.is_chained or link is not None
         older: list[Request] = []
         if follows and link is not None and document.fault is None:
+            was_read = earlier is not None and earlier.was_read
+            request = self._older_document(feed, response, document, read, link, was_read)
+            # A subclass of the spider may have set another key.
+            link = link._replace(key=request.meta.get(DELTAFETCH_KEY))
+            result = replace(result, older_document=link)
             feed.read = read = self._look_behind(context, result, read.stored, link)
-            result, was_read = read.result, earlier is not None and earlier.was_read
-            older = [*self._older_document(feed, response, document, read, was_read)]
+            result = read.result
+            older = [*_after_look(request, result)]
         if follows and link is not None and result.held is not None and link.role is Role.PAGE:
             feed.newer = link.url, NewerDocument(result.fetch.role, result.held)
         following = [*older, *following]
         yield from self._commits.yield_document(response, document, result, versions, stored, following)
 
     def _older_document(
-        self, feed: FeedCrawl, response: Response, document: FeedDocument, read: ReadDocument, was_read: bool
-    ) -> Iterator[Request]:
+        self,
+        feed: FeedCrawl,
+        response: Response,
+        document: FeedDocument,
+        read: ReadDocument,
+        link: Link,
+        was_read: bool,
+    ) -> Request:
         context, result, fetch = context_of(response), read.result, read.result.fetch
-        link, failure = result.older_document, result.failure
-        if link is None or (failure is not None and failure.kind is ReasonKind.LOOP):
-            return
         newer = as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
         barren = _count_barren(context, read, was_read)
         has_joined = joins(result, read.stored) if fetch.role is Role.SUBSCRIPTION else context.has_joined
-        yield requests.older_document(feed.walk, result, response, link, newer, barren, has_joined)
+        request = requests.older_document(feed.walk, result, response, link, newer, barren, has_joined)
+        spider: Any = self._crawler.spider
+        prepared: Request = spider.prepare(request)
+        return prepared
 
     def _last_page(
         self, feed: FeedCrawl, response: Response, document: FeedDocument, result: DocumentResult
@@ -265,6 +276,13 @@ def _count_barren(context: RequestContext, read: ReadDocument, was_read: bool) -
         return 0
     is_covered = result.fetch.role is Role.ARCHIVE and context.documents <= context.walk.page_size
     return context.barren + (not was_read and not (is_covered and result.versions))
+
+
+def _after_look(request: Request, result: DocumentResult) -> Iterator[Request]:
+    link, failure = result.older_document, result.failure
+    if link is not None and (failure is None or failure.kind is not ReasonKind.LOOP):
+        left_over = replace(context_of(request), left_over=link.is_left_over)
+        yield with_context(request, left_over) if link.is_left_over else request
 
 
 def _as_loop(result: DocumentResult, link: Link, keeps_link: bool = False) -> DocumentResult:
