@@ -26,7 +26,7 @@ functions yield requests and entries. Here, in the chain:
 1. The document is parsed, and its result made (`crawling.reading`): its entries, and the link to the older
    document.
 2. Its entries are compared with the store, and what the store has behind it is looked up. Now the result is
-   final (`Stage._finish`).
+   final (`CrawlPart._finish`).
 3. The request for the older document is yielded first, so that it is downloaded while this one is committed.
    The deltafetch middleware follows it, replaces it by the request for the first document behind it that is
    not processed, or skips it.

@@ -9,7 +9,7 @@ from fhcrawl.crawling import reading, requests
 from fhcrawl.crawling.context import context_of
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.logical_feed import Role
-from fhcrawl.spiders.stages.stage import Stage
+from fhcrawl.spiders.stages.stage import CrawlPart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fhcrawl.spiders.stages.stage import Output
 
 
-class Parts(Stage):
+class Parts(CrawlPart):
     """Reads the documents of a list, one after another; a part of the stage that has found the list."""
 
     def begin_list(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -48,12 +49,8 @@ class Row(NamedTuple):
     lose: Callable[[FeedCrawl, Fetch, Request, DocumentFailure], Iterator[Request]]
 
 
-class Stage:
-    """A stage of a feed's crawl: a source of entries.
-
-    It begins when the feed has no request under way. Its rows process what its requests return; they yield
-    requests without callbacks, and entries. The next stage begins when no request is left.
-    """
+class CrawlPart:
+    """What the stages, and the parts of stages, have in common: how they read documents."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -61,21 +58,6 @@ class Stage:
         self._store = self._extension.store
         self._commits = CommitMiddleware.of(crawler)
         self._reader = ReaderExtension.of(crawler)
-
-    @property
-    def rows(self) -> Rows:
-        """The rows of the purposes of the requests that the stage makes."""
-        raise NotImplementedError
-
-    def begin(self, feed: FeedCrawl) -> Iterator[Request]:
-        """Yield the first requests of the stage for a feed, if it is due for this feed."""
-        raise NotImplementedError
-
-    async def open(self) -> None:
-        """Prepare the stage, before the first request of the crawl."""
-
-    def close(self) -> None:
-        """Release what the stage holds, when the spider closes."""
 
     # If another crawl has taken the feed over, this one skips it.
     @contextlib.contextmanager
@@ -266,6 +248,29 @@ class Stage:
         known = None if url is None else self._store.documents.find(fetch.feed, url)
         if url is not None and (known is None or (known.role is Role.LISTED and known.run != fetch.run)):
             yield requests.last_page(feed.walk, fetch, response, url)
+
+
+class Stage(CrawlPart, ABC):
+    """A stage of a feed's crawl: a source of entries.
+
+    It begins when the feed has no request under way. Its rows process what its requests return; they yield
+    requests without callbacks, and entries. The next stage begins when no request is left.
+    """
+
+    @property
+    @abstractmethod
+    def rows(self) -> Rows:
+        """The rows of the purposes of the requests that the stage makes."""
+
+    @abstractmethod
+    def begin(self, feed: FeedCrawl) -> Iterator[Request]:
+        """Yield the first requests of the stage for a feed, if it is due for this feed."""
+
+    async def open(self) -> None:
+        """Prepare the stage, before the first request of the crawl."""
+
+    def close(self) -> None:
+        """Release what the stage holds, when the spider closes."""
 
 
 # How many documents in a row were read without news. Archives may have only entries that the subscription
